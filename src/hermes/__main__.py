@@ -1,0 +1,1 @@
+"""`python -m hermes` and the console command."""

@@ -1,0 +1,1 @@
+"""Layer 2. Values only: no I/O, no third parties."""

@@ -1,0 +1,117 @@
+"""The error tree.
+
+HermesError
+  ConfigError          key, origin, hint
+  ModelError           failure
+    ContextOverflow    handled by the turn
+    Exhausted          failures of every attempt
+  ExecError            (also RuntimeError)
+    EnvironmentUnavailable   with an install hint
+    CommandTimeout     (also TimeoutError)
+  StoreError
+    StorageDamaged     the file is there and cannot be read
+  PluginError          plugin, phase
+  Refused              by policy or guardrail
+
+Interruption is cancellation, not an error. A tool's exception never leaves dispatch.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Reason = Literal[
+    "auth",
+    "billing",
+    "rate_limit",
+    "overloaded",
+    "server_error",
+    "timeout",
+    "connection",
+    "context_overflow",
+    "payload_too_large",
+    "model_not_found",
+    "format_error",
+    "unknown",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """What went wrong with one model request and what may be done about it.
+
+    `reset_at` is in epoch seconds, from the provider's own header or body, when it gave one.
+    """
+
+    reason: Reason
+    message: str
+    status: int | None = None
+    address: str = ""
+    retryable: bool = False
+    compress: bool = False
+    rotate: bool = False
+    fall_back: bool = False
+    reset_at: float | None = None
+
+
+class HermesError(Exception):
+    """The root: each message is one sentence that says what is wrong, where, and what to do."""
+
+
+class ConfigError(HermesError):
+    """A fault in what the user configured."""
+
+    def __init__(self, message: str, *, key: str = "", origin: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.key, self.origin, self.hint = key, origin, hint
+
+
+class ModelError(HermesError):
+    """A model request failed for good."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(failure.message)
+        self.failure = failure
+
+
+class ContextOverflow(ModelError):
+    """The request does not fit the model's window; making room is the turn's work."""
+
+
+class Exhausted(ModelError):
+    """Every attempt failed; `failures` has each of them, the last one speaks."""
+
+    def __init__(self, failures: tuple[Failure, ...]) -> None:
+        super().__init__(failures[-1])
+        self.failures = failures
+
+
+class ExecError(HermesError, RuntimeError):
+    """A command could not be started or followed."""
+
+
+class EnvironmentUnavailable(ExecError):
+    """The place where commands should run cannot be used; the message says what to install or start."""
+
+
+class CommandTimeout(ExecError, TimeoutError):
+    """A command ran out of time."""
+
+
+class StoreError(HermesError):
+    """The session store refused or failed an operation."""
+
+
+class StorageDamaged(StoreError):
+    """The store's file exists and cannot be read as one; it is never reported as empty."""
+
+
+class PluginError(HermesError):
+    """A third party's code failed; `plugin` names it, `phase` says when."""
+
+    def __init__(self, message: str, *, plugin: str, phase: str) -> None:
+        super().__init__(message)
+        self.plugin, self.phase = plugin, phase
+
+
+class Refused(HermesError):
+    """A policy, a rule or a person said no; the message is for the model to read."""

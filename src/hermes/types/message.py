@@ -1,0 +1,103 @@
+"""The messages of a session's log: frozen, written once, never changed."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hermes.types.usage import Stop, Usage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attachment:
+    """A file that travels with a message: `data` is base64."""
+
+    media_type: str
+    data: str
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thinking:
+    """Reasoning text of a model, with the provider's opaque signature when it gives one."""
+
+    text: str
+    signature: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCall:
+    """A model's wish to run a tool.
+
+    `arguments` is what will be run; `raw` the text the model wrote; `repaired` says that the text had to be mended.
+    `fault` is a sentence for the model when the arguments could not be read: such a call is answered, never run.
+    """
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any]
+    raw: str = ""
+    repaired: bool = False
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class User:
+    """What a person (or a job) said. `recalled` is fenced memory as it was sent with the text."""
+
+    id: str
+    at: float
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+    recalled: str = ""
+    origin: str = "cli"
+    kind: Literal["user"] = "user"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assistant:
+    """One whole reply of a model."""
+
+    id: str
+    at: float
+    text: str = ""
+    thinking: tuple[Thinking, ...] = ()
+    calls: tuple[ToolCall, ...] = ()
+    stop: Stop = "end"
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    opaque: tuple[Mapping[str, Any], ...] = ()
+    kind: Literal["assistant"] = "assistant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolResult:
+    """The answer to one call. `note` is a steering note that rides on it; `full` the path of the uncut text, when clipped."""
+
+    id: str
+    at: float
+    call_id: str
+    name: str
+    content: str
+    images: tuple[Attachment, ...] = ()
+    failed: bool = False
+    note: str = ""
+    full: str = ""
+    kind: Literal["tool_result"] = "tool_result"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compaction:
+    """An entry that stands for the older part of a log: `summary`, and the id of the first message kept."""
+
+    id: str
+    at: float
+    summary: str
+    first_kept: str
+    head: int = 0
+    dropped: int = 0
+    focus: str = ""
+    fallback: bool = False
+    kind: Literal["compaction"] = "compaction"
+
+
+Message = User | Assistant | ToolResult | Compaction

@@ -1,0 +1,59 @@
+"""Questions to people and their answers; they travel as events and verbs."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approve:
+    """May this run? `command` is shown whole; `reasons` say in plain words why it was stopped.
+
+    `session_pattern` and `always_pattern` name exactly what a wider yes would cover; empty means that it is not offered.
+    """
+
+    command: str
+    cwd: str
+    reasons: tuple[str, ...]
+    rule: str
+    session_pattern: str = ""
+    always_pattern: str = ""
+    kind: Literal["approve"] = "approve"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clarify:
+    """An open question, with up to four options."""
+
+    text: str
+    options: tuple[str, ...] = ()
+    kind: Literal["clarify"] = "clarify"
+
+
+Question = Approve | Clarify
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Yes: once, for this session, or always (saved to the allowlist in the user's config)."""
+
+    scope: Literal["once", "session", "always"] = "once"
+    kind: Literal["grant"] = "grant"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deny:
+    """No, with what to do instead when the person said so."""
+
+    reason: str = ""
+    kind: Literal["deny"] = "deny"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """Words."""
+
+    text: str
+    kind: Literal["reply"] = "reply"
+
+
+Answer = Grant | Deny | Reply

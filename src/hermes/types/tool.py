@@ -1,0 +1,77 @@
+"""A tool, and what its handler may ask of the session that calls it."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from hermes.types.question import Answer, Question
+from hermes.types.workspace import Workspace
+
+Handler = Callable[..., str | Awaitable[str]]
+"""`(args: dict, **keywords) -> str`, a JSON string; keywords are task_id, session_id, user_task and ctx."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEntry:
+    """A registered tool. `schema` has name, description and parameters (JSON Schema)."""
+
+    name: str
+    toolset: str
+    schema: Mapping[str, Any]
+    handler: Handler
+    check_fn: Callable[[], object] | None = None
+    requires_env: tuple[str, ...] = ()
+    is_async: bool = False
+    description: str = ""
+    emoji: str = ""
+    max_result_size_chars: int | None = None
+    dynamic_schema_overrides: Callable[[], Mapping[str, Any]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """The tools of one session, fixed: entries by name, definitions in the OpenAI function form, the registry's generation."""
+
+    tools: Mapping[str, ToolEntry]
+    definitions: tuple[Mapping[str, Any], ...]
+    generation: int
+
+
+class ToolContext(Protocol):
+    """What a handler may ask of its session, as keyword `ctx`."""
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+
+    @property
+    def task_id(self) -> str:
+        """The task's id: the session's own, or that of the child it runs for."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The machine the tools work on; each of its methods decides first whether it may."""
+
+    @property
+    def todos(self) -> "TodoList":
+        """The session's plan."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the turn is being stopped."""
+
+    async def ask(self, question: Question) -> Answer:
+        """The answer of a person, or of the policy where nobody can be asked."""
+
+    def progress(self, text: str) -> None:
+        """Show `text` as output of the running call."""
+
+
+class TodoList(Protocol):
+    """The plan of a session: items with id, content and status."""
+
+    def read(self) -> list[dict[str, str]]:
+        """The items, in order."""
+
+    def write(self, items: list[dict[str, str]], *, merge: bool) -> list[dict[str, str]]:
+        """Replace the plan, or merge by id; gives the plan after it."""

@@ -1,0 +1,134 @@
+"""What a tool may do to the machine it works on: commands, background processes, files, search.
+
+Every method that has an effect decides first (`safety.decide`); it raises `Refused` when the answer is no.
+Paths are as the tool got them; relative ones are taken from the carried working directory, `~` is the user's home.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecResult:
+    """What a command did. `text` is stdout and stderr as they came, escapes stripped, clipped to head and tail if `clipped`.
+
+    `full` is the path of the uncut output when it was clipped; `code` is 124 after a timeout and 130 after an interrupt.
+    """
+
+    text: str
+    code: int
+    cwd: str
+    seconds: float
+    timed_out: bool = False
+    clipped: bool = False
+    full: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessState:
+    """A background process as it stands: `code` is None while it runs, `text` the output asked for."""
+
+    id: str
+    command: str
+    pid: int
+    cwd: str
+    started: float
+    code: int | None = None
+    text: str = ""
+    total_chars: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileStat:
+    """What is at a path: size in bytes, mtime in seconds."""
+
+    path: str
+    kind: Literal["file", "directory", "other"]
+    size: int
+    mtime: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """One hit of a content search: `line` counts from 1."""
+
+    path: str
+    line: int
+    content: str
+
+
+class Processes(Protocol):
+    """The background processes of a workspace."""
+
+    def list(self) -> Sequence[ProcessState]:
+        """All that are tracked, oldest first."""
+
+    def poll(self, process_id: str) -> ProcessState:
+        """State and the last 1000 characters; KeyError when there is no such process."""
+
+    def log(self, process_id: str, *, offset: int = 0, limit: int = 200) -> ProcessState:
+        """State and lines of the kept output."""
+
+    async def wait(self, process_id: str, timeout: float) -> ProcessState:
+        """State once it has ended or `timeout` seconds have passed."""
+
+    async def kill(self, process_id: str) -> ProcessState:
+        """State after its whole tree was stopped."""
+
+    async def write(self, process_id: str, data: str) -> ProcessState:
+        """Send text to its stdin."""
+
+    async def close(self, process_id: str) -> ProcessState:
+        """Close its stdin."""
+
+    def drain_finished(self) -> Sequence[ProcessState]:
+        """Those started with `notify` that ended since the last call and were not looked at."""
+
+
+class Workspace(Protocol):
+    """A machine with a shell and files, behind the one decision."""
+
+    @property
+    def cwd(self) -> str:
+        """The directory that the next command starts in."""
+
+    @property
+    def processes(self) -> Processes:
+        """The background processes."""
+
+    async def run(
+        self,
+        command: str,
+        *,
+        timeout: float,
+        cwd: str | None = None,
+        stdin: bytes | None = None,
+        pty: bool = False,
+        on_output: Callable[[str], None] | None = None,
+    ) -> ExecResult:
+        """Run a command in the carried shell; directory, exports and options live on to the next call."""
+
+    async def start(self, command: str, *, cwd: str | None = None, pty: bool = False, notify: bool = False) -> ProcessState:
+        """Start a background process."""
+
+    async def read(self, path: str) -> bytes:
+        """A file's bytes; FileNotFoundError, IsADirectoryError, PermissionError as usual."""
+
+    async def write(self, path: str, data: bytes) -> FileStat:
+        """Write a file atomically, make its folders, keep its mode."""
+
+    async def delete(self, path: str) -> None:
+        """Delete one file."""
+
+    async def stat(self, path: str) -> FileStat | None:
+        """What is at the path, or None."""
+
+    async def list(self, path: str) -> Sequence[FileStat]:
+        """The entries of a directory, by name."""
+
+    async def search(self, pattern: str, *, path: str = ".", file_glob: str = "", limit: int = 1000) -> Sequence[Match]:
+        """Lines that match a regular expression, gitignore respected, at most `limit`."""
+
+    async def find(self, glob: str, *, path: str = ".", limit: int = 1000) -> Sequence[FileStat]:
+        """Files whose name or path matches a glob, gitignore respected, newest first."""
