@@ -1,0 +1,1 @@
+"""Layer 1. Small libraries that know nothing of Hermes."""

@@ -1,0 +1,40 @@
+"""Text for screens and models: clip, strip escapes, mend surrogates."""
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # control sequences
+    r"|\][^\x07\x1b]*(?:\x07|\x1b\\|$)"  # operating system commands, such as titles and links
+    r"|[PX^_][^\x1b]*(?:\x1b\\|$)"  # device strings
+    r"|[@-Z\\-_]"  # two-character sequences
+    r"|[ -/]+[0-~])"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x9b]"
+)
+_SURROGATES = re.compile("[\ud800-\udfff]")
+
+
+def strip_escapes(text: str) -> str:
+    """`text` without terminal escape sequences and control characters; newlines and tabs stay."""
+    if text.isprintable():
+        return text
+    return _ESCAPES.sub("", text.replace("\r\n", "\n"))
+
+
+def mend_surrogates(text: str) -> str:
+    """`text` with every lone surrogate replaced by U+FFFD, so that it always encodes as UTF-8."""
+    if text.isascii():
+        return text
+    return _SURROGATES.sub("\ufffd", text)
+
+
+def clip(text: str, limit: int, *, head_share: float = 0.4, notice: str = "\n… {omitted} characters left out …\n") -> str:
+    """`text` if it has at most `limit` characters, else its head and tail around a notice; never longer than `limit`."""
+    if len(text) <= limit:
+        return text
+    line = notice.format(omitted=len(text) - limit)
+    room = limit - len(line) - 12
+    if room <= 0:
+        return text[:limit]
+    head = int(room * head_share)
+    tail = room - head
+    return text[:head] + notice.format(omitted=len(text) - head - tail) + text[len(text) - tail :]

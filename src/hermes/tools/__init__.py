@@ -1,0 +1,1 @@
+"""Layer 7. What the model can call."""

@@ -1,0 +1,1 @@
+"""The built-in tools: one file per family, strangers to each other."""
