@@ -1,0 +1,1 @@
+"""Layer 3. What the user has decided."""

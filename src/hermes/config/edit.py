@@ -1,0 +1,101 @@
+"""Change one key in the user's file; comments, order and unknown keys stay as they are."""
+
+import io
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from filelock import FileLock
+
+from hermes.config.load import known_keys, nearest
+from hermes.lib.files import write_atomic
+from hermes.lib.lazy import load as late
+from hermes.types.error import ConfigError
+
+_SECRET_ENDINGS = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+
+
+def set_key(config_file: Path, key: str, text: str) -> Any:
+    """Set `key` to what `text` says in YAML, checked against the key's type; gives the value as stored."""
+    known = next((item for item in known_keys() if item.key == key), None)
+    if known is None:
+        raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
+    value = late("ruamel.yaml:YAML")(typ="safe").load(text) if text else ""
+    try:
+        converted = msgspec.convert(value, known.kind, strict=True)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{key} cannot be {text!r}: {error}.", key=key) from error
+    _change(config_file, key, converted)
+    return converted
+
+
+def unset_key(config_file: Path, key: str) -> bool:
+    """Remove `key` from the file; whether it was there."""
+    with _locked(config_file):
+        yaml, tree = _open(config_file)
+        *sections, name = key.split(".")
+        node: Any = tree
+        for section in sections:
+            node = node.get(section) if isinstance(node, dict) else None
+        if not isinstance(node, dict) or name not in node:
+            return False
+        del node[name]
+        _save(config_file, yaml, tree)
+    return True
+
+
+def append_to_list(config_file: Path, key: str, item: str) -> None:
+    """Add `item` to a list key unless it is in it; safe against other processes doing the same."""
+    with _locked(config_file):
+        yaml, tree = _open(config_file)
+        present = tree.setdefault(key, [])
+        if item not in present:
+            present.append(item)
+            _save(config_file, yaml, tree)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a name such as OPENAI_API_KEY belongs in `.env` and not in the settings."""
+    return name.isupper() and name.endswith(_SECRET_ENDINGS)
+
+
+def set_secret(env_file: Path, name: str, value: str) -> None:
+    """Set one NAME=value line of `.env`; the file is readable by its owner alone."""
+    with _locked(env_file):
+        lines = env_file.read_text(encoding="utf-8").splitlines() if env_file.is_file() else []
+        kept = [line for line in lines if line.partition("=")[0].strip() != name]
+        quoted = value if value.isalnum() else "'" + value.replace("'", "\\'") + "'"
+        write_atomic(env_file, "\n".join([*kept, f"{name}={quoted}", ""]).encode(), mode=0o600)
+
+
+def _change(config_file: Path, key: str, value: Any) -> None:
+    with _locked(config_file):
+        yaml, tree = _open(config_file)
+        node = tree
+        *sections, name = key.split(".")
+        for section in sections:
+            inner = node.get(section)
+            if isinstance(inner, str) and section == "model":
+                inner = node[section] = {"default": inner}
+            node = inner if isinstance(inner, dict) else node.setdefault(section, {})
+        node[name] = value
+        _save(config_file, yaml, tree)
+
+
+def _locked(path: Path) -> FileLock:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return FileLock(path.with_name(f".{path.name}.lock"), timeout=10)
+
+
+def _open(path: Path) -> tuple[Any, Any]:
+    yaml = late("ruamel.yaml:YAML")(typ="rt")
+    yaml.preserve_quotes = True
+    yaml.width = 4096
+    tree = yaml.load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    return yaml, {} if tree is None else tree
+
+
+def _save(path: Path, yaml: Any, tree: Any) -> None:
+    text = io.StringIO()
+    yaml.dump(tree, text)
+    write_atomic(path, text.getvalue().encode())

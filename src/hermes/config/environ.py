@@ -1,0 +1,20 @@
+"""The only module that reads the process environment; everything else is handed values."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+
+def environment() -> dict[str, str]:
+    """A copy of the process environment as it is now."""
+    return dict(os.environ)  # noqa: TID251  # this module is the one place
+
+
+def with_dotenv(environ: Mapping[str, str], env_file: Path) -> dict[str, str]:
+    """`environ` on top of the values of a `.env` file; a variable that is set in the process wins."""
+    if not env_file.is_file():
+        return dict(environ)
+    kept = {name: value for name, value in dotenv_values(env_file, interpolate=False).items() if value is not None}
+    return {**kept, **environ}

@@ -1,0 +1,71 @@
+"""HERMES_HOME and every path in it."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes.types.error import ConfigError
+
+_PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """One profile's folder: `root` holds all that survives a restart."""
+
+    root: Path
+    profile: str = "default"
+
+    @property
+    def config_file(self) -> Path:
+        """The user's settings, YAML."""
+        return self.root / "config.yaml"
+
+    @property
+    def env_file(self) -> Path:
+        """Keys and other secrets, one NAME=value a line."""
+        return self.root / ".env"
+
+    @property
+    def sessions_db(self) -> Path:
+        """The session store."""
+        return self.root / "sessions.db"
+
+    @property
+    def search_db(self) -> Path:
+        """The full-text index over the store; it can be deleted and is built again."""
+        return self.root / "search.db"
+
+    @property
+    def tools(self) -> Path:
+        """The user's own tool files."""
+        return self.root / "tools"
+
+    @property
+    def results(self) -> Path:
+        """Whole results of tools that were too long for the model."""
+        return self.root / "results"
+
+    @property
+    def history(self) -> Path:
+        """What was typed at the prompt, one file per directory."""
+        return self.root / "history"
+
+
+def locate(environ: Mapping[str, str], profile: str = "") -> Home:
+    """The home in force: HERMES_HOME or ~/.hermes, and in it the profile named, or the sticky one, or the default."""
+    base = Path(environ.get("HERMES_HOME") or Path(environ.get("HOME") or Path.home()) / ".hermes").expanduser().absolute()
+    name = profile or environ.get("HERMES_PROFILE", "") or _sticky(base)
+    if name in {"", "default"}:
+        return Home(root=base)
+    if not _PROFILE.fullmatch(name):
+        raise ConfigError(f"Profile name {name!r} is not valid; use lower-case letters, digits, - and _, at most 64.")
+    return Home(root=base / "profiles" / name, profile=name)
+
+
+def _sticky(base: Path) -> str:
+    try:
+        return (base / "active_profile").read_text(encoding="utf-8").strip()
+    except FileNotFoundError:
+        return ""

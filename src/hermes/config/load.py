@@ -1,0 +1,188 @@
+"""Settings from defaults, file, environment and flags; each value knows where it came from."""
+
+import difflib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec.inspect import Metadata, StructType, type_info
+
+from hermes.config.settings import Settings
+from hermes.lib.lazy import load as late
+from hermes.types.error import ConfigError
+
+ENVIRONMENT = {
+    "HERMES_MODEL": "model.default",
+    "HERMES_INFERENCE_MODEL": "model.default",
+    "HERMES_BASE_URL": "model.base_url",
+    "HERMES_MAX_ITERATIONS": "agent.max_turns",
+    "TERMINAL_CWD": "terminal.cwd",
+    "TERMINAL_TIMEOUT": "terminal.timeout",
+    "HERMES_SANDBOX": "terminal.sandbox",
+}
+"""Environment variables that set a key."""
+
+_VARIABLE = re.compile(r"\$\{(\w+)\}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One key's value and its origin: `default`, `config.yaml line 3`, `HERMES_MODEL`, `--model`."""
+
+    value: Any
+    origin: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """Settings in force, the origin of every key, and warnings about keys nobody knows."""
+
+    settings: Settings
+    values: Mapping[str, Value]
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A key of the settings: its type as a person would call it, its default and what it means."""
+
+    key: str
+    kind: Any
+    default: Any
+    description: str
+
+
+def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Loaded:
+    """The settings in force; ConfigError with every fault at once, each with file and line."""
+    known = {item.key: item for item in known_keys()}
+    values = {key: Value(value=item.default, origin="default") for key, item in known.items()}
+    faults: list[str] = []
+    warnings: list[str] = []
+    for key, value, line in _file_items(config_file):
+        origin = f"{config_file.name} line {line}"
+        if key not in known:
+            warnings.append(f"{origin}: nobody knows the key {key}{_nearest(key, known)}; it has no effect.")
+            continue
+        _take(values, known[key], Value(value=_expand(value, environ), origin=origin), faults)
+    for name, key in ENVIRONMENT.items():
+        if environ.get(name):
+            _take(values, known[key], Value(value=environ[name], origin=name), faults)
+    for key, value in (flags or {}).items():
+        _take(values, known[key], Value(value=value, origin="--" + key.rsplit(".", 1)[-1].replace("_", "-")), faults)
+    if faults:
+        raise ConfigError("\n".join(faults), origin=str(config_file), hint="hermes config path shows the file")
+    return Loaded(settings=_assemble(values), values=values, warnings=tuple(warnings))
+
+
+def known_keys() -> Iterator[Known]:
+    """Every key, in the order of the settings classes."""
+    yield from _known("", Settings)
+
+
+def nearest(key: str) -> str:
+    """A hint that names the known key closest to `key`, or nothing."""
+    return _nearest(key, {item.key: item for item in known_keys()})
+
+
+def _known(prefix: str, section: type[msgspec.Struct]) -> Iterator[Known]:
+    info = type_info(section)
+    if not isinstance(info, StructType):
+        raise TypeError(section)
+    defaults = section()
+    for field in info.fields:
+        if isinstance(field.type, StructType):
+            yield from _known(f"{prefix}{field.name}.", field.type.cls)
+            continue
+        described = field.type if isinstance(field.type, Metadata) else None
+        text = str((described.extra_json_schema or {}).get("description", "")) if described else ""
+        kind = section.__annotations__[field.name]
+        yield Known(key=prefix + field.name, kind=kind, default=getattr(defaults, field.name), description=text)
+
+
+def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str]) -> None:
+    """Convert and keep one value, or note the fault."""
+    textual = not given.origin.startswith("config.yaml")
+    try:
+        converted = msgspec.convert(given.value, known.kind, strict=not textual)
+    except msgspec.ValidationError as error:
+        faults.append(f"{given.origin}: {known.key} is {given.value!r}: {_plain(str(error))}.")
+        return
+    values[known.key] = Value(value=converted, origin=given.origin)
+
+
+def _plain(fault: str) -> str:
+    """A validator's sentence in a person's words."""
+    words = {"`int`": "a whole number", "`float`": "a number", "`bool`": "true or false", "`str`": "text", "`array`": "a list"}
+    for code, word in words.items():
+        fault = fault.replace(code, word)
+    return fault[:1].lower() + fault[1:]
+
+
+def _assemble(values: Mapping[str, Value]) -> Settings:
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        section, _, name = key.rpartition(".")
+        (tree.setdefault(section, {}) if section else tree)[name] = value.value
+    return msgspec.convert(tree, Settings)
+
+
+def _file_items(path: Path) -> Iterator[tuple[str, Any, int]]:
+    """Key, value and line of everything a YAML file sets; ConfigError when it is no YAML mapping."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read ({error}); mend it or move it away.") from error
+    yield from _leaves("", _parse(path, text))
+
+
+def _parse(path: Path, text: str) -> Any:
+    yaml = late("ruamel.yaml:YAML")(typ="rt")
+    try:
+        tree = yaml.load(text)
+    except late("ruamel.yaml.error:YAMLError") as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f" line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{path.name}{where}: this is not valid YAML ({getattr(error, 'problem', error)}).", origin=str(path)) from error
+    if tree is None:
+        return {}
+    if not isinstance(tree, dict):
+        raise ConfigError(f"{path.name} line 1: a settings file holds keys and values, such as `model:`.", origin=str(path))
+    return tree
+
+
+def _leaves(prefix: str, tree: Any) -> Iterator[tuple[str, Any, int]]:
+    for name, value in tree.items():
+        line = tree.lc.key(name)[0] + 1
+        key = f"{prefix}{name}"
+        if key == "model" and isinstance(value, str):
+            yield "model.default", value, line
+        elif isinstance(value, dict) and value:
+            yield from _leaves(f"{key}.", value)
+        else:
+            yield key, _bare(value), line
+
+
+def _bare(value: Any) -> Any:
+    """Plain Python values out of the YAML library's own types."""
+    if isinstance(value, list):
+        return [_bare(item) for item in value]
+    for plain in (bool, int, float, str):
+        if isinstance(value, plain):
+            return plain(value)
+    return value
+
+
+def _expand(value: Any, environ: Mapping[str, str]) -> Any:
+    if isinstance(value, str) and "${" in value:
+        return _VARIABLE.sub(lambda found: environ.get(found[1], found[0]), value)
+    return value
+
+
+def _nearest(key: str, known: Mapping[str, Known]) -> str:
+    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    return f" (did you mean {close[0]}?)" if close else ""
