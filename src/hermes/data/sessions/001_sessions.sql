@@ -1,0 +1,29 @@
+CREATE TABLE sessions (
+  key INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  created REAL NOT NULL,
+  title TEXT NOT NULL DEFAULT '',
+  cwd TEXT NOT NULL DEFAULT '',
+  branch TEXT NOT NULL DEFAULT '',
+  source TEXT NOT NULL DEFAULT 'cli',
+  model TEXT NOT NULL DEFAULT '',
+  parent TEXT NOT NULL DEFAULT '',
+  system TEXT NOT NULL DEFAULT '',
+  tools BLOB NOT NULL DEFAULT '[]'
+);
+CREATE TABLE messages (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,
+  kind TEXT NOT NULL,
+  body BLOB NOT NULL,
+  dropped INTEGER NOT NULL DEFAULT 0
+);
+CREATE INDEX messages_by_session ON messages(session);
+CREATE TABLE intents (
+  session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,
+  call_id TEXT NOT NULL,
+  tool TEXT NOT NULL,
+  digest TEXT NOT NULL,
+  result BLOB,
+  PRIMARY KEY (session, call_id)
+) WITHOUT ROWID;

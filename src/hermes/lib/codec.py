@@ -1,0 +1,80 @@
+"""Tagged unions of dataclasses to and from JSON: a `kind` field tells the class, defaults are left out when writing."""
+
+import dataclasses
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from hermes.lib.text import mend_surrogates
+
+T = TypeVar("T")
+_encode = msgspec.json.Encoder().encode
+
+
+class Union(Generic[T]):
+    """One codec for a closed union of frozen dataclasses, each with a literal `kind`."""
+
+    def __init__(self, *members: type[T]) -> None:
+        self._decoders = {_kind(member): msgspec.json.Decoder(member) for member in members}
+        self._fields = {member: _optional(member) for member in members}
+
+    def encode(self, value: T) -> bytes:
+        """JSON bytes of `value`; fields at their default are left out, lone surrogates become U+FFFD."""
+        tree = {"kind": value.kind} | {  # type: ignore[attr-defined]
+            name: found for name, default in self._fields[type(value)] if (found := getattr(value, name)) != default
+        }
+        try:
+            return _encode(tree)
+        except UnicodeEncodeError:
+            return _encode(mended(tree))
+
+    def decode(self, data: bytes) -> T:
+        """The value that `encode` wrote; msgspec.DecodeError when it is none of this union."""
+        return self.decode_kind(_tag(data), data)
+
+    def decode_kind(self, kind: str, data: bytes) -> T:
+        """The value, where the kind is known already."""
+        decoder = self._decoders.get(kind)
+        if decoder is None:
+            raise msgspec.DecodeError(f"no such kind: {kind}")
+        return decoder.decode(data)
+
+
+class _Tagged(msgspec.Struct):
+    kind: str
+
+
+_tag_decoder = msgspec.json.Decoder(_Tagged)
+_MISSING = object()
+
+
+def _tag(data: bytes) -> str:
+    return _tag_decoder.decode(data).kind
+
+
+def _kind(member: type[Any]) -> str:
+    return next(str(field.default) for field in dataclasses.fields(member) if field.name == "kind")
+
+
+def _optional(member: type[Any]) -> tuple[tuple[str, object], ...]:
+    """Field names with their defaults, `kind` left out."""
+    return tuple((field.name, _default(field)) for field in dataclasses.fields(member) if field.name != "kind")
+
+
+def _default(field: "dataclasses.Field[Any]") -> object:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    return field.default_factory() if field.default_factory is not dataclasses.MISSING else _MISSING
+
+
+def mended(value: Any) -> Any:
+    """A JSON-like tree with lone surrogates replaced, dataclasses turned to dicts."""
+    if isinstance(value, str):
+        return mend_surrogates(value)
+    if isinstance(value, dict):
+        return {mended(key): mended(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [mended(item) for item in value]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: mended(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    return value
