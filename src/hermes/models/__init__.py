@@ -1,0 +1,1 @@
+"""Layer 5. Talking to a model."""

@@ -1,0 +1,49 @@
+"""What a wire protocol must give: a rendered request, and a reader of what comes back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from hermes.types.message import Assistant
+from hermes.types.request import Delta, Request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireRequest:
+    """Bytes to send. `headers` may hold a credential, so it stays out of the representation."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class WireError(Exception):
+    """The provider answered with an error inside a body or stream that began well."""
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class CutShortError(Exception):
+    """A stream ended before the reply did."""
+
+
+class Reader(Protocol):
+    """Reads one reply as its bytes come in; it may be split anywhere."""
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """What these bytes added; WireError when they carry an error."""
+
+    def finish(self) -> Assistant:
+        """The whole reply (`id` and `at` are left to the caller); CutShortError when it is not whole."""
+
+
+class Transport(Protocol):
+    """One protocol. An instance belongs to one session: it keeps the bytes of every message it has rendered."""
+
+    def render(self, request: Request) -> WireRequest:
+        """The request as bytes; each message is rendered once, whatever number of requests it is part of."""
+
+    def reader(self, request: Request) -> Reader:
+        """A fresh reader for the reply to `request`."""
