@@ -1,0 +1,158 @@
+"""From events to terminal lines: tool calls, questions and their receipts, failures, retries, notices."""
+
+from hermes.lib.text import strip_escapes
+from hermes.present.diff import change
+from hermes.present.outcome import Outcome, outcome
+from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
+from hermes.present.words import Words, call_words, duration
+from hermes.types.error import Failure
+from hermes.types.event import Notice
+from hermes.types.message import ToolCall, ToolResult
+from hermes.types.question import Answer, Approve, Deny, Grant, Question
+
+_INDENT = 6
+_TAIL = 5
+_WIDEST = 100  # on a wide screen the seconds must still be near the command
+_SIDE = 14  # room for the outcome, so that the seconds of calls stand in one column
+_ROOMY = 60
+
+
+def tool_lines(call: ToolCall, result: ToolResult, seconds: float, width: int, *, emoji: str = "", whole: bool = False) -> list[Line]:
+    """A finished call: one line, then its change or the last lines of its output (`whole` shows all, unwrapped)."""
+    end = outcome(call, result)
+    words = call_words(call, emoji=emoji, whole=whole)
+    if end.diff:
+        shown = change(end.diff, width - _INDENT, longest=1_000_000 if whole else 20)
+        return [head_line(words, duration(seconds), Span(shown.count, "good"), width), *_indented(shown.rows)]
+    word = Span(end.word, "" if end.ok else "error")
+    spoken = Words(emoji=words.emoji, verb=words.verb, argument=words.argument + end.range, more=words.more)
+    head = head_line(spoken, duration(seconds), word, width)
+    extra = _whole_command(words, width) if whole else []
+    return [head, *extra, *_tail(end, width, whole=whole)]
+
+
+def running_lines(call: ToolCall, output: str, seconds: float, width: int, *, emoji: str, spinner: str) -> list[Line]:
+    """A call that runs: its line with a live clock, and the last three lines of its output."""
+    head = head_line(call_words(call, emoji=emoji), duration(seconds), Span(spinner, "accent"), width)
+    rows = [row for row in strip_escapes(output).expandtabs(4).splitlines() if row.strip()]
+    return [head, *_indented([cut(line(row, "dim"), width - _INDENT) for row in rows[-3:]])]
+
+
+def waiting_line(call: ToolCall, width: int, *, emoji: str) -> Line:
+    """A call that a question holds up."""
+    return head_line(call_words(call, emoji=emoji), "", Span("waits for you", "warning"), width)
+
+
+def head_line(words: Words, seconds: str, side: Span, width: int) -> Line:
+    """Emoji, verb and argument on the left, seconds and outcome on the right, in `width` cells at most."""
+    width = min(width, _WIDEST)
+    left: Line = (*pad(line(words.emoji), 2), Span(" "), Span(f"{words.verb:<6} ", "strong"))
+    right = (Span(f"{seconds:>6}", "dim"), *((Span("  "), side) if side.text else ()))
+    room = _SIDE if width >= _ROOMY else 0
+    space = width - columns(left) - max(columns(right), 6 + room) - 2
+    more = f"  +{words.more}" if words.more else ""
+    argument = (*cut(line(words.argument), max(8, space - len(more))), Span(more, "dim"))
+    return cut((*left, *pad(argument, space), Span("  "), *right), width)
+
+
+def _indented(rows: list[Line] | tuple[Line, ...]) -> list[Line]:
+    return [(Span(" " * _INDENT), *row) for row in rows]
+
+
+def _tail(end: Outcome, width: int, *, whole: bool) -> list[Line]:
+    rows = end.output.split("\n") if end.output else []
+    shown = rows if whole else rows[-_TAIL:]
+    lines = [line(row, "dim") if whole else cut(line(row, "dim"), width - _INDENT) for row in shown]
+    hidden = len(rows) - len(shown)
+    if hidden:
+        earlier = "1 earlier line" if hidden == 1 else f"{hidden} earlier lines"
+        lines.append(line(f"… {earlier} · Ctrl-O", "dim"))
+    return _indented(lines)
+
+
+def _whole_command(words: Words, width: int) -> list[Line]:
+    """The command as it was given, where its line shows only a part."""
+    if not words.more and len(words.whole) < width - 2 * _INDENT and "\n" not in words.whole:
+        return []
+    return _indented([row for part in words.whole.split("\n") for row in wrap(line(part), max(8, width - _INDENT))])
+
+
+def notice_lines(notice: Notice, width: int) -> list[Line]:
+    """A notice, wrapped; its level is a word, not only a colour."""
+    head = {"info": (), "warning": (Span("warning: ", "warning"),), "error": (Span("error: ", "error"),)}[notice.level]
+    return [
+        row for part in strip_escapes(notice.text).splitlines() for row in wrap(line(part, "dim" if not head else ""), width, first=head)
+    ]
+
+
+def failure_lines(failure: Failure, width: int, *, key: str = "", fix: str = "") -> list[Line]:
+    """A model failure in at most three lines: the provider's own sentence, the address and the key's last four, what to do."""
+    status = f" ({failure.status})" if failure.status else ""
+    sentence = " ".join(strip_escapes(failure.message).split()) or failure.reason.replace("_", " ")
+    first = cut((Span("✗ ", "error"), Span(f"{_CAUSES[failure.reason]}{status}: ", "error"), Span(sentence)), width)
+    where = " · ".join(part for part in (failure.address, f"key …{key[-4:]}" if key else "") if part)
+    return [first, *([cut(line(f"  {where}", "dim"), width)] if where else []), *([cut(line(f"  {fix}"), width)] if fix else [])]
+
+
+_CAUSES = {
+    "auth": "the key was refused",
+    "billing": "the account cannot pay",
+    "rate_limit": "too many requests",
+    "overloaded": "the model is overloaded",
+    "server_error": "the server failed",
+    "timeout": "no answer in time",
+    "connection": "no connection",
+    "context_overflow": "the conversation is too long for the model",
+    "payload_too_large": "the request is too large",
+    "model_not_found": "no such model",
+    "format_error": "the server did not accept the request",
+    "unknown": "the model call failed",
+}
+
+
+def retry_line(failure: Failure, remaining: float, attempt: int, attempts: int, width: int) -> Line:
+    """One line to be updated in place: cause, address, seconds to the next try, which try of how many."""
+    cause = _CAUSES[failure.reason] + (f" ({failure.status})" if failure.status else "")
+    tries = f"retrying in {max(0, round(remaining))}s · try {attempt} of {attempts}"
+    where = f" · {failure.address}" if failure.address else ""
+    left = cut(line(f"{cause}{where}", "warning"), max(8, width - len(tries) - 3))
+    return cut((*left, Span(f" · {tries}")), width)
+
+
+def question_words(question: Question) -> str:
+    """What a question is about, in one line."""
+    return " ".join(strip_escapes(question.command if isinstance(question, Approve) else question.text).split())
+
+
+def receipt_lines(question: Question, answer: Answer, by: str, width: int) -> list[Line]:
+    """What stays of a question: the choice, by whom, and what it was about."""
+    who = "you" if by in {"person", "user", "you"} else by
+    if isinstance(answer, Grant):
+        scope = {"once": "allowed once", "session": "allowed for this session", "always": "allowed from now on"}[answer.scope]
+        head = (Span("✓ ", "good"), Span(f"{scope} by {who}: "))
+    elif isinstance(answer, Deny):
+        head = (Span("✗ ", "error"), Span(f"denied by {who}: "))
+    else:
+        return wrap(line(answer.text, "dim"), width, first=(Span("❓ "),), rest=(Span("  "),))
+    rows = [cut((*head, Span(question_words(question), "dim")), width)]
+    if isinstance(answer, Deny) and answer.reason and who == "you":
+        rows.append(cut(line(f"  {answer.reason}", "dim"), width))
+    return rows
+
+
+def user_lines(text: str, width: int) -> list[Line]:
+    """A message as it was sent: whole if short, else its first three lines, a count, and the last line."""
+    rows = strip_escapes(text).expandtabs(4).split("\n")
+    if len(rows) > _TAIL:
+        rows = [*rows[:3], f"… {len(rows) - 4} more lines", rows[-1]]
+    first: Line = (Span("❯ ", "prompt"),)
+    lines: list[Line] = []
+    for number, row in enumerate(rows):
+        wrapped = wrap(line(row, "strong"), width, first=(Span("  "),) if number else first, rest=(Span("  "),))
+        lines += [*wrapped[:3], line("  …", "dim"), wrapped[-1]] if len(wrapped) > _TAIL else wrapped
+    return lines
+
+
+def thinking_line(seconds: float) -> Line:
+    """What stays of a model's reasoning when it is folded."""
+    return line(f"✻ thought for {duration(seconds)} · Ctrl-T", "dim")

@@ -1,0 +1,107 @@
+"""What a finished call has to say on a screen: the word for its end, the tail of its output, its change."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hermes.lib.text import strip_escapes
+from hermes.types.message import ToolCall, ToolResult
+
+_TIMED_OUT, _STOPPED = 124, 130
+_UNIT = 1000
+_SILENT = frozenset({"read_file", "search_files", "write_file", "patch", "todo", "memory"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """`word` is shown after the seconds, empty when there is nothing to say; `range` belongs to the argument; `diff` is unified."""
+
+    ok: bool
+    word: str = ""
+    output: str = ""
+    range: str = ""
+    diff: str = ""
+
+
+def outcome(call: ToolCall, result: ToolResult) -> Outcome:
+    """How the call ended, read from its documented result; a result of another form is shown as text."""
+    content = _parsed(result.content)
+    if content is None:
+        return Outcome(ok=not result.failed, word="✗ failed" if result.failed else "", output=_clean(result.content))
+    fault = _fault(content, failed=result.failed)
+    if fault:
+        return Outcome(ok=False, word=f"✗ {fault}", output=_said(content, call))
+    return Outcome(
+        ok=True,
+        word=_measure(call, content),
+        output="" if call.name in _SILENT else _clean(str(content.get("output", "") or "")),
+        range=_range(content) if call.name == "read_file" else "",
+        diff=_clean(str(content.get("diff", "") or "")),
+    )
+
+
+def _parsed(content: str) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(content)
+    except ValueError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _fault(content: Mapping[str, Any], *, failed: bool) -> str:
+    """The name of what went wrong, empty when nothing did."""
+    status, code, error = content.get("status"), content.get("exit_code"), content.get("error")
+    if status in {"blocked", "denied", "refused"}:
+        return "denied"
+    if status in {"interrupted", "stopped", "cancelled"} or code == _STOPPED:
+        return "stopped"
+    if content.get("timed_out") or status == "timeout" or code == _TIMED_OUT:
+        return "timed out"
+    if isinstance(code, int) and code != 0:
+        return f"exit {code}"
+    if failed or error or content.get("success") is False:
+        return str(content.get("error_type") or "error")
+    return ""
+
+
+def _said(content: Mapping[str, Any], call: ToolCall) -> str:
+    """What a failed call has to show: its output, then its error, if it is not said there already."""
+    output = "" if call.name in _SILENT else _clean(str(content.get("output") or ""))
+    error = _clean(str(content.get("error") or ""))
+    return "\n".join(part for part in (output, error if error not in output else "") if part)
+
+
+def _measure(call: ToolCall, content: Mapping[str, Any]) -> str:
+    """The one number that tells what a call found or wrote."""
+    if call.name == "search_files" and isinstance(content.get("total_count"), int):
+        hits = content["total_count"]
+        return "1 hit" if hits == 1 else f"{hits} hits"
+    if call.name == "write_file" and isinstance(content.get("bytes_written"), int):
+        return size(content["bytes_written"])
+    if call.name == "terminal" and content.get("pid"):
+        return "in background"
+    return ""
+
+
+def _range(content: Mapping[str, Any]) -> str:
+    """The lines a read gave, such as `:1-10`, from its `number|text` rows."""
+    numbers = [
+        head for head, bar, _ in (row.partition("|") for row in str(content.get("content", "")).splitlines()) if bar and head.isdigit()
+    ]
+    return f":{numbers[0]}-{numbers[-1]}" if numbers else ""
+
+
+def _clean(text: str) -> str:
+    """`text` without escapes and without what a carriage return wrote over."""
+    rows = strip_escapes(text).expandtabs(4).split("\n")
+    return "\n".join(row.rstrip("\r").rpartition("\r")[2] for row in rows).strip("\n")
+
+
+def size(count: float) -> str:
+    """A count of bytes as people say it: 812 B, 3.4 kB, 1.2 MB."""
+    for unit in ("B", "kB", "MB"):
+        if count < _UNIT:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= _UNIT
+    return f"{count:.1f} GB"

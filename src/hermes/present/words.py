@@ -1,0 +1,76 @@
+"""The words for calls, times, tokens: verb and the one argument that matters."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hermes.types.message import ToolCall
+
+_VERBS = {
+    "terminal": ("run", "💻", ("command",)),
+    "process": ("proc", "⚙", ("action", "session_id")),
+    "read_file": ("read", "📖", ("path",)),
+    "write_file": ("write", "✍", ("path",)),
+    "patch": ("edit", "🔧", ("path",)),
+    "search_files": ("search", "🔎", ("pattern", "path")),
+    "todo": ("plan", "📋", ()),
+    "clarify": ("ask", "❓", ("question",)),
+}
+_PART = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?!&&|\|\||;|\n).)+""", re.DOTALL)
+_V4A_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_VARIATION = "\ufe0f"  # terminals disagree on the width of an emoji that carries it
+_MINUTE = 60
+_HOUR = 3600
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """A call in words: `argument` is one line, `more` says how many further parts there are, `whole` is everything."""
+
+    emoji: str
+    verb: str
+    argument: str
+    more: int = 0
+    whole: str = ""
+
+
+def call_words(call: ToolCall, *, emoji: str = "", whole: bool = False) -> Words:
+    """The words for a call; `whole` keeps all parts of a command in its argument."""
+    verb, own, keys = _VERBS.get(call.name, (call.name.replace("_", " "), "⚡", ()))
+    sign = (emoji or own).replace(_VARIATION, "")
+    if call.name == "terminal":
+        command = str(call.arguments.get("command", "")).strip()
+        first, *others = [part.strip() for part in _PART.findall(command) if part.strip()] or [""]
+        shown = first if others and not whole else " ".join(command.split())
+        return Words(emoji=sign, verb=verb, argument=shown, more=0 if whole else len(others), whole=command)
+    argument = _argument(call.arguments, keys)
+    return Words(emoji=sign, verb=verb, argument=" ".join(argument.split()), whole=argument)
+
+
+def _argument(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    named = [str(arguments[key]) for key in keys if arguments.get(key)]
+    if named:
+        return " ".join(named)
+    files = _V4A_FILE.findall(str(arguments.get("patch", "")))
+    if files:
+        return ", ".join(files)
+    return next((value for value in arguments.values() if isinstance(value, str)), "")
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 0.1s, 12.4s, 3m 05s, 2h 10m."""
+    if seconds < _MINUTE:
+        return f"{seconds:.1f}s"
+    if seconds < _HOUR:
+        return f"{int(seconds // _MINUTE)}m {int(seconds % _MINUTE):02}s"
+    return f"{int(seconds // _HOUR)}h {int(seconds % _HOUR // _MINUTE):02}m"
+
+
+def tokens(count: int) -> str:
+    """A count of tokens in short: 321, 4.3k, 128k, 1.2M."""
+    for limit, unit in ((1_000_000, "M"), (1000, "k")):
+        if count >= limit:
+            value = f"{count / limit:.1f}" if count < 100 * limit else f"{count / limit:.0f}"
+            return value.removesuffix(".0") + unit
+    return str(count)

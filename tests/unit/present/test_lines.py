@@ -1,0 +1,180 @@
+"""What tool lines, receipts and errors promise."""
+
+import json
+from typing import Any
+
+import pytest
+
+from hermes.present.lines import failure_lines, notice_lines, receipt_lines, retry_line, running_lines, tool_lines, user_lines
+from hermes.present.spans import Line, columns, plain
+from hermes.present.theme import Theme, choose
+from hermes.types.error import Failure
+from hermes.types.event import Notice
+from hermes.types.message import ToolCall, ToolResult
+from hermes.types.question import Approve, Deny, Grant
+
+DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1,3 +1,3 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n--- not a header\n"
+
+
+def call(name: str, **arguments: Any) -> ToolCall:
+    return ToolCall(id="c1", name=name, arguments=arguments)
+
+
+def result(content: object, *, failed: bool = False) -> ToolResult:
+    body = content if isinstance(content, str) else json.dumps(content)
+    return ToolResult(id="r1", at=0.0, call_id="c1", name="x", content=body, failed=failed)
+
+
+def shown(lines: list[Line]) -> list[str]:
+    return [plain(row) for row in lines]
+
+
+def ran(command: str, code: int, output: str, width: int, *, whole: bool = False) -> list[str]:
+    content = {"output": output, "exit_code": code, "error": None}
+    return shown(tool_lines(call("terminal", command=command), result(content), 12.44, width, emoji="💻", whole=whole))
+
+
+SEVEN = "\n".join(f"line {n}" for n in range(1, 8))
+
+
+@pytest.mark.parametrize(
+    ("width", "head"),
+    [
+        (40, "💻 run    pytest …  +1   12.4s  ✗ exit 2"),
+        (80, "💻 run    pytest -q  +1                                      12.4s  ✗ exit 2"),
+        (120, "💻 run    pytest -q  +1                                                          12.4s  ✗ exit 2"),
+    ],
+)
+def test_a_failed_command_says_its_code_and_its_last_lines(width: int, head: str) -> None:
+    rows = ran("pytest -q && echo ok", 2, SEVEN, width)
+    assert rows[0] == head
+    assert rows[1:] == [
+        "      line 3", "      line 4", "      line 5", "      line 6", "      line 7", "      … 2 earlier lines · Ctrl-O",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_no_row_of_a_finished_call_is_wider_than_the_window(width: int) -> None:
+    lines = tool_lines(call("terminal", command="echo " + "漢字 " * 60), result({"output": "x" * 300, "exit_code": 1}), 1, width)
+    assert [columns(row) <= width for row in lines] == [True] * len(lines)
+    assert "…" in plain(lines[0])
+    assert plain(lines[0]).endswith("✗ exit 1")
+
+
+def test_seconds_of_calls_stand_in_one_column() -> None:
+    heads = [ran("true", 0, "", 80)[0], ran("false", 1, "", 80)[0], ran("x" * 200, 0, "", 80)[0]]
+    assert {row.index("12.4s") for row in heads} == {heads[0].index("12.4s")}
+
+
+def test_empty_output_adds_no_line_and_success_has_no_word() -> None:
+    assert ran("true", 0, "", 80) == [ran("true", 0, "", 80)[0]]
+    assert ran("true", 0, "", 80)[0].endswith("12.4s")
+
+
+def test_the_whole_view_shows_every_line_and_the_whole_command() -> None:
+    rows = ran("pytest -q && echo ok", 0, SEVEN, 80, whole=True)
+    assert "pytest -q && echo ok" in rows[0]
+    assert rows[1:] == [f"      line {n}" for n in range(1, 8)]
+
+
+def test_quoted_separators_do_not_count_as_parts() -> None:
+    assert ' run    echo "a; b && c"  ' in ran('echo "a; b && c"', 0, "", 80)[0]
+
+
+def test_an_edit_shows_its_count_and_a_numbered_diff() -> None:
+    lines = shown(tool_lines(call("patch", path="app.py"), result({"success": True, "diff": DIFF}), 0.1, 80, emoji="🔧"))
+    assert lines[0].endswith("0.1s  +1 −2")
+    assert lines[1:] == [
+        "         1   def add(a, b):", "         2 -     return a - b", "         2 +     return a + b", "         3 - -- not a header",
+    ]  # fmt: skip
+
+
+def test_a_long_diff_is_cut_at_twenty_rows_with_a_count() -> None:
+    diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,50 @@\n" + "".join(f"+{n}\n" for n in range(50))
+    lines = shown(tool_lines(call("patch", path="x"), result({"success": True, "diff": diff}), 0.1, 80))
+    assert len(lines) == 21
+    assert lines[-1] == "      … 31 more lines of the change · Ctrl-O"
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "content", "start", "end"),
+    [
+        ("read_file", {"path": "app.py"}, {"content": "3|a\n4|b|c"}, "📖 read   app.py:3-4", "0.1s"),
+        ("search_files", {"pattern": "x"}, {"total_count": 3, "matches": []}, "🔎 search x", "0.1s  3 hits"),
+        ("write_file", {"path": "a"}, {"bytes_written": 3400}, "✍  write  a", "0.1s  3.4 kB"),
+        ("terminal", {"command": "sleep 9"}, {"output": "", "exit_code": 124}, "💻 run    sleep 9", "0.1s  ✗ timed out"),
+        ("terminal", {"command": "sleep 9"}, {"output": "", "exit_code": 130}, "💻 run    sleep 9", "0.1s  ✗ stopped"),
+        ("terminal", {"command": "x"}, {"output": "", "exit_code": -1, "status": "blocked"}, "💻 run    x", "0.1s  ✗ denied"),
+        ("some_tool", {"city": "Rome"}, {"ok": 1}, "⚡ some tool Rome", "0.1s"),
+        ("some_tool", {"n": 1}, {"error": "no such thing"}, "⚡ some tool", "0.1s  ✗ error"),
+    ],
+)
+def test_each_kind_of_call_shows_what_matters(name: str, arguments: dict[str, Any], content: object, start: str, end: str) -> None:
+    head = shown(tool_lines(call(name, **arguments), result(content), 0.1, 80))[0]
+    assert (head.startswith(start), head.endswith(end)) == (True, True), head
+
+
+def test_an_error_of_a_tool_is_shown_below_it() -> None:
+    assert shown(tool_lines(call("read_file", path="x"), result({"error": "no file x"}), 0.1, 80))[1:] == ["      no file x"]
+
+
+def test_tools_cannot_move_the_cursor_or_colour_the_screen() -> None:
+    assert ran("x", 0, "\x1b[2J\x1b[31mred\x1b[0m\r\n10%\r100%", 80)[1:] == ["      red", "      100%"]
+
+
+def test_a_running_call_shows_its_last_three_lines() -> None:
+    rows = shown(running_lines(call("terminal", command="make"), SEVEN, 61, 80, emoji="💻", spinner="⠹"))
+    assert (rows[0].startswith("💻 run    make"), rows[0].endswith("1m 01s  ⠹"), rows[1:]) == (
+        True, True, ["      line 5", "      line 6", "      line 7"],
+    )  # fmt: skip
+
+
+def test_a_refused_key_is_told_in_three_lines_without_the_key() -> None:
+    failure = Failure(reason="auth", message="Incorrect API key\nprovided", status=401, address="http://h/v1")
+    assert shown(failure_lines(failure, 80, key="sk-abcdef1234", fix="Set another one with /model")) == [
+        "✗ the key was refused (401): Incorrect API key provided", "  http://h/v1 · key …1234", "  Set another one with /model",
+    ]  # fmt: skip
+
+
+def test_a_retry_line_keeps_its_countdown_at_any_width() -> None:
+    failure = Failure(reason="rate_limit", message="slow", status=429, address="http://a-very-long-host.example/v1/chat")
+    assert plain(retry_line(failure, 16.4, 2, 4, 60)) == "too many requests (42… · retrying in 16s · try 2 of 4".replace("(42…", "(42…")
+    assert plain(retry_line(failure, 16.4, 2, 4, 60)).endswith(" · retrying in 16s · try 2 of 4")
+    assert columns(retry_line(failure, 16.4, 2, 4, 60)) <= 60
+
+
+def test_receipts_say_what_which_choice_and_by_whom() -> None:
+    question = Approve(command="rm -rf\n./x", cwd="/w", reasons=(), rule="r")
+    assert shown(receipt_lines(question, Grant(scope="session"), "person", 80)) == ["✓ allowed for this session by you: rm -rf ./x"]
+    assert shown(receipt_lines(question, Deny(reason="use git"), "person", 80)) == ["✗ denied by you: rm -rf ./x", "  use git"]
+    assert shown(receipt_lines(question, Deny(), "policy", 80)) == ["✗ denied by policy: rm -rf ./x"]
+
+
+def test_a_long_message_is_echoed_by_its_ends() -> None:
+    assert shown(user_lines("\n".join(f"row {n}" for n in range(1, 201)), 80)) == [
+        "❯ row 1", "  row 2", "  row 3", "  … 196 more lines", "  row 200",
+    ]  # fmt: skip
+
+
+def test_notices_carry_their_level_as_a_word() -> None:
+    assert shown(notice_lines(Notice(level="warning", text="no sandbox"), 80)) == ["warning: no sandbox"]
+
+
+def test_no_color_leaves_no_colour_code_and_dumb_no_escape_at_all() -> None:
+    rows = tool_lines(call("terminal", command="x"), result({"output": "y", "exit_code": 3}), 1, 80)
+    bare = choose({"NO_COLOR": "1", "TERM": "xterm"})
+    dumb = choose({"TERM": "dumb"})
+    assert "\x1b[3" not in "".join(bare.write(row).replace("\x1b[3m", "") for row in rows)
+    assert "\x1b" not in "".join(dumb.write(row) for row in rows)
+    assert "\x1b[31m✗ exit 3\x1b[0m" in choose({"TERM": "xterm"}).write(rows[0])
+
+
+def test_light_and_dark_are_told_from_the_terminal() -> None:
+    assert [choose({"TERM": "x", "COLORFGBG": value}).background for value in ("0;15", "15;0", "")] == ["light", "dark", "dark"]
+
+
+def test_ascii_keeps_every_cell_in_its_place() -> None:
+    rows = tool_lines(call("terminal", command="x"), result({"output": SEVEN, "exit_code": 3}), 1, 80, emoji="💻")
+    written = [Theme(ascii=True, escapes=False).write(row) for row in rows]
+    assert all(row.isascii() for row in written)
+    assert [len(row) for row in written] == [columns(row) for row in rows]
