@@ -67,25 +67,27 @@ def _failure(reason: Reason, message: str, address: str, *, status: int | None =
     )
 
 
-def _by_status(status: int, text: str) -> Reason:  # noqa: PLR0911  # a table of rules, in order
+_STATUSES: Mapping[int, Reason] = {
+    401: "auth",
+    402: "billing",
+    403: "auth",
+    404: "model_not_found",
+    408: "timeout",
+    413: "payload_too_large",
+    429: "rate_limit",
+    503: "overloaded",
+    504: "timeout",
+    529: "overloaded",
+}
+
+
+def _by_status(status: int, text: str) -> Reason:
     lower = text.lower()
     if any(words in lower for words in _OVERFLOW):
         return "context_overflow"
-    if status in {401, 403}:
-        return "auth"
-    if status == 402 or any(words in lower for words in _BILLING):
+    if any(words in lower for words in _BILLING):
         return "billing"
-    if status == 404:
-        return "model_not_found"
-    if status in {408, 504}:
-        return "timeout"
-    if status == 413:
-        return "payload_too_large"
-    if status == 429:
-        return "rate_limit"
-    if status in {503, 529}:
-        return "overloaded"
-    return "server_error" if status >= 500 else "format_error"
+    return _STATUSES.get(status, "server_error" if status >= 500 else "format_error")
 
 
 def _by_text(text: str) -> Reason:

@@ -3,6 +3,7 @@
 Interface as documented in the tools-runtime and adding-tools papers: `registry.register(...)` at the top of a tool file.
 """
 
+import difflib
 import json
 import logging
 import threading
@@ -130,7 +131,7 @@ class ToolRegistry:
         """Run a tool and give its JSON string; synchronous, from any thread, also inside a running loop. Never raises."""
         entry = self._tools.get(name)
         if entry is None:
-            return tool_error(f"Unknown tool: {name}")
+            return unknown_tool(name, self.get_all_tool_names())
         if self._dispatcher is None:
             return tool_error("No dispatcher is connected; import hermes.tools.dispatch first")
         return self._dispatcher(entry, args, kwargs)
@@ -164,6 +165,14 @@ def tool_result(data: Any = None, **fields: Any) -> str:
 def tool_error(message: str, **fields: Any) -> str:
     """The JSON string `{"error": message, …}`."""
     return json.dumps({"error": message, **fields}, ensure_ascii=False)
+
+
+def unknown_tool(name: str, names: Sequence[str]) -> str:
+    """The error for a tool that is not there, with the names nearest to it."""
+    folded = {known.lower().replace("-", "_"): known for known in names}
+    near = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=3, cutoff=0.4)
+    hint = f" Did you mean {' or '.join(folded[match] for match in near)}?" if near else f" There are: {', '.join(names) or 'none'}."
+    return tool_error(f"Unknown tool: {name}.{hint}")
 
 
 registry = ToolRegistry()

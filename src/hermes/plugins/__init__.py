@@ -1,0 +1,1 @@
+"""Layer 9. Third parties' code."""

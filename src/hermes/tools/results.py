@@ -1,0 +1,27 @@
+"""Results that are too long for the model: kept whole on disk, shown as head and tail with a path to page through."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes.lib.files import write_atomic
+from hermes.lib.text import clip
+from hermes.tools.registry import tool_result
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Results:
+    """Where whole results are kept; `name()` gives a fresh file name."""
+
+    folder: Path
+    name: Callable[[], str]
+
+    def fit(self, text: str, limit: int) -> tuple[str, str]:
+        """What the model gets, at most about `limit` characters, and the path of the whole; empty when nothing was cut."""
+        if len(text) <= limit:
+            return text, ""
+        path = self.folder / f"{self.name()}.txt"
+        write_atomic(path, text.encode("utf-8", "replace"), mode=0o600)
+        shown = clip(text, max(200, limit - 400))
+        hint = f"The result has {len(text)} characters; this is its head and tail. read_file pages through the whole of it."
+        return tool_result(result=shown, size=len(text), path=str(path), hint=hint), str(path)
