@@ -138,7 +138,7 @@ def test_a_refused_key_is_told_in_three_lines_without_the_key() -> None:
 
 def test_a_retry_line_keeps_its_countdown_at_any_width() -> None:
     failure = Failure(reason="rate_limit", message="slow", status=429, address="http://a-very-long-host.example/v1/chat")
-    assert plain(retry_line(failure, 16.4, 2, 4, 60)) == "too many requests (42… · retrying in 16s · try 2 of 4".replace("(42…", "(42…")
+    assert plain(retry_line(failure, 16.4, 2, 4, 60)) == "too many requests (429) · ht… · retrying in 16s · try 2 of 4"
     assert plain(retry_line(failure, 16.4, 2, 4, 60)).endswith(" · retrying in 16s · try 2 of 4")
     assert columns(retry_line(failure, 16.4, 2, 4, 60)) <= 60
 
