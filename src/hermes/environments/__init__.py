@@ -1,0 +1,1 @@
+"""Layer 5. Where commands run and files live."""

@@ -1,0 +1,173 @@
+"""Long processes: start them, read them as they run, stop them all in the end."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import anyio
+
+from hermes.environments.base import Child
+from hermes.environments.rolling import Reader, Rolling
+from hermes.types.error import ExecError
+from hermes.types.workspace import ProcessState
+
+TRACKED: Final = 64
+KEPT_SECONDS: Final = 1_800.0
+_POLL_CHARS: Final = 1_000
+_GRACE: Final = 2.0
+_STEP: Final = 0.02
+_LINGER: Final = 0.3  # what a process wrote last may still be in the pipe
+
+
+class _Process:
+    """One tracked process: what it is, what it wrote, whether its end was noticed."""
+
+    def __init__(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool, started: float) -> None:
+        self.id = process_id
+        self.child = child
+        self.output = Rolling()
+        self.notify = notify
+        self.seen = False
+        self.ended_at: float | None = None
+        self._code: int | None = None
+        self._command, self._cwd, self._started = command, cwd, started
+
+    def check(self, clock: Callable[[], float]) -> None:
+        """Take note of its end."""
+        if self.ended_at is None and (code := self.child.poll()) is not None:
+            self.ended_at, self._code = clock(), code
+
+    def state(self, chars: int, *, text: str = "") -> ProcessState:
+        """How it stands, with the last `chars` characters or `text`."""
+        kept = self.output.text()
+        return ProcessState(
+            id=self.id,
+            command=self._command,
+            pid=self.child.pid,
+            cwd=self._cwd,
+            started=self._started,
+            code=self._code,
+            text=text or kept[len(kept) - min(chars, len(kept)) :],
+            total_chars=self.output.total,
+        )
+
+
+class Background:
+    """The background processes of one workspace: implements `Processes`.
+
+    Output is read by one thread, so that a process never waits on a full pipe, whatever the event loop does meanwhile.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._tracked: dict[str, _Process] = {}
+        self._reader = Reader()
+
+    def add(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool) -> ProcessState:
+        """Track a child that was just started."""
+        process = _Process(process_id, child, command=command, cwd=cwd, notify=notify, started=self._clock())
+        self._tracked[process_id] = process
+        self._reader.follow(child.output, process.output)
+        return process.state(0)
+
+    def make_room(self) -> None:
+        """Forget finished processes that are old, or the oldest of them when there are too many; ExecError when all still run."""
+        self._refresh()
+        ended = [process for process in self._tracked.values() if process.ended_at is not None]
+        for position, process in enumerate(ended):
+            is_old = self._clock() - (process.ended_at or 0) > KEPT_SECONDS
+            if is_old or (position == 0 and len(self._tracked) >= TRACKED):
+                self._forget(process)
+        if len(self._tracked) >= TRACKED:
+            raise ExecError(f"{TRACKED} background processes are running already; kill one first")
+
+    def list(self) -> Sequence[ProcessState]:
+        """All that are tracked, oldest first."""
+        self._refresh()
+        return [process.state(0) for process in self._tracked.values()]
+
+    def poll(self, process_id: str) -> ProcessState:
+        """State and the last 1000 characters."""
+        return self._look(process_id).state(_POLL_CHARS)
+
+    def log(self, process_id: str, *, offset: int = 0, limit: int = 200) -> ProcessState:
+        """State and `limit` lines of the kept output from line `offset`; without an offset the last ones."""
+        process = self._look(process_id)
+        lines = process.output.text().splitlines()
+        chosen = lines[offset : offset + limit] if offset else lines[-limit:]
+        return process.state(0, text="\n".join(chosen))
+
+    async def wait(self, process_id: str, timeout: float) -> ProcessState:
+        """State and the last 1000 characters once it has ended or `timeout` seconds have passed."""
+        process = self._look(process_id, seen=False)
+        with anyio.move_on_after(timeout):
+            await _until(lambda: process.child.poll() is not None)
+            with anyio.move_on_after(_LINGER):
+                await _until(lambda: process.output.complete)
+        return self.poll(process_id)
+
+    async def kill(self, process_id: str) -> ProcessState:
+        """State after its whole tree was stopped: TERM, two seconds, KILL."""
+        process = self._look(process_id)
+        with anyio.CancelScope(shield=True):
+            await process.child.stop(_GRACE)
+            await self.wait(process_id, _LINGER)
+        return self.poll(process_id)
+
+    async def write(self, process_id: str, data: str) -> ProcessState:
+        """Send text to its stdin; ExecError when it does not read any more."""
+        process = self._look(process_id)
+        left = data.encode("utf-8", "surrogateescape")
+        try:
+            while left:
+                taken = process.child.write(left)
+                left = left[taken:]
+                if not taken:
+                    await anyio.sleep(_STEP)
+        except OSError as error:
+            raise ExecError(f"{process_id} takes no input: {error}") from error
+        return process.state(0)
+
+    async def close(self, process_id: str) -> ProcessState:
+        """Close its stdin."""
+        process = self._look(process_id)
+        process.child.close_input()
+        return process.state(0)
+
+    def drain_finished(self) -> Sequence[ProcessState]:
+        """Those started with `notify` that ended since the last call and were not looked at after their end."""
+        self._refresh()
+        ready = [process for process in self._tracked.values() if process.notify and process.ended_at is not None and not process.seen]
+        for process in ready:
+            process.seen = True
+        return [process.state(_POLL_CHARS) for process in ready]
+
+    async def stop_all(self) -> None:
+        """Stop every process that still runs, and the reader."""
+        running = [process for process in self._tracked.values() if process.child.poll() is None]
+        async with anyio.create_task_group() as tasks:
+            for process in running:
+                tasks.start_soon(process.child.stop, _GRACE)
+        for process in list(self._tracked.values()):
+            self._forget(process)
+        self._reader.stop()
+
+    def _forget(self, process: _Process) -> None:
+        del self._tracked[process.id]
+        self._reader.leave(process.child.output)
+        process.child.release()
+
+    def _refresh(self) -> None:
+        for process in self._tracked.values():
+            process.check(self._clock)
+
+    def _look(self, process_id: str, *, seen: bool = True) -> _Process:
+        process = self._tracked[process_id]
+        process.check(self._clock)
+        if seen and process.ended_at is not None:
+            process.seen = True
+        return process
+
+
+async def _until(condition: Callable[[], bool]) -> None:
+    while not condition():  # noqa: ASYNC110 -- the kernel and a thread make it true, and neither sets an event
+        await anyio.sleep(_STEP)

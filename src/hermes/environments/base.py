@@ -1,0 +1,102 @@
+"""What a place that runs commands must offer, and what goes in and out of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much of a command's output is kept: characters, lines, line length, and bytes of the uncut copy on disk."""
+
+    max_chars: int = 50_000
+    max_lines: int = 2_000
+    max_line_length: int = 2_000
+    head_share: float = 0.4
+    max_spill: int = 50_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One program to run: `argv` from the top folder with exactly the environment `env`; the shell in it goes where it should.
+
+    `confined` puts the kernel sandbox around it, `network` opens the network inside that; `pty` gives it a terminal.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str] = field(repr=False)
+    confined: bool = False
+    network: bool = False
+    pty: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """What a foreground job did: its text as the model may see it, and its exit code (124 when its time ran out)."""
+
+    text: str
+    code: int
+    seconds: float
+    timed_out: bool = False
+    clipped: bool = False
+    full: str = ""
+
+
+class Child(Protocol):
+    """A running job whose output the caller reads from `output`, a non-blocking descriptor; `input` is None once closed."""
+
+    @property
+    def pid(self) -> int:
+        """The id of the outermost process."""
+
+    @property
+    def output(self) -> int:
+        """A readable descriptor with standard output and error."""
+
+    def poll(self) -> int | None:
+        """The exit code, or None while it runs."""
+
+    def write(self, data: bytes) -> int:
+        """How many bytes its input took; 0 when the pipe is full, BrokenPipeError when nobody reads."""
+
+    def close_input(self) -> None:
+        """End its input."""
+
+    async def stop(self, grace: float) -> None:
+        """End its whole tree: ask, wait up to `grace` seconds, kill."""
+
+    def release(self) -> None:
+        """Close the descriptors."""
+
+
+class Environment(Protocol):
+    """A place where commands run."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in settings and messages."""
+
+    async def start(self) -> None:
+        """Make it ready; EnvironmentUnavailable says what is missing."""
+
+    async def stop(self) -> None:
+        """Give back what it holds."""
+
+    async def exec(
+        self, job: Job, *, timeout: float, stdin: bytes | None = None, on_output: Callable[[str], None] | None = None
+    ) -> Finished:
+        """Run a job to its end, at most `timeout` seconds; ExecError when it cannot be started."""
+
+    def spawn(self, job: Job) -> Child:
+        """Start a job and give it back running, its input open; ExecError when it cannot be started."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounts:
+    """What a confined job sees of the machine: `writable` paths, `hidden` ones, and `placed` (inside, outside) pairs, writable."""
+
+    writable: tuple[Path, ...]
+    hidden: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    placed: tuple[tuple[str, Path], ...] = ()

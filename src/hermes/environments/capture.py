@@ -1,0 +1,103 @@
+"""Keep the head and the tail of a stream in bounded memory, and the whole of it on disk."""
+
+import codecs
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from hermes.environments.base import Limits
+from hermes.lib.text import clip, strip_escapes
+
+_BYTES_PER_CHAR = 4  # the longest UTF-8 sequence, so that a full buffer never holds fewer characters than the limit
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """Text fit for a model; `full` is the path of the uncut bytes when something was left out."""
+
+    text: str
+    clipped: bool
+    full: str
+
+
+class Capture:
+    """Bytes of a stream as they come; `spill` is the file that is made when they are too many."""
+
+    def __init__(self, limits: Limits, spill: Path, on_output: Callable[[str], None] | None = None) -> None:
+        self._limits = limits
+        self._spill = spill
+        self._on_output = on_output
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        room = limits.max_chars * _BYTES_PER_CHAR
+        self._head_room = int(room * limits.head_share)
+        self._tail_room = room - self._head_room
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._file: BinaryIO | None = None
+        self._spilled = 0
+        self.total = 0
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+        self.total += len(data)
+        self._keep_on_disk(data)
+        take = self._head_room - len(self._head)
+        self._head += data[:take] if take > 0 else b""
+        self._tail += data[max(take, 0) :]
+        if len(self._tail) > 2 * self._tail_room:
+            del self._tail[: len(self._tail) - self._tail_room]
+        if self._on_output is not None and (text := strip_escapes(self._decode(data))):
+            self._on_output(text)
+
+    def finish(self) -> Captured:
+        """The text, clipped in the middle by characters and by lines; the file is removed when nothing was left out."""
+        if self._file is not None:
+            self._file.close()
+        lost = self.total > self._head_room + self._tail_room
+        if lost:
+            del self._tail[: max(0, len(self._tail) - self._tail_room)]
+            gap = self.total - len(self._head) - len(self._tail)
+            raw = bytes(self._head) + f"\n… {gap} bytes left out …\n".encode() + bytes(self._tail)
+        else:
+            raw = bytes(self._head + self._tail)
+        whole = strip_escapes(raw.decode("utf-8", "replace"))
+        text = fit(whole, self._limits)
+        clipped = lost or text != whole
+        if clipped and self._file is None:
+            self._spill.parent.mkdir(parents=True, exist_ok=True)
+            self._spill.write_bytes(raw)
+        if not clipped:
+            self._spill.unlink(missing_ok=True)
+        return Captured(text, clipped, str(self._spill) if clipped else "")
+
+    def _keep_on_disk(self, data: bytes) -> None:
+        if self._file is None:
+            if self.total <= self._limits.max_chars:
+                return
+            self._spill.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._spill.open("wb")
+            self._write(bytes(self._head + self._tail))
+        self._write(data)
+
+    def _write(self, data: bytes) -> None:
+        room = self._limits.max_spill - self._spilled
+        if room > 0 and self._file is not None:
+            self._spilled += self._file.write(data[:room])
+
+
+def fit(text: str, limits: Limits) -> str:
+    """`text` within the limits on line length, lines and characters, with a notice where something was left out."""
+    if len(text) > limits.max_line_length:
+        text = "\n".join(clip_line(line, limits.max_line_length) for line in text.split("\n"))
+    lines = text.split("\n")
+    if len(lines) > limits.max_lines + 1:
+        head = int(limits.max_lines * limits.head_share)
+        tail = limits.max_lines - head
+        text = "\n".join([*lines[:head], f"… {len(lines) - head - tail} lines left out …", *lines[-tail:]])
+    return clip(text, limits.max_chars, head_share=limits.head_share)
+
+
+def clip_line(line: str, limit: int) -> str:
+    """`line`, or its first `limit` characters and how many more there were."""
+    return line if len(line) <= limit else f"{line[:limit]}… [{len(line) - limit} more characters]"

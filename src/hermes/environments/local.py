@@ -1,0 +1,259 @@
+"""Run jobs on this machine, within the kernel sandbox when a job asks for it."""
+
+import itertools
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import anyio
+import anyio.abc
+
+from hermes.environments import tree
+from hermes.environments.base import Finished, Job, Limits
+from hermes.environments.capture import Capture
+from hermes.environments.pty import on_terminal, open_terminal
+from hermes.environments.sandbox import Sandbox
+from hermes.types.error import EnvironmentUnavailable, ExecError
+
+TIMED_OUT: Final = 124
+_CHUNK: Final = 65_536
+_LINGER: Final = 0.3  # how long output of children that outlive the command is waited for
+_DRAIN: Final = 4_000_000  # bytes read from such children at most, should they never pause
+_GRACE: Final = 1.0
+_END_OF_INPUT: Final = b"\x04"  # what a terminal takes for the end of input
+
+
+class LocalChild:
+    """A process on this machine: implements `Child`."""
+
+    def __init__(self, process: subprocess.Popen[bytes], output: int, input_: int | None, marker: str) -> None:
+        self._process = process
+        self._marker = marker
+        self._input = input_
+        self.output = output
+        os.set_blocking(output, False)
+        if input_ is not None:
+            os.set_blocking(input_, False)
+
+    @property
+    def pid(self) -> int:
+        """The process id."""
+        return self._process.pid
+
+    def poll(self) -> int | None:
+        """The exit code as a shell gives it (128 + number after a signal), or None while it runs."""
+        code = self._process.poll()
+        return 128 - code if code is not None and code < 0 else code
+
+    async def ended(self) -> None:
+        """Return once the process has ended."""
+        if not hasattr(os, "pidfd_open"):  # not Linux
+            await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
+            return
+        descriptor = os.pidfd_open(self._process.pid)
+        try:
+            while self.poll() is None:
+                await anyio.wait_readable(descriptor)
+        finally:
+            os.close(descriptor)
+
+    def read(self) -> bytes | None:
+        """The bytes at hand, b"" at the end of output, None when there are none now."""
+        try:
+            return os.read(self.output, _CHUNK)
+        except BlockingIOError:
+            return None
+        except OSError:  # a terminal whose other end is gone
+            return b""
+
+    def write(self, data: bytes) -> int:
+        """How many bytes its input took; 0 when the pipe is full, BrokenPipeError when its input is closed."""
+        if self._input is None:
+            raise BrokenPipeError("the input of this process is closed")
+        try:
+            return os.write(self._input, data)
+        except BlockingIOError:
+            return 0
+
+    def close_input(self) -> None:
+        """End its input: a pipe is closed, a terminal gets the end-of-input character."""
+        if self._input is None:
+            return
+        if self._input == self.output:
+            with suppress(OSError):
+                os.write(self._input, _END_OF_INPUT)
+        else:
+            os.close(self._input)
+        self._input = None
+
+    async def stop(self, grace: float) -> None:
+        """End its whole tree: TERM, up to `grace` seconds, then KILL."""
+        await tree.end(self.pid, self._marker, self.poll, grace)
+
+    def release(self) -> None:
+        """Close the descriptors."""
+        if self._input is not None and self._input != self.output:
+            os.close(self._input)
+        self._input = None
+        os.close(self.output)
+
+
+class LocalEnvironment:
+    """This machine: implements `Environment`. Uncut outputs go to the folder `outputs`."""
+
+    name = "local"
+
+    def __init__(self, *, outputs: Path, limits: Limits, sandbox: Sandbox | None = None) -> None:
+        self._outputs = outputs
+        self._limits = limits
+        self._sandbox = sandbox
+        self._calls = itertools.count(1)
+
+    async def start(self) -> None:
+        """Make the folder for outputs."""
+        self._outputs.mkdir(parents=True, exist_ok=True)
+
+    async def stop(self) -> None:
+        """Nothing is held between calls."""
+
+    async def exec(
+        self, job: Job, *, timeout: float, stdin: bytes | None = None, on_output: Callable[[str], None] | None = None
+    ) -> Finished:
+        """Run a job to its end or for `timeout` seconds; its tree is killed on timeout and on cancellation."""
+        begun = anyio.current_time()
+        call = next(self._calls)
+        capture = Capture(self._limits, self._outputs / f"output-{os.getpid()}-{call}.txt", on_output)
+        child = self._foreground(job, call, stdin)
+        try:
+            timed_out = await _follow(child, capture, timeout, stdin if job.pty else None)
+        finally:
+            child.release()
+        kept = capture.finish()
+        code = TIMED_OUT if timed_out else child.poll()
+        return Finished(
+            text=kept.text,
+            code=TIMED_OUT if code is None else code,
+            seconds=anyio.current_time() - begun,
+            timed_out=timed_out,
+            clipped=kept.clipped,
+            full=kept.full,
+        )
+
+    def spawn(self, job: Job) -> LocalChild:
+        """Start a job and give it back running, its input open."""
+        call = next(self._calls)
+        if job.pty:
+            return self._on_terminal(job, call)
+        read, write = os.pipe()
+        try:
+            return self._launch(job, call, ends=(read, write), stdin=subprocess.PIPE)
+        finally:
+            os.close(write)
+
+    def _foreground(self, job: Job, call: int, stdin: bytes | None) -> LocalChild:
+        if job.pty:
+            return self._on_terminal(job, call)
+        read, write = os.pipe()
+        try:
+            if stdin is None:
+                return self._launch(job, call, ends=(read, write), stdin=subprocess.DEVNULL)
+            with tempfile.TemporaryFile() as source:  # a file cannot fill up as a pipe does
+                source.write(stdin)
+                source.seek(0)
+                return self._launch(job, call, ends=(read, write), stdin=source.fileno())
+        finally:
+            os.close(write)
+
+    def _on_terminal(self, job: Job, call: int) -> LocalChild:
+        ours, theirs = open_terminal()
+        try:
+            return self._launch(job, call, ends=(ours, theirs), stdin=theirs)
+        finally:
+            os.close(theirs)
+
+    def _launch(self, job: Job, call: int, *, ends: tuple[int, int], stdin: int) -> LocalChild:
+        marker = f"{os.getpid()}-{id(self):x}-{call}"
+        try:
+            argv = self._confined(job) if job.confined else job.argv
+            process = subprocess.Popen(
+                on_terminal(argv, ends[1]) if job.pty else argv,
+                stdin=stdin,
+                stdout=ends[1],
+                stderr=ends[1],
+                cwd="/",
+                env={**job.env, tree.MARKER: marker},
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            os.close(ends[0])
+            raise ExecError(f"The command could not be started: {error}") from error
+        input_ = ends[0] if job.pty else None
+        if process.stdin is not None:
+            input_ = os.dup(process.stdin.fileno())
+            process.stdin.close()
+        return LocalChild(process, ends[0], input_, marker)
+
+    def _confined(self, job: Job) -> tuple[str, ...]:
+        if self._sandbox is None:
+            raise EnvironmentUnavailable("The command must be confined and there is no sandbox here; install bubblewrap.")
+        return self._sandbox.wrap(job.argv, network=job.network, pty=job.pty)
+
+
+async def _follow(child: LocalChild, capture: Capture, timeout: float, typed: bytes | None) -> bool:
+    """Read a child's output until it has ended; True when its time ran out. Its tree is dead after a timeout or cancellation."""
+    try:
+        with anyio.move_on_after(timeout) as scope:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(_read, child, capture)
+                tasks.start_soon(_type, child, typed or b"")
+                await child.ended()
+                tasks.cancel_scope.cancel()
+    except BaseException:
+        with anyio.CancelScope(shield=True):
+            await child.stop(_GRACE)
+        raise
+    timed_out = scope.cancelled_caught
+    with anyio.CancelScope(shield=timed_out):
+        if timed_out:
+            await child.stop(_GRACE)
+        await _drain(child, capture)
+    return timed_out
+
+
+async def _read(child: LocalChild, capture: Capture) -> None:
+    while True:
+        await anyio.wait_readable(child.output)
+        data = child.read()
+        if data == b"":
+            return
+        if data is not None:
+            capture.feed(data)
+
+
+async def _type(child: LocalChild, typed: bytes) -> None:
+    """Type on a terminal, then say that nothing more comes; a child with a pipe or a file gets nothing from here."""
+    with suppress(OSError):  # the child may leave before it has read everything
+        while typed:
+            taken = child.write(typed)
+            typed = typed[taken:]
+            if not taken:
+                await anyio.wait_writable(child.output)
+    child.close_input()
+
+
+async def _drain(child: LocalChild, capture: Capture) -> None:
+    """Read what is left after a child's end.
+
+    Whoever still holds the pipe has a moment to finish (a process substitution does); one that stays is not waited for.
+    """
+    limit = capture.total + _DRAIN
+    with anyio.move_on_after(_LINGER):
+        while capture.total < limit and (data := child.read()) != b"":
+            if data is None:
+                await anyio.wait_readable(child.output)
+            else:
+                capture.feed(data)

@@ -1,0 +1,125 @@
+"""Carry directory, exports, options, functions and aliases of a shell from one fresh bash to the next."""
+
+import itertools
+import os
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from hermes.environments.dump import Dump, read_dump
+
+_CHOOSES_CODE: Final = re.compile(
+    r"PATH|IFS|ENV|CDPATH|SHELL|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|MANPAGER|TMPDIR|HOME"
+    r"|(?:LD|DYLD|BASH|PYTHON|PERL|RUBY|NODE|JAVA|GIT|SSH|SUDO|NPM|PIP|CARGO|RUST|GO|XDG|MAKE)\w*|\w*_(?:OPTIONS|OPTS|COMMAND|PRELOAD)"
+)
+_LONGEST_ARGUMENT: Final = 100_000  # the kernel takes 128 KiB
+
+# What the end of each command writes, without a fork. The file counts only if its last word is there.
+_DUMP: Final = (
+    "{{ builtin unset -f trap; builtin printf 'hermes-shell 1\\0'; builtin pwd; builtin printf '\\0'; builtin set +o; builtin printf '\\0';"
+    " builtin shopt -p; builtin printf '\\0'; builtin declare -px; builtin printf '\\0'; builtin alias -p; builtin printf '\\0';"
+    " builtin declare -f; builtin printf '\\0'; builtin declare -Fx; builtin printf '\\0end'; }} >| {file} 2>/dev/null"
+)
+# A command that sets its own EXIT trap keeps it, and ours follows.
+_TRAP: Final = (
+    'trap() {{ builtin trap "$@" || return; [[ $BASH_SUBSHELL == 0 && $# -gt 1 ]] || return 0; [[ $1 != -- ]] || shift;'
+    ' case " ${{*:2}} " in *" EXIT "*|*" 0 "*|*" exit "*|*" SIGEXIT "*) [[ $1 != - ]] || set -- "";'
+    " builtin trap -- \"$1\"$'\\n'{dump} EXIT;; esac; }}; builtin trap -- {dump} EXIT"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What is carried. `functions` and `aliases` are shell text; they and `options` come from the shell's own dump."""
+
+    cwd: str
+    exports: Mapping[str, str] = field(repr=False)
+    options: tuple[str, ...] = ()
+    aliases: str = ""
+    functions: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """How to start bash for one command; `dump` is the file that it will write, seen from here (None: nothing is carried on)."""
+
+    argv: tuple[str, ...]
+    env: dict[str, str] = field(repr=False)
+    dump: Path | None
+
+
+class Shell:
+    """The carried shell. `folder` takes the dumps; the part for confined commands is seen by them as `inside`."""
+
+    def __init__(self, *, cwd: str, env: Mapping[str, str], folder: Path, inside: str = "") -> None:
+        self._folder = folder
+        self._inside = inside
+        self._runs = itertools.count(1)
+        self._root = cwd
+        self._state = State(cwd=cwd, exports=dict(env))
+        self._open_state = self._state  # the last state that no confined command could have touched
+
+    @property
+    def cwd(self) -> str:
+        """The directory that the next command starts in."""
+        return self._state.cwd
+
+    def prepare(self, command: str, *, cwd: str | None = None, confined: bool, carry: bool = True) -> Start:
+        """How to run `command` in the carried shell, in `cwd` when it is given."""
+        state = self._state if confined or not self._inside else self._trusted()
+        dump = self._dump_path(confined=confined) if carry else None
+        lines = [_change_directory(cwd or state.cwd, self._root), *_restore(state)]
+        if dump is not None:
+            seen = f"{self._inside}/{dump.name}" if confined and self._inside else str(dump)
+            lines.append(_TRAP.format(dump=shlex.quote(_DUMP.format(file=shlex.quote(seen)))))
+        script = "\n".join([*lines, *state.options, command])
+        return Start(argv=self._argv(script, confined=confined), env=dict(state.exports), dump=dump)
+
+    def adopt(self, start: Start, *, confined: bool, keep_directory: bool = False) -> None:
+        """Carry on from what the command left; a dump that is missing, cut or odd changes nothing."""
+        if start.dump is None:
+            return
+        dump = read_dump(start.dump)
+        start.dump.unlink(missing_ok=True)
+        if dump is None:
+            return
+        state = _state_of(dump)
+        self._state = replace(state, cwd=self._state.cwd) if keep_directory else state
+        if not confined:
+            self._open_state = self._state
+
+    def _trusted(self) -> State:
+        """The state for an unconfined command: nothing in it that a confined one could have planted to run as code."""
+        exports = {name: value for name, value in self._state.exports.items() if not _CHOOSES_CODE.fullmatch(name)}
+        exports |= {name: value for name, value in self._open_state.exports.items() if _CHOOSES_CODE.fullmatch(name)}
+        return replace(self._state, exports=exports, aliases=self._open_state.aliases, functions=self._open_state.functions)
+
+    def _dump_path(self, *, confined: bool) -> Path:
+        # Two folders: a link planted by a confined command must never be followed by an unconfined one.
+        folder = self._folder / ("confined" if confined else "open")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"state-{os.getpid()}-{next(self._runs)}"
+
+    def _argv(self, script: str, *, confined: bool) -> tuple[str, ...]:
+        if len(script.encode("utf-8", "surrogateescape")) < _LONGEST_ARGUMENT:
+            return ("bash", "--noprofile", "--norc", "-c", script, "bash")
+        path = self._dump_path(confined=confined).with_suffix(".sh")
+        path.write_text(script, encoding="utf-8", errors="surrogateescape")
+        return ("bash", "--noprofile", "--norc", f"{self._inside}/{path.name}" if confined and self._inside else str(path))
+
+
+def _state_of(dump: Dump) -> State:
+    exported = "".join(f"declare -fx {name}\n" for name in dump.exported_functions)
+    return State(cwd=dump.cwd, exports=dump.exports, options=dump.options, aliases=dump.aliases, functions=dump.functions + exported)
+
+
+def _change_directory(cwd: str, root: str) -> str:
+    gone = shlex.quote(f"{cwd} is gone; this runs in {root}")
+    return f"builtin cd -- {shlex.quote(cwd)} 2>/dev/null || {{ builtin echo {gone} >&2; builtin cd -- {shlex.quote(root)}; }}"
+
+
+def _restore(state: State) -> list[str]:
+    return [text for text in (state.aliases, state.functions) if text]
