@@ -1,0 +1,156 @@
+"""The patch tool: change part of a file, or several files at once."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hermes.lib.edit.cascade import NoMatch, replace_text
+from hermes.lib.edit.diff import unified
+from hermes.lib.edit.textfile import Form, decode, encode, is_binary
+from hermes.lib.edit.v4a import BadPatch, Change, apply, parse
+from hermes.lib.text import mend_surrogates
+from hermes.tools.outcome import blocked, lint, no_session, workspace_of
+from hermes.tools.registry import registry, tool_error, tool_result
+from hermes.types.error import Refused
+from hermes.types.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Edit:
+    """What will become of one path: None stands for no file, before or after."""
+
+    path: str
+    before: str | None
+    after: str | None
+    form: Form
+
+
+async def patch(args: Mapping[str, Any], **keywords: Any) -> str:
+    """Change files and give the unified diff of what was changed."""
+    workspace = workspace_of(keywords)
+    if workspace is None:
+        return no_session("patch")
+    mode = args.get("mode") or "replace"
+    try:
+        if mode == "replace":
+            return await _replace(workspace, args)
+        if mode == "patch":
+            return await _patch(workspace, str(args.get("patch") or ""))
+    except Refused as refusal:
+        return blocked(refusal, success=False)
+    except (NoMatch, BadPatch) as error:
+        return tool_error(str(error), success=False)
+    except OSError as error:
+        return tool_error(f"{error.filename or 'The file'}: {error.strerror or error}", success=False)
+    return tool_error("mode must be replace or patch", success=False)
+
+
+async def _replace(workspace: Workspace, args: Mapping[str, Any]) -> str:
+    path, old, new = args.get("path"), args.get("old_string"), args.get("new_string")
+    if not (isinstance(path, str) and path and isinstance(old, str) and isinstance(new, str)):
+        return tool_error("mode replace needs path, old_string and new_string", success=False)
+    text, form = await _text(workspace, path)
+    plain_old, plain_new = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n")) if form.crlf else (old, new)
+    done = replace_text(text, plain_old, plain_new, every=bool(args.get("replace_all")))
+    edit = _Edit(path=path, before=text, after=done.text, form=form)
+    return _result(await _carry_out(workspace, [edit]), [edit], {} if done.rule == "exact" else {"matched_by": done.rule})
+
+
+async def _patch(workspace: Workspace, text: str) -> str:
+    if not text.strip():
+        return tool_error("mode patch needs patch", success=False)
+    edits = [edit for change in parse(text) for edit in await _edits(workspace, change)]
+    return _result(await _carry_out(workspace, edits), edits, {})
+
+
+async def _edits(workspace: Workspace, change: Change) -> list[_Edit]:
+    """What one part of a patch comes to, checked against the files as they are."""
+    if change.kind == "add":
+        await _must_be_free(workspace, change.path)
+        return [_Edit(path=change.path, before=None, after=change.text, form=Form())]
+    before, form = await _text(workspace, change.path)
+    if change.kind == "delete":
+        return [_Edit(path=change.path, before=before, after=None, form=form)]
+    after = apply(before, change)
+    if not change.to:
+        return [_Edit(path=change.path, before=before, after=after, form=form)]
+    await _must_be_free(workspace, change.to)
+    return [
+        _Edit(path=change.to, before=None, after=after, form=form),
+        _Edit(path=change.path, before=before, after=None, form=form),
+    ]
+
+
+async def _must_be_free(workspace: Workspace, path: str) -> None:
+    if await workspace.stat(path) is not None:
+        raise BadPatch(f"{path} exists already; use *** Update File")
+
+
+async def _text(workspace: Workspace, path: str) -> tuple[str, Form]:
+    try:
+        data = await workspace.read(path)
+    except FileNotFoundError as error:
+        raise BadPatch(f"{path} was not found") from error
+    if is_binary(data):
+        raise BadPatch(f"{path} is binary, not text")
+    return decode(data)
+
+
+async def _carry_out(workspace: Workspace, edits: Sequence[_Edit]) -> list[str]:
+    """Apply all edits, or, when one of them fails, none: what was done before is put back. Gives the absolute paths."""
+    done: list[_Edit] = []
+    paths = []
+    try:
+        for edit in edits:
+            paths.append(await _put(workspace, edit.path, edit.after, edit.form))
+            done.append(edit)
+    except (Refused, OSError):
+        for edit in reversed(done):
+            await _put(workspace, edit.path, edit.before, edit.form)
+        raise
+    return paths
+
+
+async def _put(workspace: Workspace, path: str, text: str | None, form: Form) -> str:
+    if text is not None:
+        return (await workspace.write(path, encode(text, form))).path
+    found = await workspace.stat(path)
+    await workspace.delete(path)
+    return found.path if found else path
+
+
+def _result(paths: Sequence[str], edits: Sequence[_Edit], more: Mapping[str, str]) -> str:
+    diff = "".join(unified(edit.before, edit.after, edit.path) for edit in edits)
+    checks = [lint(edit.path, edit.before, edit.after) | {"path": edit.path} for edit in edits if edit.after is not None]
+    worst = next((check for check in checks if check["status"] == "error"), checks[0] if checks else {"status": "skipped"})
+    if len(edits) == 1:
+        worst.pop("path", None)
+    return tool_result(success=True, diff=mend_surrogates(diff), files_modified=list(paths), lint=worst, resolved_path=paths[0], **more)
+
+
+registry.register(
+    name="patch",
+    toolset="file",
+    schema={
+        "name": "patch",
+        "description": "Change files. mode=replace: put new_string for old_string in path; it must fit one place. "
+        "mode=patch: a V4A patch over several files (*** Begin Patch, *** Add/Update/Delete File: path, *** Move to: path, "
+        "@@ place, lines starting with space, - or +, *** End Patch). Gives the diff.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "mode": {"type": "string", "enum": ["replace", "patch"], "default": "replace"},
+                "path": {"type": "string"},
+                "old_string": {"type": "string", "description": "Text as it is in the file, with lines around it if it is there twice"},
+                "new_string": {"type": "string"},
+                "replace_all": {"type": "boolean", "default": False},
+                "patch": {"type": "string"},
+            },
+            "required": ["mode"],
+        },
+    },
+    handler=patch,
+    is_async=True,
+    emoji="🔧",
+    max_result_size_chars=100_000,
+)

@@ -1,0 +1,81 @@
+"""The write_file tool: a whole file at once."""
+
+import re
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+from typing import Any
+
+from hermes.lib.edit.textfile import Form, decode, encode, is_binary
+from hermes.tools.outcome import blocked, lint, no_session, workspace_of
+from hermes.tools.registry import registry, tool_error, tool_result
+from hermes.types.error import Refused
+from hermes.types.workspace import Workspace
+
+
+async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
+    """Write a file and give its size and whether it is well-formed."""
+    workspace = workspace_of(keywords)
+    if workspace is None:
+        return no_session("write_file")
+    path, content = args.get("path"), args.get("content")
+    if not path or not isinstance(path, str) or not isinstance(content, str):
+        return tool_error("path and content must be strings, and path not empty")
+    if _is_numbered(content):
+        return tool_error("the content has the line numbers that read_file shows; write it without them")
+    try:
+        return await _write(workspace, path, content)
+    except Refused as refusal:
+        return blocked(refusal)
+    except OSError as error:
+        return tool_error(f"{path} cannot be written: {error.strerror or error}")
+
+
+async def _write(workspace: Workspace, path: str, content: str) -> str:
+    before, form = await _existing(workspace, path)
+    made_folders = before is None and await workspace.stat(str(PurePosixPath(path).parent)) is None
+    data = encode(content, form)
+    written = await workspace.write(path, data)
+    return tool_result(
+        bytes_written=len(data),
+        dirs_created=made_folders,
+        lint=lint(path, before, content),
+        resolved_path=written.path,
+        files_modified=[written.path],
+    )
+
+
+async def _existing(workspace: Workspace, path: str) -> tuple[str | None, Form]:
+    """The text that is there, if any, and the form to keep: a text file's own, none for anything else."""
+    found = await workspace.stat(path)
+    if found is None or found.kind != "file":
+        return None, Form()
+    data = await workspace.read(path)
+    return ("", Form()) if is_binary(data) else decode(data)
+
+
+def _is_numbered(content: str) -> bool:
+    """Whether every line carries its number as read_file shows them, in sequence."""
+    numbers = [re.match(r"(\d+)\|", line) for line in content.removesuffix("\n").split("\n")]
+    if len(numbers) < 3 or not all(numbers):  # two such lines can be data
+        return False
+    values = [int(match[1]) for match in numbers if match]
+    return values == list(range(values[0], values[0] + len(values)))
+
+
+registry.register(
+    name="write_file",
+    toolset="file",
+    schema={
+        "name": "write_file",
+        "description": "Write a whole file; makes folders, replaces what is there. To change part of a file use patch.",
+        "parameters": {
+            "type": "object",
+            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+            "required": ["path", "content"],
+        },
+    },
+    handler=write_file,
+    is_async=True,
+    emoji="✍️",
+    max_result_size_chars=100_000,
+)
