@@ -1,0 +1,35 @@
+"""Hermes, an agent runtime. The public names, each loaded on first use."""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+    from hermes.api import open_session as open  # noqa: A004  # hermes.open(...) is the documented name
+    from hermes.runtime import Runtime, SessionOptions, open_runtime
+    from hermes.tools.function import tool
+    from hermes.tools.schemas import get_tool_definitions
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "open": "hermes.api:open_session",
+    "open_runtime": "hermes.runtime:open_runtime",
+    "Runtime": "hermes.runtime:Runtime",
+    "Session": "hermes.agent.session:Session",
+    "SessionOptions": "hermes.runtime:SessionOptions",
+    "tool": "hermes.tools.function:tool",
+    "get_tool_definitions": "hermes.tools.schemas:get_tool_definitions",
+}
+__all__ = ["Runtime", "Session", "SessionOptions", "get_tool_definitions", "open", "open_runtime", "tool"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hermes' has no attribute {name!r}")
+    module, _, attribute = _HOMES[name].partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -48,6 +48,11 @@ class Home:
         return self.root / "results"
 
     @property
+    def scratch(self) -> Path:
+        """Shell states and uncut outputs, a folder for each session."""
+        return self.root / "scratch"
+
+    @property
     def history(self) -> Path:
         """What was typed at the prompt, one file per directory."""
         return self.root / "history"

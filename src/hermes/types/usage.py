@@ -25,3 +25,12 @@ class Usage:
             reasoning=self.reasoning + other.reasoning,
             requests=self.requests + other.requests,
         )
+
+    def __sub__(self, other: "Usage") -> "Usage":
+        return Usage(
+            input_tokens=self.input_tokens - other.input_tokens,
+            output_tokens=self.output_tokens - other.output_tokens,
+            cache_read=self.cache_read - other.cache_read,
+            reasoning=self.reasoning - other.reasoning,
+            requests=self.requests - other.requests,
+        )

@@ -1,0 +1,1 @@
+"""The system prompt: made once for a session, then frozen."""

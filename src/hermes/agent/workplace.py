@@ -1,0 +1,91 @@
+"""Where a session's tools work: the workspace, the gate in front of it, and the sandbox around its commands."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes.agent.permission import Gate
+from hermes.config.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
+from hermes.environments.base import Limits
+from hermes.environments.sandbox import Sandbox
+from hermes.environments.workspace import LocalWorkspace, WorkspaceOptions, open_sandbox
+from hermes.safety.decide import Policy
+from hermes.types.error import EnvironmentUnavailable
+from hermes.types.question import Answer, Question
+
+Ask = Callable[[Question], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkplaceOptions:
+    """What a workplace is made from. `scratch` is the session's own folder, `user_home` the person's, `save` keeps an 'always'."""
+
+    cwd: Path
+    user_home: Path
+    hermes_home: Path
+    scratch: Path
+    environ: Mapping[str, str]
+    terminal: TerminalSettings
+    approvals: ApprovalSettings
+    output: ToolOutputSettings
+    allowlist: tuple[str, ...]
+    save: Callable[[str], None]
+    yolo: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workplace:
+    """A workspace and the gate that every effect in it passes."""
+
+    workspace: LocalWorkspace
+    gate: Gate
+    sandboxed: bool
+
+
+def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
+    """A workplace; EnvironmentUnavailable when settings demand a sandbox that this machine does not give."""
+    sandbox = _sandbox(options)
+    gate = Gate(policy=_policy(options, sandbox), ask=ask, save=options.save)
+    workspace = LocalWorkspace(
+        options.cwd,
+        authorize=gate.authorize,
+        environ=options.environ,
+        scratch=options.scratch,
+        sandbox=sandbox,
+        options=WorkspaceOptions(
+            limits=Limits(
+                max_chars=options.output.max_bytes, max_lines=options.output.max_lines, max_line_length=options.output.max_line_length
+            ),
+            passthrough=tuple(options.terminal.env_passthrough),
+        ),
+    )
+    return Workplace(workspace=workspace, gate=gate, sandboxed=sandbox is not None)
+
+
+def _sandbox(options: WorkplaceOptions) -> Sandbox | None:
+    if options.terminal.sandbox == "off":
+        return None
+    found = open_sandbox(
+        workspace=options.cwd,
+        home=options.user_home,
+        hermes_home=options.hermes_home,
+        scratch=options.scratch,
+        environ=options.environ,
+    )
+    if found is None and options.terminal.sandbox == "on":
+        raise EnvironmentUnavailable("terminal.sandbox is on, but bubblewrap does not work here; hermes doctor says why.")
+    return found
+
+
+def _policy(options: WorkplaceOptions, sandbox: Sandbox | None) -> Policy:
+    return Policy(
+        workspace=str(options.cwd),
+        home=str(options.user_home),
+        hermes_home=str(options.hermes_home),
+        temp=("/tmp", "/var/tmp"),  # noqa: S108  # names to compare with, nothing is made there
+        sandbox=sandbox is not None,
+        network=options.terminal.network,
+        mode=options.approvals.mode,
+        yolo=options.yolo,
+        allowlist=options.allowlist,
+    )

@@ -1,0 +1,292 @@
+"""Layer 10. Composition: open everything, give out sessions, close everything."""
+
+import datetime as dt
+import platform
+import random
+import secrets
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import platformdirs
+
+from hermes.agent.log import Log
+from hermes.agent.prompt import builder
+from hermes.agent.recovery import answers, replay
+from hermes.agent.session import Parts, Session
+from hermes.agent.workplace import WorkplaceOptions, open_workplace
+from hermes.config.edit import append_to_list
+from hermes.config.environ import environment, with_dotenv
+from hermes.config.home import Home, locate
+from hermes.config.load import Loaded, load
+from hermes.config.settings import Settings
+from hermes.lib.http import new_client
+from hermes.lib.lazy import load as late
+from hermes.models import small
+from hermes.models.attempt import Ladder
+from hermes.models.client import Limits
+from hermes.models.endpoint import resolve
+from hermes.models.styles import transport_for
+from hermes.plugins.aliases import old_names
+from hermes.store.sessions import SessionRow, Sessions, Stored
+from hermes.tools.discovery import Fault, discover_builtin_tools, discover_folder, tool_files
+from hermes.tools.dispatch import Dispatcher
+from hermes.tools.function import FunctionTool
+from hermes.tools.registry import ToolRegistry, registry
+from hermes.tools.results import Results
+from hermes.tools.schemas import Schemas, definition
+from hermes.types.event import Notice
+from hermes.types.message import ToolResult
+from hermes.types.ports import Ports
+from hermes.types.request import Endpoint, Options
+from hermes.types.tool import Snapshot
+
+SYSTEM_PORTS = Ports(now=time.time, monotonic=time.perf_counter, token=partial(secrets.token_hex, 6), uniform=random.uniform)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionOptions:
+    """What a session is opened with; empty fields take what is configured.
+
+    `resume` names a session (id, start of an id, title, `latest`). `functions` are tools made with `@hermes.tool`.
+    `attended` says that somebody will answer questions; without anybody the answer to every question is no.
+    """
+
+    resume: str = ""
+    model: str = ""
+    base_url: str = ""
+    toolsets: tuple[str, ...] | None = None
+    functions: tuple[FunctionTool, ...] = ()
+    system: str = ""
+    cwd: Path | None = None
+    source: str = "cli"
+    yolo: bool = False
+    attended: bool = True
+    max_steps: int = 0
+
+
+@dataclass(slots=True, kw_only=True)
+class Runtime:
+    """Everything that sessions share. Made by `open_runtime`, which also closes it."""
+
+    home: Home
+    loaded: Loaded
+    environ: Mapping[str, str]
+    http: httpx2.AsyncClient
+    store: Sessions
+    ports: Ports = SYSTEM_PORTS
+    registry: ToolRegistry = field(default_factory=lambda: registry)
+    faults: tuple[Fault, ...] = ()
+    schemas: Schemas = field(default_factory=Schemas)
+    dispatcher: Dispatcher = field(default_factory=Dispatcher)
+    _local: Any = None
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.loaded.settings
+
+    def endpoint(self, model: str = "", base_url: str = "") -> Endpoint:
+        """The endpoint that a choice, or the settings, lead to; ConfigError when it cannot be had."""
+        return resolve(self.settings.model, self.environ, model=model, base_url=base_url)
+
+    async def session(self, options: SessionOptions | None = None) -> Session:
+        """A new session, or one that is resumed; ConfigError and StoreError say what cannot be."""
+        chosen = options or SessionOptions()
+        endpoint = self.endpoint(chosen.model, chosen.base_url)
+        if chosen.resume:
+            return self._resumed(chosen, endpoint)
+        cwd = self._cwd(chosen)
+        tools = self._tools(chosen, endpoint)
+        system = chosen.system or self._system(endpoint, cwd)
+        now = self.ports.now()
+        row = SessionRow(
+            id=f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()[:6]}",
+            title="",
+            cwd=str(cwd),
+            branch=git_branch(cwd),
+            model=f"{endpoint.provider}/{endpoint.model}",
+            source=chosen.source,
+            parent="",
+            created=now,
+            updated=now,
+            messages=0,
+            first_text="",
+        )
+        self.store.create(row, system=system, tools=tools.definitions)
+        return Session(self._parts(row, chosen, endpoint, system=system, tools=tools))
+
+    def _resumed(self, chosen: SessionOptions, endpoint: Endpoint) -> Session:
+        stored = self.store.load(self.store.resolve(chosen.resume, cwd=str(self._cwd(chosen))).id)
+        tools = self._stored_tools(stored, chosen)
+        session = Session(
+            self._parts(stored.row, chosen, endpoint, system=stored.system, tools=tools),
+            log=replay(stored.log),
+            title=stored.row.title,
+        )
+        self._answer_open_calls(session, replay(stored.log), stored.begun)
+        return session
+
+    def _answer_open_calls(self, session: Session, log: Log, begun: Mapping[str, ToolResult | None]) -> None:
+        """What a crash left open is answered once, in the store as well as in the log."""
+        for result in answers(log.open, begun, self.ports):
+            session.append(result)
+        if begun:
+            self.store.settle(session.id)
+
+    def _parts(self, row: SessionRow, chosen: SessionOptions, endpoint: Endpoint, *, system: str, tools: Snapshot) -> Parts:
+        model = self.settings.model
+        limits = Limits(first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout)
+        temperature = model.temperature if model.temperature is not None or not endpoint.local else 0.0
+        return Parts(
+            id=row.id,
+            system=system,
+            tools=tools,
+            endpoint=endpoint,
+            options=Options(temperature=temperature),
+            transport=transport_for,
+            ready=self._ready,
+            ladder=Ladder(http=self.http, limits=limits, retries=model.max_retries, now=self.ports.now, uniform=self.ports.uniform),
+            dispatcher=self.dispatcher,
+            store=self.store,
+            ports=self.ports,
+            workplace=partial(open_workplace, self._workplace_options(row, chosen)),
+            max_steps=chosen.max_steps or self.settings.agent.max_turns,
+            attended=chosen.attended,
+        )
+
+    def _workplace_options(self, row: SessionRow, chosen: SessionOptions) -> WorkplaceOptions:
+        settings = self.settings
+        return WorkplaceOptions(
+            cwd=Path(row.cwd),
+            user_home=Path(self.environ.get("HOME") or Path.home()),
+            hermes_home=self.home.root,
+            scratch=self.home.scratch / row.id,
+            environ=self.environ,
+            terminal=settings.terminal,
+            approvals=settings.approvals,
+            output=settings.tool_output,
+            allowlist=tuple(settings.command_allowlist),
+            save=partial(append_to_list, self.home.config_file, "command_allowlist"),
+            yolo=chosen.yolo,
+        )
+
+    def _tools(self, chosen: SessionOptions, endpoint: Endpoint) -> Snapshot:
+        enabled = chosen.toolsets if chosen.toolsets is not None else tuple(self.settings.toolsets)
+        found = self.schemas.snapshot(enabled, tuple(self.settings.agent.disabled_toolsets))
+        if is_small(endpoint):
+            found = replace(found, definitions=small.definitions(found.definitions))
+        return _with_functions(found, chosen.functions)
+
+    def _stored_tools(self, stored: Stored, chosen: SessionOptions) -> Snapshot:
+        """The tools that a session was frozen with, as far as they still exist."""
+        definitions: tuple[Mapping[str, Any], ...] = tuple(one for one in stored.tools if isinstance(one, dict))
+        entries = {**self.registry.entries(), **{one.entry.name: one.entry for one in chosen.functions}}
+        names = [one["function"]["name"] for one in definitions]
+        tools = {name: entries[name] for name in names if name in entries}
+        return Snapshot(tools=tools, definitions=definitions, generation=self.registry.generation)
+
+    def _system(self, endpoint: Endpoint, cwd: Path) -> str:
+        if is_small(endpoint):
+            return small.prompt()
+        day = dt.datetime.fromtimestamp(self.ports.now(), tz=dt.UTC).astimezone()
+        place = builder.Place(
+            cwd=str(cwd), platform=f"{platform.system()} {platform.machine()}", branch=git_branch(cwd), date=f"{day:%A, %d %B %Y}"
+        )
+        return builder.build(place)
+
+    async def _ready(self, endpoint: Endpoint, session: Session) -> Endpoint:
+        if self._local is None:
+            self._local = late("hermes.models.local.serving:LocalModels")(self.model_cache)
+        ready: Endpoint = await self._local.ready(endpoint, lambda text: session.emit(Notice(level="info", text=text)))
+        return ready
+
+    @property
+    def model_cache(self) -> Path:
+        """Where fetched models are kept: the user's cache folder, shared by all homes and projects."""
+        return model_cache(self.environ)
+
+    def _cwd(self, chosen: SessionOptions) -> Path:
+        return (chosen.cwd or Path(self.settings.terminal.cwd).expanduser()).resolve()
+
+    def close(self) -> None:
+        """Let go of everything that is not awaited."""
+        if self._local is not None:
+            self._local.close()
+        self.dispatcher.guest.close()
+        self.store.close()
+
+
+@asynccontextmanager
+async def open_runtime(
+    *,
+    environ: Mapping[str, str] | None = None,
+    profile: str = "",
+    flags: Mapping[str, Any] | None = None,
+    http: httpx2.AsyncClient | None = None,
+    ports: Ports = SYSTEM_PORTS,
+) -> AsyncIterator[Runtime]:
+    """A runtime on a home; `environ` stands for the process environment, `http` for the network, in tests."""
+    given = environment() if environ is None else environ
+    home = locate(given, profile)
+    values = with_dotenv(given, home.env_file)
+    loaded = load(home.config_file, values, flags)
+    faults = discover(home)
+    async with http or new_client() as client:
+        runtime = Runtime(
+            home=home,
+            loaded=loaded,
+            environ=values,
+            http=client,
+            store=Sessions(home.sessions_db),
+            ports=ports,
+            faults=faults,
+            dispatcher=Dispatcher(results=Results(folder=home.results, name=ports.token)),
+        )
+        try:
+            yield runtime
+        finally:
+            runtime.close()
+
+
+def discover(home: Home) -> tuple[Fault, ...]:
+    """Load built-in tools and the user's own; the files that failed, with their reasons."""
+    faults = discover_builtin_tools()
+    if home.tools.is_dir() and tool_files(home.tools):
+        with old_names():
+            faults += discover_folder(home.tools)
+    return faults
+
+
+def model_cache(environ: Mapping[str, str]) -> Path:
+    """The folder of fetched models: HERMES_CACHE, or the user's cache folder."""
+    return Path(environ.get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
+
+
+def is_small(endpoint: Endpoint) -> bool:
+    """Whether a model gets the small prompt and few tools."""
+    return endpoint.local or endpoint.context_window <= builder.SMALL_WINDOW
+
+
+def git_branch(cwd: Path) -> str:
+    """The branch that a folder's repository is on, or nothing; read from its HEAD file."""
+    for folder in (cwd, *cwd.parents):
+        head = folder / ".git" / "HEAD"
+        if head.is_file():
+            return head.read_text(encoding="utf-8", errors="replace").strip().removeprefix("ref: refs/heads/")[:60]
+    return ""
+
+
+def _with_functions(found: Snapshot, functions: Sequence[FunctionTool]) -> Snapshot:
+    if not functions:
+        return found
+    tools = {**found.tools, **{one.entry.name: one.entry for one in functions}}
+    own = [definition(one.entry, tools, ()) for one in functions]
+    others = [one for one in found.definitions if one["function"]["name"] not in {tool["function"]["name"] for tool in own}]
+    ordered = sorted([*others, *own], key=lambda one: str(one["function"]["name"]))
+    return replace(found, tools=tools, definitions=tuple(ordered))

@@ -1,0 +1,60 @@
+"""Layer 10. The same library for callers without a loop."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from anyio.from_thread import BlockingPortal, start_blocking_portal
+
+from hermes.agent.session import Session
+from hermes.api import open_session
+from hermes.types.event import Event, TurnFinished
+from hermes.types.message import Message
+from hermes.types.question import Answer
+
+
+class SyncSession:
+    """A session for plain code. `steer`, `interrupt` and `answer` may be called from any other thread meanwhile."""
+
+    def __init__(self, session: Session, portal: BlockingPortal) -> None:
+        self._session, self._portal = session, portal
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._session.id
+
+    @property
+    def log(self) -> tuple[Message, ...]:
+        """The messages so far."""
+        return self._session.log
+
+    def send(self, text: str) -> TurnFinished:
+        """Run one turn and give its end."""
+        return self._portal.call(self._session.send, text)
+
+    def stream(self, text: str) -> Iterator[Event]:
+        """Run one turn; its events as they come. Leaving the loop early interrupts the turn."""
+        with self._portal.wrap_async_context_manager(self._session.stream(text)) as listener:
+            events = aiter(listener)
+            while (event := self._portal.call(anext, events, None)) is not None:
+                yield event
+
+    def steer(self, text: str) -> bool:
+        """Let a note ride on the next tool result."""
+        return self._session.steer(text)
+
+    def interrupt(self) -> None:
+        """Stop the running turn."""
+        self._session.interrupt()
+
+    def answer(self, question_id: str, answer: Answer) -> bool:
+        """Answer an open question."""
+        return self._session.answer(question_id, answer)
+
+
+@contextmanager
+def open(**options: Any) -> Iterator[SyncSession]:  # noqa: A001  # hermes.sync.open(...), like hermes.open(...)
+    """A session, closed at the end of the `with`; keywords as for `hermes.open`."""
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_session(**options)) as session:
+        yield SyncSession(session, portal)
