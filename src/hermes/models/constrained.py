@@ -1,0 +1,238 @@
+"""Tool calls by constrained decoding: each reply is one JSON object, a call with valid arguments or an answer."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import jiter
+
+from hermes.lib.text import clip
+from hermes.models import small
+from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
+from hermes.types.request import CallStarted, Delta, Request, Text
+
+Step = Literal["call", "any", "answer"]
+"""What the next reply may be: a call only, either, or an answer only."""
+
+_RESULT_CHARS = 3000
+_HEADING = "# Replies"
+_RULES = """\
+Each reply is one JSON object: {"tool": name, "arguments": {…}} to use a tool, or {"answer": text} when the work is done.
+The tools:"""
+_SIGNATURE = re.compile(r"^- (\w+)\(", re.MULTILINE)
+
+
+def system_text(system: str, tools: Sequence[Mapping[str, Any]]) -> str:
+    """`system` followed by the form of a reply and a line for each tool; unchanged when it has them already."""
+    if not tools or _HEADING in system:
+        return system
+    return "\n".join([system, "", _HEADING, _RULES, *map(_signature, tools)])
+
+
+def response_schema(tools: Sequence[Mapping[str, Any]], *, must_call: bool) -> dict[str, Any]:
+    """The JSON schema of a reply: a call of one of `tools`, or (unless `must_call`) an answer; no tools, no call."""
+    forms = [_call_form(tool["function"]) for tool in tools]
+    if not forms or not must_call:
+        forms.append(_object({"answer": {"type": "string", "minLength": 1}}))
+    return {"anyOf": forms} if len(forms) > 1 else forms[0]
+
+
+def body_fields(request: Request) -> dict[str, Any]:
+    """What the body of the request must carry so that the reply has the form that the log asks for."""
+    step = next_step(request)
+    schema = response_schema(() if step == "answer" else request.tools, must_call=step == "call")
+    if not request.endpoint.local:
+        return {"response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}}
+    # One way to write each reply, so that what the model wrote and what is sent back later are the same bytes.
+    style = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}
+    return {"grammar": f"%llguidance {{}}\nstart: %json {json.dumps({**schema, 'x-guidance': style})}"}
+
+
+def next_step(request: Request) -> Step:
+    """What the log asks for next: work begins with a call, and a call made twice in a row is followed by an answer."""
+    if not request.tools:
+        return "answer"
+    turn = _current_turn(request.messages)
+    if not any(isinstance(message, Assistant) for message in turn):
+        said = next((message.text for message in turn if isinstance(message, User)), "")
+        return "call" if asks_for_work(said) else "any"
+    return "answer" if _turns_round(turn) else "any"
+
+
+_WORK = re.compile(
+    r"""
+    \b(files?|folders?|director(y|ies)|projects?|repo(sitory)?|scripts?|codebase|modules?|lines?|commits?|branch(es)?|tests?
+      |git|disk|memory|process(es)?|machine|computer|installed|workspace|path|csv|json|todo\b)\b
+    | \b(run|execute|create|write|make|delete|remove|rename|move|copy|append|add|insert|replace|change|edit|fix|update|set
+      |list|count|find|search|grep|look|show|open|read|check|compute|calculate|sort|sum|install|download)\b
+    | [\w-]+\.[a-z]{1,5}\b | (^|\s)[~./][\w./-]+ | `[^`]+`
+    | \d\s*(\*|\+|/|x|×|-|\^|%|plus|minus|times|divided)\s*\d
+    """,
+    re.VERBOSE | re.IGNORECASE,
+)
+
+
+def asks_for_work(text: str) -> bool:
+    """Whether `text` plainly speaks of files, programs or doing something, so that only a tool can find the answer."""
+    return _WORK.search(text) is not None
+
+
+def render(request: Request) -> list[dict[str, Any]]:
+    """The request as text-only chat messages; a longer log's list begins with the list of the shorter one."""
+    system = system_text(request.system, request.tools)
+    # The names come from the text: the last request of a turn has no tools, and must show the same examples.
+    _, _, described = system.partition(_HEADING)
+    shown = small.examples(_SIGNATURE.findall(described))
+    return [{"role": "system", "content": system}, *_render_log(shown), *_render_log(request.messages)]
+
+
+class Reader:
+    """Reads one reply as it is written: deltas of an answer's text at once, a call when it is whole."""
+
+    def __init__(self, new_id: Callable[[], str] | None = None) -> None:
+        self._new_id = new_id
+        self._written = ""
+        self._shown = 0
+        self._announced = False
+
+    def feed(self, text: str) -> list[Delta]:
+        """What `text` adds: new words of the answer, or the news that a call began."""
+        self._written += text
+        reply = _partial(self._written)
+        if reply is None:
+            return []
+        if "arguments" in reply and not self._announced:
+            self._announced = True
+            return [CallStarted(name=str(reply.get("tool", "")))]
+        return self._grown(reply.get("answer", ""))
+
+    def finish(self) -> tuple[str, tuple[ToolCall, ...]]:
+        """The whole reply: the answer's text and no calls, or the call; a call that was cut off carries its fault."""
+        reply = _partial(self._written)
+        if reply is None:
+            return self._written.strip(), ()
+        if isinstance(answer := reply.get("answer"), str):
+            return answer, ()
+        if "tool" not in reply:
+            return "", ()
+        return "", (self._call(reply),)
+
+    def _grown(self, answer: object) -> list[Delta]:
+        if not isinstance(answer, str) or len(answer) <= self._shown:
+            return []
+        new, self._shown = answer[self._shown :], len(answer)
+        return [Text(text=new)]
+
+    def _call(self, reply: Mapping[str, Any]) -> ToolCall:
+        arguments = reply.get("arguments")
+        fault = "" if _whole(self._written) else "The call was cut off before its end. Write it again, shorter."
+        return ToolCall(
+            id=self._new_id() if self._new_id else "call_0",
+            name=str(reply["tool"]),
+            arguments=arguments if isinstance(arguments, dict) else {},
+            raw=json.dumps(arguments, ensure_ascii=False),
+            fault=fault,
+        )
+
+
+def _partial(text: str) -> dict[str, Any] | None:
+    try:
+        value = jiter.from_json(text.encode(), partial_mode="trailing-strings")
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _whole(text: str) -> bool:
+    try:
+        jiter.from_json(text.encode())
+    except ValueError:
+        return False
+    return True
+
+
+def _signature(tool: Mapping[str, Any]) -> str:
+    function = tool["function"]
+    schema = function.get("parameters", {})
+    required = schema.get("required", ())
+    arguments = ", ".join(name if name in required else f"{name}?" for name in schema.get("properties", {}))
+    return f"- {function['name']}({arguments}): {function.get('description', '')}".rstrip(": ")
+
+
+def _call_form(function: Mapping[str, Any]) -> dict[str, Any]:
+    return _object({"tool": {"const": function["name"]}, "arguments": dict(function.get("parameters") or {"type": "object"})})
+
+
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "properties": dict(properties), "required": list(properties), "additionalProperties": False}
+
+
+def _current_turn(messages: Sequence[Message]) -> Sequence[Message]:
+    start = max((index for index, message in enumerate(messages) if isinstance(message, User)), default=0)
+    return messages[start:]
+
+
+def _turns_round(turn: Sequence[Message]) -> bool:
+    """Whether the last call was made before in this turn, with the same result."""
+    names = {call.id: (call.name, dict(call.arguments)) for message in turn if isinstance(message, Assistant) for call in message.calls}
+    done = [(names.get(message.call_id), message.content) for message in turn if isinstance(message, ToolResult)]
+    return bool(done) and done[-1] in done[:-1]
+
+
+def _render_log(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    shown, question = [], ""
+    for message in messages:
+        if isinstance(message, User):
+            question = message.text
+        shown.append(_render_one(message, question))
+    return shown
+
+
+def _render_one(message: Message, question: str) -> dict[str, Any]:
+    if isinstance(message, User):
+        return {"role": "user", "content": _said(message)}
+    if isinstance(message, Assistant):
+        return {"role": "assistant", "content": _replied(message)}
+    if isinstance(message, ToolResult):
+        return {"role": "user", "content": _happened(message, question)}
+    return {"role": "user", "content": _condensed(message)}
+
+
+def _said(message: User) -> str:
+    names = [f"(A file is attached that you cannot see: {item.name or item.media_type})" for item in message.attachments]
+    return "\n\n".join(part for part in (message.recalled, message.text, *names) if part)
+
+
+def _replied(message: Assistant) -> str:
+    calls = [{"tool": call.name, "arguments": dict(call.arguments)} for call in message.calls]
+    return "\n".join(json.dumps(reply, ensure_ascii=False) for reply in calls or [{"answer": message.text}])
+
+
+def _condensed(message: Compaction) -> str:
+    return f"What happened before, in short:\n{message.summary}"
+
+
+def _happened(message: ToolResult, question: str) -> str:
+    shown = clip(_plain(message.content).strip(), _RESULT_CHARS)
+    parts = [f"{message.name} gave:\n{shown}" if shown else f"{message.name} worked and printed nothing: this part is done.", message.note]
+    if question:
+        parts.append(f"The request: {question}\nIs each part of it done? Then answer. If not, use a tool for the next part.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _plain(content: str) -> str:
+    """A tool's JSON result as lines for reading: its main text first, then what else it says."""
+    try:
+        value = jiter.from_json(content.encode())
+    except ValueError:
+        return content
+    if not isinstance(value, dict):
+        return content
+    main = next((key for key in ("output", "content", "error") if isinstance(value.get(key), str)), "")
+    rest = [f"{key}: {_short(item)}" for key, item in value.items() if key != main and item not in (None, "", False, 0, [], {})]
+    return "\n".join([str(value[main]).rstrip(), *rest] if main else rest)
+
+
+def _short(item: object) -> str:
+    return item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)

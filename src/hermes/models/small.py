@@ -1,0 +1,53 @@
+"""What a model with a small window gets: few tools, short schemas, calls to learn from, and a short prompt."""
+
+import json
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
+
+
+def prompt() -> str:
+    """The system prompt for a small window; it names no directory and no date, so every session shares its cache."""
+    return (_data() / "prompts" / "small.md").read_text(encoding="utf-8").strip()
+
+
+def definitions(offered: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    """Those of the offered definitions (OpenAI function form) that suit a small model, in their short form."""
+    names = {definition["function"]["name"] for definition in offered}
+    return tuple(_definition(tool) for tool in _table()["tools"] if tool["name"] in names)
+
+
+def examples(names: Iterable[str]) -> tuple[Message, ...]:
+    """Short sessions that show how to work, as a log; only those that need no other tools than `names`."""
+    known = set(names)
+    rows = [row for row in _table()["examples"] if known.issuperset(step["tool"] for step in row.get("steps", ()))]
+    return tuple(message for number, row in enumerate(rows) for message in _session(row, f"example-{number}"))
+
+
+def _definition(tool: Mapping[str, Any]) -> Mapping[str, Any]:
+    arguments = tool["arguments"]
+    properties = {name: {"type": kind} for name, kind in arguments.items()}
+    schema = {"type": "object", "properties": properties, "required": list(arguments), "additionalProperties": False}
+    return {"type": "function", "function": {"name": tool["name"], "description": tool["description"], "parameters": schema}}
+
+
+def _session(row: Mapping[str, Any], name: str) -> Iterable[Message]:
+    yield User(id=name, at=0, text=row["request"])
+    for number, step in enumerate(row.get("steps", ())):
+        call = ToolCall(id=f"{name}-{number}", name=step["tool"], arguments=step["arguments"])
+        yield Assistant(id=call.id, at=0, calls=(call,))
+        yield ToolResult(id=call.id, at=0, call_id=call.id, name=call.name, content=json.dumps(step["result"]))
+    yield Assistant(id=name, at=0, text=row["answer"])
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    return tomllib.loads((_data() / "small_tools.toml").read_text(encoding="utf-8"))
+
+
+def _data() -> Any:
+    return files("hermes.data")
