@@ -1,0 +1,1 @@
+"""Layer 13. Programs: the command line and the terminal screen."""

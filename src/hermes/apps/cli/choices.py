@@ -1,0 +1,39 @@
+"""What the common options said; imports nothing heavy, for every start passes here."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hermes.lib.lazy import load as late
+
+if TYPE_CHECKING:
+    from hermes.runtime import SessionOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choices:
+    """The options of one start; empty ones take what is configured."""
+
+    model: str = ""
+    base_url: str = ""
+    toolsets: tuple[str, ...] | None = None
+    resume: str = ""
+    profile: str = ""
+    yolo: bool = False
+    debug: bool = False
+    verbose: bool = False
+    as_json: bool = False
+    max_turns: int = 0
+
+
+def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":
+    """The session that the options ask for."""
+    options: SessionOptions = late("hermes.runtime:SessionOptions")(
+        resume=choices.resume,
+        model=choices.model,
+        base_url=choices.base_url,
+        toolsets=choices.toolsets,
+        yolo=choices.yolo,
+        attended=attended,
+        max_steps=choices.max_turns,
+    )
+    return options

@@ -1,0 +1,99 @@
+"""`hermes config`: show, explain and change settings."""
+
+import click
+import msgspec
+
+from hermes.apps.cli import tables
+from hermes.apps.cli.choices import Choices
+from hermes.config import edit
+from hermes.config.environ import environment, with_dotenv
+from hermes.config.home import Home, locate
+from hermes.config.load import Loaded, known_keys, load, nearest
+from hermes.types.error import ConfigError
+
+
+@click.group()
+def config() -> None:
+    """Show, explain and change settings."""
+
+
+@config.command("list")
+@click.pass_obj
+def list_settings(choices: Choices) -> None:
+    """Every key with its value and where the value comes from."""
+    _, loaded = _loaded(choices)
+    rows = [(key, _text(value.value), value.origin) for key, value in loaded.values.items()]
+    tables.show(rows, head=("KEY", "VALUE", "FROM"))
+    _warn(loaded)
+
+
+@config.command()
+@click.argument("key")
+@click.pass_obj
+def explain(choices: Choices, key: str) -> None:
+    """What a key means, its value, and where the value comes from."""
+    _, loaded = _loaded(choices)
+    item = next((one for one in known_keys() if one.key == key), None)
+    if item is None:
+        raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
+    value = loaded.values[key]
+    click.echo(f"{key} = {_text(value.value)}\n  from:    {value.origin}\n  default: {_text(item.default)}\n  {item.description}")
+
+
+@config.command()
+@click.argument("key")
+@click.pass_obj
+def get(choices: Choices, key: str) -> None:
+    """The value of one key."""
+    _, loaded = _loaded(choices)
+    if key not in loaded.values:
+        raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
+    click.echo(_text(loaded.values[key].value))
+
+
+@config.command("set")
+@click.argument("key")
+@click.argument("value")
+@click.pass_obj
+def set_value(choices: Choices, key: str, value: str) -> None:
+    """Set a key in config.yaml, or a secret such as OPENAI_API_KEY in .env."""
+    home = locate(environment(), choices.profile)
+    if edit.is_secret(key):
+        edit.set_secret(home.env_file, key, value)
+        click.echo(f"{key} is set in {home.env_file}")
+        return
+    stored = edit.set_key(home.config_file, key, value)
+    click.echo(f"{key} = {_text(stored)} in {home.config_file}")
+
+
+@config.command()
+@click.argument("key")
+@click.pass_obj
+def unset(choices: Choices, key: str) -> None:
+    """Remove a key from config.yaml; its default is in force again."""
+    home = locate(environment(), choices.profile)
+    if not edit.unset_key(home.config_file, key):
+        raise ConfigError(f"{key} is not set in {home.config_file}.", key=key)
+    click.echo(f"{key} is no longer set in {home.config_file}")
+
+
+@config.command()
+@click.pass_obj
+def path(choices: Choices) -> None:
+    """Where config.yaml is."""
+    click.echo(locate(environment(), choices.profile).config_file)
+
+
+def _loaded(choices: Choices) -> tuple[Home, Loaded]:
+    environ = environment()
+    home = locate(environ, choices.profile)
+    return home, load(home.config_file, with_dotenv(environ, home.env_file))
+
+
+def _warn(loaded: Loaded) -> None:
+    for warning in loaded.warnings:
+        click.echo(f"hermes: {warning}", err=True)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) and value else msgspec.json.encode(value).decode()

@@ -1,0 +1,127 @@
+"""`hermes doctor`: what works here and what does not. It reads, and changes nothing."""
+
+import importlib.util
+import platform
+import shutil
+import sqlite3
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from hermes.apps.cli.choices import Choices
+from hermes.config.environ import environment, with_dotenv
+from hermes.config.home import Home, locate
+from hermes.config.load import Loaded, load
+from hermes.environments.sandbox import works_here
+from hermes.models.endpoint import resolve
+from hermes.models.local import catalogue
+from hermes.runtime import discover, model_cache
+from hermes.types.error import ConfigError
+from hermes.types.request import Endpoint
+
+State = Literal["ok", "warning", "fault"]
+MARKS: dict[State, str] = {"ok": "✓", "warning": "!", "fault": "✗"}
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report."""
+
+    state: State
+    text: str
+
+
+@click.command()
+@click.pass_obj
+def doctor(choices: Choices) -> None:
+    """Check this installation. Reads only; exit code 0 all well, 1 something does not work."""
+    found = list(examine(choices))
+    for finding in found:
+        click.echo(f"{MARKS[finding.state]} {finding.text}")
+    if any(finding.state == "fault" for finding in found):
+        sys.exit(1)
+
+
+def examine(choices: Choices) -> Iterator[Finding]:
+    """Every finding, in the order a person would look."""
+    environ = environment()
+    yield Finding("ok", f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
+    try:
+        home = locate(environ, choices.profile)
+        environ = with_dotenv(environ, home.env_file)
+        loaded = load(home.config_file, environ)
+    except ConfigError as error:
+        yield from (Finding("fault", line) for line in str(error).splitlines())
+        return
+    yield from _settings(home, loaded)
+    yield from _model(choices, loaded, environ)
+    yield _sandbox(loaded, environ)
+    yield from _programs(environ)
+    yield _store(home)
+    yield from (Finding("warning", f"tool file {fault.path}: {fault.reason}") for fault in discover(home))
+
+
+def _settings(home: Home, loaded: Loaded) -> Iterator[Finding]:
+    there = home.config_file.is_file()
+    yield Finding("ok", f"settings: {home.config_file}" + ("" if there else " (none, defaults are in force)"))
+    yield from (Finding("warning", warning) for warning in loaded.warnings)
+
+
+def _model(choices: Choices, loaded: Loaded, environ: dict[str, str]) -> Iterator[Finding]:
+    try:
+        endpoint = resolve(loaded.settings.model, environ, model=choices.model, base_url=choices.base_url)
+    except ConfigError as error:
+        yield Finding("fault", str(error))
+        return
+    yield (
+        _local(endpoint, environ)
+        if endpoint.local
+        else Finding("ok", f"model: {endpoint.provider}/{endpoint.model} at {endpoint.base_url}")
+    )
+
+
+def _local(endpoint: Endpoint, environ: dict[str, str]) -> Finding:
+    if importlib.util.find_spec("xllamacpp") is None:
+        return Finding("fault", "model: the built-in one, but xllamacpp is not installed; run: pip install 'hermes-agent[local]'")
+    found = catalogue.find(endpoint.model) if endpoint.model else catalogue.default()
+    if isinstance(found, Path):
+        return Finding("ok", f"model: {found}")
+    if catalogue.location(found, model_cache(environ)).is_file():
+        return Finding("ok", f"model: local/{found.alias}, in this process")
+    return Finding(
+        "warning", f"model: local/{found.alias} is fetched on first use ({found.size / 1e6:,.0f} MB), or with hermes models pull"
+    )
+
+
+def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Finding:
+    if loaded.settings.terminal.sandbox == "off":
+        return Finding("warning", "sandbox: off by terminal.sandbox; dangerous commands ask")
+    fault = works_here(environ)
+    if not fault:
+        return Finding("ok", "sandbox: bubblewrap confines every command (files outside the workspace, network, secrets, processes)")
+    state: State = "fault" if loaded.settings.terminal.sandbox == "on" else "warning"
+    return Finding(state, f"sandbox: none, so commands that could do harm ask first ({fault})")
+
+
+def _programs(environ: dict[str, str]) -> Iterator[Finding]:
+    path = environ.get("PATH")
+    for name, use in (("bash", "commands cannot run"), ("git", "no branch in the prompt"), ("rg", "searches use a slower way")):
+        there = shutil.which(name, path=path)
+        yield Finding("ok", f"{name}: {there}") if there else Finding("fault" if name == "bash" else "warning", f"{name}: not found; {use}")
+
+
+def _store(home: Home) -> Finding:
+    if not home.sessions_db.is_file():
+        return Finding("ok", "sessions: none yet")
+    try:
+        connection = sqlite3.connect(f"file:{home.sessions_db}?mode=ro", uri=True)
+        verdict = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
+        count = int(connection.execute("SELECT count(*) FROM sessions").fetchone()[0])
+        connection.close()
+    except sqlite3.DatabaseError as error:
+        return Finding("fault", f"sessions: {home.sessions_db} is damaged ({error})")
+    return Finding("ok" if verdict == "ok" else "fault", f"sessions: {count} in {home.sessions_db}, {verdict}")

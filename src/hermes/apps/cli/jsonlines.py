@@ -1,0 +1,85 @@
+"""The events of a turn for programs: one JSON object a line, few and stable kinds, `end` always last.
+
+Kinds of version 1: start, text, tool_start, tool_end, approval, retry, notice, usage, error, end.
+"""
+
+import sys
+from typing import Any
+
+import msgspec
+
+from hermes.agent.session import Session
+from hermes.lib.codec import mended
+from hermes.types.event import (
+    Added,
+    Answered,
+    Asked,
+    Event,
+    Notice,
+    Retrying,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from hermes.types.message import Assistant
+from hermes.types.question import Approve, Question
+
+VERSION = 1
+
+
+class JsonLines:
+    """Writes lines to stdout as events come."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._questions: dict[str, Question] = {}
+        self._names: dict[str, str] = {}
+        endpoint = session.endpoint
+        self._write("start", session=session.id, model=f"{endpoint.provider}/{endpoint.model}", tools=list(session.tools.tools))
+
+    def feed(self, event: Event) -> None:
+        """Write what a program may want to know of an event."""
+        match event:
+            case TextDelta(text=text):
+                self._write("text", text=text)
+            case ToolStarted(call=call):
+                self._names[call.id] = call.name
+                self._write("tool_start", id=call.id, name=call.name, arguments=call.arguments)
+            case ToolFinished():
+                name = self._names.get(event.call_id, "")
+                self._write("tool_end", id=event.call_id, name=name, seconds=round(event.seconds, 3), failed=event.failed)
+            case Asked():
+                self._questions[event.id] = event.question
+            case Answered():
+                self._approval(event)
+            case Retrying(failure=failure):
+                self._write("retry", reason=failure.reason, message=failure.message, delay=round(event.delay, 1), attempt=event.attempt)
+            case Notice():
+                self._write("notice", level=event.level, text=event.text)
+            case Added(message=Assistant(usage=usage)):
+                self._write("usage", input=usage.input_tokens, output=usage.output_tokens, cached=usage.cache_read, requests=usage.requests)
+            case TurnFinished(failure=failure) if failure is not None:
+                self._write("error", reason=failure.reason, message=failure.message, status=failure.status, address=failure.address)
+            case StepStarted() | _:
+                pass
+
+    def finish(self, end: TurnFinished) -> None:
+        """The last line."""
+        tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "cached": end.usage.cache_read}
+        self._write(
+            "end", status=end.outcome, answer=end.text, tokens=tokens, cost=None, seconds=round(end.seconds, 2),
+            refused=list(end.refused), session=self._session.id,
+        )  # fmt: skip
+
+    def _approval(self, event: Answered) -> None:
+        question = self._questions.pop(event.id, None)
+        if isinstance(question, Approve):
+            said = event.answer.kind
+            self._write("approval", command=question.command, reasons=list(question.reasons), answer=said, by=event.by)
+
+    def _write(self, kind: str, **fields: Any) -> None:
+        line = msgspec.json.encode(mended({"v": VERSION, "kind": kind, **fields}))
+        sys.stdout.buffer.write(line + b"\n")
+        sys.stdout.buffer.flush()

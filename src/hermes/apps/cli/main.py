@@ -1,0 +1,128 @@
+"""Arguments of `hermes`, and the outermost frame: every failure becomes one sentence and an exit code."""
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from hermes import __version__
+from hermes.apps.cli.choices import Choices
+from hermes.lib.lazy import load as late
+from hermes.types.error import ConfigError, HermesError
+
+SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
+    "chat": ("hermes.apps.cli.chat:chat", "Ask one question (-q), or talk."),
+    "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
+    "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
+    "models": ("hermes.apps.cli.models:models", "Providers and local models: list, pull."),
+    "sessions": ("hermes.apps.cli.sessions:sessions", "List, show, search, rename, export and delete sessions."),
+    "tools": ("hermes.apps.cli.tools:tools", "What the model can call, and what could not be loaded."),
+}
+"""Name, where the command is, and its line in the help: the modules are imported when they are used."""
+
+
+class LateGroup(click.Group):
+    """A group whose subcommands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, sorted."""
+        del ctx
+        return sorted(SUBCOMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        del ctx
+        found = SUBCOMMANDS.get(cmd_name)
+        command: click.Command | None = late(found[0]) if found else None
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in the help, without importing anything."""
+        del ctx
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, words) for name, (_, words) in sorted(SUBCOMMANDS.items())])
+
+
+def options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that starting a session has in common."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+_OPTIONS = (
+    click.option("-m", "--model", default="", metavar="PROVIDER/NAME", help="Model to use, such as openrouter/z-ai/glm-5 or local."),
+    click.option("--base-url", default="", metavar="URL", help="Address of an OpenAI-compatible server."),
+    click.option("-t", "--toolsets", default=None, metavar="NAMES", help="Toolsets to offer, with commas; an empty text offers none."),
+    click.option("-r", "--resume", default=None, metavar="SESSION", help="Go on with a session: id, start of an id, title, or latest."),
+    click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the last session of this directory."),
+    click.option("-p", "--profile", default="", metavar="NAME", help="Profile to use instead of the default one."),
+    click.option("--yolo", is_flag=True, help="Do not ask before dangerous commands. The hard limits stay."),
+    click.option("--max-turns", type=click.IntRange(min=1), default=None, metavar="N", help="Model calls that one turn may make."),
+    click.option("--json", "as_json", is_flag=True, help="With a question: print events, one JSON object a line."),
+    click.option("-v", "--verbose", is_flag=True, help="With a question: tell each step on stderr."),
+    click.option("--debug", is_flag=True, help="Show tracebacks."),
+)
+
+
+@click.group(cls=LateGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "--version", message="hermes %(version)s")
+@click.option("-z", "--oneshot", "question", default=None, metavar="TEXT", help="Answer one question and exit; stdin is added to it.")
+@options
+@click.pass_context
+def cli(context: click.Context, question: str | None, **given: Any) -> None:
+    """Hermes: an agent that works on your computer through tools, safe by default.
+
+    Without a command it opens the interactive screen.
+    """
+    choices = context.obj = chosen(**given)
+    if context.invoked_subcommand is not None:
+        return
+    if question is None:
+        sys.exit(interactive(choices))
+    sys.exit(late("hermes.apps.cli.oneshot:answer")(question, choices))
+
+
+def chosen(*, toolsets: str | None, resume: str | None, go_on: bool, max_turns: int | None, **rest: Any) -> Choices:
+    """The options as one value."""
+    named = None if toolsets is None else tuple(name.strip() for name in toolsets.split(",") if name.strip())
+    session = resume if resume is not None else ("latest" if go_on else "")
+    return Choices(toolsets=named, resume=session, max_turns=max_turns or 0, **rest)
+
+
+def interactive(choices: Choices) -> int:
+    """The screen; where there is no terminal, what is on stdin is a question."""
+    if not sys.stdin.isatty() or not sys.stdout.isatty():
+        return int(late("hermes.apps.cli.oneshot:answer")("", choices))
+    return int(late("hermes.apps.cli.interactive:run")(choices))
+
+
+def main() -> None:
+    """Run the command line and exit with its code: 1 for a failure, 2 for a fault in what was asked, 130 when interrupted."""
+    debug = "--debug" in sys.argv
+    try:
+        cli.main(standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as fault:
+        fault.show()
+        sys.exit(fault.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except HermesError as fault:
+        _tell(str(fault), debug=debug)
+        sys.exit(2 if isinstance(fault, ConfigError) else 1)
+    except Exception as fault:  # noqa: BLE001  # the outermost frame
+        _tell(f"Something went wrong inside Hermes: {type(fault).__name__}: {fault}. Run again with --debug to see where.", debug=debug)
+        sys.exit(1)
+
+
+def _tell(sentence: str, *, debug: bool) -> None:
+    if debug:
+        traceback.print_exc()
+    click.echo(f"hermes: {sentence}", err=True)

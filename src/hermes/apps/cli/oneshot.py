@@ -1,0 +1,79 @@
+"""One question, one answer: the answer on stdout and nothing else, steps on stderr, an exit code that tells the truth."""
+
+import os
+import select
+import signal
+import stat
+import sys
+from collections.abc import Callable
+
+import anyio
+import click
+
+from hermes.apps.cli.choices import Choices, session_options
+from hermes.apps.cli.jsonlines import JsonLines
+from hermes.apps.cli.progress import ensure_model
+from hermes.apps.cli.steps import Steps
+from hermes.runtime import Runtime, open_runtime
+from hermes.types.event import Outcome, TurnFinished
+
+CODES: dict[Outcome, int] = {"done": 0, "failed": 1, "refused": 3, "budget": 4, "interrupted": 130}
+PATIENCE = 2.0
+"""Seconds to wait for a silent stdin before saying so."""
+
+
+def answer(question: str, choices: Choices) -> int:
+    """Answer and give the exit code: 0 answered, 1 failed, 2 usage, 3 an approval was refused, 4 out of steps, 130 interrupted."""
+    text = "\n\n".join(part for part in (question, _piped()) if part.strip())
+    if not text.strip():
+        raise click.UsageError("There is no question: give it after -z, or on stdin.")
+    return anyio.run(_run, text, choices)
+
+
+async def _run(text: str, choices: Choices) -> int:
+    async with open_runtime(profile=choices.profile) as runtime:
+        for warning in runtime.loaded.warnings:
+            click.echo(f"hermes: {warning}", err=True)
+        await ensure_model(runtime, choices)
+        end = await _ask(runtime, text, choices)
+    return CODES[end.outcome]
+
+
+async def _ask(runtime: Runtime, text: str, choices: Choices) -> TurnFinished:
+    session = await runtime.session(session_options(choices, attended=False))
+    consumer: JsonLines | Steps = JsonLines(session) if choices.as_json else Steps(verbose=choices.verbose)
+    end: TurnFinished | None = None
+    try:
+        async with anyio.create_task_group() as group, session.stream(text) as events:
+            await group.start(_interrupt_on_signal, session.interrupt)
+            async for event in events:
+                consumer.feed(event)
+                if isinstance(event, TurnFinished):
+                    end = event
+            group.cancel_scope.cancel()
+    finally:
+        await session.close()
+    if end is None:
+        raise AssertionError("a turn ends with TurnFinished")
+    consumer.finish(end)
+    return end
+
+
+async def _interrupt_on_signal(interrupt: Callable[[], None], *, task_status: anyio.abc.TaskStatus[None]) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        task_status.started()
+        async for _ in signals:
+            interrupt()
+
+
+def _piped() -> str:
+    """All of stdin when something was piped or redirected there; a terminal or /dev/null adds nothing."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return ""
+    if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
+        return ""
+    if not select.select([0], [], [], PATIENCE)[0]:
+        click.echo("hermes: waiting for stdin to end (</dev/null if there is nothing to add)", err=True)
+    return sys.stdin.buffer.read().decode("utf-8", "replace")

@@ -1,0 +1,72 @@
+"""The steps of a one-shot turn on stderr, and its answer on stdout."""
+
+import shutil
+import sys
+
+from hermes.lib.text import strip_escapes
+from hermes.present.lines import failure_lines, notice_lines, receipt_lines, retry_line, tool_lines
+from hermes.present.spans import Line, plain
+from hermes.types.event import Added, Answered, Asked, Event, Notice, Retrying, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from hermes.types.message import ToolCall, ToolResult
+from hermes.types.question import Question
+
+WIDEST = 100
+
+
+class Steps:
+    """Tells on stderr what happens; `verbose` adds the output of each call and the text between calls."""
+
+    def __init__(self, *, verbose: bool) -> None:
+        self._verbose = verbose
+        self._width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+        self._calls: dict[str, tuple[ToolCall, str]] = {}
+        self._seconds: dict[str, float] = {}
+        self._questions: dict[str, Question] = {}
+
+    def feed(self, event: Event) -> None:
+        """Tell of one event."""
+        match event:
+            case ToolStarted(call=call, emoji=emoji):
+                self._calls[call.id] = (call, emoji)
+            case ToolFinished(call_id=call_id, seconds=seconds):
+                self._seconds[call_id] = seconds
+            case Added(message=ToolResult() as result):
+                self._told(self._tool(result))
+            case Asked():
+                self._questions[event.id] = event.question
+            case Answered():
+                self._told(receipt_lines(self._questions.pop(event.id), event.answer, event.by, self._width))
+            case Retrying():
+                self._told([retry_line(event.failure, event.delay, event.attempt, event.attempts, self._width)])
+            case Notice():
+                self._told(notice_lines(event, self._width))
+            case TextDelta(text=text) if self._verbose:
+                sys.stderr.write(strip_escapes(text))
+                sys.stderr.flush()
+            case _:
+                pass
+
+    def finish(self, end: TurnFinished) -> None:
+        """The answer on stdout; what went wrong on stderr."""
+        if end.failure is not None:
+            self._told(failure_lines(end.failure, self._width))
+        elif end.outcome == "interrupted":
+            sys.stderr.write("hermes: stopped.\n")
+        else:
+            sys.stdout.buffer.write(end.text.rstrip("\n").encode("utf-8", "replace") + b"\n")
+            sys.stdout.buffer.flush()
+        if end.outcome == "refused":
+            listed = "; ".join(end.refused)
+            sys.stderr.write(f"hermes: not allowed, because nobody could be asked: {listed}. --yolo or command_allowlist lets it run.\n")
+        if end.outcome == "budget":
+            sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
+
+    def _tool(self, result: ToolResult) -> list[Line]:
+        call, emoji = self._calls.get(result.call_id, (ToolCall(id=result.call_id, name=result.name, arguments={}), ""))
+        lines = tool_lines(call, result, self._seconds.get(result.call_id, 0.0), self._width, emoji=emoji)
+        return lines if self._verbose or result.failed else lines[:1]
+
+    def _told(self, lines: list[Line]) -> None:
+        for styled in lines:
+            sys.stderr.write(plain(styled).rstrip() + "\n")
+        sys.stderr.flush()

@@ -1,0 +1,44 @@
+"""`hermes tools`: what the model can call, and tool files that could not be loaded."""
+
+import click
+
+from hermes.apps.cli import tables
+from hermes.apps.cli.choices import Choices
+from hermes.config.environ import environment
+from hermes.config.home import locate
+from hermes.runtime import discover
+from hermes.tools.registry import registry
+from hermes.tools.schemas import Checks
+from hermes.tools.toolsets import bundled
+
+
+@click.group()
+def tools() -> None:
+    """What the model can call."""
+
+
+@tools.command("list")
+@click.option("--toolsets", "by_toolset", is_flag=True, help="Show toolsets instead of tools.")
+@click.pass_obj
+def list_tools(choices: Choices, *, by_toolset: bool) -> None:
+    """Tools with their toolset and whether they can be used, and files that failed to load."""
+    faults = discover(locate(environment(), choices.profile))
+    if by_toolset:
+        rows = [
+            (name, ", ".join((*one.tools, *(f"[{part}]" for part in one.includes))), one.description) for name, one in bundled().items()
+        ]
+        tables.show([(name, words, tools) for name, tools, words in rows], head=("TOOLSET", "WHAT FOR", "TOOLS AND [TOOLSETS]"))
+        return
+    checks = Checks()
+    entries = registry.entries().values()
+    shown = [
+        (entry.name, entry.toolset, "ready" if checks.available(entry.check_fn) else _missing(entry.requires_env), entry.description)
+        for entry in entries
+    ]
+    tables.show(shown, head=("TOOL", "TOOLSET", "STATE", "WHAT IT DOES"))
+    for fault in faults:
+        click.echo(f"hermes: {fault.path} could not be loaded: {fault.reason}", err=True)
+
+
+def _missing(names: tuple[str, ...]) -> str:
+    return f"needs {', '.join(names)}" if names else "unavailable"

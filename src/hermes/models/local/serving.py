@@ -1,0 +1,64 @@
+"""Local models of one runtime: find the file, fetch it if need be, serve it once, stop it in the end."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import anyio
+
+from hermes.models.local.catalogue import LocalModel, default, find
+from hermes.models.local.pull import pull
+from hermes.models.local.server import LocalServer
+from hermes.types.request import Endpoint
+
+Tell = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class LocalModels:
+    """Models that run in this process, each served on loopback once however many sessions use it."""
+
+    cache: Path
+    _servers: dict[Path, LocalServer] = field(default_factory=dict)
+    _lock: anyio.Lock = field(default_factory=anyio.Lock)  # invariant: one server per model file
+
+    async def ready(self, endpoint: Endpoint, tell: Tell) -> Endpoint:
+        """The endpoint with the address of its running model; `tell` hears what takes time."""
+        async with self._lock:
+            found = find(endpoint.model) if endpoint.model else default()
+            path = await self._file(found, tell)
+            if path not in self._servers:
+                tell("Loading the model …")
+                self._servers[path] = await LocalServer.start(path, context_window=_window(found))
+            server = self._servers[path]
+        name = found.alias if isinstance(found, LocalModel) else path.stem
+        family = found.family if isinstance(found, LocalModel) else ""
+        return replace(endpoint, base_url=server.base_url, model=name, family=family, credential=server.key)
+
+    def close(self) -> None:
+        """Stop every model."""
+        while self._servers:
+            self._servers.popitem()[1].close()
+
+    async def _file(self, found: LocalModel | Path, tell: Tell) -> Path:
+        if isinstance(found, Path):
+            return found
+        shown = _Shares(tell, found.alias)
+        return await pull(found, self.cache, progress=shown)
+
+
+class _Shares:
+    """Progress in steps of ten per cent."""
+
+    def __init__(self, tell: Tell, name: str) -> None:
+        self._tell, self._name, self._last = tell, name, -1
+
+    def __call__(self, done: int, total: int) -> None:
+        tenth = done * 10 // max(total, 1)
+        if tenth > self._last and done < total:
+            self._last = tenth
+            self._tell(f"Fetching {self._name}: {tenth * 10} % of {total / 1e6:.0f} MB")
+
+
+def _window(found: LocalModel | Path) -> int:
+    return found.context_window if isinstance(found, LocalModel) else 0
