@@ -1,0 +1,1 @@
+"""The interactive terminal: one conversation in the terminal's own scrollback."""

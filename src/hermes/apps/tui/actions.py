@@ -1,0 +1,198 @@
+"""What each key does to the desk."""
+
+from functools import partial
+
+import anyio
+
+from hermes.apps.tui.approval import BURST, Box, Verdict
+from hermes.apps.tui.desk import Desk
+from hermes.apps.tui.shell import Shell
+from hermes.apps.tui.talk import Talk
+from hermes.commands.run import is_command, run_command
+from hermes.types.question import Deny
+
+_TWICE = 2.0
+
+
+class DeskActions:
+    """The actions of `hermes.apps.tui.keys`, on one desk."""
+
+    def __init__(self, desk: Desk, talk: Talk) -> None:
+        self._desk, self._talk = desk, talk
+        self._shell = Shell(desk)
+        self._pressed_c = -_TWICE
+        self._shown_whole = False
+
+    # ------------------------------------------------------------------ questions
+
+    def boxed(self) -> bool:
+        """Whether a question is open, so that keys go through its guard."""
+        return self._desk.overlay.box is not None and self._desk.overlay.picker is None
+
+    def box_key(self, key: str) -> bool:
+        """Offer a key to the question; False when the editor should handle it."""
+        box = self._desk.overlay.box
+        if box is None:
+            return False
+        now = self._desk.now()
+        verdict = box.key(key, now, draft=bool(self._desk.editor.text))
+        self._settle(box, verdict)
+        self._desk.spawn(partial(self._hold, box))
+        return not verdict.passed
+
+    def _settle(self, box: Box, verdict: Verdict) -> None:
+        if verdict.draft:
+            self._desk.editor.insert(verdict.draft)
+        if box.answer is not None:
+            answer, box.answer = box.answer, None
+            if self._desk.session is not None:
+                self._desk.session.answer(box.id, answer)
+        self._desk.refresh()
+
+    async def _hold(self, box: Box) -> None:
+        """Wait until a key that was held back can no longer be the start of a burst."""
+        await anyio.sleep(BURST)
+        box.due(self._desk.now())
+        self._settle(box, Verdict())
+
+    # ------------------------------------------------------------------ sending
+
+    def enter(self) -> None:
+        """Send, accept a completion, break the line after a backslash, or choose a session."""
+        self._desk.overlay.hint = ""
+        if self._desk.overlay.picker is not None:
+            self._choose()
+        elif not (self._desk.editor.menu.items and self._desk.editor.accept()):
+            text = self._desk.editor.enter()
+            if text:
+                self._send(text)
+        self._desk.refresh()
+
+    def _send(self, text: str) -> None:
+        desk, box = self._desk, self._desk.overlay.box
+        desk.overlay.keys, self._shown_whole = False, False
+        if box is not None and box.takes_words:
+            box.words(text)
+            self._settle(box, Verdict())
+        elif is_command(text):
+            desk.show(desk.transcript.sent(text))
+            desk.spawn(partial(run_command, text, self._talk))
+        elif text.startswith("!"):
+            self._shell.start(text)
+        elif desk.session is None and desk.runtime is not None:
+            desk.warn("No model is set; /model NAME http://host:port/v1 sets one. Up brings your message back.")
+        else:
+            desk.turns.send(text)
+
+    def _choose(self) -> None:
+        desk = self._desk
+        row = desk.overlay.picker.choice(desk.editor.text) if desk.overlay.picker else None
+        desk.overlay.picker = None
+        desk.screen.buffer.reset()
+        if row is not None:
+            desk.spawn(partial(run_command, f"/resume {row.id}", self._talk))
+
+    def tab(self) -> None:
+        """Accept a completion, queue a message, or widen the list of sessions."""
+        desk = self._desk
+        if desk.overlay.picker is not None:
+            desk.overlay.picker.everywhere()
+        elif desk.editor.menu.items:
+            desk.editor.accept()
+        elif desk.turns.busy and desk.editor.text.strip():
+            desk.turns.queue(desk.editor.take())
+        desk.refresh()
+
+    # ------------------------------------------------------------------ moving, closing, stopping
+
+    def move(self, steps: int) -> bool:
+        """Move in what is open over the editor; False when nothing is."""
+        if self._desk.overlay.picker is not None:
+            self._desk.overlay.picker.move(steps, self._desk.editor.text)
+        elif self._desk.editor.menu.items:
+            self._desk.editor.move(steps)
+        else:
+            return False
+        self._desk.refresh()
+        return True
+
+    def escape(self) -> None:
+        """Close what is open, or stop the turn."""
+        desk = self._desk
+        if desk.overlay.picker is not None:
+            desk.overlay.picker = None
+            desk.screen.buffer.reset()
+        elif desk.editor.menu.items:
+            desk.editor.close_menu()
+        elif desk.overlay.keys:
+            desk.overlay.keys = False
+        elif self._shell.busy:
+            self._shell.stop()
+        else:
+            desk.turns.stop()
+        desk.refresh()
+
+    def control_c(self) -> None:
+        """Clear the draft, stop the turn, or leave."""
+        desk, now = self._desk, self._desk.now()
+        twice, self._pressed_c = now - self._pressed_c < _TWICE, now
+        if twice:
+            desk.screen.stop()
+            return
+        if desk.editor.text:
+            desk.editor.take()
+        elif desk.overlay.picker is not None or desk.overlay.keys:
+            self.escape()
+        elif desk.overlay.box is not None and not desk.turns.busy and desk.session is not None:
+            desk.session.answer(desk.overlay.box.id, Deny())
+        elif self._shell.busy:
+            self._shell.stop()
+        else:
+            desk.turns.stop()
+        desk.overlay.hint = "Ctrl-C again leaves"
+        desk.spawn(self._forget_hint)
+        desk.refresh()
+
+    async def _forget_hint(self) -> None:
+        await anyio.sleep(_TWICE)
+        self._desk.overlay.hint = ""
+        self._desk.refresh()
+
+    def control_d(self) -> None:
+        """Leave; it is bound for an empty draft."""
+        self._desk.screen.stop()
+
+    # ------------------------------------------------------------------ the rest
+
+    def paste(self, data: str) -> None:
+        """Take in pasted text; it is never an answer."""
+        box = self._desk.overlay.box
+        if box is not None:
+            self._settle(box, box.paste(self._desk.now()))
+        self._desk.editor.paste(data)
+
+    def question_mark(self) -> None:
+        """Show or hide the keys."""
+        self._desk.overlay.keys = not self._desk.overlay.keys
+        self._desk.refresh()
+
+    def show_whole(self) -> None:
+        """Open the chip before the cursor, or show the last output whole; the second time all of the turn."""
+        if not self._desk.editor.open_chip():
+            rows = self._desk.transcript.whole(every=self._shown_whole)
+            self._shown_whole = True
+            self._desk.show(self._desk.transcript.block("whole", rows))
+
+    def show_thinking(self) -> None:
+        """Show the model's reasoning."""
+        self._desk.show(self._desk.transcript.block("thinking", self._desk.transcript.thought_lines()))
+
+    def edit_waiting(self) -> None:
+        """Put the waiting messages back into the editor."""
+        waiting = self._desk.turns.take_waiting()
+        if waiting:
+            self._desk.give_back(waiting)
+
+    def clear_window(self) -> None:
+        """Empty the window."""
+        self._desk.screen.clear()

@@ -1,0 +1,216 @@
+"""The state that keys, commands and events share, and the two tasks that keep the screen up to date."""
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hermes.apps.tui.approval import Box
+from hermes.apps.tui.backing import Start, protection
+from hermes.apps.tui.chips import Chips
+from hermes.apps.tui.editor import Editor, history_of
+from hermes.apps.tui.files import Paths, size_of
+from hermes.apps.tui.menu import Item
+from hermes.apps.tui.region import Overlay, Region
+from hermes.apps.tui.screen import Screen, Views
+from hermes.apps.tui.status import Facts, git_branch, short_path
+from hermes.apps.tui.transcript import Transcript
+from hermes.apps.tui.turns import Turns
+from hermes.commands.catalogue import commands
+from hermes.present.lines import notice_lines
+from hermes.present.spans import Line
+from hermes.present.theme import Theme
+from hermes.types.event import Added, Answered, Asked, Event, Notice, TurnFinished
+from hermes.types.message import ToolResult
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+    from hermes.runtime import Runtime
+    from hermes.types.error import Failure
+
+_FRAME = 0.05
+_TICK = 0.1
+
+
+class Desk:
+    """One screen with one session at a time."""
+
+    def __init__(self, start: Start, theme: Theme, group: TaskGroup) -> None:
+        self.start, self._group = start, group
+        self.runtime: Runtime | None = None
+        self.session: Session | None = None
+        self.failure: Failure | None = None
+        self.paths = Paths(())
+        self.overlay = Overlay()
+        self.transcript = Transcript(width=80, config_fix="/model takes another model, address or key.")
+        self.turns = Turns(self.spawn, echo=self._echo, give_back=self.give_back, warn=self.warn, ended=self._ended)
+        chips = Chips()
+        self.screen = Screen(
+            theme=theme,
+            views=Views(above=self._above, below=self._below),
+            history=history_of(start.home.history, start.cwd),
+            chips=chips,
+            reflows=not start.environ.get("XTERM_VERSION") and start.environ.get("TERM") != "linux",
+            term=start.environ.get("TERM", ""),
+        )
+        self.editor = Editor(self.screen.buffer, chips, _listed(), self._files)
+        home = Path(start.environ.get("HOME") or Path.home())
+        self.region = Region(
+            transcript=self.transcript,
+            turns=self.turns,
+            editor=self.editor,
+            overlay=self.overlay,
+            facts=Facts(version=start.version, directory=short_path(start.cwd, home)),
+            theme=theme,
+        )
+        self._rows: list[Line] = []
+        self._dirty, self._lively = anyio.Event(), anyio.Event()
+
+    # ------------------------------------------------------------------ painting
+
+    def now(self) -> float:
+        """Seconds of the screen's clock."""
+        return time.monotonic()
+
+    def show(self, rows: Sequence[Line]) -> None:
+        """Add finished lines, with the next picture."""
+        self._rows += rows
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Paint soon: at once after a pause, at most twenty times a second."""
+        self._dirty.set()
+        if self.transcript.lively:
+            self._lively.set()
+
+    def warn(self, sentence: str) -> None:
+        """Show one sentence that says what is wrong."""
+        self.show(self.transcript.block("notice", notice_lines(Notice(level="error", text=sentence), self.screen.width)))
+
+    async def paint(self) -> None:
+        """Bring what changed to the screen, as long as it runs."""
+        while True:
+            await self._dirty.wait()
+            self._dirty = anyio.Event()
+            self.flush()
+            await anyio.sleep(_FRAME)
+
+    def flush(self) -> None:
+        """Bring everything to the screen now."""
+        self.transcript.width = self.screen.width
+        self.region.theme = self.screen.theme
+        rows, self._rows = self._rows, []
+        if rows:
+            self.screen.print(rows)
+        else:
+            self.screen.refresh()
+
+    async def tick(self) -> None:
+        """Let clocks and spinners move while something runs; nothing is written otherwise."""
+        while True:
+            await self._lively.wait()
+            self._lively = anyio.Event()
+            while self.transcript.lively:
+                self._dirty.set()
+                await anyio.sleep(_TICK)
+
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run something beside the screen."""
+        self._group.start_soon(work)
+
+    # ------------------------------------------------------------------ events
+
+    async def follow(self, session: "Session") -> None:
+        """Show everything that happens in a session, until it closes."""
+        with session.watch() as events:
+            async for event in events:
+                self.hear(event)
+
+    def hear(self, event: Event) -> None:
+        """Show one event."""
+        self.show(self.transcript.feed(event, self.now()))
+        if isinstance(event, Asked):
+            self._asked(event)
+        elif isinstance(event, Answered):
+            self.close_box(event.id)
+        elif isinstance(event, Added) and isinstance(event.message, ToolResult):
+            for text in self.turns.arrived(event.message):
+                self._echo(text)
+        elif isinstance(event, TurnFinished):
+            self._forget_boxes()
+            self.spawn(self.update_facts)
+
+    def _asked(self, event: Asked) -> None:
+        config = self.runtime.home.config_file if self.runtime else ""
+        self.overlay.boxes.append(Box(id=event.id, question=event.question, opened=self.now(), config_file=str(config)))
+        self.overlay.asked += 1
+        if self.runtime is not None and self.runtime.settings.display.bell:
+            self.screen.output.bell()
+        self.screen.output.set_title("hermes needs an answer")
+        self.screen.output.flush()
+
+    def close_box(self, question_id: str) -> None:
+        """Take an answered question away; the next one starts its guard anew."""
+        self.overlay.boxes = [box for box in self.overlay.boxes if box.id != question_id]
+        if self.overlay.box is not None:
+            self.overlay.box.reopen(self.now())
+        else:
+            self._forget_boxes()
+
+    def _forget_boxes(self) -> None:
+        if self.overlay.asked:
+            self.screen.output.set_title("hermes")
+            self.screen.output.flush()
+        self.overlay.boxes, self.overlay.asked = [], 0
+
+    def _ended(self, end: TurnFinished) -> None:
+        self.failure = end.failure or self.failure
+
+    def _echo(self, text: str) -> None:
+        self.show(self.transcript.sent(text))
+
+    def give_back(self, text: str) -> None:
+        """Put a text into the draft."""
+        self.editor.put(text)
+        self.refresh()
+
+    # ------------------------------------------------------------------ facts and files
+
+    async def update_facts(self) -> None:
+        """Read again what the status line tells."""
+        session, facts = self.session, self.region.facts
+        if session is None:
+            facts = replace(facts, model="", window=0, context=0)
+        else:
+            guard, unguarded = protection(session)
+            facts = replace(
+                facts,
+                model=session.endpoint.model,
+                window=session.endpoint.context_window,
+                context=session.context_tokens,
+                guard=guard,
+                unguarded=unguarded,
+                title=session.title,
+            )
+            self.transcript.key = session.endpoint.credential
+        self.region.facts = replace(facts, branch=await git_branch(self.start.cwd))
+        self.refresh()
+
+    def _files(self, typed: str) -> list[Item]:
+        found = self.paths.best(typed)
+        return [Item(f"{path} ", path, size_of(self.start.cwd, path)) for path in found]
+
+    def _above(self, width: int, height: int) -> list[Line]:
+        return self.region.above(width, height, self.now())
+
+    def _below(self, width: int, height: int) -> list[Line]:
+        return self.region.below(width, height)
+
+
+def _listed() -> list[Item]:
+    """The slash commands as rows of the menu; one that takes arguments leaves room for them."""
+    return [Item(f"/{command.name}{' ' if command.arguments else ''}", command.usage, command.summary) for command in commands()]

@@ -1,0 +1,88 @@
+"""The list of earlier sessions: first words, age, messages, branch; typing filters it."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from hermes.present.spans import Line, Span, cut, cut_text, line
+
+if TYPE_CHECKING:
+    from hermes.store.sessions import SessionRow
+
+_ROWS = 10
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+@dataclass(slots=True, kw_only=True)
+class Picker:
+    """What may be chosen: `load(True)` gives the sessions of this directory, `load(False)` all."""
+
+    load: "Callable[[bool], Sequence[SessionRow]]"
+    now: float
+    here: bool = True
+    chosen: int = 0
+    rows: "Sequence[SessionRow]" = ()
+
+    def __post_init__(self) -> None:
+        self.rows = self.load(self.here)
+        if not self.rows:
+            self.everywhere()
+
+    def everywhere(self) -> None:
+        """Go from this directory's sessions to all of them, and back."""
+        self.here = not self.here
+        self.rows, self.chosen = self.load(self.here), 0
+
+    def matching(self, words: str) -> "list[SessionRow]":
+        """The sessions whose title, first words, branch or directory have every word."""
+        wanted = words.lower().split()
+        return [row for row in self.rows if all(word in _searched(row) for word in wanted)]
+
+    def move(self, steps: int, words: str) -> None:
+        """Choose another row."""
+        count = len(self.matching(words))
+        self.chosen = (min(self.chosen, count - 1) + steps) % count if count else 0
+
+    def choice(self, words: str) -> "SessionRow | None":
+        """The chosen session, or None when nothing matches."""
+        found = self.matching(words)
+        return found[min(self.chosen, len(found) - 1)] if found else None
+
+
+def picker_lines(picker: Picker, words: str, width: int, height: int) -> list[Line]:
+    """One line for each session, a preview of the chosen one, and the keys."""
+    found = picker.matching(words)
+    chosen = min(picker.chosen, len(found) - 1) if found else 0
+    room = max(1, min(_ROWS, height - 4))
+    start = max(0, min(chosen - room + 1, len(found) - room))
+    where = "in this directory" if picker.here else "everywhere"
+    rows = [line(f"Sessions {where} · {len(found)} of {len(picker.rows)}", "title")]
+    rows += [_row(row, picker.now, width, chosen=number == chosen) for number, row in enumerate(found[start : start + room], start)]
+    if not found:
+        rows.append(line("  none", "dim"))
+    else:
+        rows.append(cut(line(f"  {found[chosen].cwd} · {found[chosen].model} · {found[chosen].id}", "dim"), width))
+    other = "all" if picker.here else "this directory"
+    return [*rows, cut(line(f"type to filter · ↑↓ Enter · Tab {other} · Esc", "dim"), width)]
+
+
+def _row(row: "SessionRow", now: float, width: int, *, chosen: bool) -> Line:
+    role = "chosen accent" if chosen else ""
+    facts = f"{age(now - row.updated):>4} {row.messages:>4} msg" + (f" {cut_text(row.branch, 12)}" if row.branch and width >= 60 else "")
+    name = " ".join((row.title or row.first_text or "(empty)").split())
+    space = max(8, width - len(facts) - 5)
+    shown = cut_text(name, space)
+    gap = " " * (space - len(shown) + 1)
+    return cut((Span("❯ " if chosen else "  ", role), Span(shown, role), Span(f"{gap} {facts}", "dim")), width)
+
+
+def _searched(row: "SessionRow") -> str:
+    return f"{row.title} {row.first_text} {row.branch} {row.cwd}".lower()
+
+
+def age(seconds: float) -> str:
+    """How long ago, in one unit: now, 5m, 3h, 12d."""
+    for limit, unit in ((_DAY, "d"), (_HOUR, "h"), (_MINUTE, "m")):
+        if seconds >= limit:
+            return f"{int(seconds // limit)}{unit}"
+    return "now"

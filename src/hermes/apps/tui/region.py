@@ -1,0 +1,113 @@
+"""The region around the input line, as rows: what moves, what waits, the question, the working line, the status."""
+
+from dataclasses import dataclass, field
+
+from hermes.apps.tui.approval import Box, box_lines
+from hermes.apps.tui.editor import Editor
+from hermes.apps.tui.menu import menu_lines
+from hermes.apps.tui.picker import Picker, picker_lines
+from hermes.apps.tui.status import Facts, status_line
+from hermes.apps.tui.transcript import Transcript
+from hermes.apps.tui.turns import Turns
+from hermes.present.spans import Line, Span, columns, cut, line
+from hermes.present.theme import Theme
+
+KEYS = (
+    ("Enter", "send; while it works: into this turn"),
+    ("Tab", "complete; while it works: send after this turn"),
+    ("\\ Enter · Ctrl-J · Alt-Enter", "new line"),
+    ("Esc · Ctrl-C", "stop the turn; Ctrl-C twice leaves, so does Ctrl-D"),
+    ("↑ · Ctrl-R", "earlier messages · search them"),
+    ("Alt-↑", "edit the waiting messages"),
+    ("/ · @ · !cmd · !!cmd", "commands · files · run a command · unseen by the model"),
+    ("Ctrl-O · Ctrl-T", "whole output, again for all · the model's reasoning"),
+    ("Ctrl-G · Ctrl-L · Ctrl-Z", "$EDITOR · clear the window · suspend"),
+)
+_FRAMES = 10
+
+
+@dataclass(slots=True, kw_only=True)
+class Overlay:
+    """What lies over the region for a while."""
+
+    boxes: list[Box] = field(default_factory=list)
+    asked: int = 0
+    picker: Picker | None = None
+    keys: bool = False
+    hint: str = ""
+
+    @property
+    def box(self) -> Box | None:
+        """The question to be answered now."""
+        return self.boxes[0] if self.boxes else None
+
+
+@dataclass(slots=True, kw_only=True)
+class Region:
+    """Everything the rows are made of."""
+
+    transcript: Transcript
+    turns: Turns
+    editor: Editor
+    overlay: Overlay
+    facts: Facts
+    theme: Theme
+    config_file: str = ""
+
+    def above(self, width: int, height: int, now: float) -> list[Line]:
+        """The rows above the input line; where they do not fit, what moves loses its top."""
+        self.transcript.width = width
+        tick = int(now * _FRAMES)
+        fixed = self._fixed(width, height, now, tick)
+        moving = self.transcript.moving(now, self.theme, tick)
+        room = height - len(fixed) - 1
+        shown = moving[max(0, len(moving) - room) :] if room > 0 else []
+        rows = [*shown, *([()] if shown and fixed else []), *fixed]
+        if not rows or rows[0]:
+            rows.insert(0, ())
+        return rows[max(0, len(rows) - height) :]
+
+    def below(self, width: int, height: int) -> list[Line]:
+        """The rows below the input line: completions or the rule, and the status line."""
+        menu = menu_lines(self.editor.menu, width)[: max(0, height - 3)]
+        hint = self.overlay.hint or ("Enter: into this turn · Tab: after it" if self.turns.busy and not self.overlay.boxes else "")
+        return [*menu, rule(width, hint), status_line(self.facts, width)]
+
+    def _fixed(self, width: int, height: int, now: float, tick: int) -> list[Line]:
+        rows = self._waiting(width)
+        if self.overlay.picker is not None:
+            return [*rows, *picker_lines(self.overlay.picker, self.editor.text, width, height)]
+        if self.overlay.box is not None:
+            done = self.overlay.asked - len(self.overlay.boxes)
+            return [*rows, *box_lines(self.overlay.box, width, height - 2, place=(done + 1, self.overlay.asked))]
+        if self.overlay.keys:
+            return [*rows, *key_lines(width)]
+        return [*rows, *self.transcript.working(now, self.theme, tick)]
+
+    def _waiting(self, width: int) -> list[Line]:
+        labelled = [("into this turn", text) for text in self.turns.steered] + [("next", text) for text in self.turns.queued]
+        rows = [cut((Span(f"  {label}: ", "accent"), Span(" ".join(text.split()), "dim")), width) for label, text in labelled]
+        if rows:
+            rows.append(line("  Alt-↑ edits", "dim"))
+        return rows
+
+
+def rule(width: int, hint: str = "") -> Line:
+    """A line across the window with a hint in it; one cell short, so that it does not wrap."""
+    width -= 1
+    if not hint or columns(line(hint)) + 8 > width:
+        return line("─" * width, "dim")
+    return line("─" * (width - columns(line(hint)) - 6) + f" {hint} " + "─" * 4, "dim")
+
+
+def key_lines(width: int) -> list[Line]:
+    """All keys, in at most ten rows."""
+    size = max(columns(line(name)) for name, _ in KEYS)
+    if width < size + 24:
+        return [cut((Span(f"{name}: ", "strong"), Span(what)), width) for name, what in KEYS]
+    return [cut((Span(f"  {name}", "strong"), Span(" " * (size - columns(line(name)) + 2)), Span(what)), width) for name, what in KEYS]
+
+
+def key_table() -> str:
+    """All keys as Markdown."""
+    return "\n".join(f"- `{name}`: {what}" for name, what in KEYS)

@@ -1,0 +1,40 @@
+"""A log as it looked when it happened: the same lines, made from stored messages."""
+
+from collections.abc import Sequence
+
+from hermes.present.lines import tool_lines, user_lines
+from hermes.present.markdown import markdown_lines
+from hermes.present.spans import Line, line
+from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
+
+
+def replay_lines(log: Sequence[Message], width: int, *, turns: int, tail: bool = True) -> list[Line]:
+    """The last `turns` turns; with `tail`, a line that says how many came before."""
+    starts = [number for number, message in enumerate(log) if isinstance(message, User)]
+    first = starts[-min(turns, len(starts))] if starts and turns else len(log)
+    earlier = sum(1 for start in starts if start < first)
+    rows: list[Line] = [line(f"… {earlier} earlier {'turn' if earlier == 1 else 'turns'} · /history", "dim")] if earlier and tail else []
+    calls: dict[str, ToolCall] = {}
+    before = ""
+    for message in log[first:]:
+        if isinstance(message, Assistant):
+            calls |= {call.id: call for call in message.calls}
+        shown = _message_lines(message, calls, width)
+        if shown and rows and (before != message.kind or message.kind != "tool_result"):
+            rows.append(())
+        rows += shown
+        before = message.kind if shown else before
+    return rows
+
+
+def _message_lines(message: Message, calls: dict[str, ToolCall], width: int) -> list[Line]:
+    match message:
+        case User():
+            return user_lines(message.text, width)
+        case Assistant():
+            return markdown_lines(message.text, width) if message.text.strip() else []
+        case ToolResult():
+            call = calls.get(message.call_id) or ToolCall(id=message.call_id, name=message.name, arguments={})
+            return tool_lines(call, message, 0.0, width)[:1]
+        case Compaction():
+            return [line("… what came before was summed up", "dim")]

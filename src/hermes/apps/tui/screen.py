@@ -1,0 +1,227 @@
+"""The screen: finished lines go to the scrollback, and below them one small region is painted again and again."""
+
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from prompt_toolkit.application import Application
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.filters import is_searching
+from prompt_toolkit.formatted_text import StyleAndTextTuples
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, VerticalAlign, Window
+from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl, SearchBufferControl
+from prompt_toolkit.layout.dimension import Dimension
+from prompt_toolkit.layout.layout import Layout
+from prompt_toolkit.layout.processors import BeforeInput, Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.screen import Char
+from prompt_toolkit.output.color_depth import ColorDepth
+
+from hermes.apps.tui.chips import Chips
+from hermes.apps.tui.terminal import Keyboard, Output
+from hermes.present.spans import Line, Span
+from hermes.present.theme import Theme
+
+_MOST_INPUT = 8
+_ESCAPE_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Views:
+    """What to draw around the input line: rows for a width and the height that is left."""
+
+    above: Callable[[int, int], list[Line]]
+    below: Callable[[int, int], list[Line]]
+
+
+class Region(Application[None]):
+    """The application; a window that changes its width wraps what we painted, so its rows are counted anew."""
+
+    reflows = True
+
+    def _on_resize(self) -> None:
+        drawn, output = self.renderer.last_rendered_screen, self.output
+        if not isinstance(output, Output) or drawn is None:
+            super()._on_resize()
+            return
+        width = max(1, output.get_size().columns)
+        cursor = drawn.get_cursor_position(self.layout.current_window)
+        wrapped = sum(max(0, _row_width(drawn.data_buffer[row]) - 1) // width for row in range(cursor.y))
+        extra = wrapped + cursor.x // width if self.reflows else 0
+        with output.together():
+            output.write_raw("\r")
+            output.cursor_up(cursor.y + extra)
+            output.erase_down()
+            self.renderer.reset()
+            self._redraw()
+
+
+class Screen:
+    """The input line with the views around it. `buffer` holds the draft."""
+
+    def __init__(self, *, theme: Theme, views: Views, history: History, chips: Chips, reflows: bool, term: str) -> None:
+        self.theme = theme
+        self._views = views
+        self._above: list[Line] = []
+        self._below: list[Line] = []
+        self._pending: list[Line] = []
+        self.buffer = Buffer(history=history, multiline=True, enable_history_search=False)
+        self.output = Output(sys.stdout, _window_size, term=term, enable_cpr=False)
+        self.app = Region(
+            layout=self._layout(chips),
+            color_depth=ColorDepth.DEPTH_4_BIT if theme.colour else ColorDepth.DEPTH_1_BIT,
+            include_default_pygments_style=False,
+            erase_when_done=True,
+            input=Keyboard(sys.stdin, self._background),
+            output=self.output,
+        )
+        self.app.reflows = reflows
+        self.app.ttimeoutlen = self.app.timeoutlen = _ESCAPE_SECONDS
+        self.app.before_render += lambda _: self._compose()
+
+    def bind(self, keys: KeyBindings) -> None:
+        """Let these keys work."""
+        self.app.key_bindings = keys
+
+    @property
+    def width(self) -> int:
+        """Cells in a row."""
+        return max(1, self.output.get_size().columns)
+
+    @property
+    def height(self) -> int:
+        """Rows of the window."""
+        return max(1, self.output.get_size().rows)
+
+    async def run(self, on_start: Callable[[], None]) -> None:
+        """Read keys and paint until `stop`; what is printed after that goes straight out."""
+        await self.app.run_async(pre_run=on_start, set_exception_handler=False, handle_sigint=True)
+
+    def stop(self) -> None:
+        """Let `run` end; the region disappears."""
+        if self.app.is_running and not self.app.is_done:
+            self.app.exit()
+
+    def ask_background(self) -> None:
+        """Find out whether the terminal is light or dark; the theme changes when it answers."""
+        self.output.ask_background()
+
+    def print(self, rows: Sequence[Line]) -> None:
+        """Put finished lines into the scrollback, above the region."""
+        if not rows:
+            return
+        if not self.app.is_running:
+            self._pending += rows
+            return
+        with self._cleared():
+            self._write(rows)
+
+    def write_pending(self) -> None:
+        """Print what was given before the screen ran, or after it ended."""
+        rows, self._pending = self._pending, []
+        self._write(rows)
+        self.output.flush()
+
+    def refresh(self) -> None:
+        """Paint the region again, only what changed."""
+        self.app.invalidate()
+
+    def clear(self) -> None:
+        """Empty the window; the scrollback stays."""
+        self.app.renderer.clear()
+        self.app.invalidate()
+
+    @contextmanager
+    def _cleared(self) -> Iterator[None]:
+        with self.output.together():
+            self.app.renderer.erase(leave_alternate_screen=False)
+            yield
+            self.app._redraw()  # noqa: SLF001  # the text and the region below it must go out as one picture
+
+    def _write(self, rows: Sequence[Line]) -> None:
+        for row in rows:
+            self.output.write_raw(self.theme.write(row) + "\r\n")
+
+    def _background(self, light: bool) -> None:  # noqa: FBT001  # a callback of one value
+        self.theme = replace(self.theme, background="light" if light else "dark")
+        self.app.invalidate()
+
+    def _layout(self, chips: Chips) -> Layout:
+        search = SearchBufferControl(buffer=Buffer(), input_processors=[BeforeInput("search history: ")], ignore_case=True)
+        control = BufferControl(self.buffer, input_processors=[_ChipMarks(chips, self)], search_buffer_control=search)
+        editor = Window(
+            control,
+            height=Dimension(min=1, max=_MOST_INPUT),
+            wrap_lines=True,
+            dont_extend_height=True,
+            get_line_prefix=self._prefix,
+        )
+        searching = ConditionalContainer(Window(search, height=1), filter=is_searching)
+        above = Window(FormattedTextControl(lambda: self._fragments(self._above)), height=lambda: Dimension.exact(len(self._above)))
+        below = Window(FormattedTextControl(lambda: self._fragments(self._below)), height=lambda: Dimension.exact(len(self._below)))
+        return Layout(HSplit([above, searching, editor, below], align=VerticalAlign.TOP), focused_element=editor)
+
+    def _prefix(self, row: int, wrapped: int) -> StyleAndTextTuples:
+        return self._fragments([(Span("❯ " if row == wrapped == 0 else "  ", "prompt"),)])
+
+    def _compose(self) -> None:
+        """Ask the views for their rows; a region that got shorter is wiped first, so that none of it stays."""
+        width, height = self.width, self.height
+        editor = min(_MOST_INPUT, sum(1 + len(row) // max(1, width - 2) for row in self.buffer.text.split("\n")))
+        self._below = self._views.below(width, height - editor)[: max(1, height - editor)]
+        self._above = self._views.above(width, max(0, height - editor - len(self._below) - 1))
+        drawn = self.app.renderer.last_rendered_screen
+        wanted = self.app.layout.container.preferred_height(width, height).preferred
+        if drawn is not None and wanted < drawn.height:
+            with self.output.together():
+                self.app.renderer.erase(leave_alternate_screen=False)
+                self.output.held += 1  # until the picture that follows is complete
+            self.app.after_render += self._let_go
+
+    def _let_go(self, _: object) -> None:
+        self.app.after_render -= self._let_go
+        self.output.held -= 1
+        self.output.flush()
+
+    def _fragments(self, rows: Sequence[Line]) -> StyleAndTextTuples:
+        fragments: StyleAndTextTuples = []
+        for number, row in enumerate(rows):
+            if number:
+                fragments.append(("", "\n"))
+            fragments += [(self.style(span.role), self.theme.text(span.text)) for span in row]
+        return fragments
+
+    def style(self, role: str) -> str:
+        """A role in the words of the drawing library."""
+        return " ".join(_STYLES.get(word, f"fg:ansi{word}") for word in self.theme.attributes(role))
+
+
+_STYLES = {word: word for word in ("bold", "dim", "italic", "underline", "reverse", "strike")}
+
+
+class _ChipMarks(Processor):
+    """Chips stand out from what was typed."""
+
+    def __init__(self, chips: Chips, screen: Screen) -> None:
+        self._chips, self._screen = chips, screen
+
+    def apply_transformation(self, transformation_input: TransformationInput) -> Transformation:
+        """The row with its chips coloured."""
+        row = transformation_input.document.lines[transformation_input.lineno]
+        if "[paste " not in row:
+            return Transformation(transformation_input.fragments)
+        style = self._screen.style("chip")
+        return Transformation([(style if chip else "", text) for text, chip in self._chips.parts(row)])
+
+
+def _row_width(row: Mapping[int, Char]) -> int:
+    return max((column + char.width for column, char in row.items() if char.char.strip()), default=0)
+
+
+def _window_size() -> Size:
+    columns, rows = shutil.get_terminal_size()
+    return Size(rows=rows, columns=columns)

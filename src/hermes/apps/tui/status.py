@@ -1,0 +1,91 @@
+"""The few facts that are always in sight: the header, the status line, directory and branch."""
+
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+
+from hermes.present.spans import Line, Span, columns, cut, line
+from hermes.present.words import tokens
+
+_WARM, _HOT = 70, 90
+_GIT_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """What the header and the status line tell; `guard` says how commands are guarded, `unguarded` that nothing asks."""
+
+    version: str
+    model: str = ""
+    context: int = 0
+    window: int = 0
+    guard: str = ""
+    unguarded: bool = False
+    directory: str = ""
+    branch: str = ""
+    title: str = ""
+
+
+def header_lines(facts: Facts, width: int) -> list[Line]:
+    """Name and version, model, directory, protection: two lines, never wider than the window."""
+    place = facts.directory + (f" ({facts.branch})" if facts.branch else "")
+    model = facts.model or "no model"
+    second = [facts.guard, "? keys", "/help"] if facts.guard else ["? keys", "/help"]
+    return [
+        cut((Span("hermes ", "title accent"), Span(facts.version, "dim"), Span(f" · {model} · {place}")), width),
+        cut(line(" · ".join(second), "dim"), width),
+    ]
+
+
+def status_line(facts: Facts, width: int) -> Line:
+    """Model, context, protection, directory, branch; what does not fit falls off the right."""
+    parts: list[Line] = [line(facts.model or "no model: /model sets one", "dim" if facts.model else "warning")]
+    if facts.window:
+        parts.append(_context(facts))
+    if facts.guard:
+        parts.append(line(facts.guard, "warning" if facts.unguarded else "dim"))
+    place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
+    parts.append(line(place, "dim"))
+    while len(parts) > 2 and _length(parts) > width:
+        parts.pop()
+    joined: list[Span] = []
+    for part in parts:
+        joined += [*([Span(" · ", "dim")] if joined else []), *part]
+    return cut(tuple(joined), width)
+
+
+def _length(parts: list[Line]) -> int:
+    return sum(columns(part) + 3 for part in parts) - 3
+
+
+def _context(facts: Facts) -> Line:
+    share = 100 * facts.context // facts.window
+    text = f"{tokens(facts.context)}/{tokens(facts.window)} {share}%"
+    if share >= _HOT:
+        return line(f"{text} nearly full: /new", "error")
+    return line(text, "warning" if share >= _WARM else "dim")
+
+
+def short_path(path: Path, home: Path) -> str:
+    """A path with `~` for the home directory."""
+    return "~" if path == home else f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+async def git_branch(directory: Path) -> str:
+    """The branch of a directory, with `*` when files have changed; empty outside of git or when git is slow."""
+    with anyio.move_on_after(_GIT_SECONDS):
+        try:
+            found = await anyio.run_process(
+                ["git", "--no-optional-locks", "status", "--porcelain", "--branch", "--untracked-files=no"],
+                cwd=directory,
+                check=False,
+                stderr=subprocess.DEVNULL,
+            )
+        except OSError:
+            return ""
+        head, *changes = found.stdout.decode("utf-8", "replace").splitlines() or [""]
+        name = head.removeprefix("## ").removeprefix("No commits yet on ").partition("...")[0].partition(" ")[0]
+        return f"{name}{'*' if changes else ''}" if found.returncode == 0 else ""
+    return ""

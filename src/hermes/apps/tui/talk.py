@@ -1,0 +1,154 @@
+"""What slash commands can do on this screen."""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hermes.apps.tui.desk import Desk
+from hermes.apps.tui.picker import Picker
+from hermes.apps.tui.region import key_table
+from hermes.apps.tui.replay import replay_lines
+from hermes.apps.tui.status import header_lines
+from hermes.present.markdown import markdown_lines
+from hermes.present.spans import line
+from hermes.types.error import ConfigError, HermesError
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+    from hermes.runtime import Runtime
+    from hermes.store.sessions import SessionRow, Sessions
+    from hermes.types.error import Failure
+
+_SHOWN_ON_RESUME = 3
+
+
+class Talk:
+    """The conversation of one desk, as `hermes.commands` sees it."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    @property
+    def session(self) -> "Session | None":
+        """The session in front of the person."""
+        return self._desk.session
+
+    @property
+    def sessions(self) -> "Sessions":
+        """The store of all sessions."""
+        return self._runtime().store
+
+    @property
+    def failure(self) -> "Failure | None":
+        """The last failure of a turn."""
+        return self._desk.failure
+
+    @property
+    def protection(self) -> str:
+        """How commands are guarded."""
+        return self._desk.region.facts.guard or "not known yet"
+
+    @property
+    def keys(self) -> str:
+        """The keys, as Markdown."""
+        return key_table()
+
+    def tell(self, text: str) -> None:
+        """Show Markdown."""
+        self._desk.show(self._desk.transcript.block("text", markdown_lines(text, self._desk.screen.width)))
+
+    def warn(self, sentence: str) -> None:
+        """Show one sentence that says what is wrong."""
+        self._desk.warn(sentence)
+
+    def send(self, text: str) -> None:
+        """Send a message, now or when the running turn lets it."""
+        self._desk.turns.send(text)
+        self._desk.refresh()
+
+    def queue(self, text: str) -> None:
+        """Send a message after the running turn."""
+        self._desk.turns.queue(text)
+        self._desk.refresh()
+
+    def edit(self, text: str) -> None:
+        """Put a text into the draft."""
+        self._desk.give_back(text)
+
+    def leave(self) -> None:
+        """End the screen."""
+        self._desk.screen.stop()
+
+    async def open(self, *, resume: str = "") -> None:
+        """Put a new session in front of the person, or an earlier one."""
+        desk, runtime = self._desk, self._runtime()
+        fresh = await runtime.session(desk.start.wishes.options(resume)) if not resume else await self._resumed(runtime, resume)
+        old, desk.session = desk.session, fresh
+        desk.spawn(partial(desk.follow, fresh))
+        if old is not None:
+            await old.close()
+        await desk.update_facts()
+        await self._announce(fresh, again=old is not None)
+        desk.turns.attach(fresh)
+
+    async def pick(self) -> None:
+        """Open the list of sessions."""
+        self._desk.overlay.picker = Picker(load=self._rows, now=self._runtime().ports.now())
+        self._desk.refresh()
+
+    async def use_model(self, model: str, base_url: str, key: str) -> None:
+        """Answer with another model from now on."""
+        desk, runtime = self._desk, self._runtime()
+        endpoint = runtime.endpoint(model, base_url)
+        endpoint = replace(endpoint, credential=key) if key else endpoint
+        desk.start = replace(desk.start, wishes=replace(desk.start.wishes, model=model, base_url=base_url))
+        if desk.session is None:
+            await self.open()
+        if desk.session is not None:
+            await desk.session.switch(endpoint)
+        await desk.update_facts()
+
+    async def replay(self, turns: int) -> None:
+        """Show the last turns again."""
+        if self.session is not None:
+            rows = replay_lines(self.session.log, self._desk.screen.width, turns=turns)
+            self._desk.show(self._desk.transcript.block("replay", rows or [line("Nothing was said yet.", "dim")]))
+
+    async def _resumed(self, runtime: "Runtime", resume: str) -> "Session":
+        return await runtime.session(self._desk.start.wishes.options(runtime.store.resolve(resume, cwd=str(self._desk.start.cwd)).id))
+
+    async def _announce(self, session: "Session", *, again: bool) -> None:
+        desk = self._desk
+        if again:
+            name = f"“{session.title}”" if session.title else session.id
+            desk.show(desk.transcript.block("header", [line(f"session {name}", "dim")]))
+        else:
+            desk.show(desk.transcript.block("header", header_lines(desk.region.facts, desk.screen.width)))
+        if session.log:
+            desk.show(desk.transcript.block("replay", replay_lines(session.log, desk.screen.width, turns=_SHOWN_ON_RESUME)))
+
+    def _rows(self, here: bool) -> "list[SessionRow]":  # noqa: FBT001  # the picker's one question
+        own = self.session.id if self.session else ""
+        rows = self.sessions.recent(limit=200, cwd=str(self._desk.start.cwd) if here else "")
+        return [row for row in rows if row.messages and row.id != own]
+
+    def _runtime(self) -> "Runtime":
+        if self._desk.runtime is None:
+            raise HermesError("Hermes is still starting; try again in a moment.")
+        return self._desk.runtime
+
+
+async def open_first(talk: Talk, desk: Desk) -> None:
+    """The first session of a screen; without a model the screen says what sets one and stays open."""
+    try:
+        await talk.open(resume=desk.start.resume)
+    except ConfigError as error:
+        await desk.update_facts()
+        desk.show(desk.transcript.block("header", header_lines(desk.region.facts, desk.screen.width)))
+        desk.warn(f"{error} /model NAME http://host:port/v1 sets one here.")
+    except HermesError as error:
+        desk.warn(str(error))
+        desk.start = replace(desk.start, resume="")
+        await talk.open()
+    if desk.start.choose:
+        await talk.pick()

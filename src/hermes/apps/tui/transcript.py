@@ -1,0 +1,336 @@
+"""What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hermes.present.lines import (
+    failure_lines,
+    notice_lines,
+    receipt_lines,
+    retry_line,
+    running_lines,
+    thinking_line,
+    tool_lines,
+    user_lines,
+    waiting_line,
+)
+from hermes.present.markdown import MarkdownStream
+from hermes.present.spans import Line, Span, cut, line, wrap
+from hermes.present.theme import Theme
+from hermes.present.words import call_words, duration, tokens
+from hermes.types.event import (
+    Added,
+    Answered,
+    Asked,
+    Event,
+    Notice,
+    PrefixBroken,
+    Retrying,
+    StepStarted,
+    TextDelta,
+    ThinkingDelta,
+    Titled,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from hermes.types.message import Assistant, ToolCall, ToolResult
+from hermes.types.question import Question
+from hermes.types.usage import Usage
+
+_QUIET = 10.0
+_MINUTE = 60
+_KEPT_OUTPUT = 4000
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A call between its start and its result."""
+
+    call: ToolCall
+    emoji: str
+    started: float
+    output: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A call whose line is in the scrollback; it can be shown whole."""
+
+    call: ToolCall
+    result: ToolResult
+    seconds: float
+    emoji: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """What the running turn has done so far, for the working line."""
+
+    started: float
+    heard: float
+    doing: str = "thinking"
+    usage: Usage = field(default_factory=Usage)
+    streamed: int = 0
+    finished: list[Finished] = field(default_factory=list)
+
+
+class Transcript:
+    """Feed it events in order. Times are seconds of one clock; `width` may be changed at any time."""
+
+    def __init__(self, *, width: int, config_fix: str, key: str = "", show_thinking: bool = False) -> None:
+        self.width = width
+        self.key = key
+        self.config_fix = config_fix
+        self.show_thinking = show_thinking
+        self.turn: Turn | None = None
+        self.last_finished: list[Finished] = []
+        self.last_thought = ""
+        self.asked: dict[str, Question] = {}
+        self._markdown: MarkdownStream | None = None
+        self._running: dict[str, Running] = {}
+        self._calls: dict[str, ToolCall] = {}
+        self._thinking = ""
+        self._thinking_since = 0.0
+        self._retrying: tuple[Retrying, float] | None = None
+        self._last = ""
+
+    def feed(self, event: Event, now: float) -> list[Line]:
+        """The lines that `event` finished, to be printed once."""
+        if self.turn is not None:
+            self.turn.heard = now
+        match event:
+            case TextDelta() | ThinkingDelta():
+                return self._flowing(event, now)
+            case Added():
+                return self._added(event, now)
+            case Answered():
+                return self._answered(event)
+            case Notice():
+                return self.block("notice", notice_lines(event, self.width))
+            case TurnFinished():
+                return self._ended(event, now)
+            case PrefixBroken() | Titled():
+                return []
+            case _:
+                self._moved(event, now)
+                return []
+
+    def _moved(self, event: TurnStarted | ToolStarted | ToolProgress | ToolFinished | StepStarted | Asked | Retrying, now: float) -> None:
+        if isinstance(event, TurnStarted):
+            self.turn = Turn(started=now, heard=now)
+        elif isinstance(event, ToolStarted | ToolProgress | ToolFinished):
+            self._tool(event, now)
+        elif isinstance(event, Retrying):
+            self._retrying = (event, now + event.delay)
+        elif isinstance(event, Asked):
+            self.asked[event.id] = event.question
+        elif self.turn is not None:
+            self._retrying = None
+            self.turn.doing = "waiting for the model"
+
+    @property
+    def lively(self) -> bool:
+        """Whether something runs, so that clocks must move."""
+        return self.turn is not None or bool(self._running)
+
+    def block(self, kind: str, rows: list[Line]) -> list[Line]:
+        """`rows`, after an empty line when they are of another kind than what was printed last."""
+        if not rows:
+            return []
+        gap = kind != self._last or kind in {"text", "user"}
+        first = not self._last
+        self._last = kind
+        return [(), *rows] if gap and not first else rows
+
+    def sent(self, text: str) -> list[Line]:
+        """The echo of a message that was sent."""
+        return self.block("user", user_lines(text, self.width))
+
+    def moving(self, now: float, theme: Theme, tick: int) -> list[Line]:
+        """What is not finished: the open paragraph and the running calls."""
+        rows: list[Line] = []
+        opened = self._open_text()
+        if opened:
+            rows += self._led("text", opened)
+        if self._running:
+            tools = [row for run in self._running.values() for row in self._running_rows(run, now, theme.spinner(tick))]
+            rows += [(), *tools] if rows or self._last not in {"tool", ""} else tools
+        return rows
+
+    def working(self, now: float, theme: Theme, tick: int) -> list[Line]:
+        """The line that tells what is going on; none when nothing is."""
+        if self.turn is None:
+            return []
+        if self._retrying is not None:
+            event, until = self._retrying
+            told = retry_line(event.failure, until - now, event.attempt, event.attempts, self.width - 2)
+            return [(Span(theme.spinner(tick) + " ", "accent"), *told)]
+        usage = self.turn.usage
+        written = usage.output_tokens + self.turn.streamed // 4
+        parts = [self._doing(), _seconds(now - self.turn.started)]
+        if usage.input_tokens or written:
+            parts.append(f"↑{tokens(usage.input_tokens)} ↓{tokens(written)}")
+        if now - self.turn.heard > _QUIET and not self._running and not self.asked:
+            parts.append(f"nothing heard for {_seconds(now - self.turn.heard)}")
+        row: Line = (Span(theme.spinner(tick) + " ", "accent"), Span(" · ".join(parts)), Span(" · Esc stops", "dim"))
+        return [cut(row, self.width)]
+
+    def _doing(self) -> str:
+        names = [run for run in self._running.values() if run.seconds is None]
+        if self.asked:
+            return "waiting for you"
+        if len(names) > 1:
+            return f"running {len(names)} calls"
+        if names:
+            words = call_words(names[0].call)
+            name = words.argument.split(" ")[0] if words.verb == "run" else f"{words.verb} {words.argument}"
+            return f"running {name}" if words.verb == "run" else name.strip()
+        return self.turn.doing if self.turn else ""
+
+    def _flowing(self, event: TextDelta | ThinkingDelta, now: float) -> list[Line]:
+        self._retrying = None
+        if self.turn is not None:
+            self.turn.streamed += len(event.text)
+            self.turn.doing = "writing" if isinstance(event, TextDelta) else "thinking"
+        if isinstance(event, ThinkingDelta):
+            self._thinking_since = self._thinking_since if self._thinking else now
+            self._thinking += event.text
+            return []
+        rows = self._thought(now)
+        if self._markdown is None:
+            self._markdown = MarkdownStream(self.width)
+        self._markdown.width = self.width
+        return [*rows, *self._text(self._markdown.feed(event.text))]
+
+    def _thought(self, now: float) -> list[Line]:
+        if not self._thinking.strip():
+            return []
+        self.last_thought, self._thinking = self._thinking.strip(), ""
+        rows = [thinking_line(now - self._thinking_since)]
+        if self.show_thinking:
+            rows = self.thought_lines()
+        return self.block("thinking", rows)
+
+    def thought_lines(self) -> list[Line]:
+        """The last reasoning, whole."""
+        return [row for part in self.last_thought.split("\n") for row in wrap(line(part, "dim"), self.width, first=_DIM, rest=_DIM)]
+
+    def _text(self, rows: list[Line]) -> list[Line]:
+        """Finished text; only its first rows get a gap, the stream makes those between blocks."""
+        if not rows:
+            return []
+        led = self._led("text", rows)
+        self._last = "text open"
+        return led
+
+    def _led(self, kind: str, rows: list[Line]) -> list[Line]:
+        return rows if self._last in {"", f"{kind} open"} else [(), *rows]
+
+    def _open_text(self) -> list[Line]:
+        if self._markdown is None:
+            return [cut(line("✻ thinking", "dim"), self.width)] if self._thinking.strip() else []
+        return self._markdown.open_lines()
+
+    def _close_text(self) -> list[Line]:
+        if self._markdown is None:
+            return []
+        rows = self._text(self._markdown.finish())
+        self._markdown = None
+        self._last = "text" if self._last == "text open" else self._last
+        return rows
+
+    def _tool(self, event: ToolStarted | ToolProgress | ToolFinished, now: float) -> None:
+        if isinstance(event, ToolStarted):
+            self._running[event.call.id] = Running(call=event.call, emoji=event.emoji, started=now)
+        elif event.call_id in self._running:
+            run = self._running[event.call_id]
+            if isinstance(event, ToolProgress):
+                run.output = (run.output + event.text)[-_KEPT_OUTPUT:]
+            else:
+                run.seconds = event.seconds
+
+    def _running_rows(self, run: Running, now: float, spinner: str) -> list[Line]:
+        if run.seconds is not None:
+            return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="done")
+        if self.asked:
+            return [waiting_line(run.call, self.width, emoji=run.emoji)]
+        return running_lines(run.call, run.output, now - run.started, self.width, emoji=run.emoji, spinner=spinner)
+
+    def _answered(self, event: Answered) -> list[Line]:
+        question = self.asked.pop(event.id, None)
+        return self.block("tool", receipt_lines(question, event.answer, event.by, self.width)) if question else []
+
+    def _added(self, event: Added, now: float) -> list[Line]:
+        if isinstance(event.message, Assistant):
+            return self._replied(event.message, now)
+        if isinstance(event.message, ToolResult):
+            return self._returned(event.message, now)
+        return []
+
+    def _replied(self, reply: Assistant, now: float) -> list[Line]:
+        self._retrying = None
+        if self.turn is not None:
+            self.turn.usage += reply.usage
+            self.turn.streamed = 0
+            self.turn.doing = "working"
+        self._calls |= {call.id: call for call in reply.calls}
+        rows = self._thought(now)
+        if self._markdown is None and reply.text.strip():
+            self._markdown = MarkdownStream(self.width)
+            rows += self._text(self._markdown.feed(reply.text))
+        return [*rows, *self._close_text()]
+
+    def _returned(self, result: ToolResult, now: float) -> list[Line]:
+        run = self._running.pop(result.call_id, None)
+        call = run.call if run else self._calls.pop(result.call_id, ToolCall(id=result.call_id, name=result.name, arguments={}))
+        seconds = 0.0 if run is None else run.seconds if run.seconds is not None else now - run.started
+        done = Finished(call=call, result=result, seconds=seconds, emoji=run.emoji if run else "")
+        if self.turn is not None:
+            self.turn.finished.append(done)
+        return self.block("tool", tool_lines(call, result, seconds, self.width, emoji=done.emoji))
+
+    def _ended(self, event: TurnFinished, now: float) -> list[Line]:
+        rows = [*self._thought(now), *self._close_text()]
+        self.last_finished = self.turn.finished if self.turn and self.turn.finished else self.last_finished
+        self.turn, self._retrying = None, None
+        self._running.clear()
+        self._calls.clear()
+        self.asked.clear()
+        return [*rows, *self.block("end", self._end_rows(event))]
+
+    def _end_rows(self, event: TurnFinished) -> list[Line]:
+        if event.failure is not None:
+            return failure_lines(event.failure, self.width, key=self.key, fix=_FIXES.get(event.failure.reason, self.config_fix))
+        said = {
+            "interrupted": "stopped",
+            "budget": "the limit of model calls was reached",
+            "refused": "an approval it needed was refused",
+            "failed": "the turn failed",
+        }.get(event.outcome)
+        return [line(f"✗ {said} · {duration(event.seconds)}", "warning")] if said else []
+
+    def whole(self, *, every: bool) -> list[Line]:
+        """The last call of the last turn with all of its output, or every call of it."""
+        finished = self.turn.finished if self.turn and self.turn.finished else self.last_finished
+        shown = finished if every else finished[-1:]
+        return [row for done in shown for row in tool_lines(done.call, done.result, done.seconds, self.width, emoji=done.emoji, whole=True)]
+
+
+_DIM: Line = (Span("  "),)
+_FIXES: Mapping[str, str] = {
+    "rate_limit": "Wait and send it again (Up brings it back), or choose another model with /model.",
+    "overloaded": "Wait and send it again (Up brings it back), or choose another model with /model.",
+    "server_error": "Send it again (Up brings it back), or choose another model with /model.",
+    "timeout": "Send it again (Up brings it back), or choose another model with /model.",
+    "connection": "Check that the server runs and the address is right; /model takes another one.",
+    "context_overflow": "/new starts afresh, /undo takes the last turn back.",
+    "payload_too_large": "/undo takes the last turn back.",
+}
+
+
+def _seconds(value: float) -> str:
+    return f"{int(value)}s" if value < _MINUTE else duration(value)

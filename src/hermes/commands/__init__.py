@@ -1,0 +1,1 @@
+"""Layer 12. Slash commands, shared by all interactive apps."""

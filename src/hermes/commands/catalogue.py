@@ -1,0 +1,47 @@
+"""The slash commands as data: names, aliases, arguments, summaries."""
+
+import tomllib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """One command, as `/help` shows it."""
+
+    name: str
+    category: str
+    summary: str
+    arguments: str = ""
+    aliases: tuple[str, ...] = ()
+
+    @property
+    def usage(self) -> str:
+        """The command with its arguments, such as `/queue message`."""
+        return f"/{self.name} {self.arguments}".rstrip()
+
+
+@cache
+def commands() -> tuple[Command, ...]:
+    """All commands, in the order of `/help`."""
+    table = tomllib.loads((files("hermes.data") / "commands.toml").read_text(encoding="utf-8"))
+    return tuple(Command(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in table["command"])
+
+
+def find(word: str) -> Command | None:
+    """The command of that name or alias, or the only one that begins with it; None when there is none."""
+    wanted = word.lower()
+    for command in commands():
+        if wanted in {command.name, *command.aliases}:
+            return command
+    begins = [command for command in commands() if wanted and command.name.startswith(wanted)]
+    return begins[0] if len(begins) == 1 else None
+
+
+def nearest(word: str) -> str:
+    """The name of a command that looks like `word`, or empty."""
+    names: Sequence[str] = [name for command in commands() for name in (command.name, *command.aliases)]
+    return next(iter(get_close_matches(word.lower(), names, n=1)), "")

@@ -1,0 +1,96 @@
+"""Commands that only tell: help, keys, usage, status, tools, debug."""
+
+from itertools import groupby
+
+from hermes.commands.catalogue import Command, commands, find
+from hermes.commands.conversation import Conversation
+from hermes.present.words import tokens
+
+_NO_SESSION = "No model is set yet; /model sets one."
+
+
+async def help_(talk: Conversation, argument: str) -> None:
+    """All commands by theme, or one of them."""
+    found = find(argument.removeprefix("/")) if argument else None
+    if found:
+        also = f" Also: {', '.join(f'/{name}' for name in found.aliases)}." if found.aliases else ""
+        talk.tell(f"`{found.usage}`: {found.summary}.{also}")
+        return
+    parts = [_section(name, list(group)) for name, group in groupby(commands(), key=lambda command: command.category)]
+    talk.tell("\n".join(parts) + "\n\n`?` on an empty line shows the keys. `!command` runs a command, `@` completes a file.")
+
+
+def _section(name: str, group: list[Command]) -> str:
+    rows = [f"- `{command.usage}`: {command.summary}" for command in group]
+    return "\n".join([f"**{name}**", "", *rows, ""])
+
+
+async def keys(talk: Conversation, _argument: str) -> None:
+    """The keys of the app."""
+    talk.tell(talk.keys)
+
+
+async def usage(talk: Conversation, _argument: str) -> None:
+    """Tokens of this session and the fill of its context."""
+    session = talk.session
+    if session is None:
+        talk.warn(_NO_SESSION)
+        return
+    used, window = session.usage, session.endpoint.context_window
+    cached = f" ({tokens(used.cache_read)} of them from the cache)" if used.cache_read else ""
+    reasoning = f" ({tokens(used.reasoning)} of them reasoning)" if used.reasoning else ""
+    share = 100 * session.context_tokens // window if window else 0
+    talk.tell(
+        f"- tokens in: {tokens(used.input_tokens)}{cached}\n"
+        f"- tokens out: {tokens(used.output_tokens)}{reasoning}\n"
+        f"- requests: {used.requests}\n"
+        f"- context: {tokens(session.context_tokens)} of {tokens(window)} ({share} %)"
+    )
+
+
+async def status(talk: Conversation, _argument: str) -> None:
+    """The facts of this session."""
+    session = talk.session
+    if session is None:
+        talk.warn(_NO_SESSION)
+        return
+    endpoint = session.endpoint
+    talk.tell(
+        f"- session: `{session.id}`{f' · {session.title}' if session.title else ''}\n"
+        f"- model: {endpoint.model} ({endpoint.provider}{f' at {endpoint.base_url}' if endpoint.base_url else ''})\n"
+        f"- directory: `{session.workspace.cwd}`\n"
+        f"- protection: {talk.protection}\n"
+        f"- turns: {session.turns}, messages: {len(session.log)}, tools: {len(session.tools.tools)}"
+    )
+
+
+async def tools(talk: Conversation, _argument: str) -> None:
+    """The tools of this session by toolset."""
+    session = talk.session
+    if session is None:
+        talk.warn(_NO_SESSION)
+        return
+    entries = sorted(session.tools.tools.values(), key=lambda entry: (entry.toolset, entry.name))
+    rows: list[str] = []
+    for toolset, group in groupby(entries, key=lambda entry: entry.toolset):
+        rows += [f"**{toolset}**", "", *(f"- `{entry.name}`: {_first_sentence(entry.description)}" for entry in group), ""]
+    talk.tell("\n".join(rows).strip() or "This session has no tools.")
+
+
+def _first_sentence(text: str) -> str:
+    sentence = " ".join(text.split()).partition(". ")[0]
+    return sentence if len(sentence) < 90 else f"{sentence[:89]}…"  # one line of a wide screen
+
+
+async def debug(talk: Conversation, _argument: str) -> None:
+    """The last failure, field by field."""
+    failure = talk.failure
+    if failure is None:
+        talk.tell("Nothing has failed in this session.")
+        return
+    told = {
+        "reason": failure.reason, "status": failure.status, "address": failure.address,
+        "may pass": failure.retryable, "reset at": failure.reset_at,
+    }  # fmt: skip
+    rows = [f"- {name}: `{value}`" for name, value in told.items() if value not in {None, ""}]
+    talk.tell("\n".join([*rows, "", "```", failure.message, "```"]))

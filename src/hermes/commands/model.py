@@ -1,0 +1,49 @@
+"""The command that shows or changes the model."""
+
+from dataclasses import dataclass
+
+from hermes.commands.conversation import Conversation
+from hermes.types.error import HermesError
+
+HOW = (
+    "- `/model NAME`: another model of the same server, or `provider/name`\n"
+    "- `/model NAME http://host:port/v1 [KEY]`: a model at an OpenAI-compatible address\n"
+    "- `hermes config set model.default NAME` keeps it for later sessions"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What was asked for; empty parts stay as they are."""
+
+    model: str = ""
+    base_url: str = ""
+    key: str = ""
+
+
+def read_wish(argument: str) -> Wish:
+    """`name`, `address` and `key` in any sensible order: the address is what has ://, the key is what comes after it."""
+    words = argument.split()
+    place = next((number for number, word in enumerate(words) if "://" in word), len(words))
+    names, after = words[:place], words[place + 1 :]
+    if len(names) + len(after) > 2 or len(names) > 1:  # a name and a key
+        raise HermesError("Too many words for /model; it takes a name, an address and a key.")
+    name = names[0] if names else ""
+    if not name and len(after) == 2:  # as above
+        name, *after = after
+    return Wish(model=name, base_url=words[place] if place < len(words) else "", key=after[0] if after else "")
+
+
+async def model(talk: Conversation, argument: str) -> None:
+    """Show the model and how to change it, or change it."""
+    if not argument:
+        session = talk.session
+        now = f"The model is **{session.endpoint.model}** ({session.endpoint.provider})." if session else "No model is set."
+        talk.tell(f"{now}\n\n{HOW}")
+        return
+    if talk.session is not None and talk.session.busy:
+        raise HermesError("A turn is running; stop it first (Esc, or /stop).")
+    wish = read_wish(argument)
+    await talk.use_model(wish.model, wish.base_url, wish.key)
+    if talk.session is not None:
+        talk.tell(f"The model is **{talk.session.endpoint.model}** ({talk.session.endpoint.provider}) from now on.")

@@ -1,0 +1,50 @@
+"""From a typed line to a command: find it, run it, say what is wrong in one sentence."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from hermes.commands import info, model, session
+from hermes.commands.catalogue import find, nearest
+from hermes.commands.conversation import Conversation
+from hermes.types.error import HermesError
+
+Handler = Callable[[Conversation, str], Awaitable[None]]
+
+HANDLERS: Mapping[str, Handler] = {
+    "help": info.help_,
+    "keys": info.keys,
+    "usage": info.usage,
+    "status": info.status,
+    "tools": info.tools,
+    "debug": info.debug,
+    "new": session.new,
+    "resume": session.resume,
+    "title": session.title,
+    "undo": session.undo,
+    "retry": session.retry,
+    "history": session.history,
+    "steer": session.steer,
+    "queue": session.queue,
+    "stop": session.stop,
+    "quit": session.leave,
+    "model": model.model,
+}
+
+
+def is_command(text: str) -> bool:
+    """Whether a sent text is meant as a command: `/word`, and not a path such as /etc/hosts."""
+    word = text.split(maxsplit=1)[0] if text.strip() else ""
+    return word.startswith("/") and len(word) > 1 and "/" not in word[1:]
+
+
+async def run_command(text: str, talk: Conversation) -> None:
+    """Run `/name arguments`; every fault ends as one sentence to the person."""
+    word, _, argument = text.strip().removeprefix("/").partition(" ")
+    command = find(word)
+    if command is None:
+        near = nearest(word)
+        talk.warn(f"There is no command /{word}. " + (f"Did you mean /{near}?" if near else "/help lists them."))
+        return
+    try:
+        await HANDLERS[command.name](talk, argument.strip())
+    except HermesError as error:
+        talk.warn(str(error))

@@ -1,0 +1,111 @@
+"""Commands on sessions and turns: new, resume, title, undo, retry, history, steer, queue, stop, quit."""
+
+from typing import TYPE_CHECKING
+
+from hermes.commands.conversation import Conversation
+from hermes.types.error import HermesError
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+
+async def new(talk: Conversation, argument: str) -> None:
+    """A fresh session, with a title if one is given."""
+    _idle(talk)
+    await talk.open()
+    if argument and talk.session is not None:
+        await talk.session.rename(argument)
+
+
+async def resume(talk: Conversation, argument: str) -> None:
+    """An earlier session, named or chosen from a list."""
+    _idle(talk)
+    if argument:
+        await talk.open(resume=argument)
+    else:
+        await talk.pick()
+
+
+async def title(talk: Conversation, argument: str) -> None:
+    """Show the session's name, or change it."""
+    session = _session(talk)
+    if argument:
+        await session.rename(argument)
+    talk.tell(f"This session is called “{session.title}”." if session.title else "This session has no name; /title NAME gives it one.")
+
+
+async def undo(talk: Conversation, argument: str) -> None:
+    """Drop the last turns and put the first dropped message back into the input."""
+    dropped = await _drop(talk, argument)
+    talk.tell("The model has forgotten that turn; what it did to files stands.")
+    talk.edit(dropped)
+
+
+async def retry(talk: Conversation, _argument: str) -> None:
+    """Drop the last turn and send its message again."""
+    talk.send(await _drop(talk, ""))
+
+
+async def _drop(talk: Conversation, argument: str) -> str:
+    _idle(talk)
+    if argument and not argument.isdecimal():
+        raise HermesError(f"{argument!r} is not a number of turns; /undo 2 takes back two.")
+    dropped = await _session(talk).undo(int(argument or 1))
+    if not dropped:
+        raise HermesError("There is no turn to take back.")
+    return dropped
+
+
+async def history(talk: Conversation, argument: str) -> None:
+    """Show the last turns again, ten unless told."""
+    if argument and not argument.isdecimal():
+        raise HermesError(f"{argument!r} is not a number of turns; /history 3 shows three.")
+    await talk.replay(int(argument or 10))
+
+
+async def steer(talk: Conversation, argument: str) -> None:
+    """Add a message to the running turn; sent as a turn of its own when none runs."""
+    text = _words(argument, "/steer")
+    if talk.session is None or not talk.session.steer(text):
+        talk.send(text)
+
+
+async def queue(talk: Conversation, argument: str) -> None:
+    """Send a message after the running turn."""
+    talk.queue(_words(argument, "/queue"))
+
+
+async def stop(talk: Conversation, _argument: str) -> None:
+    """Stop the turn and every background process."""
+    session = _session(talk)
+    busy = session.busy
+    session.interrupt()
+    running = [process for process in session.workspace.processes.list() if process.code is None]
+    for process in running:
+        await session.workspace.processes.kill(process.id)
+    if running:
+        talk.tell(f"Stopped {len(running)} background {'process' if len(running) == 1 else 'processes'}.")
+    elif not busy:
+        talk.tell("Nothing is running.")
+
+
+async def leave(talk: Conversation, _argument: str) -> None:
+    """End the app."""
+    talk.leave()
+
+
+def _session(talk: Conversation) -> "Session":
+    if talk.session is None:
+        raise HermesError("No model is set yet; /model sets one.")
+    return talk.session
+
+
+def _idle(talk: Conversation) -> None:
+    if talk.session is not None and talk.session.busy:
+        raise HermesError("A turn is running; stop it first (Esc, or /stop).")
+
+
+def _words(argument: str, name: str) -> str:
+    if not argument:
+        raise HermesError(f"{name} needs a message: {name} MESSAGE.")
+    return argument
