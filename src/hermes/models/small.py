@@ -12,7 +12,8 @@ from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
 
 def prompt() -> str:
     """The system prompt for a small window; it names no directory and no date, so every session shares its cache."""
-    return (_data() / "prompts" / "small.md").read_text(encoding="utf-8").strip()
+    text: str = (_data() / "prompts" / "small.md").read_text(encoding="utf-8")
+    return text.strip()
 
 
 def definitions(offered: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
