@@ -1,21 +1,11 @@
 """The environment that a child process gets: the user's, without the secrets in it."""
 
-import re
 from collections.abc import Iterable, Mapping
 
-_SECRET = re.compile(
-    r"(?:^|_)(?:API_?KEY|ACCESS_?KEY(?:_ID)?|SECRET_?KEY|PRIVATE_?KEY|AUTH_?KEY|SECRETS?|TOKENS?|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT)$"
-    r"|(?:^|_)(?:SECRET|PASSWORD|PASSWD)(?:_|$)"
-    r"|^(?:DATABASE_URL|REDIS_URL|MONGODB_URI|SENTRY_DSN)$",
-    re.IGNORECASE,
-)
+from hermes.lib.secretnames import is_secret_name
+
 _INTERNAL = ("HERMES_", "BASH_FUNC_")
 _DROPPED = frozenset({"BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "OLDPWD", "PWD", "SHLVL", "_"})
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether a variable of that name holds a credential, judged by its name alone."""
-    return bool(_SECRET.search(name))
 
 
 def scrubbed(environ: Mapping[str, str], passthrough: Iterable[str] = ()) -> dict[str, str]:

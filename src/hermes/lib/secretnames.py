@@ -1,0 +1,15 @@
+"""Which variable names say that their value is a credential."""
+
+import re
+
+_SECRET = re.compile(
+    r"(?:^|_)(?:API_?KEY|ACCESS_?KEY(?:_ID)?|SECRET_?KEY|PRIVATE_?KEY|AUTH_?KEY|SECRETS?|TOKEN|PASSWORD|PASSWD|PASSPHRASE|CREDENTIALS?|PAT)$"
+    r"|(?:^|_)(?:SECRET|PASSWORD|PASSWD)(?:_|$)"
+    r"|^(?:DATABASE_URL|REDIS_URL|MONGODB_URI|SENTRY_DSN)$",
+    re.IGNORECASE,
+)
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether a variable of that name holds a credential, judged by its name alone; `MAX_TOKENS` is none."""
+    return bool(_SECRET.search(name))

@@ -1,0 +1,322 @@
+"""Read a command line into the simple commands that it would run, without running anything."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import PurePosixPath
+from typing import Final
+
+import tree_sitter_bash
+from tree_sitter import Language, Node, Parser
+
+from hermes.safety.words import UNKNOWN, Scope, expand, text_of, value
+
+MOST_COMMANDS: Final = 2_000
+LONGEST: Final = 128_000
+_DEEPEST: Final = 150
+_SHELL_WORDS: Final = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
+_SUBSHELLS: Final = frozenset({"subshell", "command_substitution", "process_substitution"})
+_BRANCHES: Final = frozenset(
+    {"if_statement", "while_statement", "case_statement", "list", "c_style_for_statement", "elif_clause", "else_clause"}
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simple:
+    """One program start. Unknown parts of words are `UNKNOWN`.
+
+    `writes` and `reads` are files of redirections, `sources` the commands whose output it reads, `text` its known input;
+    `through` names the wrappers around it, such as sudo; `line` is its source.
+    """
+
+    argv: tuple[str, ...]
+    cwd: str
+    line: str = ""
+    assignments: tuple[tuple[str, str], ...] = ()
+    writes: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    sources: tuple["Simple", ...] = ()
+    text: str | None = None
+    through: tuple[str, ...] = ()
+    scope: Scope = field(default_factory=lambda: Scope(cwd="/"), compare=False, repr=False)
+
+    @property
+    def program(self) -> str:
+        """The program's plain name: no folder, no case, no `.exe`, none of the marks that other shells ignore."""
+        if not self.argv:
+            return ""
+        name = PurePosixPath(self.argv[0].replace("^", "").rpartition("\\")[2]).name or self.argv[0]
+        return name.lower().removesuffix(".exe")
+
+
+@dataclass(slots=True)
+class Script:
+    """The simple commands of a command line in order, and what made parts of it unreadable."""
+
+    commands: list[Simple] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
+    bombs: list[str] = field(default_factory=list)
+
+
+@cache
+def _language() -> Language:
+    return Language(tree_sitter_bash.language())
+
+
+def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | None = None) -> Script:
+    """What a command line would run, started in `cwd`; `scope` continues an outer script."""
+    script = Script()
+    if len(source) > LONGEST:
+        script.faults.append("it is longer than can be checked")
+        return script
+    texts = {source, source.replace("\\\n", "")}  # joined lines may hide a word, and a comment does not join lines
+    for text in sorted(texts, key=len, reverse=True):
+        tree = Parser(_language()).parse(text.encode("utf-8", "replace"))
+        if tree.root_node.has_error:
+            script.faults.append("its syntax cannot be read")
+        start = scope.copy() if scope else Scope(cwd=cwd, variables={"PWD": cwd, **variables})
+        _Walk(script, start).visit(tree.root_node, 0)
+    script.faults = list(dict.fromkeys(script.faults))
+    return script
+
+
+class _Walk:
+    """Walks a tree in source order; `scope` is what is known where it stands."""
+
+    def __init__(self, script: Script, scope: Scope) -> None:
+        self._script = script
+        self.scope = scope
+
+    def visit(self, node: Node, depth: int) -> list[Simple]:
+        """Add the commands below a node to the script and give those whose output is the node's."""
+        if depth > _DEEPEST or len(self._script.commands) > MOST_COMMANDS:
+            self._script.faults.append("it is nested too deep or has too many commands")
+            return []
+        if node.type in _SUBSHELLS:
+            return self._apart(node, depth)
+        if node.type in _BRANCHES:
+            return self._branch(node, depth)
+        visit = getattr(self, f"_{node.type}", None)
+        result: list[Simple] = visit(node, depth) if visit is not None else self._children(node, depth)
+        return result
+
+    def _children(self, node: Node, depth: int) -> list[Simple]:
+        return [command for child in node.named_children for command in self.visit(child, depth + 1)]
+
+    def _apart(self, node: Node, depth: int) -> list[Simple]:
+        outer, self.scope = self.scope, self.scope.copy()
+        commands = self._children(node, depth)
+        self.scope = outer
+        return commands
+
+    def _branch(self, node: Node, depth: int) -> list[Simple]:
+        """Something that may or may not run: what it assigns is not known afterwards."""
+        before = dict(self.scope.variables)
+        commands = self._children(node, depth)
+        for name, now in self.scope.variables.items():
+            if before.get(name, now) != now:
+                self.scope.variables[name] = UNKNOWN
+        return commands
+
+    def _comment(self, _node: Node, _depth: int) -> list[Simple]:
+        return []
+
+    def _pipeline(self, node: Node, depth: int) -> list[Simple]:
+        upstream: list[Simple] = []
+        for child in node.named_children:
+            start = len(self._script.commands)
+            stage = self.visit(child, depth + 1)
+            self._feed(start, tuple(upstream))
+            upstream = self._script.commands[start:] or stage
+        return upstream
+
+    def _feed(self, start: int, sources: tuple[Simple, ...]) -> None:
+        """Say of the commands from `start` on that they read what `sources` write."""
+        if sources:
+            commands = self._script.commands
+            commands[start:] = [one if one.sources or one.text is not None else replace(one, sources=sources) for one in commands[start:]]
+
+    def _redirected_statement(self, node: Node, depth: int) -> list[Simple]:
+        start = len(self._script.commands)
+        body = node.child_by_field_name("body")
+        own = self.visit(body, depth + 1) if body is not None else []
+        rest = [child for child in node.named_children if child != body]
+        after: list[Simple] = []
+        for child in rest:
+            after += self._redirection(child, start, depth)
+        return after or self._script.commands[start:] or own
+
+    def _redirection(self, node: Node, start: int, depth: int) -> list[Simple]:
+        """Note where a redirection leads; gives the commands that follow a here-document's mark on its line."""
+        if node.type == "file_redirect":
+            self._file(node, start, depth)
+            return []
+        if node.type in {"heredoc_redirect", "herestring_redirect"}:
+            return self._document(node, start, depth)
+        return self.visit(node, depth + 1)
+
+    def _file(self, node: Node, start: int, depth: int) -> None:
+        target = node.child_by_field_name("destination")
+        if target is None:
+            return
+        self._substitutions(target, depth)
+        operator = next((child.type for child in node.children if not child.is_named), "")
+        path = value(target, self.scope)
+        if operator in {">&", "<&"} and (path.isdigit() or path == "-"):
+            return
+        entry = Simple(
+            argv=(),
+            cwd=self.scope.cwd,
+            line=text_of(node),
+            writes=(path,) if ">" in operator else (),
+            reads=(path,) if "<" in operator else (),
+        )
+        if len(self._script.commands) > start:
+            last = self._script.commands[-1]
+            self._script.commands[-1] = replace(last, writes=last.writes + entry.writes, reads=last.reads + entry.reads)
+        else:
+            self._script.commands.append(entry)
+
+    def _document(self, node: Node, start: int, depth: int) -> list[Simple]:
+        """Give a here-document's or here-string's text to the commands before it."""
+        if node.type == "herestring_redirect":
+            text = "".join(value(child, self.scope) for child in node.named_children)
+            followers = [child for child in node.named_children if child.type == "command_substitution"]
+        else:
+            bodies = [child for child in node.named_children if child.type == "heredoc_body"]
+            text = "".join(_document_text(body, self.scope) for body in bodies)
+            followers = [child for child in node.named_children if child.type not in {"heredoc_start", "heredoc_body", "heredoc_end"}]
+            for body in bodies:
+                self._substitutions(body, depth)
+        commands = self._script.commands
+        commands[start:] = [replace(command, text=text) for command in commands[start:]]
+        upstream = tuple(commands[start:])
+        after: list[Simple] = []
+        for child in followers:
+            begin = len(commands)
+            after += self._redirection(child, start, depth) if child.type.endswith("_redirect") else self.visit(child, depth + 1)
+            self._feed(begin, upstream)
+        return after
+
+    def _function_definition(self, node: Node, depth: int) -> list[Simple]:
+        name = text_of(node.children[1] if node.children[0].type == "function" else node.children[0])
+        body = node.child_by_field_name("body")
+        start = len(self._script.commands)
+        if body is not None:
+            self._apart(body, depth)
+        inside = self._script.commands[start:]
+        if any(command.argv[:1] == (name,) for command in inside) and body is not None and ("|" in text_of(body) or "&" in text_of(body)):
+            self._script.bombs.append(name)
+        self.scope.functions.add(name)
+        return []
+
+    def _for_statement(self, node: Node, depth: int) -> list[Simple]:
+        name = text_of(node.named_children[0])
+        items = [word for child in node.named_children[1:-1] for word in expand(child, self.scope)]
+        for child in node.named_children[1:-1]:
+            self._substitutions(child, depth)
+        commands: list[Simple] = []
+        for item in items[:8] if 0 < len(items) <= 8 else [UNKNOWN]:
+            self.scope.variables[name] = item
+            commands += self.visit(node.named_children[-1], depth + 1)
+        self.scope.variables[name] = UNKNOWN
+        return commands
+
+    def _variable_assignment(self, node: Node, depth: int) -> list[Simple]:
+        name, text = self._assign(node, depth)
+        self._script.commands.append(Simple(argv=(), cwd=self.scope.cwd, line=text_of(node), assignments=((name, text),)))
+        return []
+
+    def _assign(self, node: Node, depth: int) -> tuple[str, str]:
+        target, content = node.child_by_field_name("name"), node.child_by_field_name("value")
+        name = text_of(target) if target is not None else ""
+        if content is not None and content.type == "array":
+            self.scope.arrays[name] = [word for child in content.named_children for word in expand(child, self.scope)]
+            self.scope.variables[name] = self.scope.arrays[name][0] if self.scope.arrays[name] else ""
+        else:
+            self.scope.variables[name] = value(content, self.scope) if content is not None else ""
+            if any(child.type == "+=" for child in node.children):
+                self.scope.variables[name] = UNKNOWN
+        if content is not None:
+            self._substitutions(content, depth)
+        return name, self.scope.variables[name]
+
+    def _declaration_command(self, node: Node, depth: int) -> list[Simple]:
+        assignments = tuple(self._assign(child, depth) for child in node.named_children if child.type == "variable_assignment")
+        words = tuple(word for child in node.named_children if child.type == "word" for word in expand(child, self.scope))
+        self._script.commands.append(
+            Simple(argv=(text_of(node.children[0]), *words), cwd=self.scope.cwd, line=text_of(node), assignments=assignments)
+        )
+        return []
+
+    def _command(self, node: Node, depth: int) -> list[Simple]:
+        outer = dict(self.scope.variables)
+        assignments = tuple(self._assign(child, depth) for child in node.named_children if child.type == "variable_assignment")
+        self.scope.variables = outer  # they are for this command alone, and it does not see them in its own words
+        words: list[str] = []
+        redirects: list[Node] = []
+        for child in node.named_children:
+            if child.type == "variable_assignment":
+                continue
+            if child.type.endswith("_redirect"):
+                redirects.append(child)
+                continue
+            words += [
+                word for part in (child.named_children if child.type == "command_name" else [child]) for word in expand(part, self.scope)
+            ]
+            self._substitutions(child, depth)
+        start = len(self._script.commands)
+        command = Simple(argv=tuple(words), cwd=self.scope.cwd, line=text_of(node), assignments=assignments, scope=self.scope.copy())
+        inner = [one for child in node.named_children if child.type == "process_substitution" for one in self._apart(child, depth)]
+        self._script.commands.append(replace(command, sources=tuple(inner)) if inner else command)
+        for redirect in redirects:
+            self._redirection(redirect, start, depth)
+        self._note(command)
+        return [self._script.commands[-1]]
+
+    def _substitutions(self, node: Node, depth: int) -> None:
+        """Visit the commands inside the words of a node."""
+        for inner in _find(node, "command_substitution"):
+            self._apart(inner, depth)
+
+    def _note(self, command: Simple) -> None:
+        """Take over what a builtin changes for the commands after it."""
+        words = list(command.argv)
+        if not words:
+            return
+        if words[0] in {"cd", "pushd", "popd", "chdir"}:
+            self._move(words)
+        elif words[0] == "alias":
+            self.scope.aliases |= dict(word.split("=", 1) for word in words[1:] if "=" in word)
+        elif words[:2] == ["set", "--"]:
+            self.scope.arrays["@"] = words[2:]
+        elif words[0] in _SHELL_WORDS or words[:2] == ["printf", "-v"]:
+            self.scope.variables |= {word: UNKNOWN for word in words[1:] if word.isidentifier() and word != "PWD"}
+
+    def _move(self, words: list[str]) -> None:
+        targets = [word for word in words[1:] if not word.startswith("-") or word == "-"]
+        if words[0] == "popd" or targets == ["-"]:
+            self.scope.cwd = UNKNOWN
+        elif targets:
+            self.scope.cwd = str(PurePosixPath(self.scope.cwd) / targets[0]) if UNKNOWN not in targets[0] else UNKNOWN
+        else:
+            self.scope.cwd = self.scope.variables.get("HOME", UNKNOWN)
+
+
+def _document_text(body: Node, scope: Scope) -> str:
+    """A here-document's text; its expansions as far as they are known."""
+    source, start, end, pieces = body.text or b"", body.start_byte, body.start_byte, []
+    for child in body.named_children:
+        if child.type in {"simple_expansion", "expansion", "command_substitution"}:
+            pieces += [source[end - start : child.start_byte - start].decode("utf-8", "replace"), value(child, scope)]
+            end = child.end_byte
+    return "".join([*pieces, source[end - start :].decode("utf-8", "replace")])
+
+
+def _find(node: Node, kind: str) -> Iterator[Node]:
+    """The topmost nodes of a kind at or below a node."""
+    if node.type == kind:
+        yield node
+        return
+    for child in node.named_children:
+        yield from _find(child, kind)

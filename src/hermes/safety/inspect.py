@@ -1,0 +1,276 @@
+"""Everything that a command line may do which needs a decision: the rules of the table, and what only code can tell."""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+from urllib.parse import urlsplit
+
+from hermes.lib.secretnames import is_secret_name
+from hermes.safety.code import doubt, program_text
+from hermes.safety.command import Script, Simple
+from hermes.safety.options import has_option, operands, option_values
+from hermes.safety.paths import Map, absolute, is_env_file, place_of, runs_later
+from hermes.safety.rules import Finding, file_uses, findings
+from hermes.safety.words import UNKNOWN
+from hermes.safety.wrappers import SHELLS, see_through
+
+_INTERPRETERS: Final = re.compile(
+    r"(?:python|pypy|perl|ruby|php|node|nodejs|deno|bun|lua|osascript|rscript|julia|tclsh)[\d.]*|source|\.|iex|cmd"
+)
+_DOWNLOADERS: Final = frozenset(
+    {"curl", "wget", "wget2", "aria2c", "http", "https", "xh", "fetch", "iwr", "invoke-webrequest", "lynx", "nc"}
+)
+_NO_READERS: Final = frozenset(
+    {
+        "echo",
+        "printf",
+        "ls",
+        "stat",
+        "test",
+        "[",
+        "dirname",
+        "basename",
+        "realpath",
+        "readlink",
+        "which",
+        "type",
+        "mkdir",
+        "touch",
+        "cd",
+        "chmod",
+    }
+)
+_LOADERS: Final = re.compile(
+    r"LD_(?:PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+|BASH_ENV|ENV|PROMPT_COMMAND|PS4|PYTHON(?:STARTUP|HOME|INSPECT)|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
+    r"|GIT_(?:SSH\w*|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|PROXY_COMMAND|CONFIG\w*|EXEC_PATH|TEMPLATE_DIR)|(?:MAN)?PAGER|(?:VISUAL|EDITOR|BROWSER)"
+    r"|LESS(?:OPEN|CLOSE)|SSH_ASKPASS|SUDO_ASKPASS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|MAKEFLAGS|CARGO_BUILD_RUSTC\w*|RUSTC_WRAPPER"
+)
+_PLAIN_TOOLS: Final = re.compile(r"(?:/usr/bin/|/bin/)?(?:cat|less|more|true|vi|vim|nano|code --wait|:)|", re.IGNORECASE)
+_RECURSIVE: Final = ("-r", "-R", "--recursive")
+_DROPPED: Final = "it cannot be brought back"
+
+
+def inspect(source: str, *, cwd: str, folders: Map) -> tuple[Finding, ...]:
+    """What a command line may do, each kind once, in the order found."""
+    variables = {"HOME": folders.home, "TMPDIR": folders.temp[0] if folders.temp else UNKNOWN, "HERMES_HOME": folders.hermes_home}
+    script = see_through(source, cwd=cwd, variables=variables)
+    found = list(_of_script(script, source))
+    for command in script.commands:
+        found += findings(command)
+        found += _of_command(command, folders)
+    return tuple(dict.fromkeys(found))
+
+
+def _of_script(script: Script, source: str) -> Iterator[Finding]:
+    if script.bombs:
+        yield Finding("fork-bomb", "halt", "it starts copies of itself without end")
+    for fault in script.faults:
+        yield Finding("unreadable", "opaque", fault)
+    if re.search(r"/dev/(?:tcp|udp)/", source):
+        yield Finding("network-shell", "listen", "it connects through the shell itself")
+    if re.search(r"://[^/\s]*[^\x00-\x7f]", source):
+        yield Finding("look-alike-host", "upload", "the address has letters that look like others")
+    downloaded = {name for command in script.commands for name in _downloads(command)}
+    for command in script.commands:
+        runs = command.argv[:1] if command.program not in SHELLS and not _INTERPRETERS.fullmatch(command.program) else command.argv[1:2]
+        if downloaded & {word.removeprefix("./") for word in runs}:
+            yield Finding("download-and-run", "download", "it runs what it has just downloaded")
+
+
+def _downloads(command: Simple) -> Iterator[str]:
+    """Names of the files that a command downloads."""
+    if command.program not in _DOWNLOADERS:
+        return
+    yield from (path.removeprefix("./") for path in option_values(command.argv[1:], "-o", "--output", "-O", "--output-document"))
+    yield from (path.removeprefix("./") for path in command.writes)
+    yield from (word.rstrip("/").rpartition("/")[2] for word in command.argv[1:] if "://" in word)
+
+
+def _of_command(command: Simple, folders: Map) -> Iterator[Finding]:
+    yield from _name(command)
+    yield from _input(command)
+    yield from _assignments(command, folders)
+    yield from _redirections(command, folders)
+    yield from _files(command, folders)
+    yield from _reading(command, folders)
+    yield from _signals(command)
+    yield from _tokens(command)
+    for language, text in program_text(command):
+        if reason := doubt(language, text):
+            yield Finding("inline-code", "opaque", f"it runs {reason}")
+
+
+def _name(command: Simple) -> Iterator[Finding]:
+    if command.argv and (UNKNOWN in command.argv[0] or (re.search(r"[*?\[]", command.argv[0]) and command.argv[0] not in {"[", "[["})):
+        yield Finding("unknown-program", "opaque", "the program's name is only known when it runs")
+
+
+def _input(command: Simple) -> Iterator[Finding]:
+    """Shells and interpreters that run what they are sent."""
+    is_shell = command.program in SHELLS
+    if not is_shell and not _INTERPRETERS.fullmatch(command.program):
+        return
+    words = command.argv[1:]
+    runs_unknown_file = any(UNKNOWN in word for word in words[:1]) and (is_shell or bool(command.sources))
+    reads_input = not operands(words, {"-o", "-O", "-c", "-m", "-W"}) or "-s" in words or words[:1] in {("-",), ("/dev/stdin",)}
+    reads_input = reads_input and not any(re.fullmatch(r"-[a-z]*[cem]", word) for word in words)
+    if not runs_unknown_file and not (reads_input and command.sources and not _all_known(command)):
+        return
+    if any(source.program in _DOWNLOADERS for source in _upstream(command)):
+        yield Finding("download-and-run", "download", "it runs what it downloads")
+    else:
+        yield Finding("unknown-script", "opaque", f"what {command.program} would run is only known when it runs")
+
+
+def _all_known(command: Simple) -> bool:
+    """Whether the input of a shell is the known words of an `echo`, which were read as a script of their own."""
+    known = len(command.sources) == 1 and command.sources[0].program in {"echo", "printf", "cat"} and command.program in SHELLS
+    source = command.sources[0]
+    return (
+        known
+        and not any(UNKNOWN in word or "%" in word or "\\" in word for word in source.argv)
+        and (source.program != "cat" or source.text is not None)
+    )
+
+
+def _upstream(command: Simple) -> Iterator[Simple]:
+    for source in command.sources:
+        yield source
+        yield from _upstream(source)
+
+
+def _assignments(command: Simple, folders: Map) -> Iterator[Finding]:
+    for name, text in command.assignments:
+        if name.startswith("HERMES_") or re.search(r"(?i)yolo", name):
+            yield Finding("own-switch", "own", "it changes a switch of this agent")
+        elif _LOADERS.fullmatch(name) and not _PLAIN_TOOLS.fullmatch(text):
+            yield Finding("loader-variable", "loader", f"{name} makes programs run or load something else")
+        elif name == "PATH" and any(_is_odd_folder(folder, command.cwd, folders) for folder in text.split(":")):
+            yield Finding("search-path", "loader", "programs would be looked for in a folder that anybody may fill")
+
+
+def _is_odd_folder(folder: str, cwd: str, folders: Map) -> bool:
+    if folder.startswith(UNKNOWN):
+        return False
+    return not folder.startswith(("/", "~")) or place_of(folder, cwd, folders) == "temp"
+
+
+def _redirections(command: Simple, folders: Map) -> Iterator[Finding]:
+    for path in command.writes:
+        yield from _written(path, command.cwd, folders)
+    for path in command.reads:
+        yield from _read(path, command.cwd, folders)
+
+
+def _files(command: Simple, folders: Map) -> Iterator[Finding]:
+    recursive = has_option(command.argv[1:], *_RECURSIVE)
+    for does, path in file_uses(command):
+        if command.program == "git":
+            continue
+        if does == "delete":
+            yield from _deleted(path, command, folders, recursive=recursive or "*" in path)
+        elif does == "move":
+            yield from _moved(path, command.cwd, folders)
+        else:
+            yield from _written(path, command.cwd, folders, recursive=recursive)
+    if command.program == "find" and has_option(command.argv[1:], "-delete"):
+        for root in operands(command.argv[1:2]) or ["."]:
+            yield from _deleted(root, command, folders, recursive=True)
+
+
+def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> Iterator[Finding]:
+    if not path or "://" in path:
+        return
+    place = place_of(path, command.cwd, folders)
+    if place == "root" and (recursive or "*" in path):
+        yield Finding("erase", "erase", f"it deletes {_shown(path)}")
+    elif place in {"unknown", "repository"} or (place == "workspace" and (recursive or command.program == "shred")):
+        yield Finding("delete", "delete", f"it deletes {_shown(path)}, and {_DROPPED}")
+    elif place == "own":
+        yield Finding("own-files", "own", "it deletes this agent's files")
+    elif place not in {"disposable", "temp", "workspace"}:
+        yield Finding("delete-outside", "outside", f"it deletes {_shown(path)}, outside the workspace")
+
+
+def _moved(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
+    if place_of(path, cwd, folders) == "root":
+        yield Finding("erase", "erase", f"it moves {_shown(path)} away")
+    else:
+        yield from _written(path, cwd, folders)
+
+
+def _written(path: str, cwd: str, folders: Map, *, recursive: bool = False) -> Iterator[Finding]:
+    if re.match(r"[\w.-]+@?[\w.-]*:(?!//)", path) or "://" in path or path == "-":
+        return  # another machine's: rules of their own
+    place = place_of(path, cwd, folders)
+    if place == "device":
+        hard = re.search(r"/dev/(?:[shvx]v?d[a-z]|nvme|mmcblk|disk|r?disk|loop|mapper|md|dm-|mem|kmem|port)", absolute(path, cwd))
+        yield Finding("write-device", "erase" if hard else "outside", "it writes straight to a device")
+    elif place == "root" and recursive:
+        yield Finding("erase", "erase", f"it changes all of {_shown(path)}")
+    elif place == "own":
+        yield Finding("own-files", "own", "it changes this agent's files")
+    elif place == "start" or runs_later(absolute(path, cwd)):
+        yield Finding("start-file", "persistence" if place != "start" else "outside", f"{_shown(path)} makes something run later")
+    elif is_env_file(path):
+        yield Finding("variables-file", "variables", f"it changes {_shown(path)}, a file of secret variables")
+    elif place == "repository" and recursive:
+        yield Finding("repository", "history", "it changes git's own files")
+    elif place in {"root", "system", "outside", "secret", "home"}:
+        yield Finding("write-outside", "outside", f"it writes to {_shown(path)}, outside the workspace")
+    elif place == "unknown":
+        yield Finding("write-unknown", "opaque", "where it writes is only known when it runs")
+
+
+def _reading(command: Simple, folders: Map) -> Iterator[Finding]:
+    if command.program in _NO_READERS or not command.argv:
+        return
+    for word in command.argv[1:]:
+        for path in _path_parts(word):
+            yield from _read(path, command.cwd, folders)
+
+
+def _path_parts(word: str) -> Iterator[str]:
+    """What in a word may be a path."""
+    if any(letter in word for letter in " \n\t()"):
+        return
+    plain = re.sub(r"^(?:--?[\w-]+=|@|file://)", "", word)
+    if plain and not plain.startswith("-"):
+        yield from plain.split(":") if "://" not in plain else ()
+
+
+def _read(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
+    place = place_of(path, cwd, folders)
+    if place == "secret":
+        yield Finding("credentials", "secret", f"it reads {_shown(path)}")
+    elif place == "own":
+        yield Finding("own-files", "own", "it reads or changes this agent's files")
+    elif is_env_file(path):
+        yield Finding("variables-file", "variables", f"it reads {_shown(path)}, a file of secret variables")
+
+
+def _signals(command: Simple) -> Iterator[Finding]:
+    if command.program != "kill" or has_option(command.argv[1:], "-0", "-l", "-L", "--list"):
+        return
+    if any(word not in {"-s", "-n"} and not word.startswith(("-", "%")) for word in _targets(command.argv[1:])):
+        yield Finding("kill", "process", "it stops processes by number")
+
+
+def _targets(words: Sequence[str]) -> list[str]:
+    return operands(words, {"-s", "-n", "--signal"})
+
+
+def _tokens(command: Simple) -> Iterator[Finding]:
+    """A credential variable sent to a host that has nothing to do with its name."""
+    if command.program not in _DOWNLOADERS:
+        return
+    hosts = [urlsplit(word).hostname or "" for word in command.argv[1:] if "://" in word and UNKNOWN not in word]
+    for name in re.findall(r"\$\{?(\w+)", command.line):
+        owner = name.lower().split("_")[0]
+        owner = {"gh": "github", "hf": "huggingface", "do": "digitalocean"}.get(owner, owner)
+        if is_secret_name(name) and not (hosts and all(owner in host for host in hosts)):
+            yield Finding("credential-sent", "upload", f"it sends ${name} to a host that it may not belong to")
+
+
+def _shown(path: str) -> str:
+    return path.replace(UNKNOWN, "…")

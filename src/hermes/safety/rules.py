@@ -1,0 +1,196 @@
+"""The rules of `danger.toml` and how a command is held against them."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any, Final
+
+from hermes.safety.command import Simple
+from hermes.safety.options import has_option, operands, option_values
+
+_MESSAGE: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "-F", "--trailer"})
+_INLINE: Final = frozenset({"-c", "-e", "-r", "-E"})
+_LOCAL: Final = re.compile(r"(?:^|//|@|\s)(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost)(?=[:/\s]|$)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What a finding means: see the head of `danger.toml`."""
+
+    text: str
+    hard: bool = False
+    contained: bool = False
+    sandbox_only: bool = False
+    open: bool = False
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing in a command that a rule is about; `reason` goes after "because"."""
+
+    rule: str
+    effect: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One entry of the table. All its conditions must hold."""
+
+    id: str
+    effect: str
+    reason: str
+    programs: re.Pattern[str]
+    first: tuple[re.Pattern[str], ...] = ()
+    options: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    text: re.Pattern[str] | None = None
+    word: re.Pattern[str] | None = None
+    conditions: frozenset[str] = frozenset()
+    match: tuple[str, ...] = field(default=(), repr=False)
+    passes: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileUse:
+    """Which words of some programs are files, and what becomes of them: delete, write or move."""
+
+    does: str
+    takes: str
+    programs: frozenset[str]
+    options: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    values: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """All of `danger.toml`."""
+
+    effects: Mapping[str, Effect]
+    values: Mapping[str, frozenset[str]]
+    files: tuple[FileUse, ...]
+    rules: tuple[Rule, ...]
+
+
+@cache
+def table() -> Table:
+    """The table, read once; a fault in the file is raised as it is."""
+    tree = tomllib.loads((files("hermes") / "data" / "danger.toml").read_text(encoding="utf-8"))
+    return Table(
+        effects={name: Effect(**entry) for name, entry in tree["effects"].items()},
+        values={name: frozenset(text.split()) for name, text in tree["values"].items()},
+        files=tuple(_file_use(entry) for entry in tree["files"]),
+        rules=tuple(_rule(entry) for entry in tree["rule"]),
+    )
+
+
+def findings(command: Simple) -> Iterator[Finding]:
+    """What the rules say about one command."""
+    if not command.argv:
+        return
+    for rule in table().rules:
+        if rule.programs.fullmatch(command.program) and _holds(rule, command):
+            yield Finding(rule.id, rule.effect, rule.reason)
+
+
+def file_uses(command: Simple) -> Iterator[tuple[str, str]]:
+    """Pairs (what is done, path) for the files among a command's words."""
+    words = command.argv[1:]
+    for use in table().files:
+        if command.program not in use.programs or (use.needs and not has_option(words, *use.needs)):
+            continue
+        for path in _taken(use, words):
+            yield use.does, path
+
+
+def _taken(use: FileUse, words: Sequence[str]) -> Sequence[str]:
+    if use.takes == "options":
+        return option_values(words, *use.options)
+    found = operands(words, use.values)
+    if use.takes == "last":
+        return found[-1:] if len(found) > 1 else []
+    return found[1:] if use.takes == "rest" else found
+
+
+def _holds(rule: Rule, command: Simple) -> bool:
+    words = _counted(rule, command)
+    if rule.unless and has_option(words, *rule.unless):
+        return False
+    if rule.options and not has_option(words, *rule.options):
+        return False
+    if rule.word is not None and not any(rule.word.fullmatch(word) for word in words):
+        return False
+    return _text_fits(rule, command, words) and _subcommand_fits(rule, command.program, words) and _conditions_hold(rule, command)
+
+
+def _counted(rule: Rule, command: Simple) -> list[str]:
+    """The words that a rule looks at: messages and inline code are not options, whatever they contain."""
+    skipped = (_MESSAGE if "not_message" in rule.conditions else frozenset()) | (
+        _INLINE if "not_inline" in rule.conditions else frozenset()
+    )
+    words = list(command.argv[1:])
+    if not skipped:
+        return words
+    kept = [word for word, before in zip(words, ["", *words], strict=False) if before not in skipped]
+    return [word for word in kept if not any(word.startswith(f"{name}=") for name in skipped if name.startswith("--"))]
+
+
+def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:
+    if rule.text is None:
+        return True
+    joined = " ".join([command.program, *words])
+    found = rule.text.search(joined) or (command.text is not None and rule.text.search(command.text))
+    if not found:
+        return False
+    if "sql_without_condition" in rule.conditions and re.match(r"(?i)(?:delete|update)\b", found[0]):
+        return not re.search(r"(?i)\bwhere\b(?!\s*(?:1\s*=\s*1|true))", found[0])
+    return True
+
+
+def _subcommand_fits(rule: Rule, program: str, words: Sequence[str]) -> bool:
+    given = operands(words, table().values.get(program, frozenset()))
+    return len(given) >= len(rule.first) and all(wanted.fullmatch(word) for wanted, word in zip(rule.first, given, strict=False))
+
+
+def _conditions_hold(rule: Rule, command: Simple) -> bool:
+    if "remote_host" in rule.conditions and _LOCAL.search(" ".join(command.argv)):
+        return False
+    if "unless_programs_are_posix" not in rule.conditions or command.program not in {"rm", "rmdir"}:
+        return True
+    return any((word.startswith("/") and len(word) == 2) or re.fullmatch(r"(?i)-recurse|-force", word) for word in command.argv[1:])
+
+
+_FLAGS: Final = ("not_message", "not_inline", "remote_host", "sql_without_condition", "unless_programs_are_posix")
+
+
+def _rule(entry: Mapping[str, Any]) -> Rule:
+    return Rule(
+        id=entry["id"],
+        effect=entry["effect"],
+        reason=entry["reason"],
+        programs=re.compile("|".join(name if "\\" in name or "*" in name else re.escape(name) for name in entry["programs"])),
+        first=tuple(re.compile(text) for text in entry.get("first", ())),
+        options=tuple(entry.get("options", ())),
+        unless=tuple(entry.get("unless", ())),
+        text=re.compile(entry["text"]) if "text" in entry else None,
+        word=re.compile(entry["word"]) if "word" in entry else None,
+        conditions=frozenset(name for name in _FLAGS if entry.get(name)),
+        match=tuple(entry["match"]),
+        passes=tuple(entry["pass"]),
+    )
+
+
+def _file_use(entry: Mapping[str, Any]) -> FileUse:
+    return FileUse(
+        does=entry["does"],
+        takes=entry["takes"],
+        programs=frozenset(entry["programs"]),
+        options=tuple(entry.get("options", ())),
+        needs=tuple(entry.get("needs", ())),
+        values=frozenset(entry.get("values", "").split()),
+    )

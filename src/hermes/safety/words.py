@@ -1,0 +1,175 @@
+"""The values of shell words, as far as they can be known without running anything."""
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from tree_sitter import Node
+
+UNKNOWN: Final = "\0"
+"""Stands in a value for a part that only running the command would tell; no command can contain it."""
+
+_ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_MOST_WORDS: Final = 200
+
+
+@dataclass(slots=True)
+class Scope:
+    """What is known at a point of a script: variables, arrays (`@` holds the positional words), aliases, the directory."""
+
+    cwd: str
+    variables: dict[str, str] = field(default_factory=dict)
+    arrays: dict[str, list[str]] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    functions: set[str] = field(default_factory=set)
+
+    def copy(self) -> "Scope":
+        """A scope whose changes stay in it, as a subshell's do."""
+        return replace(
+            self, variables=dict(self.variables), arrays=dict(self.arrays), aliases=dict(self.aliases), functions=set(self.functions)
+        )
+
+
+def expand(node: Node, scope: Scope) -> list[str]:
+    """The words that a word node becomes; mostly one. Unknown parts are `UNKNOWN`."""
+    if (listed := _array(node, scope)) is not None:
+        return listed
+    fields = [""]
+    for text, splits in _segments(node, scope):
+        if not splits:
+            fields[-1] += text
+            continue
+        pieces = re.split(r"[ \t\n]+", text)
+        fields[-1] += pieces[0]
+        fields += pieces[1:]
+    quoted = node.type in {"string", "raw_string"}
+    words = [word for word in fields if word or quoted]
+    return [full for word in words for full in (_braces(word) if node.type in {"word", "concatenation", "brace_expression"} else [word])]
+
+
+def value(node: Node, scope: Scope) -> str:
+    """The one value of a word node, not split: what an assignment or a redirection gets."""
+    if (listed := _array(node, scope)) is not None:
+        return " ".join(listed)
+    return "".join(text for text, _ in _segments(node, scope))
+
+
+def text_of(node: Node) -> str:
+    """The source of a node."""
+    return (node.text or b"").decode("utf-8", "replace")
+
+
+def _segments(node: Node, scope: Scope) -> list[tuple[str, bool]]:
+    """Pieces of a word, and whether a piece is split at white space as an unquoted expansion is."""
+    kind, source = node.type, text_of(node)
+    if kind in {"word", "variable_name", "number", "command_name", "regex", "extglob_pattern", "test_operator"} and not node.named_children:
+        return [(_plain(source, scope), False)]
+    if kind == "raw_string":
+        return [(source[1:-1], False)]
+    if kind == "ansi_c_string":
+        return [(_ansi(source[2:-1]), False)]
+    if kind in {"concatenation", "command_name"}:
+        return _joined(node, scope)
+    if kind in {"simple_expansion", "expansion"}:
+        return [(_variable(node, scope), True)]
+    return [(_unsplit(node, scope), False)]
+
+
+def _unsplit(node: Node, scope: Scope) -> str:
+    if node.type in {"string", "translated_string"}:
+        return _quoted(node, scope)
+    if node.type == "command_substitution":
+        return _substitution(text_of(node), scope)
+    return text_of(node) if node.type == "brace_expression" else UNKNOWN
+
+
+def _joined(node: Node, scope: Scope) -> list[tuple[str, bool]]:
+    """The segments of all parts; source between them belongs to the word as well."""
+    pieces: list[tuple[str, bool]] = []
+    end = node.start_byte
+    for child in node.children:
+        gap = (node.text or b"")[end - node.start_byte : child.start_byte - node.start_byte]
+        if gap:
+            pieces.append((gap.decode("utf-8", "replace"), False))
+        pieces += _segments(child, scope) if child.is_named else [(text_of(child), False)]
+        end = child.end_byte
+    return pieces
+
+
+def _plain(source: str, scope: Scope) -> str:
+    if source == "~" or source.startswith("~/"):
+        source = scope.variables.get("HOME", UNKNOWN) + source[1:]
+    elif source.startswith("~"):
+        source = "/home/" + source[1:]
+    return re.sub(r"\\(.)", r"\1", source, flags=re.DOTALL)
+
+
+def _quoted(node: Node, scope: Scope) -> str:
+    """What stands between double quotes: text in which only some escapes count, and expansions."""
+    source = (node.text or b"")[:]
+    pieces = []
+    start = node.start_byte
+    end = next((child.end_byte for child in node.children if text_of(child).endswith('"')), start + 1)
+    for child in node.children:
+        if not child.is_named:
+            if text_of(child) not in {'"', '$"'}:
+                pieces.append(text_of(child))
+            end = max(end, child.end_byte) if text_of(child) == '"' and child.start_byte == start else end
+            continue
+        gap = source[end - start : child.start_byte - start].decode("utf-8", "replace") if child.start_byte > end else ""
+        inner = text_of(child) if child.type == "string_content" else "".join(text for text, _ in _segments(child, scope))
+        pieces.append(re.sub(r'\\([$`"\\\n])', r"\1", gap + inner) if child.type == "string_content" else gap + inner)
+        end = child.end_byte
+    return "".join(pieces)
+
+
+def _ansi(text: str) -> str:
+    def one(match: re.Match[str]) -> str:
+        octal, hexadecimal, letter = match.groups()
+        if octal or hexadecimal:
+            return chr(int(octal, 8) if octal else int(hexadecimal, 16))
+        return _ANSI_LETTERS.get(letter, letter)
+
+    return re.sub(r"\\(?:([0-7]{1,3})|[xuU]([0-9a-fA-F]{1,8})|(.))", one, text, flags=re.DOTALL)
+
+
+def _variable(node: Node, scope: Scope) -> str:
+    names = [child for child in node.children if child.type in {"variable_name", "special_variable_name"}]
+    is_bare = all(child.type in {"variable_name", "special_variable_name", "$", "${", "}"} for child in node.children)
+    if len(names) != 1 or not is_bare:
+        return UNKNOWN
+    name = text_of(names[0])
+    if name in {"@", "*"} and "@" in scope.arrays:
+        return " ".join(scope.arrays["@"])
+    if name.isdigit() and 0 < int(name) <= len(scope.arrays.get("@", ())):
+        return scope.arrays["@"][int(name) - 1]
+    return scope.variables.get(name, " " if name == "IFS" else scope.cwd if name == "PWD" else UNKNOWN)
+
+
+def _array(node: Node, scope: Scope) -> list[str] | None:
+    """The words of a node that is nothing but all of a known array, or of the positional words."""
+    source = text_of(node).removeprefix('"').removesuffix('"')
+    if source in {"$@", "$*", "${@}", "${*}"}:
+        return list(scope.arrays.get("@", [UNKNOWN]))
+    found = re.fullmatch(r"\$\{(\w+)\[[@*]\]\}", source)
+    return None if found is None else list(scope.arrays.get(found[1], [UNKNOWN]))
+
+
+def _substitution(source: str, scope: Scope) -> str:
+    """The output of a command whose output can be foretold."""
+    command = source.removeprefix("$(").removesuffix(")").strip("` \t\n")
+    if command == "pwd":
+        return scope.cwd
+    if re.fullmatch(r"mktemp(?: -d)?(?: -t)?(?: [\w.]+)?", command):
+        return "/tmp/mktemp"  # noqa: S108 -- a name that stands for what mktemp will make
+    return UNKNOWN
+
+
+def _braces(word: str) -> list[str]:
+    found = re.search(r"\{([^{}]*,[^{}]*)\}", word)
+    if found is None:
+        return [word]
+    words: list[str] = []
+    for part in found[1].split(","):
+        words += _braces(word[: found.start()] + part + word[found.end() :])
+    return [part for part in words if part][:_MOST_WORDS]

@@ -1,0 +1,199 @@
+"""See through programs that run other programs: sudo, env, xargs, sh -c, find -exec, ssh and their like."""
+
+import re
+import shlex
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from hermes.safety.command import Script, Simple, read
+from hermes.safety.options import option_values
+from hermes.safety.words import UNKNOWN
+
+SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh"})
+EDITORS: Final = frozenset({"vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim"})
+_DEEPEST: Final = 8
+
+_RUNS_SUBCOMMAND: Final = frozenset({"uv", "poetry", "pipenv"})  # theirs is `run`
+_JOINS: Final = frozenset({"watch", "parallel"})  # these give their words to a shell
+_ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
+
+
+@cache
+def _prefixes() -> Mapping[str, tuple[frozenset[str], int]]:
+    """Options that take a value, and how many words come before the program to run, by wrapper."""
+    tree = tomllib.loads((files("hermes") / "data" / "wrappers.toml").read_text(encoding="utf-8"))
+    return {name: (frozenset(entry["values"].split()), entry["skip"]) for name, entry in tree.items()}
+
+
+def see_through(source: str, *, cwd: str, variables: Mapping[str, str]) -> Script:
+    """All simple commands that a command line would run, those inside others included, each known wrapper in `through`."""
+    script = read(source, cwd=cwd, variables=variables)
+    found: list[Simple] = []
+    level = list(script.commands)
+    for _ in range(_DEEPEST):
+        found += level
+        level = [inner for command in level for inner in _inner(command, script)]
+        if not level:
+            break
+    else:
+        script.faults.append("programs are nested too deep in one another")
+    script.commands = found
+    return script
+
+
+def _inner(command: Simple, script: Script) -> Iterator[Simple]:
+    if not command.argv:
+        return
+    if UNKNOWN not in command.argv[0] and command.argv[0] in command.scope.aliases and "alias" not in command.through:
+        yield from _parsed(command, " ".join([command.scope.aliases[command.argv[0]], *_quote(command.argv[1:])]), script, "alias")
+    name = command.program
+    if name in _prefixes():
+        yield from _behind(command, script)
+    for text in _scripts(command):
+        yield from _parsed(command, text, script, name)
+    if name == "env":
+        yield from _environment(command, script)
+    if name in {"find", "fd", "fdfind"}:
+        yield from _executed(command)
+
+
+def _quote(words: Sequence[str]) -> list[str]:
+    return ['"$UNKNOWN_PART"' if UNKNOWN in word else shlex.quote(word) for word in words]
+
+
+def _parsed(command: Simple, text: str, script: Script, wrapper: str) -> Iterator[Simple]:
+    """The commands of a script that a command would give to a shell; an unknown part of it may be anything."""
+    if text.strip(" \t\n\0") == "" and UNKNOWN in text:
+        script.faults.append(f"what {wrapper} would run is only known when it runs")
+        return
+    inner = read(text.replace(UNKNOWN, "$UNKNOWN_PART"), cwd=command.cwd, variables={}, scope=command.scope)
+    script.faults += [fault for fault in inner.faults if fault not in script.faults]
+    script.bombs += inner.bombs
+    for one in inner.commands:
+        yield replace(one, through=(*command.through, wrapper), sources=one.sources or command.sources)
+
+
+def _behind(command: Simple, script: Script) -> Iterator[Simple]:
+    """The program behind a prefix such as `sudo -u me` or `timeout 5`."""
+    name = command.program
+    with_value, skip = _prefixes()[name]
+    rest = _after_options(command.argv[1:], with_value)
+    if name in _RUNS_SUBCOMMAND:
+        if rest[:1] != ["run"]:
+            return
+        rest = _after_options(rest[1:], with_value)
+    if name == "command" and command.argv[1:2] and re.fullmatch(r"-[pvV]*[vV][pvV]*", command.argv[1]):
+        return
+    rest = rest[skip:]
+    while rest and name in {"sudo", "doas", "systemd-run"} and re.match(r"\w+=", rest[0]):
+        rest = rest[1:]
+    if not rest:
+        return
+    if name in _JOINS:
+        yield from _parsed(command, " ".join(word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest), script, name)
+        return
+    added = (UNKNOWN,) if name in _ADDS_WORDS else ()
+    yield replace(command, argv=(*rest, *added), through=(*command.through, name), assignments=())
+
+
+def _after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
+    """The words from the first operand on."""
+    position = 0
+    while position < len(words) and words[position].startswith("-") and words[position] != "-":
+        if words[position] == "--":
+            return list(words[position + 1 :])
+        position += 2 if words[position] in with_value else 1
+    return list(words[position:])
+
+
+def _environment(command: Simple, script: Script) -> Iterator[Simple]:
+    """The program behind `env`, its assignments taken over."""
+    for text in option_values(command.argv[1:], "-S", "--split-string"):
+        yield from _parsed(command, text, script, "env")
+        return
+    rest = _after_options(command.argv[1:], frozenset({"-u", "--unset", "-C", "--chdir"}))
+    assignments = []
+    while rest and re.match(r"\w+=", rest[0]):
+        name, _, text = rest[0].partition("=")
+        assignments.append((name, text))
+        rest = rest[1:]
+    if rest or assignments:
+        yield replace(command, argv=tuple(rest), assignments=tuple(assignments), through=(*command.through, "env"))
+
+
+def _executed(command: Simple) -> Iterator[Simple]:
+    """The programs that find would run on what it finds."""
+    words = command.argv
+    for position, word in enumerate(words):
+        if word not in {"-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"}:
+            continue
+        rest = list(words[position + 1 :])
+        end = next((at for at, one in enumerate(rest) if one in {";", "+"}), len(rest))
+        argv = tuple(UNKNOWN if "{}" in one else one for one in rest[:end])
+        has_place = any("{" in one for one in rest[:end])
+        yield replace(command, argv=argv if has_place else (*argv, UNKNOWN), through=(*command.through, "find"), sources=())
+
+
+def _scripts(command: Simple) -> list[str]:
+    """Texts that a program would give to a shell."""
+    name, words = command.program, command.argv[1:]
+    if name in SHELLS:
+        return _shell_scripts(command)
+    if name in EDITORS:
+        return [
+            text[text.index("!") + 1 :]
+            for text in option_values(words, "-c", "--cmd") + [one for one in words if one.startswith("+")]
+            if "!" in text
+        ]
+    take = _TAKERS.get(name)
+    return take(words) if take is not None else []
+
+
+def _shell_scripts(command: Simple) -> list[str]:
+    """The script of `sh -c`, or what a shell without a file reads from a known input."""
+    words = command.argv[1:]
+    for position, word in enumerate(words):
+        if re.fullmatch(r"-[a-z]*c[a-z]*", word) or word == "--command":
+            return [next((text for text in words[position + 1 :] if not text.startswith(("-", "+"))), UNKNOWN)]
+        if not word.startswith(("-", "+")):
+            return []
+    return [command.text] if command.text is not None else _echoed(command.sources)
+
+
+def _echoed(sources: Sequence[Simple]) -> list[str]:
+    """What an `echo` writes to a shell's input, when it is the one source and knows all its words."""
+    if len(sources) == 1 and sources[0].program in {"echo", "printf", "cat"}:
+        source = sources[0]
+        if source.program == "cat":
+            return [source.text] if source.text is not None and len(source.argv) == 1 else []
+        return [" ".join(word for word in source.argv[1:] if not re.fullmatch(r"-[neE]+", word))]
+    return []
+
+
+def _ssh(words: Sequence[str]) -> list[str]:
+    with_value = frozenset(f"-{letter}" for letter in "BbcDEeFIiJLlmOopQRSWw")
+    rest = _after_options(words, with_value)
+    return [" ".join(word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest[1:])] if len(rest) > 1 else []
+
+
+def _command_option(*names: str) -> Callable[[Sequence[str]], list[str]]:
+    return lambda words: option_values(words, *names)
+
+
+_TAKERS: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {
+    "eval": lambda words: [" ".join(words)] if words else [],
+    "trap": lambda words: [words[0]] if len(words) > 1 and not words[0].startswith("-") else [],
+    "ssh": _ssh,
+    "su": _command_option("-c", "--command"),
+    "runuser": _command_option("-c", "--command"),
+    "script": _command_option("-c", "--command"),
+    "flock": _command_option("-c", "--command"),
+    "nix-shell": _command_option("--run", "--command"),
+    "tmux": lambda words: [words[-1]] if words and {"new", "new-session", "send-keys", "split-window", "run-shell"} & set(words) else [],
+    "screen": _command_option("-X"),
+    "npx": _command_option("-c", "--call"),
+}
