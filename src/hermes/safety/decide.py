@@ -83,8 +83,7 @@ def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
     hard = [one for one in found if effects[one.effect].hard]
     if hard:
         return _verdict("deny", hard)
-    counted = [one for one in found if _counts(one, policy)]
-    way = _Way.of(counted, policy)
+    counted, way = _counted(found, policy)
     if not counted:
         return (
             Verdict(decision="contain", confined=True, network=policy.network, by="sandbox")
@@ -114,6 +113,15 @@ class _Way:
         return cls(
             policy.sandbox and not any(effect.open for effect in effects), policy.network or any(effect.network for effect in effects)
         )
+
+
+def _counted(found: Sequence[Finding], policy: Policy) -> tuple[list[Finding], _Way]:
+    """The findings that need a decision, and how the command runs after a yes."""
+    counted = [one for one in found if _counts(one, policy)]
+    way = _Way.of(counted, policy)
+    if counted and policy.sandbox and (way.network or not way.confined):
+        counted = list(found)  # a yes opens the sandbox, so what only the sandbox would have stopped must be said, too
+    return counted, way
 
 
 def _counts(finding: Finding, policy: Policy) -> bool:

@@ -12,7 +12,7 @@ from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.paths import Map, absolute, is_env_file, place_of, runs_later
 from hermes.safety.rules import Finding, file_uses, findings
 from hermes.safety.words import UNKNOWN
-from hermes.safety.wrappers import SHELLS, see_through
+from hermes.safety.wrappers import SHELLS, found_paths, see_through
 
 _INTERPRETERS: Final = re.compile(
     r"(?:python|pypy|perl|ruby|php|node|nodejs|deno|bun|lua|osascript|rscript|julia|tclsh)[\d.]*|source|\.|iex|cmd"
@@ -152,7 +152,7 @@ def _assignments(command: Simple, folders: Map) -> Iterator[Finding]:
 def _is_odd_folder(folder: str, cwd: str, folders: Map) -> bool:
     if folder.startswith(UNKNOWN):
         return False
-    return not folder.startswith(("/", "~")) or place_of(folder, cwd, folders) == "temp"
+    return not folder.startswith("/") or folder in folders.temp or place_of(folder, cwd, folders) == "temp"
 
 
 def _redirections(command: Simple, folders: Map) -> Iterator[Finding]:
@@ -168,21 +168,26 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
         if command.program == "git":
             continue
         if does == "delete":
-            yield from _deleted(path, command, folders, recursive=recursive or "*" in path)
+            yield from _deleted(path, command, folders, recursive=recursive or _takes_all(path))
         elif does == "move":
             yield from _moved(path, command.cwd, folders)
         else:
             yield from _written(path, command.cwd, folders, recursive=recursive)
     if command.program == "find" and has_option(command.argv[1:], "-delete"):
-        for root in operands(command.argv[1:2]) or ["."]:
-            yield from _deleted(root, command, folders, recursive=True)
+        for path in found_paths(command.argv):
+            yield from _deleted(path, command, folders, recursive=True)
+
+
+def _takes_all(path: str) -> bool:
+    """Whether the last part of a path stands for whatever is there."""
+    return bool(re.fullmatch(r"[*?\0]*[*\0][*?\0]*", path.rpartition("/")[2]))
 
 
 def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> Iterator[Finding]:
     if not path or "://" in path:
         return
     place = place_of(path, command.cwd, folders)
-    if place == "root" and (recursive or "*" in path):
+    if place == "root" and recursive:
         yield Finding("erase", "erase", f"it deletes {_shown(path)}")
     elif place in {"unknown", "repository"} or (place == "workspace" and (recursive or command.program == "shred")):
         yield Finding("delete", "delete", f"it deletes {_shown(path)}, and {_DROPPED}")

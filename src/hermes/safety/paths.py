@@ -54,6 +54,8 @@ class Map:
 
 def absolute(path: str, cwd: str) -> str:
     """A path from `cwd`, with `.` and `..` taken out; `UNKNOWN` where a part of it that counts is not known."""
+    if path.startswith(UNKNOWN):
+        return UNKNOWN
     joined = path if path.startswith("/") else f"{cwd}/{path}"
     joined = re.sub(r"^file://", "", joined)
     known, unknown, rest = joined.partition(UNKNOWN)

@@ -1,5 +1,6 @@
 """See through programs that run other programs: sudo, env, xargs, sh -c, find -exec, ssh and their like."""
 
+import itertools
 import re
 import shlex
 import tomllib
@@ -18,6 +19,7 @@ EDITORS: Final = frozenset({"vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim"
 _DEEPEST: Final = 8
 
 _RUNS_SUBCOMMAND: Final = frozenset({"uv", "poetry", "pipenv"})  # theirs is `run`
+_TAKES_ALL: Final = frozenset({"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-exec", "-execdir"})
 _JOINS: Final = frozenset({"watch", "parallel"})  # these give their words to a shell
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
@@ -128,14 +130,27 @@ def _environment(command: Simple, script: Script) -> Iterator[Simple]:
 def _executed(command: Simple) -> Iterator[Simple]:
     """The programs that find would run on what it finds."""
     words = command.argv
+    found = found_paths(words) if command.program == "find" else [UNKNOWN]
     for position, word in enumerate(words):
         if word not in {"-exec", "-execdir", "-ok", "-okdir", "-x", "--exec", "-X", "--exec-batch"}:
             continue
         rest = list(words[position + 1 :])
         end = next((at for at, one in enumerate(rest) if one in {";", "+"}), len(rest))
-        argv = tuple(UNKNOWN if "{}" in one else one for one in rest[:end])
+        argv: list[str] = []
+        for one in rest[:end]:
+            argv += found if one == "{}" else [UNKNOWN if "{" in one else one]
         has_place = any("{" in one for one in rest[:end])
-        yield replace(command, argv=argv if has_place else (*argv, UNKNOWN), through=(*command.through, "find"), sources=())
+        yield replace(command, argv=tuple(argv if has_place else [*argv, UNKNOWN]), through=(*command.through, "find"), sources=())
+
+
+def found_paths(words: Sequence[str]) -> list[str]:
+    """What the files that `find` comes upon are called: below its folders, and by their name where it asks for just one."""
+    folders = list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words[1:])) or ["."]
+    names = option_values(words, "-name", "-iname")
+    if len(names) == 1 and not {"-o", "-or", "!", "-not", ","} & set(words) and UNKNOWN not in names[0]:
+        return [f"{folder.rstrip('/')}/**/{names[0]}" for folder in folders]
+    tests = {word for word in words if word.startswith("-")} - _TAKES_ALL
+    return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] if tests else folders
 
 
 def _scripts(command: Simple) -> list[str]:
