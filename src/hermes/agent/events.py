@@ -1,7 +1,7 @@
 """Listeners of a session: every event reaches each of them, in order; text that piles up is merged, nothing is dropped."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
@@ -32,14 +32,16 @@ class Listener:
         self._closed = True
         self._awaken()
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
-        while True:
-            while self._events:
-                yield self._events.popleft()
+    def __aiter__(self) -> "Listener":
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._events:
             if self._closed:
-                return
+                raise StopAsyncIteration
             self._wake = anyio.Event()
             await self._wake.wait()
+        return self._events.popleft()
 
     def _awaken(self) -> None:
         if self._wake is not None:

@@ -24,7 +24,7 @@ class Gate:
         verdict = decide(action, self.policy, self.grants)
         match verdict.decision:
             case "allow" | "contain":
-                return verdict.permit
+                return verdict.permit()
             case "deny":
                 raise self._refusal(action, f"This is never allowed: {_listed(verdict)}.")
             case "ask":
@@ -39,11 +39,11 @@ class Gate:
                 action, f"The user did not allow this ({_listed(verdict)}).{why} Do not try it in another form; do without it or ask."
             )
         if answer.scope == "session" and verdict.session_pattern:
-            self.grants = self.grants.with_session(verdict.session_pattern)
+            self.grants = Grants(session=self.grants.session | {verdict.session_pattern})
         if answer.scope == "always" and verdict.always_pattern:
             self.policy = replace(self.policy, allowlist=(*self.policy.allowlist, verdict.always_pattern))
             self.save(verdict.always_pattern)
-        return replace(verdict.permit, by="person")
+        return verdict.permit("person")
 
     def take_refused(self) -> list[str]:
         """What was refused since the last time, as it was shown."""

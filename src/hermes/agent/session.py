@@ -96,6 +96,7 @@ class Session:
         if self.busy:
             raise HermesError("A turn is running in this session; steer it, interrupt it, or wait for its end.")
         self._home.settle()
+        text = mend_surrogates(text)
         started, used = self._parts.ports.monotonic(), self.usage
         self.emit(events.TurnStarted(turn=self._turns + 1))
         outcome, failure = await self._whole_turn(text, attachments)
@@ -205,7 +206,7 @@ class Session:
         if self._log.waits_for_reply:
             self.say("(This turn was cut off before a reply.)")
         ports = self._parts.ports
-        self.append(User(id=ports.token(), at=ports.now(), text=mend_surrogates(text), attachments=attachments))
+        self.append(User(id=ports.token(), at=ports.now(), text=text, attachments=attachments))
 
     def say(self, text: str) -> None:
         """Append words of the assistant that no model wrote."""

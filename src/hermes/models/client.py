@@ -1,6 +1,7 @@
 """Send a rendered request, feed the reader, hand out deltas as they come."""
 
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 
 import anyio
@@ -32,10 +33,11 @@ async def send(http: httpx2.AsyncClient, wire: WireRequest, reader: Reader, limi
         try:
             if response.status_code >= 400:
                 raise StatusError(response.status_code, response.headers, (await response.aread())[:ERROR_BODY_LIMIT])
-            async for data in response.aiter_bytes():
-                scope.deadline = min(end, anyio.current_time() + limits.idle)
-                for delta in reader.feed(data):
-                    emit(delta)
+            async with aclosing(response.aiter_bytes()) as pieces:
+                async for data in pieces:
+                    scope.deadline = min(end, anyio.current_time() + limits.idle)
+                    for delta in reader.feed(data):
+                        emit(delta)
         finally:
             with anyio.CancelScope(shield=True):
                 await response.aclose()

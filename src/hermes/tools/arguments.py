@@ -39,7 +39,7 @@ class Arguments:
         arguments = given if isinstance(given, dict) else dict(given)
         if self.quick is not None and self.quick(arguments):
             return arguments
-        arguments = _coerce(arguments, self.schema)
+        arguments = _coerce_object(arguments, self.schema)
         if self.quick is None or not self.quick(arguments):
             self._validate(arguments)
         return arguments
@@ -129,13 +129,13 @@ def _coerce(value: Any, schema: Mapping[str, Any]) -> Any:
     kinds = wanted if isinstance(wanted, list) else [wanted]
     value = _scalar(value, kinds)
     if isinstance(value, dict) and "object" in kinds:
-        return _object(value, schema)
+        return _coerce_object(value, schema)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         return [_coerce(item, schema["items"]) for item in value]
     return value
 
 
-def _object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+def _coerce_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     parts, required = schema.get("properties", {}), schema.get("required", ())
     kept = {name: item for name, item in value.items() if not (item is None and name in parts and name not in required)}
     return {name: _coerce(item, parts[name]) if name in parts else item for name, item in kept.items()}

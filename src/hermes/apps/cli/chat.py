@@ -14,7 +14,7 @@ from hermes.apps.cli.oneshot import answer
 @click.option("-q", "--query", default=None, metavar="TEXT", help="Answer this and exit; stdin is added to it.")
 @options
 @click.pass_context
-def chat(context: click.Context, query: str | None, **given: Any) -> None:
+def chat(context: click.Context, /, query: str | None, **given: Any) -> None:
     """Ask one question (-q), or open the interactive screen."""
     choices = chosen(**given)
     outer = context.obj

@@ -5,6 +5,7 @@ import platform
 import shutil
 import sqlite3
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from hermes.apps.cli.choices import Choices
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
-from hermes.environments.sandbox import works_here
+from hermes.environments.workspace import open_sandbox
 from hermes.models.endpoint import resolve
 from hermes.models.local import catalogue
 from hermes.runtime import discover, model_cache
@@ -100,11 +101,22 @@ def _local(endpoint: Endpoint, environ: dict[str, str]) -> Finding:
 def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Finding:
     if loaded.settings.terminal.sandbox == "off":
         return Finding("warning", "sandbox: off by terminal.sandbox; dangerous commands ask")
-    fault = works_here(environ)
-    if not fault:
+    if _confines(environ):
         return Finding("ok", "sandbox: bubblewrap confines every command (files outside the workspace, network, secrets, processes)")
     state: State = "fault" if loaded.settings.terminal.sandbox == "on" else "warning"
-    return Finding(state, f"sandbox: none, so commands that could do harm ask first ({fault})")
+    return Finding(
+        state, "sandbox: none, so commands that could do harm ask first (bubblewrap is missing, or the kernel does not let it work)"
+    )
+
+
+def _confines(environ: dict[str, str]) -> bool:
+    """Whether a real command can be confined here; tried in a folder that is gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="hermes-doctor-") as folder:
+        top = Path(folder)
+        (top / "work").mkdir()
+        home = Path(environ.get("HOME") or Path.home())
+        found = open_sandbox(workspace=top / "work", home=home, hermes_home=home / ".hermes", scratch=top / "scratch", environ=environ)
+    return found is not None
 
 
 def _programs(environ: dict[str, str]) -> Iterator[Finding]:

@@ -72,7 +72,7 @@ _OPTIONS = (
 @click.option("-z", "--oneshot", "question", default=None, metavar="TEXT", help="Answer one question and exit; stdin is added to it.")
 @options
 @click.pass_context
-def cli(context: click.Context, question: str | None, **given: Any) -> None:
+def cli(context: click.Context, /, question: str | None, **given: Any) -> None:
     """Hermes: an agent that works on your computer through tools, safe by default.
 
     Without a command it opens the interactive screen.

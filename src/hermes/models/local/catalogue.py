@@ -69,6 +69,11 @@ def find(alias_or_path: str) -> LocalModel | Path:
     )
 
 
+def location(model: LocalModel, cache: Path) -> Path:
+    """Where a model's file is once it was fetched."""
+    return cache / f"{model.alias}.gguf"
+
+
 def _model(row: Mapping[str, Any]) -> LocalModel:
     facts = {key: value for key, value in row.items() if key != "sources"}
     return LocalModel(**facts, sources=tuple(_source(item) for item in row["sources"]))

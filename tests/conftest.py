@@ -1,0 +1,51 @@
+"""What every test shares: both async backends, a home of its own, no network but loopback, the --long switch."""
+
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="run the long sweeps too")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--long"):
+        return
+    kept = [item for item in items if not item.get_closest_marker("slow")]
+    dropped = [item for item in items if item.get_closest_marker("slow")]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = kept
+
+
+@pytest.fixture(params=["asyncio", "trio"])
+def anyio_backend(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture(autouse=True)
+def only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    connect = socket.socket.connect
+
+    def guarded(self: socket.socket, address: Any) -> None:
+        host = address[0] if isinstance(address, tuple) else "127.0.0.1"
+        if not str(host).startswith(LOOPBACK):
+            raise AssertionError(f"a test tried to reach {host}")
+        connect(self, address)
+
+    monkeypatch.setattr(socket.socket, "connect", guarded)
+    yield
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """The environment of a user on their first day: a home of their own and nothing configured."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return {"HOME": str(home), "HERMES_HOME": str(home / ".hermes"), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}

@@ -1,0 +1,42 @@
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.agent.session import Session
+from hermes.runtime import SessionOptions, open_runtime
+from hermes.testing import ScriptedModel
+from hermes.types.event import Event
+from hermes.types.message import Message
+
+Talk = Callable[..., AbstractAsyncContextManager[Session]]
+
+
+@pytest.fixture
+def talk(environ: dict[str, str], tmp_path: Path) -> Talk:
+    """Open a session with a scripted model: `async with talk(model, functions=(tool,)) as session`."""
+    workspace = tmp_path / "work"
+    workspace.mkdir(exist_ok=True)
+
+    @asynccontextmanager
+    async def opened(model: ScriptedModel, **options: Any) -> AsyncIterator[Session]:
+        given = {"toolsets": (), "cwd": workspace, "base_url": "http://127.0.0.1:1/v1", "model": "scripted", **options}
+        async with open_runtime(environ=environ, http=model.http()) as runtime:
+            session = await runtime.session(SessionOptions(**given))
+            try:
+                yield session
+            finally:
+                await session.close()
+
+    return opened
+
+
+def kinds(messages: tuple[Message, ...]) -> list[str]:
+    return [message.kind for message in messages]
+
+
+async def events_of(session: Session, text: str) -> list[Event]:
+    async with session.stream(text) as stream:
+        return [event async for event in stream]
