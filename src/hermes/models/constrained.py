@@ -16,6 +16,10 @@ Step = Literal["call", "any", "answer"]
 """What the next reply may be: a call only, either, or an answer only."""
 
 _RESULT_CHARS = 3000
+_SILENT_WORK = "(it printed nothing, so this part is done)"
+_SILENT_ANSWER = "(it printed nothing, so there is no answer in it yet)"
+_AFTER_SUCCESS = "All done? Answer. If not, use a tool for the rest."
+_AFTER_FAILURE = "Mend it and try again."
 _HEADING = "# Replies"
 _RULES = """\
 Each reply is one JSON object: {"tool": name, "arguments": {…}} to use a tool, or {"answer": text} when the work is done.
@@ -50,13 +54,19 @@ def body_fields(request: Request) -> dict[str, Any]:
 
 
 def next_step(request: Request) -> Step:
-    """What the log asks for next: work begins with a call, and a call made twice in a row is followed by an answer."""
+    """What the log asks for next.
+
+    Work begins with a call. A question is not answered from a single silent command. Going round in circles ends with an answer.
+    """
     if not request.tools:
         return "answer"
     turn = _current_turn(request.messages)
-    if not any(isinstance(message, Assistant) for message in turn):
-        said = next((message.text for message in turn if isinstance(message, User)), "")
+    said = next((message.text for message in turn if isinstance(message, User)), "")
+    results = [message for message in turn if isinstance(message, ToolResult)]
+    if not results:
         return "call" if asks_for_work(said) else "any"
+    if len(results) == 1 and "?" in said and not _plain(results[0].content).strip():
+        return "call"
     return "answer" if _turns_round(turn) else "any"
 
 
@@ -191,12 +201,17 @@ def _render_log(messages: Sequence[Message]) -> list[dict[str, Any]]:
 
 def _render_one(message: Message, question: str) -> dict[str, Any]:
     if isinstance(message, User):
-        return {"role": "user", "content": _said(message)}
+        return {"role": "user", "content": _harmless(_said(message))}
     if isinstance(message, Assistant):
-        return {"role": "assistant", "content": _replied(message)}
+        return {"role": "assistant", "content": _harmless(_replied(message))}
     if isinstance(message, ToolResult):
-        return {"role": "user", "content": _happened(message, question)}
-    return {"role": "user", "content": _condensed(message)}
+        return {"role": "user", "content": _harmless(_happened(message, question))}
+    return {"role": "user", "content": _harmless(_condensed(message))}
+
+
+def _harmless(text: str) -> str:
+    """`text` without the marks that a chat template is made of: what a tool printed must not pass for another speaker."""
+    return text.replace("<|", "< |")
 
 
 def _said(message: User) -> str:
@@ -214,11 +229,20 @@ def _condensed(message: Compaction) -> str:
 
 
 def _happened(message: ToolResult, question: str) -> str:
-    shown = clip(_plain(message.content).strip(), _RESULT_CHARS)
-    parts = [f"{message.name} gave:\n{shown}" if shown else f"{message.name} worked and printed nothing: this part is done.", message.note]
+    failed = message.failed or _code(message) != 0
+    shown = clip(_plain(message.content).strip(), _RESULT_CHARS) or (_SILENT_ANSWER if "?" in question else _SILENT_WORK)
+    parts = [f"{message.name} {'failed' if failed else 'worked'}:\n{shown}", message.note]
     if question:
-        parts.append(f"The request: {question}\nIs each part of it done? Then answer. If not, use a tool for the next part.")
+        parts.append(f"Request: {question}\n{_AFTER_FAILURE if failed else _AFTER_SUCCESS}")
     return "\n\n".join(part for part in parts if part)
+
+
+def _code(message: ToolResult) -> object:
+    try:
+        value = jiter.from_json(message.content.encode())
+    except ValueError:
+        return 0
+    return (value.get("exit_code", 1 if value.get("error") else 0) or 0) if isinstance(value, dict) else 0
 
 
 def _plain(content: str) -> str:
@@ -230,7 +254,7 @@ def _plain(content: str) -> str:
     if not isinstance(value, dict):
         return content
     main = next((key for key in ("output", "content", "error") if isinstance(value.get(key), str)), "")
-    rest = [f"{key}: {_short(item)}" for key, item in value.items() if key != main and item not in (None, "", False, 0, [], {})]
+    rest = [f"{key}: {_short(item)}" for key, item in value.items() if key != main and item not in ("", 0, None, [], {})]
     return "\n".join([str(value[main]).rstrip(), *rest] if main else rest)
 
 

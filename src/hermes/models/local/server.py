@@ -1,10 +1,14 @@
 """A GGUF model served inside this process, on a free port of 127.0.0.1, in the OpenAI form."""
 
+import hashlib
+import json
 import secrets
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import anyio.to_thread
+import httpx2
 import psutil
 
 from hermes.lib import lazy
@@ -14,27 +18,73 @@ from hermes.types.error import ConfigError
 MAX_CONTEXT = 16_384
 _USUAL_CONTEXT = 8192
 _SILENT = -1
+_PRIME_SECONDS = 600.0
+_STATES_KEPT = 3
 
 
 class LocalServer:
     """A loaded model: its address, the key that requests must carry, its window; it holds the memory until `close`."""
 
-    def __init__(self, path: Path, *, context_window: int = 0, key: str = "") -> None:
-        """Load `path`; blocks for seconds. `context_window` is in tokens, 0 takes the model's own; ConfigError if it is no model."""
+    def __init__(self, path: Path, *, context_window: int = 0, key: str = "", states: Path | None = None) -> None:
+        """Load `path`; blocks for seconds. `context_window` is in tokens, 0 takes the model's own; ConfigError if it is no model.
+
+        `states` is a folder for what `prime` keeps.
+        """
         library = lazy.load("xllamacpp", extra="local")
         self.key = key or secrets.token_hex(16)
         self.context_window = min(context_window or gguf.context_length(path) or _USUAL_CONTEXT, MAX_CONTEXT)
-        self._server = _serve(library, _parameters(library, path, self.context_window, self.key), path)
+        self._states, self._stem = states, path.stem
+        self._fingerprint = [path.stat().st_size if path.is_file() else 0, self.context_window, library.__version__]
+        parameters = _parameters(library, path, self.context_window, self.key)
+        if states is not None:
+            states.mkdir(parents=True, exist_ok=True)
+            parameters.slot_save_path = f"{states}/"
+        self._server = _serve(library, parameters, path)
         self.base_url = f"{self._server.listening_address}/v1"
 
     @classmethod
-    async def start(cls, path: Path, *, context_window: int = 0, key: str = "") -> Self:
+    async def start(cls, path: Path, *, context_window: int = 0, key: str = "", states: Path | None = None) -> Self:
         """The same, loading in a worker thread."""
-        return await anyio.to_thread.run_sync(lambda: cls(path, context_window=context_window, key=key))
+        return await anyio.to_thread.run_sync(lambda: cls(path, context_window=context_window, key=key, states=states))
+
+    async def prime(self, messages: Sequence[dict[str, Any]], http: httpx2.AsyncClient) -> bool:
+        """Take in the messages that every session begins with, from the state kept in `states` if there is one; whether there was.
+
+        Reading a long prompt takes this model seconds to a minute, reading its state from disk a few milliseconds.
+        """
+        if self._states is None:
+            return False
+        digest = hashlib.sha256(json.dumps([self._fingerprint, list(messages)], sort_keys=True).encode()).hexdigest()[:16]
+        name = f"{self._stem}-{digest}.state"
+        if (self._states / name).is_file() and await self._slot(http, "restore", name):
+            return True
+        body = {"messages": list(messages), "max_tokens": 1, "temperature": 0}
+        (await http.post(f"{self.base_url}/chat/completions", json=body, headers=self._headers, timeout=_PRIME_SECONDS)).raise_for_status()
+        half = f"{name}.{secrets.token_hex(4)}"
+        if await self._slot(http, "save", half):
+            _put_in_place(self._states, half, name, f"{self._stem}-*.state")
+        return False
+
+    async def _slot(self, http: httpx2.AsyncClient, action: str, name: str) -> bool:
+        address = f"{self.base_url.removesuffix('/v1')}/slots/0?action={action}"
+        response = await http.post(address, json={"filename": name}, headers=self._headers, timeout=_PRIME_SECONDS)
+        return response.is_success
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.key}"}
 
     def close(self) -> None:
         """Stop serving and free the model; a second call does nothing."""
         self._server = None
+
+
+def _put_in_place(folder: Path, half: str, name: str, pattern: str) -> None:
+    """Show a state whole or not at all, since another process may read it; only the latest few are kept."""
+    (folder / half).replace(folder / name)
+    kept = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime)
+    for old in kept[:-_STATES_KEPT]:
+        old.unlink(missing_ok=True)
 
 
 def _parameters(library: Any, path: Path, context_window: int, key: str) -> Any:
