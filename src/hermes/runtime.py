@@ -15,9 +15,9 @@ from typing import Any
 import httpx2
 import platformdirs
 
-from hermes.agent.log import Log
+from hermes.agent.log import Log, replay
 from hermes.agent.prompt import builder
-from hermes.agent.recovery import answers, replay
+from hermes.agent.recovery import answers
 from hermes.agent.session import Parts, Session
 from hermes.agent.workplace import WorkplaceOptions, open_workplace
 from hermes.config.edit import append_to_list
@@ -124,12 +124,9 @@ class Runtime:
     def _resumed(self, chosen: SessionOptions, endpoint: Endpoint) -> Session:
         stored = self.store.load(self.store.resolve(chosen.resume, cwd=str(self._cwd(chosen))).id)
         tools = self._stored_tools(stored, chosen)
-        session = Session(
-            self._parts(stored.row, chosen, endpoint, system=stored.system, tools=tools),
-            log=replay(stored.log),
-            title=stored.row.title,
-        )
-        self._answer_open_calls(session, replay(stored.log), stored.begun)
+        log = replay(stored.log)
+        session = Session(self._parts(stored.row, chosen, endpoint, system=stored.system, tools=tools), log=log, title=stored.row.title)
+        self._answer_open_calls(session, log, stored.begun)
         return session
 
     def _answer_open_calls(self, session: Session, log: Log, begun: Mapping[str, ToolResult | None]) -> None:

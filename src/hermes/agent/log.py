@@ -12,40 +12,41 @@ class PairingError(HermesError):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Messages in order; `open` are the calls that wait for their answer, in call order."""
+    """Messages in order; `open` are the calls that wait for their answer, in call order; `awaits` says that a reply is due."""
 
     messages: tuple[Message, ...] = ()
     open: tuple[ToolCall, ...] = ()
+    awaits: bool = False
 
     def add(self, message: Message) -> "Log":
         """The log with one more message; PairingError when it may not follow."""
-        match message:
-            case ToolResult():
-                return self._answered(message)
-            case Assistant():
-                self._must(not self.open and self._expects_assistant(), message)
-                return Log((*self.messages, message), message.calls)
-            case User():
-                self._must(not self.open and not self._expects_assistant(), message)
-                return Log((*self.messages, message))
-            case Compaction():
-                self._must(not self.open, message)
-                return Log((*self.messages, message))
+        open_calls, awaits = _after(self.open, self.awaits, message)
+        return Log((*self.messages, message), open_calls, awaits)
 
     @property
     def waits_for_reply(self) -> bool:
         """Whether the last word is the user's, or a tool's."""
-        return not self.open and self._expects_assistant()
+        return not self.open and self.awaits
 
-    def _answered(self, result: ToolResult) -> "Log":
-        self._must(bool(self.open) and self.open[0].id == result.call_id, result)
-        return Log((*self.messages, result), self.open[1:])
 
-    def _expects_assistant(self) -> bool:
-        last = next((message for message in reversed(self.messages) if not isinstance(message, Compaction)), None)
-        return isinstance(last, User | ToolResult)
+def replay(messages: tuple[Message, ...]) -> Log:
+    """A log with these messages; PairingError when they are not a log."""
+    open_calls: tuple[ToolCall, ...] = ()
+    awaits = False
+    for message in messages:
+        open_calls, awaits = _after(open_calls, awaits, message)
+    return Log(messages, open_calls, awaits)
 
-    def _must(self, legal: bool, message: Message) -> None:  # noqa: FBT001  # a condition, not a flag
-        if not legal:
-            after = self.messages[-1].kind if self.messages else "nothing"
-            raise PairingError(f"a {message.kind} may not follow {after} with {len(self.open)} calls open")
+
+def _after(open_calls: tuple[ToolCall, ...], awaits: bool, message: Message) -> tuple[tuple[ToolCall, ...], bool]:  # noqa: FBT001  # a state
+    """The open calls and whether a reply is due, once `message` is there."""
+    match message:
+        case ToolResult() if open_calls and open_calls[0].id == message.call_id:
+            return open_calls[1:], True
+        case Assistant() if awaits and not open_calls:
+            return message.calls, False
+        case User() if not awaits and not open_calls:
+            return (), True
+        case Compaction() if not open_calls:
+            return (), awaits
+    raise PairingError(f"a {message.kind} may not follow here: {len(open_calls)} calls are open, a reply is {'' if awaits else 'not '}due")

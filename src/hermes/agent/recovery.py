@@ -2,21 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 
-from hermes.agent.log import Log
 from hermes.tools.registry import tool_error
-from hermes.types.message import Message, ToolCall, ToolResult
+from hermes.types.message import ToolCall, ToolResult
 from hermes.types.ports import Ports
 
 UNKNOWN = "Hermes stopped while this call ran; its outcome is unknown. Look at what it may have done before doing it again."
 NEVER_RAN = "Hermes stopped before this call was run; it changed nothing. Make it again if it is still needed."
-
-
-def replay(messages: tuple[Message, ...]) -> Log:
-    """A log with these messages; PairingError when they are not a log."""
-    log = Log()
-    for message in messages:
-        log = log.add(message)
-    return log
 
 
 def answers(open_calls: tuple[ToolCall, ...], begun: Mapping[str, ToolResult | None], ports: Ports) -> Iterator[ToolResult]:

@@ -44,12 +44,17 @@ class Search:
 
     def catch_up(self) -> int:
         """Index what was appended since the last time; how many messages that was."""
+        seen: dict[int, int] = dict(self._db.execute("SELECT session, last FROM progress"))
+        return sum(self._index(key, seen.get(key, 0)) for key in self._sessions.keys())  # noqa: SIM118  # a method, not a dict
+
+    def _index(self, key: int, last: int) -> int:
         done = 0
-        while rows := self._sessions.messages_after(self._last(), BATCH):
-            texts = ((seq, text_of(MESSAGES.decode_kind(kind, body))) for seq, kind, body in rows)
+        while rows := self._sessions.messages_after(key, last, BATCH):
+            texts = ((place, text_of(MESSAGES.decode_kind(kind, body))) for place, kind, body in rows)
+            last = rows[-1][0]
             self._db.execute("BEGIN IMMEDIATE")
             self._db.executemany("INSERT INTO words (rowid, body) VALUES (?, ?)", texts)
-            self._db.execute("UPDATE progress SET last = ?", (rows[-1][0],))
+            self._db.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, last))
             self._db.execute("COMMIT")
             done += len(rows)
         return done
@@ -58,9 +63,6 @@ class Search:
         """Let go of the index's file."""
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         self._db.close()
-
-    def _last(self) -> int:
-        return int(self._db.execute("SELECT last FROM progress").fetchone()[0])
 
     def _hit(self, seq: int, words: str) -> Hit | None:
         found = self._sessions.message_at(seq)

@@ -19,13 +19,16 @@ from hermes.types.message import Assistant, Compaction, Message, ToolResult, Use
 
 MESSAGES: codec.Union[Message] = codec.Union(User, Assistant, ToolResult, Compaction)
 CHECKPOINT_EVERY = 500
-_LIST = (
-    "SELECT id, title, cwd, branch, model, source, parent, created,"
-    " coalesce((SELECT json_extract(body, '$.at') FROM messages WHERE session = key ORDER BY seq DESC LIMIT 1), created) AS updated,"
-    " (SELECT count(*) FROM messages WHERE session = key AND dropped = 0) AS messages,"
-    " coalesce((SELECT json_extract(body, '$.text') FROM messages WHERE session = key AND kind = 'user' LIMIT 1), '') AS first_text"
-    " FROM sessions"
-)
+SHIFT = 24
+_LIST = """
+SELECT id, title, cwd, branch, model, source, parent, created,
+  coalesce((SELECT json_extract(body, '$.at') FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24
+            ORDER BY place DESC LIMIT 1), created) AS updated,
+  (SELECT count(*) FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24 AND dropped = 0) AS messages,
+  coalesce((SELECT json_extract(body, '$.text') FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24 AND kind = 'user'
+            ORDER BY place LIMIT 1), '') AS first_text
+FROM sessions
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,22 +91,20 @@ class Sessions:
                 ),
             )
         self._keys[row.id] = done.lastrowid or 0
-        self._last[row.id] = 0
+        self._last[row.id] = self._keys[row.id] << SHIFT
 
     def append(self, session_id: str, message: Message) -> None:
         """Write one message; StoreError when another process has written to this session since it was opened here."""
-        key = self._keys[session_id]
-        with self._faults():
-            done = self._db.execute(
-                "INSERT INTO messages (session, kind, body) SELECT ?1, ?2, ?3"
-                " WHERE (SELECT coalesce(max(seq), 0) FROM messages WHERE session = ?1) = ?4",
-                (key, message.kind, MESSAGES.encode(message), self._last[session_id]),
-            )
-        if done.rowcount != 1 or not done.lastrowid:
+        place = self._last[session_id] + 1
+        try:
+            self._db.execute("INSERT INTO messages (place, kind, body) VALUES (?, ?, ?)", (place, message.kind, MESSAGES.encode(message)))
+        except sqlite3.IntegrityError as error:
             raise StoreError(
-                f"Session {session_id} is being used by another process; nothing was written. Close it there or start a new one."
-            )
-        self._last[session_id] = done.lastrowid
+                f"Session {session_id} is being used by another process; nothing was written. Close it there, or start a new one."
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise self._fault(error) from error
+        self._last[session_id] = place
         self._count()
 
     def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
@@ -135,23 +136,26 @@ class Sessions:
             if found is None:
                 raise StoreError(f"There is no session {session_id}; hermes sessions list shows them.")
             key, system, tools = found
-            rows = self._db.execute("SELECT seq, kind, body, dropped FROM messages WHERE session = ? ORDER BY seq", (key,)).fetchall()
+            low, high = key << SHIFT, (key + 1) << SHIFT
+            rows = self._db.execute(
+                "SELECT place, kind, body, dropped FROM messages WHERE place >= ? AND place < ? ORDER BY place", (low, high)
+            ).fetchall()
             begun = self._db.execute("SELECT call_id, result FROM intents WHERE session = ?", (key,)).fetchall()
             log = tuple(MESSAGES.decode_kind(kind, body) for _, kind, body, dropped in rows if not dropped)
             results = {call_id: _result(body) for call_id, body in begun}
             definitions = tuple(msgspec.json.decode(tools))
             row = self._rows("WHERE key = ?", (key,))[0]
         self._keys[session_id] = key
-        self._last[session_id] = rows[-1][0] if rows else 0
+        self._last[session_id] = rows[-1][0] if rows else low
         return Stored(row=row, system=system, tools=definitions, log=log, begun=results)
 
     def drop_last(self, session_id: str, count: int) -> None:
         """Take the last `count` messages out of the log; their rows stay, marked."""
         with self._faults():
             self._db.execute(
-                "UPDATE messages SET dropped = 1 WHERE seq IN"
-                " (SELECT seq FROM messages WHERE session = ? AND dropped = 0 ORDER BY seq DESC LIMIT ?)",
-                (self._keys[session_id], count),
+                "UPDATE messages SET dropped = 1 WHERE place IN"
+                " (SELECT place FROM messages WHERE place > ? AND place <= ? AND dropped = 0 ORDER BY place DESC LIMIT ?)",
+                (self._keys[session_id] << SHIFT, self._last[session_id], count),
             )
 
     def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
@@ -187,20 +191,37 @@ class Sessions:
     def delete(self, session_id: str) -> bool:
         """Remove a session and its messages; whether it was there."""
         with self._faults():
-            return self._db.execute("DELETE FROM sessions WHERE id = ?", (session_id,)).rowcount == 1
+            found = self._db.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
+            if found is None:
+                return False
+            (key,) = found
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("DELETE FROM messages WHERE place >= ? AND place < ?", (key << SHIFT, (key + 1) << SHIFT))
+            self._db.execute("DELETE FROM intents WHERE session = ?", (key,))
+            self._db.execute("DELETE FROM sessions WHERE key = ?", (key,))
+            self._db.execute("COMMIT")
+        return True
 
-    def messages_after(self, seq: int, limit: int) -> list[tuple[int, str, bytes]]:
-        """Rows (seq, kind, body) in order, for the search index."""
+    def keys(self) -> tuple[int, ...]:
+        """The keys of all sessions: their messages' places begin at key << 24."""
         with self._faults():
-            return self._db.execute("SELECT seq, kind, body FROM messages WHERE seq > ? ORDER BY seq LIMIT ?", (seq, limit)).fetchall()
+            return tuple(key for (key,) in self._db.execute("SELECT key FROM sessions ORDER BY key"))
 
-    def message_at(self, seq: int) -> tuple[SessionRow, Message] | None:
-        """The message with that number and its session, or None when it is gone."""
+    def messages_after(self, key: int, place: int, limit: int) -> Sequence[tuple[int, str, bytes]]:
+        """Rows (place, kind, body) of one session after a place, in order, for the search index."""
         with self._faults():
-            found = self._db.execute("SELECT session, kind, body FROM messages WHERE seq = ? AND dropped = 0", (seq,)).fetchone()
+            return self._db.execute(
+                "SELECT place, kind, body FROM messages WHERE place > ? AND place < ? ORDER BY place LIMIT ?",
+                (max(place, key << SHIFT), (key + 1) << SHIFT, limit),
+            ).fetchall()
+
+    def message_at(self, place: int) -> tuple[SessionRow, Message] | None:
+        """The message at that place and its session, or None when it is gone."""
+        with self._faults():
+            found = self._db.execute("SELECT kind, body FROM messages WHERE place = ? AND dropped = 0", (place,)).fetchone()
             if found is None:
                 return None
-            return self._rows("WHERE key = ?", (found[0],))[0], MESSAGES.decode_kind(found[1], found[2])
+            return self._rows("WHERE key = ?", (place >> SHIFT,))[0], MESSAGES.decode_kind(found[0], found[1])
 
     def check(self) -> str:
         """`ok`, or what SQLite finds wrong with the file."""
@@ -224,15 +245,19 @@ class Sessions:
 
     @contextmanager
     def _faults(self) -> Iterator[None]:
-        """Turn the database's errors into ours: damage is never reported as absence (invariant 5)."""
+        """Turn the database's errors into ours."""
         try:
             yield
-        except sqlite.NewerSchemaError as error:
-            raise StoreError(f"{self.path} was written by a newer Hermes ({error}); update Hermes to open it.") from error
-        except sqlite3.OperationalError as error:
-            raise StoreError(f"{self.path} cannot be used now ({error}); check the disk and its permissions.") from error
         except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
-            raise StorageDamaged(f"{self.path} is damaged ({error}); restore it from a backup or move it away.") from error
+            raise self._fault(error) from error
+
+    def _fault(self, error: Exception) -> StoreError:
+        """What an error means to a person; damage is never reported as absence (invariant 5)."""
+        if isinstance(error, sqlite.NewerSchemaError):
+            return StoreError(f"{self.path} was written by a newer Hermes ({error}); update Hermes to open it.")
+        if isinstance(error, sqlite3.OperationalError):
+            return StoreError(f"{self.path} cannot be used now ({error}); check the disk and its permissions.")
+        return StorageDamaged(f"{self.path} is damaged ({error}); restore it from a backup or move it away.")
 
 
 def _result(body: bytes | None) -> ToolResult | None:

@@ -1,5 +1,5 @@
 CREATE TABLE sessions (
-  key INTEGER PRIMARY KEY,
+  key INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
   created REAL NOT NULL,
   title TEXT NOT NULL DEFAULT '',
@@ -11,16 +11,16 @@ CREATE TABLE sessions (
   system TEXT NOT NULL DEFAULT '',
   tools BLOB NOT NULL DEFAULT '[]'
 );
+-- A message's place is its session's key, shifted by 24 bits, plus its number in the session: a session's rows lie together,
+-- an append touches one page, and two processes that append to one session collide instead of interleaving.
 CREATE TABLE messages (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
-  session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,
+  place INTEGER PRIMARY KEY,
   kind TEXT NOT NULL,
   body BLOB NOT NULL,
   dropped INTEGER NOT NULL DEFAULT 0
 );
-CREATE INDEX messages_by_session ON messages(session);
 CREATE TABLE intents (
-  session INTEGER NOT NULL REFERENCES sessions(key) ON DELETE CASCADE,
+  session INTEGER NOT NULL,
   call_id TEXT NOT NULL,
   tool TEXT NOT NULL,
   digest TEXT NOT NULL,
