@@ -1,87 +1,95 @@
 """The interactive terminal: `run` opens the screen first and everything else behind it."""
 
 import sys
-import time
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import anyio
+from anyio.abc import TaskGroup
+from prompt_toolkit.history import FileHistory, History
+from prompt_toolkit.key_binding import KeyBindings
 
-from hermes.apps.tui.actions import DeskActions
-from hermes.apps.tui.backing import Start
-from hermes.apps.tui.desk import Desk
-from hermes.apps.tui.files import Paths, list_files
-from hermes.apps.tui.keys import bindings
-from hermes.apps.tui.plain import run_plain
-from hermes.apps.tui.talk import Talk, open_first
+from hermes.apps.tui.backing import Choices, Start, start
+from hermes.apps.tui.chips import Chips
+from hermes.apps.tui.screen import Screen
+from hermes.lib.lazy import load
 from hermes.present.theme import choose
-from hermes.present.words import duration, tokens
-from hermes.types.error import HermesError
+
+if TYPE_CHECKING:
+    from hermes.apps.tui.life import Life
+    from hermes.runtime import SessionOptions
 
 _CLOSING = 3.0
 
 
-async def run(start: Start) -> int:
+async def run(choices: Choices, options: Callable[..., "SessionOptions"]) -> int:
     """Talk with a person until they leave; gives the exit code."""
-    theme = choose(start.environ, encoding=sys.stdout.encoding or "", is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
+    return await _run(start(choices, options))
+
+
+async def _run(asked: Start) -> int:
+    theme = choose(asked.environ, encoding=sys.stdout.encoding or "", is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
     if not theme.escapes:
-        return await run_plain(start, theme)
-    began = time.monotonic()
+        return int(await load("hermes.apps.tui.plain:run_plain")(asked, theme))
+    chips = Chips()
+    screen = Screen(theme=theme, history=history_of(asked.home.history, asked.cwd), chips=chips, environ=asked.environ)
     async with anyio.create_task_group() as group:
-        desk = Desk(start, theme, group)
-        talk = Talk(desk)
-        desk.screen.bind(bindings(DeskActions(desk, talk), desk.editor))
-        life = Life(desk, talk)
-        await desk.screen.run(lambda: _begin(desk, life))
-        with anyio.move_on_after(_CLOSING):
-            await life.end()
+        opening = Opening(asked, screen, chips, group)
+        await screen.run(opening.begin)
+        farewell = await opening.end()
         group.cancel_scope.cancel()
-    desk.screen.write_pending()
-    print(theme.text(farewell(desk, time.monotonic() - began)), end="")
-    return life.code
+    screen.write_pending()
+    print(theme.text(farewell), end="")
+    return opening.code
 
 
-def _begin(desk: Desk, life: "Life") -> None:
-    if desk.start.environ.get("TERM") != "linux" and not desk.start.environ.get("COLORFGBG"):
-        desk.screen.ask_background()
-    for work in (desk.paint, desk.tick, life.run):
-        desk.spawn(work)
+class Opening:
+    """From the first picture, which needs little, to a screen that has everything."""
+
+    def __init__(self, start: Start, screen: Screen, chips: Chips, group: TaskGroup) -> None:
+        self._start, self._screen, self._chips, self._group = start, screen, chips, group
+        self._life: Life | None = None
+        self._entered = False
+        keys = KeyBindings()
+        keys.add("enter")(lambda _: self._enter())
+        keys.add("c-c")(lambda _: screen.stop())
+        keys.add("c-d")(lambda _: screen.stop())
+        screen.bind(keys)
+
+    @property
+    def code(self) -> int:
+        """The exit code."""
+        return self._life.code if self._life else 0
+
+    def begin(self) -> None:
+        """Start to load the rest, beside the screen."""
+        self._group.start_soon(self.furnish)
+
+    async def furnish(self) -> None:
+        """Load what the first picture did not need; keys are taken meanwhile, an early Enter is made up for."""
+        if self._start.environ.get("TERM") != "linux" and not self._start.environ.get("COLORFGBG"):
+            self._screen.ask_background()
+        made = await anyio.to_thread.run_sync(load, "hermes.apps.tui.life:Life")
+        self._life = made(self._start, self._screen, self._chips, self._group)
+        if self._entered:
+            self._life.actions.enter()
+        await self._life.run()
+
+    async def end(self) -> str:
+        """Close what was opened, within a few seconds; gives the last line."""
+        if self._life is None:
+            return ""
+        with anyio.move_on_after(_CLOSING):
+            await self._life.end()
+        return self._life.farewell()
+
+    def _enter(self) -> None:
+        self._entered = self._entered or bool(self._screen.buffer.text.strip())
 
 
-class Life:
-    """The runtime and the session behind a screen, from after the first picture to the end."""
-
-    def __init__(self, desk: Desk, talk: Talk) -> None:
-        self._desk, self._talk = desk, talk
-        self._leaving, self._ended = anyio.Event(), anyio.Event()
-        self.code = 0
-
-    async def run(self) -> None:
-        """Open, wait, close; a fault at opening is one sentence and the end."""
-        try:
-            async with self._desk.start.opening() as runtime:
-                self._desk.runtime = runtime
-                await open_first(self._talk, self._desk)
-                self._desk.paths = Paths(await list_files(self._desk.start.cwd))
-                await self._leaving.wait()
-                if self._desk.session is not None:
-                    await self._desk.session.close()
-        except HermesError as error:
-            self._desk.warn(str(error))
-            self._desk.flush()
-            self.code = 1
-            self._desk.screen.stop()
-        self._ended.set()
-
-    async def end(self) -> None:
-        """Close the session and the runtime; a runtime that is still opening is not waited for."""
-        self._leaving.set()
-        if self._desk.runtime is not None:
-            await self._ended.wait()
-
-
-def farewell(desk: Desk, seconds: float) -> str:
-    """One line: how to go on, how long it took, what it used; nothing when nothing was said."""
-    session = desk.session
-    if session is None or not session.log:
-        return ""
-    used = session.usage.input_tokens + session.usage.output_tokens
-    return f"hermes -r {session.id} goes on · {duration(seconds)} · {tokens(used)} tokens\n"
+def history_of(folder: Path, directory: Path) -> History:
+    """What was typed in a directory before; its file is made when the first line is added."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return FileHistory(str(folder / f"{sha256(str(directory).encode()).hexdigest()[:16]}.txt"))

@@ -13,6 +13,7 @@ from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Questio
 STILL = 0.3
 BURST = 0.05
 _ROWS = 12
+_SCROLL = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +125,7 @@ class Box:
         if key in {"up", "down"}:
             self.cursor = (self.cursor + (1 if key == "down" else -1)) % len(self.choices)
         elif key in {"pageup", "pagedown"}:
-            self.scroll = max(0, self.scroll + (_ROWS if key == "pagedown" else -_ROWS))
+            self.scroll = max(0, self.scroll + (_SCROLL if key == "pagedown" else -_SCROLL))
         elif key == "enter" or (key.isdecimal() and key.isascii() and 0 < int(key) <= len(self.choices)):
             if in_burst:
                 return self._to_draft(_text(key))
@@ -169,7 +170,7 @@ def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1,
     space = " " * max(1, width - columns(line(title)) - len(counter) - 1)
     choices = _choice_lines(box, width)
     reasons = _reason_lines(box.question, width)
-    rows = _asked_lines(box, width, max(3, min(_ROWS, height - len(choices) - len(reasons) - 3)))
+    rows = _asked_lines(box, width, max(_SCROLL + 1, min(_ROWS, height - len(choices) - len(reasons) - 3)))
     head: Line = (Span(title, "title warning"), Span(f"{space}{counter}", "dim"))
     return [head, *rows, *reasons, *choices, cut(line(_hint(box), "dim"), width)]
 
@@ -180,7 +181,7 @@ def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
     rows = [row for part in text.split("\n") for row in wrap(line(part, "strong" if approve else ""), width, first=_IN, rest=_IN)]
     if len(rows) <= room:
         return rows
-    start = min(box.scroll, len(rows) - (room - 1))
+    box.scroll = start = min(box.scroll, len(rows) - (room - 1))  # only here is it known where the command ends
     shown = rows[start : start + room - 1]
     return [*shown, line(f"  lines {start + 1} to {start + len(shown)} of {len(rows)} · PgUp PgDn", "warning")]
 

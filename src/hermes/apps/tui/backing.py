@@ -2,50 +2,65 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
+from hermes import __version__
+from hermes.config.environ import environment
+from hermes.config.home import Home, locate
 from hermes.lib.lazy import load
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
-    from hermes.config.home import Home
     from hermes.runtime import Runtime, SessionOptions
 
 Opening = Callable[[], "AbstractAsyncContextManager[Runtime]"]
 """Opens the runtime; it is called in the background, once the prompt takes keys."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What was asked for on the command line; empty parts come from the settings."""
+class Choices(Protocol):
+    """What was said on the command line; empty parts come from the settings. `resume` is `?` for the list of sessions."""
 
-    model: str = ""
-    base_url: str = ""
-    toolsets: tuple[str, ...] | None = None
-    yolo: bool = False
+    @property
+    def resume(self) -> str:
+        """A session's id, title, `latest`, or `?`."""
 
-    def options(self, resume: str = "") -> "SessionOptions":
-        """The same, as the runtime takes it."""
-        made: SessionOptions = load("hermes.runtime:SessionOptions")(
-            resume=resume, model=self.model, base_url=self.base_url, toolsets=self.toolsets, yolo=self.yolo, attended=True
-        )
-        return made
+    @property
+    def profile(self) -> str:
+        """The profile, empty for the one in force."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """Everything the screen is started with. `resume` is an id, a title or `latest`; `choose` opens the list of sessions."""
+    """Everything the screen is started with. `options` gives the session to ask for: resume, model and address if they are set."""
 
     opening: Opening
-    home: "Home"
+    options: Callable[[str, str, str], "SessionOptions"]
+    home: Home
     environ: Mapping[str, str]
     cwd: Path
     version: str
-    wishes: Wishes = Wishes()
     resume: str = ""
-    choose: bool = False
+
+
+def start(choices: Choices, options: Callable[..., "SessionOptions"]) -> Start:
+    """The start that a command line asks for; `options` makes the runtime's session options from choices."""
+    environ = environment()
+
+    def wished(resume: str, model: str, base_url: str) -> "SessionOptions":
+        made = replace(options(choices, attended=True), resume=resume)
+        return replace(made, model=model or made.model, base_url=base_url or made.base_url) if model or base_url else made
+
+    return Start(
+        opening=lambda: load("hermes.runtime:open_runtime")(profile=choices.profile),
+        options=wished,
+        home=locate(environ, choices.profile),
+        environ=environ,
+        cwd=Path.cwd(),
+        version=__version__,
+        resume=choices.resume,
+    )
 
 
 def protection(session: "Session") -> tuple[str, bool]:

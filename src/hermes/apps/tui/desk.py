@@ -11,8 +11,7 @@ from anyio.abc import TaskGroup
 
 from hermes.apps.tui.approval import Box
 from hermes.apps.tui.backing import Start, protection
-from hermes.apps.tui.chips import Chips
-from hermes.apps.tui.editor import Editor, history_of
+from hermes.apps.tui.editor import Editor
 from hermes.apps.tui.files import Paths, size_of
 from hermes.apps.tui.menu import Item
 from hermes.apps.tui.region import Overlay, Region
@@ -23,13 +22,14 @@ from hermes.apps.tui.turns import Turns
 from hermes.commands.catalogue import commands
 from hermes.present.lines import notice_lines
 from hermes.present.spans import Line
-from hermes.present.theme import Theme
 from hermes.types.event import Added, Answered, Asked, Event, Notice, TurnFinished
-from hermes.types.message import ToolResult
+from hermes.types.message import Message, ToolResult
+from hermes.types.question import Approve
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
-    from hermes.runtime import Runtime
+    from hermes.apps.tui.chips import Chips
+    from hermes.runtime import Runtime, SessionOptions
     from hermes.types.error import Failure
 
 _FRAME = 0.05
@@ -39,36 +39,30 @@ _TICK = 0.1
 class Desk:
     """One screen with one session at a time."""
 
-    def __init__(self, start: Start, theme: Theme, group: TaskGroup) -> None:
+    def __init__(self, start: Start, screen: Screen, chips: "Chips", group: TaskGroup) -> None:
         self.start, self._group = start, group
         self.runtime: Runtime | None = None
         self.session: Session | None = None
         self.failure: Failure | None = None
+        self.chosen = ("", "")
         self.paths = Paths(())
         self.overlay = Overlay()
         self.transcript = Transcript(width=80, config_fix="/model takes another model, address or key.")
-        self.turns = Turns(self.spawn, echo=self._echo, give_back=self.give_back, warn=self.warn, ended=self._ended)
-        chips = Chips()
-        self.screen = Screen(
-            theme=theme,
-            views=Views(above=self._above, below=self._below),
-            history=history_of(start.home.history, start.cwd),
-            chips=chips,
-            reflows=not start.environ.get("XTERM_VERSION") and start.environ.get("TERM") != "linux",
-            term=start.environ.get("TERM", ""),
-        )
-        self.editor = Editor(self.screen.buffer, chips, _listed(), self._files)
-        home = Path(start.environ.get("HOME") or Path.home())
+        self.turns = Turns(self.spawn, echo=self._echo, give_back=self.give_back, warn=self.warn)
+        self.screen = screen
+        self.editor = Editor(screen.buffer, chips, _listed(), self._files)
+        self._home = Path(start.environ.get("HOME") or Path.home())
         self.region = Region(
             transcript=self.transcript,
             turns=self.turns,
             editor=self.editor,
             overlay=self.overlay,
-            facts=Facts(version=start.version, directory=short_path(start.cwd, home)),
-            theme=theme,
+            facts=Facts(version=start.version, directory=short_path(start.cwd, self._home)),
+            theme=screen.theme,
         )
         self._rows: list[Line] = []
         self._dirty, self._lively = anyio.Event(), anyio.Event()
+        screen.views = Views(above=self._above, below=self._below)
 
     # ------------------------------------------------------------------ painting
 
@@ -137,16 +131,24 @@ class Desk:
             self._asked(event)
         elif isinstance(event, Answered):
             self.close_box(event.id)
-        elif isinstance(event, Added) and isinstance(event.message, ToolResult):
-            for text in self.turns.arrived(event.message):
-                self._echo(text)
+        elif isinstance(event, Added):
+            self._added(event.message)
         elif isinstance(event, TurnFinished):
-            self._forget_boxes()
-            self.spawn(self.update_facts)
+            self._finished(event)
+
+    def _added(self, message: Message) -> None:
+        if isinstance(message, ToolResult):
+            for text in self.turns.arrived(message):
+                self._echo(text)
+        elif self.session is not None:
+            self.region.facts = replace(self.region.facts, context=self.session.context_tokens)
 
     def _asked(self, event: Asked) -> None:
         config = self.runtime.home.config_file if self.runtime else ""
-        self.overlay.boxes.append(Box(id=event.id, question=event.question, opened=self.now(), config_file=str(config)))
+        question = event.question
+        if isinstance(question, Approve):
+            question = replace(question, cwd=short_path(Path(question.cwd), self._home) if question.cwd else self.region.facts.directory)
+        self.overlay.boxes.append(Box(id=event.id, question=question, opened=self.now(), config_file=str(config)))
         self.overlay.asked += 1
         if self.runtime is not None and self.runtime.settings.display.bell:
             self.screen.output.bell()
@@ -167,8 +169,12 @@ class Desk:
             self.screen.output.flush()
         self.overlay.boxes, self.overlay.asked = [], 0
 
-    def _ended(self, end: TurnFinished) -> None:
+    def _finished(self, end: TurnFinished) -> None:
         self.failure = end.failure or self.failure
+        self._forget_boxes()
+        self.spawn(self.update_facts)
+        if self.session is not None:
+            self.turns.finished(self.session, end)
 
     def _echo(self, text: str) -> None:
         self.show(self.transcript.sent(text))
@@ -179,6 +185,10 @@ class Desk:
         self.refresh()
 
     # ------------------------------------------------------------------ facts and files
+
+    def options(self, resume: str = "") -> "SessionOptions":
+        """The session to ask the runtime for: as the command line said, with the model and address chosen since."""
+        return self.start.options(resume, *self.chosen)
 
     async def update_facts(self) -> None:
         """Read again what the status line tells."""

@@ -1,11 +1,8 @@
 """The draft: pastes as chips, the completion menu, and what the keys of the input line do to it."""
 
 from collections.abc import Callable, Sequence
-from hashlib import sha256
-from pathlib import Path
 
 from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.history import FileHistory, History
 
 from hermes.apps.tui.chips import Chips, pasted
 from hermes.apps.tui.menu import Item, Menu, complete
@@ -116,9 +113,3 @@ class Editor:
         whole = self._chips.expand(chip)
         self._buffer.text = self.text.replace(chip, whole, 1)
         self._buffer.cursor_position = start + len(whole)
-
-
-def history_of(folder: Path, directory: Path) -> History:
-    """What was typed in a directory before; its file is made when the first line is added."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return FileHistory(str(folder / f"{sha256(str(directory).encode()).hexdigest()[:16]}.txt"))

@@ -22,7 +22,7 @@ _WIDTH = 80
 async def run_plain(start: Start, theme: Theme) -> int:
     """Read a line, run a turn, print its lines; an empty line or the end of input leaves."""
     async with start.opening() as runtime:
-        session = await runtime.session(start.wishes.options(start.resume))
+        session = await runtime.session(start.options(start.resume, "", ""))
         print(theme.text(f"hermes {start.version} · {session.endpoint.model} · an empty line leaves"))
         try:
             while text := (await _ask("> ")).strip():

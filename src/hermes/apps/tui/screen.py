@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
@@ -12,7 +13,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.filters import is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
-from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.key_binding import DynamicKeyBindings, KeyBindings
 from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, VerticalAlign, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl, SearchBufferControl
 from prompt_toolkit.layout.dimension import Dimension
@@ -39,9 +40,29 @@ class Views:
 
 
 class Region(Application[None]):
-    """The application; a window that changes its width wraps what we painted, so its rows are counted anew."""
+    """The application; a window that changes its width wraps what we painted, so its rows are counted anew.
+
+    `keeps_erased` is for tmux and screen: they wrap a row as wide as it ever was, also where it was erased since.
+    """
 
     reflows = True
+    keeps_erased = False
+
+    def __init__(self, **parts: Any) -> None:
+        super().__init__(**parts)
+        self._widest: dict[int, int] = {}
+        self.after_render += lambda _: self._measure()
+
+    def wipe(self) -> None:
+        """Erase what is painted; the cursor is where it began."""
+        self._widest.clear()
+        self.renderer.erase(leave_alternate_screen=False)
+
+    def _measure(self) -> None:
+        drawn = self.renderer.last_rendered_screen
+        for row in range(drawn.height if drawn else 0):
+            width = _row_width(drawn.data_buffer[row]) if drawn else 0
+            self._widest[row] = max(width, self._widest.get(row, 0) if self.keeps_erased else 0)
 
     def _on_resize(self) -> None:
         drawn, output = self.renderer.last_rendered_screen, self.output
@@ -50,12 +71,13 @@ class Region(Application[None]):
             return
         width = max(1, output.get_size().columns)
         cursor = drawn.get_cursor_position(self.layout.current_window)
-        wrapped = sum(max(0, _row_width(drawn.data_buffer[row]) - 1) // width for row in range(cursor.y))
+        wrapped = sum(max(0, self._widest.get(row, 0) - 1) // width for row in range(cursor.y))
         extra = wrapped + cursor.x // width if self.reflows else 0
         with output.together():
             output.write_raw("\r")
             output.cursor_up(cursor.y + extra)
             output.erase_down()
+            self._widest.clear()
             self.renderer.reset()
             self._redraw()
 
@@ -63,9 +85,11 @@ class Region(Application[None]):
 class Screen:
     """The input line with the views around it. `buffer` holds the draft."""
 
-    def __init__(self, *, theme: Theme, views: Views, history: History, chips: Chips, reflows: bool, term: str) -> None:
+    def __init__(self, *, theme: Theme, history: History, chips: Chips, environ: Mapping[str, str]) -> None:
+        term = environ.get("TERM", "")
         self.theme = theme
-        self._views = views
+        self.views = Views(above=lambda *_: [()], below=lambda *_: [])
+        self._keys = KeyBindings()
         self._above: list[Line] = []
         self._below: list[Line] = []
         self._pending: list[Line] = []
@@ -73,19 +97,21 @@ class Screen:
         self.output = Output(sys.stdout, _window_size, term=term, enable_cpr=False)
         self.app = Region(
             layout=self._layout(chips),
+            key_bindings=DynamicKeyBindings(lambda: self._keys),
             color_depth=ColorDepth.DEPTH_4_BIT if theme.colour else ColorDepth.DEPTH_1_BIT,
             include_default_pygments_style=False,
             erase_when_done=True,
             input=Keyboard(sys.stdin, self._background),
             output=self.output,
         )
-        self.app.reflows = reflows
+        self.app.reflows = not environ.get("XTERM_VERSION") and term != "linux"
+        self.app.keeps_erased = term.startswith(("tmux", "screen"))
         self.app.ttimeoutlen = self.app.timeoutlen = _ESCAPE_SECONDS
         self.app.before_render += lambda _: self._compose()
 
     def bind(self, keys: KeyBindings) -> None:
         """Let these keys work."""
-        self.app.key_bindings = keys
+        self._keys = keys
 
     @property
     def width(self) -> int:
@@ -138,7 +164,7 @@ class Screen:
     @contextmanager
     def _cleared(self) -> Iterator[None]:
         with self.output.together():
-            self.app.renderer.erase(leave_alternate_screen=False)
+            self.app.wipe()
             yield
             self.app._redraw()  # noqa: SLF001  # the text and the region below it must go out as one picture
 
@@ -172,13 +198,13 @@ class Screen:
         """Ask the views for their rows; a region that got shorter is wiped first, so that none of it stays."""
         width, height = self.width, self.height
         editor = min(_MOST_INPUT, sum(1 + len(row) // max(1, width - 2) for row in self.buffer.text.split("\n")))
-        self._below = self._views.below(width, height - editor)[: max(1, height - editor)]
-        self._above = self._views.above(width, max(0, height - editor - len(self._below) - 1))
+        self._below = self.views.below(width, height - editor)[: max(1, height - editor)]
+        self._above = self.views.above(width, max(0, height - editor - len(self._below) - 1))
         drawn = self.app.renderer.last_rendered_screen
         wanted = self.app.layout.container.preferred_height(width, height).preferred
         if drawn is not None and wanted < drawn.height:
             with self.output.together():
-                self.app.renderer.erase(leave_alternate_screen=False)
+                self.app.wipe()
                 self.output.held += 1  # until the picture that follows is complete
             self.app.after_render += self._let_go
 

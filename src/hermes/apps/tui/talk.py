@@ -11,7 +11,7 @@ from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.status import header_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
-from hermes.types.error import ConfigError, HermesError
+from hermes.types.error import ConfigError, HermesError, StoreError
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hermes.types.error import Failure
 
 _SHOWN_ON_RESUME = 3
+CHOOSE = "?"
 
 
 class Talk:
@@ -82,7 +83,7 @@ class Talk:
     async def open(self, *, resume: str = "") -> None:
         """Put a new session in front of the person, or an earlier one."""
         desk, runtime = self._desk, self._runtime()
-        fresh = await runtime.session(desk.start.wishes.options(resume)) if not resume else await self._resumed(runtime, resume)
+        fresh = await runtime.session(desk.options(self._found(runtime, resume)))
         old, desk.session = desk.session, fresh
         desk.spawn(partial(desk.follow, fresh))
         if old is not None:
@@ -101,7 +102,7 @@ class Talk:
         desk, runtime = self._desk, self._runtime()
         endpoint = runtime.endpoint(model, base_url)
         endpoint = replace(endpoint, credential=key) if key else endpoint
-        desk.start = replace(desk.start, wishes=replace(desk.start.wishes, model=model, base_url=base_url))
+        desk.chosen = (model, base_url)
         if desk.session is None:
             await self.open()
         if desk.session is not None:
@@ -114,8 +115,9 @@ class Talk:
             rows = replay_lines(self.session.log, self._desk.screen.width, turns=turns)
             self._desk.show(self._desk.transcript.block("replay", rows or [line("Nothing was said yet.", "dim")]))
 
-    async def _resumed(self, runtime: "Runtime", resume: str) -> "Session":
-        return await runtime.session(self._desk.start.wishes.options(runtime.store.resolve(resume, cwd=str(self._desk.start.cwd)).id))
+    def _found(self, runtime: "Runtime", resume: str) -> str:
+        """The id of a session that is named in some way."""
+        return runtime.store.resolve(resume, cwd=str(self._desk.start.cwd)).id if resume else ""
 
     async def _announce(self, session: "Session", *, again: bool) -> None:
         desk = self._desk
@@ -140,15 +142,15 @@ class Talk:
 
 async def open_first(talk: Talk, desk: Desk) -> None:
     """The first session of a screen; without a model the screen says what sets one and stays open."""
+    choose = desk.start.resume == CHOOSE
     try:
-        await talk.open(resume=desk.start.resume)
+        await talk.open(resume="" if choose else desk.start.resume)
     except ConfigError as error:
         await desk.update_facts()
         desk.show(desk.transcript.block("header", header_lines(desk.region.facts, desk.screen.width)))
         desk.warn(f"{error} /model NAME http://host:port/v1 sets one here.")
-    except HermesError as error:
+    except StoreError as error:
         desk.warn(str(error))
-        desk.start = replace(desk.start, resume="")
         await talk.open()
-    if desk.start.choose:
+    if choose:
         await talk.pick()

@@ -23,9 +23,8 @@ class Turns:
         echo: Callable[[str], None],
         give_back: Callable[[str], None],
         warn: Callable[[str], None],
-        ended: Callable[[TurnFinished], None],
     ) -> None:
-        self._spawn, self._echo, self._give_back, self._warn, self._ended = spawn, echo, give_back, warn, ended
+        self._spawn, self._echo, self._give_back, self._warn = spawn, echo, give_back, warn
         self.session: Session | None = None
         self.steered: list[str] = []
         self.queued: list[str] = []
@@ -93,18 +92,15 @@ class Turns:
             return
         told, self.context = "\n\n".join([*self.context, text]), []
         try:
-            end = await session.send(told)
+            await session.send(told)
         except HermesError as error:
             self._running = False
             self._warn(str(error))
             self._give_back(text)
-            return
-        self._running = False
-        self._ended(end)
-        self._after(session, end)
 
-    def _after(self, session: "Session", end: TurnFinished) -> None:
-        """A stopped or failed turn hands the waiting messages back; otherwise they are sent, late steering first."""
+    def finished(self, session: "Session", end: TurnFinished) -> None:
+        """Go on once a turn's end was shown: a stopped one hands the waiting messages back, else they are sent."""
+        self._running = False
         if end.outcome in {"interrupted", "failed"}:
             waiting = self.take_waiting()
             if waiting:

@@ -1,0 +1,66 @@
+"""What stands behind a screen: the desk, the runtime and the session, from after the first picture to the end."""
+
+import time
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hermes.apps.tui.actions import DeskActions
+from hermes.apps.tui.backing import Start
+from hermes.apps.tui.chips import Chips
+from hermes.apps.tui.desk import Desk
+from hermes.apps.tui.files import Paths, list_files
+from hermes.apps.tui.keys import bindings
+from hermes.apps.tui.screen import Screen
+from hermes.apps.tui.talk import Talk, open_first
+from hermes.present.words import duration, tokens
+from hermes.types.error import HermesError
+
+
+class Life:
+    """One screen's desk, its runtime and its session."""
+
+    def __init__(self, start: Start, screen: Screen, chips: Chips, group: TaskGroup) -> None:
+        self._desk = Desk(start, screen, chips, group)
+        self._talk = Talk(self._desk)
+        self._began = time.monotonic()
+        self.actions = DeskActions(self._desk, self._talk)
+        screen.bind(bindings(self.actions, self._desk.editor))
+        self._leaving, self._ended = anyio.Event(), anyio.Event()
+        self.code = 0
+
+    async def run(self) -> None:
+        """Open, wait, close; a fault at opening is one sentence and the end."""
+        for work in (self._desk.paint, self._desk.tick):
+            self._desk.spawn(work)
+        try:
+            async with self._desk.start.opening() as runtime:
+                self._desk.runtime = runtime
+                await open_first(self._talk, self._desk)
+                self._desk.paths = Paths(await list_files(self._desk.start.cwd))
+                await self._leaving.wait()
+                if self._desk.session is not None:
+                    await self._desk.session.close()
+        except HermesError as error:
+            self._desk.warn(str(error))
+            self._desk.flush()
+            self.code = 1
+            self._desk.screen.stop()
+        self._ended.set()
+
+    async def end(self) -> None:
+        """Close the session and the runtime; a runtime that is still opening is not waited for."""
+        self._leaving.set()
+        if self._desk.runtime is not None:
+            await self._ended.wait()
+
+    def farewell(self) -> str:
+        """One line: how to go on, how long it took, what it used; nothing when nothing was said."""
+        session = self._desk.session
+        if session is None or not session.log:
+            return ""
+        used = session.usage.input_tokens + session.usage.output_tokens
+        parts = [f"hermes -r {session.id}", duration(time.monotonic() - self._began), f"{tokens(used)} tokens"]
+        while len(parts) > 1 and len(" · ".join(parts)) > self._desk.screen.width:
+            parts.pop()
+        return " · ".join(parts) + "\n"

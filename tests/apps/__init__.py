@@ -1,0 +1,1 @@
+"""The programs, as their users meet them."""

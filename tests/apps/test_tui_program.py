@@ -1,0 +1,449 @@
+"""The interactive terminal as a person meets it: a real program in a real PTY, a scripted model behind a real socket."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes import __version__
+from hermes.testing import ScriptedModel, ScriptedServer, call, calls, fail, say
+from tests.apps.screen import Terminal
+
+MARKDOWN = "# Title\n\nSome **bold** text, [x] kept.\n\n- one\n- two\n\n| a | b |\n|---|--:|\n| 1 | 22 |\n\n```python\nprint(1)\n```\n"
+SLOW = "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 0.1; done"
+
+
+class Place:
+    """A home and a project, and the program in them."""
+
+    def __init__(self, root: Path) -> None:
+        self.home, self.project = root, root / "project"
+        self.project.mkdir()
+        (self.project / "app.py").write_text("print(1)\n")
+        (self.project / "notes.md").write_text("x" * 2000)
+        self.ignored = self.project / "ignored.log"
+        self.ignored.write_text("")
+        (self.project / ".gitignore").write_text("*.log\n")
+        subprocess.run(["git", "init", "-q", "-b", "main"], cwd=self.project, check=True)
+
+    @contextmanager
+    def open(
+        self,
+        *replies: object,
+        columns: int = 80,
+        rows: int = 24,
+        resume: str = "",
+        ready: str = "? keys",
+        env: dict[str, str] | None = None,
+    ) -> Iterator[Terminal]:
+        model = ScriptedModel(*replies)  # type: ignore[arg-type]  # replies in any of its forms
+        with ScriptedServer(model).running() as server, self.window(server.base_url, columns, rows, resume, env or {}) as terminal:
+            terminal.until(ready)
+            yield terminal
+
+    def window(self, base_url: str, columns: int, rows: int, resume: str, env: dict[str, str]) -> Terminal:
+        environ = {
+            "PATH": os.environ["PATH"], "HOME": str(self.home), "HERMES_HOME": str(self.home / ".hermes"), "TERM": "xterm-256color",
+            "LANG": "C.UTF-8", "XTERM_VERSION": "pyte", "COLORFGBG": "15;0", **env,
+        }  # fmt: skip
+        argv = [sys.executable, "-m", "hermes"]
+        argv += ["-m", "fake-1", "--base-url", base_url] if base_url else []
+        argv += ["-r", resume] if resume else []
+        return Terminal(argv, cwd=self.project, env=environ, columns=columns, rows=rows)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+def test_the_first_screen_is_a_header_a_prompt_and_a_status_line(place: Place) -> None:
+    with place.open() as terminal:
+        rows = terminal.until("(main").split("\n")
+    assert rows[0] == f"hermes {__version__} · fake-1 · ~/project (main)"
+    assert rows[1].endswith("? keys · /help")
+    assert (rows[2], rows[3], rows[4]) == ("", "❯", "─" * 79)
+    assert rows[5].startswith("fake-1 · 0/128k 0% · ")
+    assert len(rows) == 6
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_an_answer_streams_without_frame_fence_or_language_word(place: Place, columns: int) -> None:
+    with place.open(say(MARKDOWN, pause=0.005), columns=columns) as terminal:
+        terminal.type("hello\r")
+        terminal.until("print(1)")
+        terminal.until(lambda: "writing" not in terminal.text)
+        rows = terminal.everything.split("\n")
+    start = rows.index("❯ hello")
+    assert rows[start : rows.index("print(1)") + 3] == [
+        "❯ hello", "", "Title", "", "Some bold text, [x] kept.", "", "• one", "• two", "", "a   b", "─  ──", "1  22", "", "print(1)",
+        "", "❯",
+    ]  # fmt: skip
+    assert all(len(row) <= columns for row in rows)
+
+
+def test_a_call_shows_live_output_then_one_line_with_its_outcome(place: Place) -> None:
+    with place.open(call("terminal", {"command": f"{SLOW}; exit 3"}, text="I look."), "done") as terminal:
+        terminal.type("go\r")
+        running = terminal.until("line 4")
+        assert ("running for" in running, "Esc stops" in running) == (True, True)
+        finished = terminal.until("✗ exit 3")
+        terminal.until("done")
+    assert "      … 4 earlier lines · Ctrl-O" in finished
+    assert [row for row in finished.split("\n") if row.startswith("      line")] == [f"      line {n}" for n in range(5, 10)]
+
+
+def test_control_o_shows_the_whole_output(place: Place) -> None:
+    with place.open(call("terminal", {"command": "seq 1 12"}), "done") as terminal:
+        terminal.type("go\r")
+        terminal.until("done")
+        terminal.type("\x0f")
+        terminal.until("      1\n")
+        assert [f"      {n}" in terminal.everything.split("\n") for n in (1, 6, 12)] == [True, True, True]
+
+
+def test_calls_at_once_end_in_call_order(place: Place) -> None:
+    both = calls(("read_file", {"path": "app.py"}), ("search_files", {"pattern": "print"}))
+    with place.open(both, "done") as terminal:
+        terminal.type("go\r")
+        text = terminal.until("done")
+    assert text.index("app.py:1-1") < text.index("1 hit")
+
+
+def test_escape_stops_the_turn_and_keeps_what_was_said(place: Place) -> None:
+    with place.open(say("word " * 400, pause=0.05)) as terminal:
+        terminal.type("go\r")
+        terminal.until("word word")
+        terminal.type("\x1b")
+        began = time.monotonic()
+        terminal.until("✗ stopped")
+        assert time.monotonic() - began < 1
+        assert "word word" in terminal.everything
+
+
+def test_control_c_stops_first_and_leaves_second(place: Place) -> None:
+    with place.open(call("terminal", {"command": "sleep 30"}), "never") as terminal:
+        terminal.type("go\r")
+        terminal.until("running sleep")
+        terminal.type("\x03")
+        terminal.until("✗ stopped")
+        assert "Ctrl-C again leaves" in terminal.text
+        terminal.type("\x03")
+        assert terminal.wait() == 0
+        assert re.search(r"^hermes -r \S+ · .* tokens$", terminal.text, re.MULTILINE)
+
+
+def test_control_c_keeps_the_cleared_draft_for_up(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.type("a long thought")
+        terminal.until("❯ a long thought")
+        terminal.type("\x03")
+        terminal.until(lambda: "a long thought" not in terminal.text)
+        terminal.type("\x1b[A")
+        terminal.until("❯ a long thought")
+
+
+def test_the_last_line_is_the_command_that_goes_on_and_it_does(place: Place) -> None:
+    with place.open("first answer") as terminal:
+        terminal.type("remember me\r")
+        terminal.until("first answer")
+        terminal.type("\x04")
+        terminal.wait()
+        last = terminal.text.split("\n")[-1]
+    named = re.fullmatch(r"hermes -r (\S+) · .*", last)
+    assert named
+    with place.open("second answer", resume=named[1], ready="first answer") as terminal:
+        assert "❯ remember me" in terminal.text
+        terminal.type("more\r")
+        terminal.until("second answer")
+
+
+def test_enter_steers_the_turn_and_tab_queues_after_it(place: Place) -> None:
+    second = call("terminal", {"command": "echo seen"})
+    with place.open(call("terminal", {"command": SLOW}), second, "all done", "queued answer") as terminal:
+        terminal.type("go\r")
+        terminal.until("running for")
+        terminal.type("also this\r")
+        terminal.until("into this turn: also this")
+        terminal.type("and later\t")
+        terminal.until("next: and later")
+        terminal.until("queued answer")
+        text = terminal.everything
+    assert text.index("❯ also this") < text.index("all done") < text.index("❯ and later") < text.index("queued answer")
+
+
+def test_stopping_hands_the_waiting_messages_back(place: Place) -> None:
+    with place.open(call("terminal", {"command": "sleep 30"}), "never") as terminal:
+        terminal.type("go\r")
+        terminal.until("running sleep")
+        terminal.type("later please\t")
+        terminal.until("next: later please")
+        terminal.type("\x1b")
+        terminal.until("❯ later please")
+
+
+def test_a_paste_becomes_a_chip_and_is_sent_whole(place: Place) -> None:
+    pasted = "\r".join(f"row {n}" for n in range(1, 201))
+    with place.open("got it") as terminal:
+        terminal.type(f"\x1b[200~{pasted}\r\x1b[201~")
+        terminal.until("❯ [paste 1: 200 lines]")
+        terminal.type(" thanks\r")
+        text = terminal.until("got it")
+    assert "❯ row 1\n  row 2\n  row 3\n  … 196 more lines\n  row 200 thanks" in text
+
+
+def test_backspace_removes_a_chip_whole(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.type("x \x1b[200~" + "y\r" * 9 + "z\x1b[201~")
+        terminal.until("❯ x [paste 1: 10 lines]")
+        terminal.type("\x7f")
+        terminal.until(lambda: terminal.text.split("\n")[3] == "❯ x")
+
+
+@pytest.mark.parametrize("keys", ["\\\r", "\n", "\x1b\r", "\x1b[13;2u"], ids=["backslash", "ctrl-j", "alt-enter", "shift-enter"])
+def test_every_habit_of_breaking_a_line_works(place: Place, keys: str) -> None:
+    with place.open() as terminal:
+        terminal.type(f"one{keys}")
+        terminal.read(0.2)
+        terminal.type("two")
+        terminal.until("❯ one\n  two")
+
+
+def test_the_command_menu_filters_and_types_nothing_by_itself(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.type("/")
+        rows = terminal.until("1 of ").split("\n")
+        assert rows[3] == "❯ /"
+        assert sum(row.startswith(("❯ /", "  /")) for row in rows[4:]) == 8
+        terminal.type("st")
+        terminal.until(lambda: "/help" not in terminal.text.replace("? keys · /help", ""))
+        assert re.findall(r"^[❯ ] (/\w+) ", terminal.text, re.MULTILINE)[-4:] == ["/steer", "/stop", "/status", "/history"]
+        terminal.type("\x1b")
+        terminal.until(lambda: "/status" not in terminal.text)
+
+
+def test_an_at_sign_completes_files_that_git_knows(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.until("(main")
+        terminal.read(0.5)
+        terminal.type("look at @no")
+        row = next(row for row in terminal.until("notes.md").split("\n") if "notes.md" in row)
+        assert row.split() == ["❯", "notes.md", "2.0", "kB"]
+        terminal.type("\t")
+        terminal.until("❯ look at notes.md")
+        terminal.type("@ignored")
+        terminal.read(0.3)
+        assert "ignored.log" not in terminal.text
+
+
+def test_a_question_mark_on_an_empty_line_shows_the_keys(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.type("?")
+        assert "Ctrl-R" in terminal.until("Alt-Enter")
+        terminal.type("\x1b")
+        terminal.until(lambda: "Alt-Enter" not in terminal.text)
+
+
+def test_help_usage_tools_and_title_answer(place: Place) -> None:
+    with place.open("hi") as terminal:
+        terminal.type("/title My work\r")
+        terminal.until("This session is called “My work”.")
+        terminal.type("/tools\r")
+        terminal.until("read_file: ")
+        terminal.type("/usage\r")
+        terminal.until("context: 0 of 128k (0 %)")
+        terminal.type("/hlep\r")
+        terminal.until("error: There is no command /hlep. Did you mean /help?")
+
+
+def test_undo_gives_the_message_back_and_retry_sends_it_again(place: Place) -> None:
+    with place.open("first", say("second", breaks_prefix=True)) as terminal:
+        terminal.type("question\r")
+        terminal.until("first")
+        terminal.type("/undo\r")
+        terminal.until(lambda: terminal.text.count("❯ question") == 2)
+        terminal.type("\r")
+        terminal.until("second")
+
+
+def test_a_refused_key_is_told_at_once_in_three_lines(place: Place) -> None:
+    with place.open(fail(401, "Incorrect API key provided")) as terminal:
+        terminal.type("hello\r")
+        text = terminal.until("/model takes another")
+    assert "✗ the key was refused (401): Incorrect API key provided\n  http://127.0.0.1" in text
+    assert "Traceback" not in text
+
+
+def test_a_busy_server_is_told_with_cause_and_countdown(place: Place) -> None:
+    with place.open(fail(429, "slow down", headers={"retry-after": "2"}), "finally") as terminal:
+        terminal.type("hello\r")
+        assert "try 1 of" in terminal.until("too many requests (429)") or "try 2 of" in terminal.text
+        terminal.until("finally")
+
+
+def test_with_nothing_set_the_screen_opens_and_says_what_sets_a_model(place: Place) -> None:
+    with place.window("", 80, 24, "", {"HERMES_MODEL": ""}) as terminal:
+        terminal.until("❯")
+        terminal.until(lambda: "fake" not in terminal.text and "keys" in terminal.text)
+        terminal.type("/model\r")
+        terminal.until("/model NAME http://host:port/v1")
+
+
+def test_idle_writes_nothing(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.until("(main")
+        terminal.read(1.0)
+        assert terminal.read(1.5) == b""
+
+
+def test_keys_typed_before_the_screen_is_there_are_kept(place: Place) -> None:
+    with ScriptedServer(ScriptedModel("answered")).running() as server, place.window(server.base_url, 80, 24, "", {}) as terminal:
+        terminal.type("early bird\r")
+        terminal.until("answered")
+        assert "❯ early bird" in terminal.everything
+
+
+@pytest.mark.parametrize(
+    ("env", "colour"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)], ids=["colour", "no-color", "dumb"]
+)
+def test_no_color_and_dumb_terminals_get_no_colour_code(place: Place, env: dict[str, str], colour: bool) -> None:
+    ready = "an empty line leaves" if env.get("TERM") == "dumb" else "? keys"
+    with place.open(call("terminal", {"command": "exit 3"}), say(MARKDOWN), ready=ready, env=env) as terminal:
+        terminal.type("hello\r" if env.get("TERM") != "dumb" else "hello\n")
+        terminal.until("print(1)")
+        terminal.read(0.3)
+        raw = terminal.raw
+    assert bool(re.search(rb"\x1b\[[0-9;]*(?:3[0-9]|4[0-9]|9[0-7]|10[0-7])[0-9;]*m", raw)) == colour
+    if env.get("TERM") == "dumb":
+        assert b"\x1b" not in raw
+
+
+def test_resizing_while_text_streams_leaves_no_torn_line(place: Place) -> None:
+    words = " ".join(f"word{n}" for n in range(150))
+    with place.open(say(f"{words}\n\nThe end.", pause=0.02)) as terminal:
+        terminal.type("go\r")
+        terminal.until("word9")
+        for columns in (40, 120, 80):
+            terminal.resize(columns, 24)
+            terminal.read(0.4)
+        terminal.until("The end.")
+        terminal.until(lambda: "writing" not in terminal.text)
+        text = terminal.everything
+    assert re.findall(r"word\d+", text) == words.split()
+    assert sum("────" in row for row in text.split("\n")) == 1
+    assert sum(row == "❯" for row in text.split("\n")) == 1
+
+
+def test_bang_runs_a_command_as_a_tool_line_and_tells_the_model(place: Place) -> None:
+    with place.open("understood") as terminal:
+        terminal.until("(main")
+        terminal.type("!echo hello there\r")
+        terminal.until("      hello there")
+        terminal.type("what did I do?\r")
+        terminal.until("understood")
+        assert "❯ what did I do?" in terminal.text
+
+
+def test_the_list_of_sessions_filters_and_resumes(place: Place) -> None:
+    for message in ("about apples", "about pears"):
+        with place.open(f"answer {message}") as terminal:
+            terminal.type(f"{message}\r")
+            terminal.until(f"answer {message}")
+            terminal.type("\x04")
+            terminal.wait()
+    with place.open(resume="?", ready="Sessions in this directory") as terminal:
+        assert "about pears" in terminal.text
+        terminal.type("apples")
+        terminal.until("1 of 2")
+        terminal.type("\r")
+        terminal.until("answer about apples")
+
+
+def test_a_key_is_echoed_quickly_while_text_streams(place: Place) -> None:
+    waits: list[float] = []
+    with place.open(say("word " * 2000, pause=0.01)) as terminal:
+        terminal.type("go\r")
+        terminal.until("word word")
+        draft = "❯ "
+        for letter in "abcdefghijklmnopqrst":
+            began = time.monotonic()
+            terminal.type(letter)
+            draft += letter
+            terminal.until(draft)
+            waits.append(time.monotonic() - began)
+        terminal.type("\x03\x1b")
+    assert sorted(waits)[10] < 0.15
+
+
+DANGEROUS = {"command": "rm -rf keep && echo removed"}
+
+
+def approving(place: Place, *replies: object) -> AbstractContextManager[Terminal]:
+    (place.project / "keep").mkdir(exist_ok=True)
+    return place.open(call("terminal", DANGEROUS), *replies)
+
+
+def test_the_question_shows_the_whole_command_and_stands_on_no(place: Place) -> None:
+    with approving(place, "understood") as terminal:
+        terminal.type("go\r")
+        text = terminal.until("Run this?")
+        assert "  rm -rf keep && echo removed
+in ~/project · stopped because: " in text
+        assert re.search(r"^❯ \d  no$", text, re.MULTILINE)
+        assert "waiting for you" in text or "waits for you" in text
+        terminal.read(0.4)
+        terminal.type("\r")
+        terminal.until("✗ denied by you: rm -rf keep")
+        terminal.until("understood")
+    assert (place.project / "keep").is_dir()
+
+
+def test_a_chosen_yes_runs_the_command_and_leaves_a_receipt(place: Place) -> None:
+    with approving(place, "finished") as terminal:
+        terminal.type("go\r")
+        terminal.until("Run this?")
+        terminal.read(0.5)
+        terminal.type("1")
+        terminal.until("❯ 1  once")
+        terminal.read(0.2)
+        terminal.type("\r")
+        terminal.until("✓ allowed once by you: rm -rf keep")
+        terminal.until("finished")
+    assert not (place.project / "keep").exists()
+
+
+@pytest.mark.parametrize(("delay", "gap"), [(0.0, 0.0), (0.2, 0.03), (0.6, 0.12)])
+def test_a_sentence_typed_as_the_question_opens_approves_nothing(place: Place, delay: float, gap: float) -> None:
+    with approving(place, "understood") as terminal:
+        terminal.type("go\r")
+        terminal.until("Run this?" if delay else "❯ go")
+        terminal.read(delay)
+        for letter in "yes but 2 files\r":
+            terminal.type(letter)
+            terminal.read(gap)
+        terminal.until("into this turn: yes but 2 files")
+        terminal.until("Run this?")
+        terminal.read(0.6)
+        assert (place.project / "keep").is_dir()
+        terminal.type("\x1b")
+        terminal.until("✗ denied by you")
+
+
+def test_no_with_a_message_tells_the_model_what_to_do(place: Place) -> None:
+    with approving(place, "as you say") as terminal:
+        terminal.type("go\r")
+        terminal.until("Run this?")
+        terminal.read(0.5)
+        terminal.type("\x1b[B")
+        terminal.read(0.2)
+        terminal.type("\r")
+        terminal.until("Say what to do instead.")
+        terminal.type("use git clean -n\r")
+        terminal.until("✗ denied by you")
+        assert "  use git clean -n" in terminal.until("as you say")

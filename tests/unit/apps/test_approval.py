@@ -1,0 +1,151 @@
+"""A question is answered by nobody but a person who looks at it."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hermes.apps.tui.approval import BURST, STILL, Box, box_lines
+from hermes.present.spans import columns, plain
+from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Reply
+
+ALL = Approve(
+    command="rm -rf ./build", cwd="/w", reasons=("deletes files not in git",), rule="r",
+    session_pattern="rm -rf ./build", always_pattern="rm -rf ./build",
+)  # fmt: skip
+
+
+class Person:
+    """Presses keys at a box, with the editor's part played: what the box passes on goes to the draft."""
+
+    def __init__(self, question: Approve | Clarify = ALL, draft: str = "") -> None:
+        self.box = Box(id="q", question=question, opened=0.0, config_file="config.yaml")
+        self.draft, self.now = draft, 0.0
+
+    def wait(self, seconds: float) -> "Person":
+        self.now += seconds
+        self.box.due(self.now)
+        return self
+
+    def press(self, *keys: str, each: float = 0.2) -> "Person":
+        for key in keys:
+            verdict = self.box.key(key, self.now, draft=bool(self.draft))
+            self.draft += verdict.draft
+            if verdict.passed and len(key) == 1:
+                self.draft += key
+            if self.box.answer is not None:
+                break
+            self.wait(each)
+        return self
+
+    @property
+    def answer(self) -> Answer | None:
+        return self.box.answer
+
+
+def test_a_bare_enter_is_no() -> None:
+    assert Person().wait(1).press("enter").answer == Deny()
+
+
+def test_arrows_and_enter_choose() -> None:
+    assert [Person().wait(1).press(*["up"] * n, "enter").answer for n in (1, 2, 3)] == [
+        Grant(scope="always"), Grant(scope="session"), Grant(scope="once"),
+    ]  # fmt: skip
+
+
+def test_a_digit_only_moves_and_enter_confirms() -> None:
+    person = Person().wait(1).press("2")
+    assert (person.answer, person.box.cursor) == (None, 1)
+    assert person.press("enter").answer == Grant(scope="session")
+
+
+def test_escape_is_no_and_needs_a_still_keyboard() -> None:
+    assert Person().wait(1).press("escape").answer == Deny()
+    assert Person().press("escape").answer is None
+
+
+def test_nothing_counts_until_the_keyboard_was_still() -> None:
+    person = Person().press("1", "enter", each=STILL / 2)
+    assert (person.answer, person.draft) == (None, "1")
+
+
+def test_a_burst_goes_to_the_draft_whole() -> None:
+    person = Person().wait(1).press("2", " ", "f", "i", "l", "e", "s", "enter", each=BURST / 5)
+    assert (person.answer, person.draft) == (None, "2 files")
+
+
+def test_a_digit_that_begins_a_sentence_is_not_lost() -> None:
+    person = Person().wait(1).press(*"2 files, not 1", each=0.15)
+    assert (person.answer, person.draft, person.box.cursor) == (None, "2 files, not 1", 3)
+
+
+def test_a_draft_keeps_all_keys_until_tab() -> None:
+    person = Person(draft="half a thou").wait(1).press("up", "up", "up", "enter", "1", "enter")
+    assert (person.answer, person.draft) == (None, "half a thou1")
+    assert person.wait(1).press("tab", "1", "enter").answer == Grant(scope="once")
+
+
+def test_a_paste_belongs_to_the_draft() -> None:
+    person = Person().wait(1).press("1")
+    assert (person.box.paste(person.now).draft, person.wait(1).answer, person.box.cursor) == ("1", None, 3)
+
+
+@given(
+    before=st.floats(0, 2),
+    gaps=st.lists(st.sampled_from([0.0, 0.01, 0.04, 0.06, 0.2, 0.35, 1.0]), min_size=16, max_size=16),
+    start=st.integers(0, 14),
+)
+@settings(max_examples=400, deadline=None)
+def test_yes_but_2_files_approves_nothing_at_any_moment(before: float, gaps: list[float], start: int) -> None:
+    """`start` letters were typed before the question came, the rest after it, at any speed, and Enter at the end."""
+    sentence = "yes but 2 files"
+    person = Person(draft=sentence[:start]).wait(before)
+    for letter, gap in zip(sentence[start:], gaps, strict=False):
+        person.press(letter, each=gap)
+    person.press("enter", each=1.0)
+    assert (person.answer, person.draft) == (None, sentence)
+
+
+def test_no_with_a_message_asks_for_words() -> None:
+    person = Person().wait(1).press("down", "enter")
+    assert (person.answer, person.box.takes_words) == (None, True)
+    person.box.words("use git clean -n first")
+    assert person.answer == Deny(reason="use git clean -n first")
+
+
+def test_only_what_the_question_allows_is_offered() -> None:
+    question = Approve(command="x", cwd="/w", reasons=(), rule="r")
+    assert [choice.label for choice in Person(question).box.choices] == ["once", "no", "no, and say what to do instead"]
+
+
+def test_the_box_names_patterns_file_place_and_reason() -> None:
+    rows = [plain(row) for row in box_lines(Person().box, 80, 20, place=(1, 2))]
+    assert rows == [
+        "Run this?" + " " * 64 + "1 of 2",
+        "  rm -rf ./build",
+        "in /w · stopped because: deletes files not in git",
+        "  1  once",
+        "  2  this session: rm -rf ./build",
+        "  3  always: rm -rf ./build (saved in config.yaml)",
+        "❯ 4  no",
+        "  5  no, and say what to do instead",
+        "↑↓ Enter · Esc no · Tab from a draft to here",
+    ]
+
+
+def test_a_long_command_scrolls_and_no_part_of_it_is_lost() -> None:
+    words = [f"word{n}" for n in range(400)]
+    person = Person(Approve(command=" ".join(words), cwd="/w", reasons=(), rule="r")).wait(1)
+    seen: list[str] = []
+    for _ in range(60):
+        rows = [plain(row) for row in box_lines(person.box, 40, 24)]
+        assert all(columns(row) <= 40 for row in box_lines(person.box, 40, 24))
+        seen += " ".join(rows).split()
+        person.press("pagedown")
+    assert [word for word in words if word not in seen] == []
+
+
+def test_an_open_question_takes_an_option_or_words() -> None:
+    question = Clarify(text="Which one?", options=("left", "right"))
+    assert Person(question).wait(1).press("down", "enter").answer == Reply(text="right")
+    person = Person(question)
+    person.box.words("neither")
+    assert person.answer == Reply(text="neither")
