@@ -13,7 +13,7 @@ from hermes.types.workspace import ProcessState
 TRACKED: Final = 64
 KEPT_SECONDS: Final = 1_800.0
 _POLL_CHARS: Final = 1_000
-_GRACE: Final = 2.0
+GRACE: Final = 2.0
 _STEP: Final = 0.02
 _LINGER: Final = 0.3  # what a process wrote last may still be in the pipe
 
@@ -57,8 +57,9 @@ class Background:
     Output is read by one thread, so that a process never waits on a full pipe, whatever the event loop does meanwhile.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, grace: float = GRACE) -> None:
         self._clock = clock
+        self._grace = grace
         self._tracked: dict[str, _Process] = {}
         self._reader = Reader()
 
@@ -109,7 +110,7 @@ class Background:
         """State after its whole tree was stopped: TERM, two seconds, KILL."""
         process = self._look(process_id)
         with anyio.CancelScope(shield=True):
-            await process.child.stop(_GRACE)
+            await process.child.stop(self._grace)
             await self.wait(process_id, _LINGER)
         return self.poll(process_id)
 
@@ -146,7 +147,7 @@ class Background:
         running = [process for process in self._tracked.values() if process.child.poll() is None]
         async with anyio.create_task_group() as tasks:
             for process in running:
-                tasks.start_soon(process.child.stop, _GRACE)
+                tasks.start_soon(process.child.stop, self._grace)
         for process in list(self._tracked.values()):
             self._forget(process)
         self._reader.stop()

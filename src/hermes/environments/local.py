@@ -4,7 +4,7 @@ import itertools
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -16,14 +16,14 @@ from hermes.environments import tree
 from hermes.environments.base import Finished, Job, Limits
 from hermes.environments.capture import Capture
 from hermes.environments.pty import on_terminal, open_terminal
-from hermes.environments.sandbox import Sandbox
+from hermes.environments.sandbox import CLEAN, Sandbox
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 TIMED_OUT: Final = 124
 _CHUNK: Final = 65_536
 _LINGER: Final = 0.3  # how long output of children that outlive the command is waited for
 _DRAIN: Final = 4_000_000  # bytes read from such children at most, should they never pause
-_GRACE: Final = 1.0
+_GRACE: Final = 0.5
 _END_OF_INPUT: Final = b"\x04"  # what a terminal takes for the end of input
 
 
@@ -178,14 +178,15 @@ class LocalEnvironment:
     def _launch(self, job: Job, call: int, *, ends: tuple[int, int], stdin: int) -> LocalChild:
         marker = f"{os.getpid()}-{id(self):x}-{call}"
         try:
-            argv = self._confined(job) if job.confined else job.argv
+            env = {**job.env, tree.MARKER: marker}
+            argv = self._confined(job, env) if job.confined else job.argv
             process = subprocess.Popen(
                 on_terminal(argv, ends[1]) if job.pty else argv,
                 stdin=stdin,
                 stdout=ends[1],
                 stderr=ends[1],
                 cwd="/",
-                env={**job.env, tree.MARKER: marker},
+                env={**CLEAN, tree.MARKER: marker} if job.confined else env,
                 start_new_session=True,
             )
         except (OSError, ValueError) as error:
@@ -197,10 +198,10 @@ class LocalEnvironment:
             process.stdin.close()
         return LocalChild(process, ends[0], input_, marker)
 
-    def _confined(self, job: Job) -> tuple[str, ...]:
+    def _confined(self, job: Job, env: Mapping[str, str]) -> tuple[str, ...]:
         if self._sandbox is None:
             raise EnvironmentUnavailable("The command must be confined and there is no sandbox here; install bubblewrap.")
-        return self._sandbox.wrap(job.argv, network=job.network, pty=job.pty)
+        return self._sandbox.wrap(job.argv, env=env, network=job.network, pty=job.pty)
 
 
 async def _follow(child: LocalChild, capture: Capture, timeout: float, typed: bytes | None) -> bool:

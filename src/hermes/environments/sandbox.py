@@ -14,6 +14,9 @@ from hermes.environments.base import Mounts
 INSIDE: Final = "/run/hermes"
 """Where a confined shell finds its own state folder."""
 
+CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+"""The environment to start a wrapped argv with."""
+
 _PROBE_SECONDS: Final = 10
 _SECRET_PLACES: Final = (
     ".ssh",
@@ -54,7 +57,7 @@ _SECRET_PLACES: Final = (
     ".psql_history",
     ".mysql_history",
 )
-_SYSTEM_SECRETS: Final = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/krb5.keytab", "/root")
+_SYSTEM_SECRETS: Final = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/krb5.keytab")
 _NAME_FILES: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")  # where resolv.conf may point to
 _START_FILES: Final = (
     ".bashrc",
@@ -95,7 +98,8 @@ class _Mount:
 
 def default_mounts(*, workspace: Path, home: Path, hermes_home: Path, temp: Path, state: Path) -> Mounts:
     """The usual confinement: `workspace` writable, `temp` as /tmp, credentials and our own home hidden, start files read-only."""
-    hidden = [*(home / name for name in _SECRET_PLACES), hermes_home, *(Path(name) for name in _SYSTEM_SECRETS if Path(name) != home)]
+    homes = dict.fromkeys((home, Path("/root")))  # a HOME of one's own choice does not move what the account has
+    hidden = [*(place / name for place in homes for name in _SECRET_PLACES), hermes_home, *map(Path, _SYSTEM_SECRETS)]
     return Mounts(
         writable=(workspace,),
         hidden=tuple(hidden),
@@ -111,8 +115,11 @@ class Sandbox:
         self._program = program
         self._mounts = mounts
 
-    def wrap(self, argv: tuple[str, ...], *, network: bool, pty: bool = False) -> tuple[str, ...]:
-        """The argv that runs `argv` confined, from the top folder."""
+    def wrap(self, argv: tuple[str, ...], *, env: Mapping[str, str], network: bool, pty: bool = False) -> tuple[str, ...]:
+        """The argv that runs `argv` confined, from the top folder, with exactly the environment `env`.
+
+        Start it with `CLEAN`: a confined command can export LD_PRELOAD, and the sandbox itself must not load that.
+        """
         return (
             self._program,
             *("--die-with-parent", "--unshare-all", "--hostname", "sandbox"),
@@ -122,6 +129,7 @@ class Sandbox:
             *("--cap-drop", "ALL"),
             *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--perms", "0755", "--tmpfs", "/run"),
             *(argument for mount in _ordered(self._mounts, network=network) for argument in mount.arguments()),
+            *("--clearenv", *(part for name, value in env.items() for part in ("--setenv", name, value))),
             *("--setenv", "TMPDIR", "/tmp", "--chdir", "/", "--", *argv),  # noqa: S108 -- as above
         )
 
@@ -155,7 +163,7 @@ def _ordered(mounts: Mounts, *, network: bool) -> list[_Mount]:
 
 def _real(paths: Iterable[Path]) -> Iterator[Path]:
     for path in dict.fromkeys(path.resolve() for path in paths):
-        if path.exists():
+        if os.path.exists(path):  # noqa: PTH110 -- this one also says no where it may not look
             yield path
 
 
@@ -187,8 +195,11 @@ def _programs(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def _works(sandbox: Sandbox) -> bool:
-    argv = sandbox.wrap(("bash", "--noprofile", "--norc", "-c", "exit 42"), network=False)
+    argv = sandbox.wrap(("bash", "--noprofile", "--norc", "-c", "exit 42"), env=CLEAN, network=False)
     try:
-        return subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PROBE_SECONDS, check=False).returncode == 42
+        return (
+            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, env=CLEAN, timeout=_PROBE_SECONDS, check=False).returncode
+            == 42
+        )
     except (OSError, subprocess.SubprocessError):
         return False
