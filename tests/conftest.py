@@ -40,7 +40,7 @@ def only_loopback(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         connect(self, address)
 
     monkeypatch.setattr(socket.socket, "connect", guarded)
-    yield
+    return
 
 
 @pytest.fixture

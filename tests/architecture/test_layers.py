@@ -13,8 +13,7 @@ def contract() -> dict[str, int]:
     parser.read(ROOT / ".importlinter")
     rows = parser["importlinter:contract:layers"]["layers"].split("\n")
     order = [[name.strip(" ()") for name in row.split("|")] for row in reversed(rows) if row.strip()]
-    numbers = {name: number for number, row in enumerate(order) for name in row}
-    return numbers
+    return {name: number for number, row in enumerate(order) for name in row}
 
 
 def docstring_layers() -> dict[str, int]:

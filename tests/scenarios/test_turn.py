@@ -45,7 +45,20 @@ async def test_events_tell_the_turn_in_order(talk: Talk) -> None:
     async with talk(model, functions=(double,)) as session:
         events = await events_of(session, "twice 21?")
     shown = [type(event) for event in events]
-    assert shown == [TurnStarted, Added, StepStarted, TextDelta, Added, ToolStarted, ToolFinished, Added, StepStarted, TextDelta, Added, *shown[-2:]]
+    assert shown == [
+        TurnStarted,
+        Added,
+        StepStarted,
+        TextDelta,
+        Added,
+        ToolStarted,
+        ToolFinished,
+        Added,
+        StepStarted,
+        TextDelta,
+        Added,
+        *shown[-2:],
+    ]
     assert isinstance(events[-1], TurnFinished)
     assert [event.message.kind for event in events if isinstance(event, Added)] == ["user", "assistant", "tool_result", "assistant"]
 
@@ -139,7 +152,10 @@ async def test_a_passing_fault_is_retried_and_counted(talk: Talk) -> None:
     async with talk(model) as session:
         events = await events_of(session, "hi")
     retries = [event for event in events if isinstance(event, Retrying)]
-    assert [(event.failure.reason, event.failure.status, event.attempt) for event in retries] == [("rate_limit", 429, 1), ("overloaded", 503, 2)]
+    assert [(event.failure.reason, event.failure.status, event.attempt) for event in retries] == [
+        ("rate_limit", 429, 1),
+        ("overloaded", 503, 2),
+    ]
     assert retries[0].delay == 0
     assert isinstance(events[-1], TurnFinished)
     assert (events[-1].text, events[-1].usage.requests) == ("here", 3)
@@ -156,7 +172,9 @@ async def test_a_refused_key_is_not_retried_and_the_turn_ends_in_words(talk: Tal
     assert again.text == "back again"
 
 
-@pytest.mark.parametrize("fault", [raw(b'data: {"choices":[{"delta":{"content":"half a"}}]}\n\n'), raw(b"data: {not json}\n\n"), raw(b"<html>")])
+@pytest.mark.parametrize(
+    "fault", [raw(b'data: {"choices":[{"delta":{"content":"half a"}}]}\n\n'), raw(b"data: {not json}\n\n"), raw(b"<html>")]
+)
 async def test_a_broken_stream_is_tried_again(talk: Talk, fault: Turn) -> None:
     async with talk(ScriptedModel(fault, "whole answer")) as session:
         end = await session.send("hi")
@@ -180,7 +198,8 @@ async def test_an_interrupt_during_a_reply_keeps_what_was_said(talk: Talk) -> No
                 if isinstance(event, TextDelta):
                     session.interrupt()
         assert isinstance(session.log[-1], Assistant)
-        assert session.log[-1].text.startswith("one") and session.log[-1].text.endswith("(stopped by the user)")
+        assert session.log[-1].text.startswith("one")
+        assert session.log[-1].text.endswith("(stopped by the user)")
         assert (await session.send("go on")).text == "next"
 
 
@@ -246,11 +265,10 @@ async def test_verbs_work_from_another_thread(talk: Talk) -> None:
 
 async def test_a_steer_rides_on_the_last_result_of_a_batch(talk: Talk) -> None:
     model = ScriptedModel(calls(("nap", {"seconds": 0.1}), ("nap", {"seconds": 0.1})), "ok")
-    async with talk(model, functions=(nap,)) as session:
-        async with session.stream("go") as stream:
-            async for event in stream:
-                if isinstance(event, ToolStarted):
-                    session.steer("look at a.py")
+    async with talk(model, functions=(nap,)) as session, session.stream("go") as stream:
+        async for event in stream:
+            if isinstance(event, ToolStarted):
+                session.steer("look at a.py")
     notes = [message.note for message in session.log if isinstance(message, ToolResult)]
     assert notes[0] == ""
     assert notes[1].startswith("look at a.py")

@@ -1,5 +1,6 @@
 """Async helpers on anyio: results in order from bounded fan-out, and the bridge for callers without a loop."""
 
+import atexit
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager
@@ -52,6 +53,7 @@ class GuestLoop:
             if self._portal is None:
                 self._running = anyio.from_thread.start_blocking_portal()
                 self._portal = self._running.__enter__()
+                atexit.register(self.close)
             return self._portal
 
 

@@ -6,6 +6,7 @@ import importlib.util
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
@@ -23,8 +24,9 @@ class Fault:
     reason: str
 
 
+@cache
 def discover_builtin_tools() -> tuple[Fault, ...]:
-    """Import every built-in file that registers a tool; the faults, if any."""
+    """Import every built-in file that registers a tool, once; the faults, if any."""
     folder = Path(str(files(BUILTIN)))
     return tuple(_import_all((path, f"{BUILTIN}.{path.stem}") for path in tool_files(folder)))
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hermes.tools.discovery import discover_builtin_tools
 from hermes.tools.registry import ToolRegistry, registry
 from hermes.tools.toolsets import known_names, resolve_all
 from hermes.types.tool import Snapshot, ToolEntry
@@ -14,6 +15,7 @@ from hermes.types.tool import Snapshot, ToolEntry
 logger = logging.getLogger(__name__)
 
 CHECK_SECONDS = 30.0
+MOST_ANSWERS = 8
 Definition = Mapping[str, Any]
 
 
@@ -34,6 +36,10 @@ class Checks:
         answer = _passes(check)
         self._known[check] = (self.clock(), answer)
         return answer
+
+    def fresh_until(self, checks: Iterable[Callable[[], object] | None]) -> float:
+        """When the first of these answers is to be asked anew."""
+        return min((self._known[check][0] for check in checks if check in self._known), default=float("inf")) + CHECK_SECONDS
 
     def forget(self) -> None:
         """Ask anew next time."""
@@ -59,13 +65,12 @@ class Schemas:
         """The tools a session gets, fixed; ConfigError when a toolset is unknown."""
         key = (self.registry.generation, None if enabled is None else tuple(enabled), None if disabled is None else tuple(disabled))
         known = self._answers.get(key)
-        now = self.checks.clock()
-        if known is not None and now - known[0] < CHECK_SECONDS:
+        if known is not None and self.checks.clock() < known[0]:
             return known[1]
         answer = self._make(key[1], key[2])
-        if len(self._answers) >= 8:
+        if len(self._answers) >= MOST_ANSWERS:
             self._answers.pop(next(iter(self._answers)))
-        self._answers[key] = (now, answer)
+        self._answers[key] = (self.checks.fresh_until(entry.check_fn for entry in self.registry.entries().values()), answer)
         return answer
 
     def is_toolset_available(self, toolset: str) -> bool:
@@ -125,6 +130,7 @@ def get_tool_definitions(
     quiet_mode: bool = False,  # noqa: FBT001, FBT002  # the documented signature
 ) -> list[Definition]:
     """The definitions for the named toolsets (all if None) less the disabled ones, sorted by name; unless quiet, logs how many."""
+    discover_builtin_tools()
     found = _schemas.snapshot(enabled_toolsets, disabled_toolsets).definitions
     if not quiet_mode:
         logger.info("%d tools offered", len(found))

@@ -1,10 +1,10 @@
 """The messages of a session's log: frozen, written once, never changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from hermes.types.usage import Stop, Usage
+from hermes.types.usage import NO_USAGE, Stop, Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Assistant:
     thinking: tuple[Thinking, ...] = ()
     calls: tuple[ToolCall, ...] = ()
     stop: Stop = "end"
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     model: str = ""
     opaque: tuple[Mapping[str, Any], ...] = ()
     kind: Literal["assistant"] = "assistant"

@@ -34,3 +34,6 @@ class Usage:
             reasoning=self.reasoning - other.reasoning,
             requests=self.requests - other.requests,
         )
+
+
+NO_USAGE = Usage()
