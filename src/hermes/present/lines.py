@@ -47,7 +47,8 @@ def head_line(words: Words, seconds: str, side: Span, width: int) -> Line:
     """Emoji, verb and argument on the left, seconds and outcome on the right, in `width` cells at most."""
     width = min(width, _WIDEST)
     left: Line = (*pad(line(words.emoji), 2), Span(" "), Span(f"{words.verb:<6} ", "strong"))
-    right = (Span(f"{seconds:>6}", "dim"), *((Span("  "), side) if side.text else ()))
+    clock: Line = (Span(f"{seconds:>6}", "dim"), Span("  ")) if seconds else ()
+    right = (*clock, side) if side.text else clock[:1]
     room = _SIDE if width >= _ROOMY else 0
     space = width - columns(left) - max(columns(right), 6 + room) - 2
     more = f"  +{words.more}" if words.more else ""
@@ -89,9 +90,12 @@ def failure_lines(failure: Failure, width: int, *, key: str = "", fix: str = "")
     """A model failure in at most three lines: the provider's own sentence, the address and the key's last four, what to do."""
     status = f" ({failure.status})" if failure.status else ""
     sentence = " ".join(strip_escapes(failure.message).split()) or failure.reason.replace("_", " ")
-    first = cut((Span("✗ ", "error"), Span(f"{_CAUSES[failure.reason]}{status}: ", "error"), Span(sentence)), width)
+    first: Line = (Span("✗ ", "error"), Span(f"{_CAUSES[failure.reason]}{status}: ", "error"), Span(sentence))
     where = " · ".join(part for part in (failure.address, f"key …{key[-4:]}" if key else "") if part)
-    return [first, *([cut(line(f"  {where}", "dim"), width)] if where else []), *([cut(line(f"  {fix}"), width)] if fix else [])]
+    told = [first, *([line(f"  {where}", "dim")] if where else []), *([line(f"  {fix}")] if fix else [])]
+    if width >= _ROOMY:
+        return [cut(row, width) for row in told]
+    return [row for part in told for row in wrap(part, width, rest=(Span("  "),))]
 
 
 _CAUSES = {

@@ -14,6 +14,7 @@ STILL = 0.3
 BURST = 0.05
 _ROWS = 12
 _SCROLL = 3
+_SHORT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,10 +158,17 @@ def _choices(question: Question, config_file: str) -> tuple[Choice, ...]:
         return (*(Choice(option, Reply(text=option)) for option in question.options), Choice("another answer: type it", None))
     rows = [Choice("once", Grant(scope="once"))]
     if question.session_pattern:
-        rows.append(Choice(f"this session: {question.session_pattern}", Grant(scope="session")))
+        rows.append(Choice(f"this session: {_covered(question, question.session_pattern)}", Grant(scope="session")))
     if question.always_pattern:
-        rows.append(Choice(f"always: {question.always_pattern} (saved in {config_file})", Grant(scope="always")))
+        rows.append(Choice(f"always: {_covered(question, question.always_pattern)} (saved in {config_file})", Grant(scope="always")))
     return (*rows, Choice("no", Deny()), Choice("no, and say what to do instead", None))
+
+
+def _covered(question: Approve, pattern: str) -> str:
+    """What a wider yes covers; a pattern that only repeats the long command is said in words."""
+    if len(pattern) <= _SHORT or not pattern.endswith(question.command):
+        return pattern
+    return "exactly this command" + (" in this directory" if pattern != question.command else "")
 
 
 def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1, 1)) -> list[Line]:

@@ -16,11 +16,11 @@ KEYS = (
     ("Enter", "send; while it works: into this turn"),
     ("Tab", "complete; while it works: send after this turn"),
     ("\\ Enter · Ctrl-J · Alt-Enter", "new line"),
-    ("Esc · Ctrl-C", "stop the turn; Ctrl-C twice leaves, so does Ctrl-D"),
+    ("Esc · Ctrl-C", "stop the turn; Ctrl-C twice or Ctrl-D leaves"),
     ("↑ · Ctrl-R", "earlier messages · search them"),
     ("Alt-↑", "edit the waiting messages"),
-    ("/ · @ · !cmd · !!cmd", "commands · files · run a command · unseen by the model"),
-    ("Ctrl-O · Ctrl-T", "whole output, again for all · the model's reasoning"),
+    ("/ · @ · !cmd · !!cmd", "commands · files · run · run unseen"),
+    ("Ctrl-O · Ctrl-T", "whole output, again: all · the reasoning"),
     ("Ctrl-G · Ctrl-L · Ctrl-Z", "$EDITOR · clear the window · suspend"),
 )
 _FRAMES = 10

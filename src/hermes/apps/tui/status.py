@@ -40,18 +40,15 @@ def header_lines(facts: Facts, width: int) -> list[Line]:
 
 
 def status_line(facts: Facts, width: int) -> Line:
-    """Model, context, protection, directory, branch; what does not fit falls off the right."""
-    parts: list[Line] = [line(facts.model or "no model: /model sets one", "dim" if facts.model else "warning")]
-    if facts.window:
-        parts.append(_context(facts))
-    if facts.guard:
-        parts.append(line(facts.guard, "warning" if facts.unguarded else "dim"))
+    """Model, context, protection, directory, branch; on a narrow window from the right, but protection always stays."""
     place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
-    parts.append(line(place, "dim"))
-    while len(parts) > 2 and _length(parts) > width:
-        parts.pop()
+    guard = [line(facts.guard, "warning" if facts.unguarded else "dim")] if facts.guard else []
+    rests = [[*_context(facts), *guard, line(place, "dim")], [*_context(facts), *guard], guard]
+    model = line(facts.model or "no model: /model sets one", "dim" if facts.model else "warning")
+    rest = next((rest for rest in rests if _length([model, *rest]) <= width), guard)
+    shortened = cut(model, max(1, width - _length(rest) - 3)) if rest else model
     joined: list[Span] = []
-    for part in parts:
+    for part in [shortened, *rest]:
         joined += [*([Span(" · ", "dim")] if joined else []), *part]
     return cut(tuple(joined), width)
 
@@ -60,12 +57,15 @@ def _length(parts: list[Line]) -> int:
     return sum(columns(part) + 3 for part in parts) - 3
 
 
-def _context(facts: Facts) -> Line:
+def _context(facts: Facts) -> list[Line]:
+    """How full the context is; nothing when the window is not known."""
+    if not facts.window:
+        return []
     share = 100 * facts.context // facts.window
     text = f"{tokens(facts.context)}/{tokens(facts.window)} {share}%"
     if share >= _HOT:
-        return line(f"{text} nearly full: /new", "error")
-    return line(text, "warning" if share >= _WARM else "dim")
+        return [line(f"{text} nearly full: /new", "error")]
+    return [line(text, "warning" if share >= _WARM else "dim")]
 
 
 def short_path(path: Path, home: Path) -> str:

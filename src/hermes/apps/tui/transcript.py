@@ -37,7 +37,7 @@ from hermes.types.event import (
     TurnStarted,
 )
 from hermes.types.message import Assistant, ToolCall, ToolResult
-from hermes.types.question import Question
+from hermes.types.question import Deny, Question
 from hermes.types.usage import Usage
 
 _QUIET = 10.0
@@ -97,6 +97,7 @@ class Transcript:
         self._thinking_since = 0.0
         self._retrying: tuple[Retrying, float] | None = None
         self._last = ""
+        self._told_no = False
 
     def feed(self, event: Event, now: float) -> list[Line]:
         """The lines that `event` finished, to be printed once."""
@@ -262,6 +263,7 @@ class Transcript:
 
     def _answered(self, event: Answered) -> list[Line]:
         question = self.asked.pop(event.id, None)
+        self._told_no = isinstance(event.answer, Deny)
         return self.block("tool", receipt_lines(question, event.answer, event.by, self.width)) if question else []
 
     def _added(self, event: Added, now: float) -> list[Line]:
@@ -279,7 +281,7 @@ class Transcript:
             self.turn.doing = "working"
         self._calls |= {call.id: call for call in reply.calls}
         rows = self._thought(now)
-        if self._markdown is None and reply.text.strip():
+        if self._markdown is None and reply.text.strip() and not _is_remark(reply):
             self._markdown = MarkdownStream(self.width)
             rows += self._text(self._markdown.feed(reply.text))
         return [*rows, *self._close_text()]
@@ -291,7 +293,9 @@ class Transcript:
         done = Finished(call=call, result=result, seconds=seconds, emoji=run.emoji if run else "")
         if self.turn is not None:
             self.turn.finished.append(done)
-        return self.block("tool", tool_lines(call, result, seconds, self.width, emoji=done.emoji))
+        rows = tool_lines(call, result, seconds, self.width, emoji=done.emoji)
+        told, self._told_no = self._told_no and result.failed, False
+        return self.block("tool", rows[:1] if told else rows)
 
     def _ended(self, event: TurnFinished, now: float) -> list[Line]:
         rows = [*self._thought(now), *self._close_text()]
@@ -330,6 +334,11 @@ _FIXES: Mapping[str, str] = {
     "context_overflow": "/new starts afresh, /undo takes the last turn back.",
     "payload_too_large": "/undo takes the last turn back.",
 }
+
+
+def _is_remark(reply: Assistant) -> bool:
+    """Words that the harness put in place of a reply; how the turn ended is told in a line of its own."""
+    return not reply.usage.requests and reply.text.startswith("(") and reply.text.endswith(")")
 
 
 def _seconds(value: float) -> str:

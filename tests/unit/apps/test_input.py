@@ -1,0 +1,129 @@
+"""What the input line promises, as far as no terminal is needed."""
+
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.apps.tui.chips import Chips, pasted
+from hermes.apps.tui.files import Paths, list_files
+from hermes.apps.tui.menu import Item, complete, menu_lines
+from hermes.apps.tui.picker import age
+from hermes.apps.tui.status import Facts, header_lines, short_path, status_line
+from hermes.apps.tui.terminal import is_light
+from hermes.present.spans import columns, plain
+
+COMMANDS = [Item("/help", "/help", "Help"), Item("/history ", "/history [turns]", "Old turns"), Item("/stop", "/stop", "Stop")]
+MANY = [f"src/package{n % 97}/module_{n % 911}/file_number_{n}.py" for n in range(50_000)]
+FACTS = Facts(version="1.0", model="some-model", context=4300, window=200_000, guard="sandbox · asks", directory="~/demo", branch="main*")
+
+
+@given(st.text(max_size=800))
+def test_a_paste_is_sent_as_it_was(text: str) -> None:
+    chips = Chips()
+    assert chips.expand(f"before {chips.shorten(text)} after") == f"before {text} after"
+
+
+def test_only_long_pastes_become_chips() -> None:
+    chips = Chips()
+    assert [chips.shorten(text) for text in ("a\nb\nc\nd\ne", "a\nb\nc\nd\ne\nf", "x" * 501)] == [
+        "a\nb\nc\nd\ne", "[paste 1: 6 lines]", "[paste 2: 501 characters]",
+    ]  # fmt: skip
+
+
+def test_a_newline_at_the_end_of_a_paste_is_dropped() -> None:
+    assert pasted("rm -rf x\r\n") == "rm -rf x"
+
+
+def test_a_row_is_split_at_its_chips() -> None:
+    chips = Chips()
+    chip = chips.shorten("x" * 600)
+    assert list(chips.parts(f"a {chip} b")) == [("a ", False), (chip, True), (" b", False)]
+
+
+@pytest.mark.parametrize(
+    ("before", "labels"),
+    [
+        ("/", ["/help", "/history [turns]", "/stop"]),
+        ("/h", ["/help", "/history [turns]"]),
+        ("/st", ["/stop", "/history [turns]"]),
+        ("/x", []),
+    ],
+)
+def test_commands_are_found_by_prefix_then_by_what_they_contain(before: str, labels: list[str]) -> None:
+    assert [item.label for item in complete(before, COMMANDS, lambda _: ()).items] == labels
+
+
+@pytest.mark.parametrize("before", ["", "hello /he", "/help me", "mail me@home", "x"])
+def test_nothing_is_offered_where_nothing_is_asked_for(before: str) -> None:
+    assert complete(before, COMMANDS, lambda _: (Item("x", "x"),)).items == ()
+
+
+def test_a_file_is_asked_for_by_an_at_sign_after_a_space() -> None:
+    menu = complete("look at @src/ap", COMMANDS, lambda typed: [Item(typed, f"found for {typed}")])
+    assert (menu.items, menu.length) == ((Item("src/ap", "found for src/ap"),), 7)
+
+
+def test_the_menu_shows_eight_rows_around_the_chosen_one() -> None:
+    menu = complete("/", [Item(f"/c{n}", f"/c{n}", "what it does") for n in range(20)], lambda _: ()).move(-1)
+    rows = [plain(row) for row in menu_lines(menu, 40)]
+    assert (len(rows), rows[-2].startswith("❯ /c19"), rows[-1]) == (9, True, "  20 of 20")
+    assert max(columns(row) for row in menu_lines(menu, 20)) <= 20
+
+
+@pytest.mark.parametrize(("query", "best"), [("file_number_49.py", 49), ("number_777.", 777), ("mdl8flnm8.p", None)])
+def test_files_are_found_among_fifty_thousand_within_50_ms(query: str, best: int | None) -> None:
+    paths = Paths(MANY)
+    began = time.perf_counter()
+    found = paths.best(query)
+    assert time.perf_counter() - began < 0.05
+    assert best is None or found[0] == MANY[best]
+
+
+@given(st.lists(st.text(alphabet="ab/.", min_size=1, max_size=8), max_size=20, unique=True), st.text(alphabet="ab/.", max_size=4))
+def test_every_file_found_has_the_letters_in_order(paths: list[str], query: str) -> None:
+    for path in Paths(paths).best(query):
+        letters = iter(path)
+        assert all(letter in letters for letter in query)
+
+
+def test_files_of_a_folder_without_git_are_walked(tmp_path: Path) -> None:
+    (tmp_path / "node_modules").mkdir()
+    (tmp_path / "node_modules" / "x.js").touch()
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "a.py").touch()
+    (tmp_path / "b.txt").touch()
+    assert anyio.run(list_files, tmp_path) == ["b.txt", "src/a.py"]
+
+
+def test_the_status_line_drops_items_from_the_right_but_never_the_protection() -> None:
+    shown = {width: plain(status_line(FACTS, width)) for width in (80, 60, 42, 40, 24)}
+    assert shown == {
+        80: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
+        60: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
+        42: "some-model · 4.3k/200k 2% · sandbox · asks",
+        40: "some-model · sandbox · asks",
+        24: "some-m… · sandbox · asks",
+    }
+
+
+def test_a_full_context_warns_with_a_word() -> None:
+    warm, hot = (status_line(Facts(version="", model="m", context=used, window=100), 80) for used in (75, 95))
+    assert [span.role for span in warm if "%" in span.text] == ["warning"]
+    assert [(span.text, span.role) for span in hot if "%" in span.text] == [("95/100 95% nearly full: /new", "error")]
+
+
+@pytest.mark.parametrize("width", [20, 40, 80, 120])
+def test_the_header_is_two_lines_at_any_width(width: int) -> None:
+    rows = header_lines(FACTS, width)
+    assert (len(rows), all(columns(row) <= width for row in rows)) == (2, True)
+
+
+def test_small_facts() -> None:
+    home = Path("/home/me")
+    assert [short_path(Path(path), home) for path in ("/home/me", "/home/me/x", "/etc")] == ["~", "~/x", "/etc"]
+    assert [age(seconds) for seconds in (5, 300, 7200, 200_000)] == ["now", "5m", "2h", "2d"]
+    assert [is_light(*parts) for parts in (("ffff", "ffff", "ffff"), ("1e1e", "1e1e", "2e2e"), ("f", "f", "0"))] == [True, False, True]

@@ -1,0 +1,169 @@
+"""What of a turn stays in the scrollback, told event by event."""
+
+import json
+
+from hermes.apps.tui.transcript import Transcript
+from hermes.present.spans import plain
+from hermes.present.theme import Theme
+from hermes.types.error import Failure
+from hermes.types.event import (
+    Added,
+    Answered,
+    Asked,
+    Event,
+    Notice,
+    Retrying,
+    StepStarted,
+    TextDelta,
+    ThinkingDelta,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
+from hermes.types.message import Assistant, ToolCall, ToolResult
+from hermes.types.question import Approve, Deny
+from hermes.types.usage import Usage
+
+ONE = ToolCall(id="1", name="terminal", arguments={"command": "make"})
+TWO = ToolCall(id="2", name="read_file", arguments={"path": "a.py"})
+USAGE = Usage(input_tokens=4300, output_tokens=321, requests=1)
+
+
+def fed(*events: Event, at: float = 0.0, transcript: Transcript | None = None) -> list[str]:
+    transcript = transcript or Transcript(width=80, config_fix="fix it")
+    return [plain(row) for event in events for row in transcript.feed(event, at)]
+
+
+def returned(call: ToolCall, **content: object) -> Added:
+    return Added(message=ToolResult(id=f"r{call.id}", at=0, call_id=call.id, name=call.name, content=json.dumps(content)))
+
+
+def replied(text: str = "", *calls: ToolCall) -> Added:
+    return Added(message=Assistant(id="a", at=0, text=text, calls=calls, usage=USAGE))
+
+
+def ended(outcome: str = "done", failure: Failure | None = None) -> TurnFinished:
+    return TurnFinished(turn=1, outcome=outcome, text="", usage=USAGE, seconds=2, failure=failure)  # type: ignore[arg-type]  # a case's word
+
+
+def working(transcript: Transcript, now: float) -> str:
+    return " ".join(plain(row) for row in transcript.working(now, Theme(), 0))
+
+
+def test_a_reply_that_was_not_streamed_is_shown_all_the_same() -> None:
+    assert fed(TurnStarted(turn=1), replied("one\n\ntwo"), ended()) == ["one", "", "two"]
+
+
+def test_streamed_text_is_not_shown_twice() -> None:
+    assert fed(TurnStarted(turn=1), TextDelta(text="one\n\ntw"), TextDelta(text="o"), replied("one\n\ntwo"), ended()) == ["one", "", "two"]
+
+
+def test_text_calls_and_text_stand_apart() -> None:
+    rows = fed(
+        TurnStarted(turn=1),
+        replied("I look.", ONE, TWO),
+        ToolStarted(call=ONE, emoji="💻"),
+        ToolStarted(call=TWO, emoji="📖"),
+        ToolFinished(call_id="2", seconds=0.1, failed=False),
+        ToolFinished(call_id="1", seconds=1.0, failed=False),
+        returned(ONE, output="ok", exit_code=0),
+        returned(TWO, content="1|x"),
+        replied("Done."),
+        ended(),
+    )
+    assert [" ".join(row.split()) for row in rows] == ["I look.", "", "💻 run make 1.0s", "ok", "📖 read a.py:1-1 0.1s", "", "Done."]
+
+
+def test_running_calls_are_live_in_call_order() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    fed(TurnStarted(turn=1), ToolStarted(call=ONE, emoji=""), ToolStarted(call=TWO, emoji=""), transcript=transcript)
+    fed(ToolProgress(call_id="1", text="a\nb\nc\nd\n"), ToolFinished(call_id="2", seconds=0.5, failed=False), transcript=transcript)
+    rows = [" ".join(plain(row).split()) for row in transcript.moving(3.0, Theme(), 0)]
+    assert rows == ["💻 run make 3.0s ⠋", "b", "c", "d", "📖 read a.py 0.5s done"]
+
+
+def test_the_working_line_tells_what_runs_how_long_and_the_tokens() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    fed(TurnStarted(turn=1), replied("", ONE), ToolStarted(call=ONE, emoji=""), transcript=transcript)
+    assert working(transcript, 18.4) == "⠋ running make · 18s · ↑4.3k ↓321 · Esc stops"
+
+
+def test_silence_is_told_after_ten_seconds() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    fed(TurnStarted(turn=1), StepStarted(step=1, model="m"), transcript=transcript)
+    assert working(transcript, 9.0) == "⠋ waiting for the model · 9s · Esc stops"
+    assert working(transcript, 12.0) == "⠋ waiting for the model · 12s · nothing heard for 12s · Esc stops"
+
+
+def test_a_retry_is_one_line_that_counts_down() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    failure = Failure(reason="overloaded", message="busy", status=529, address="http://h")
+    fed(TurnStarted(turn=1), Retrying(failure=failure, delay=16.0, attempt=1, attempts=4), transcript=transcript)
+    assert [working(transcript, now) for now in (0.0, 6.0)] == [
+        "⠋ the model is overloaded (529) · http://h · retrying in 16s · try 1 of 4",
+        "⠋ the model is overloaded (529) · http://h · retrying in 10s · try 1 of 4",
+    ]
+
+
+def test_reasoning_folds_to_one_line_and_can_be_shown() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    rows = fed(TurnStarted(turn=1), ThinkingDelta(text="hm, "), ThinkingDelta(text="so"), transcript=transcript)
+    rows += fed(TextDelta(text="Yes."), replied("Yes."), ended(), at=4.0, transcript=transcript)
+    assert rows == ["✻ thought for 4.0s · Ctrl-T", "", "Yes."]
+    assert [plain(row) for row in transcript.thought_lines()] == ["  hm, so"]
+
+
+def test_a_denied_call_is_told_once_with_its_receipt() -> None:
+    question = Approve(command="rm -rf x", cwd="/w", reasons=(), rule="r")
+    result = ToolResult(
+        id="r",
+        at=0,
+        call_id="1",
+        name="terminal",
+        failed=True,
+        content=json.dumps({"output": "", "exit_code": -1, "error": "no", "status": "blocked"}),
+    )
+    rows = fed(
+        TurnStarted(turn=1),
+        ToolStarted(call=ONE, emoji=""),
+        Asked(id="q", question=question),
+        Answered(id="q", answer=Deny(), by="person"),
+        ToolFinished(call_id="1", seconds=1, failed=True),
+        Added(message=result),
+    )
+    assert [" ".join(row.split()) for row in rows] == ["✗ denied by you: rm -rf x", "💻 run make 1.0s ✗ denied"]
+
+
+def test_how_a_turn_ended_is_said_in_words() -> None:
+    assert fed(TurnStarted(turn=1), ended("interrupted")) == ["✗ stopped · 2.0s"]
+    assert fed(TurnStarted(turn=1), ended("budget")) == ["✗ the limit of model calls was reached · 2.0s"]
+    failure = Failure(reason="connection", message="refused", address="http://h")
+    assert fed(TurnStarted(turn=1), ended("failed", failure)) == [
+        "✗ no connection: refused", "  http://h", "  Check that the server runs and the address is right; /model takes another one.",
+    ]  # fmt: skip
+
+
+def test_words_of_the_harness_are_not_shown_as_a_reply() -> None:
+    remark = Added(message=Assistant(id="a", at=0, text="(No reply: refused)"))
+    assert fed(TurnStarted(turn=1), remark, ended("interrupted")) == ["✗ stopped · 2.0s"]
+
+
+def test_notices_come_between() -> None:
+    assert fed(Notice(level="info", text="fetching"), Notice(level="warning", text="slow")) == ["fetching", "warning: slow"]
+
+
+def test_the_last_call_or_all_can_be_shown_whole() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    output = "\n".join(map(str, range(9)))
+    fed(
+        TurnStarted(turn=1),
+        replied("", ONE, TWO),
+        returned(ONE, output=output, exit_code=0),
+        returned(TWO, error="no"),
+        ended(),
+        transcript=transcript,
+    )
+    assert len(transcript.whole(every=False)) == 2
+    assert len(transcript.whole(every=True)) == 12
