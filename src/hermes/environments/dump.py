@@ -83,9 +83,10 @@ def parse_dump(data: bytes) -> Dump | None:
 
 def _exports(text: str) -> dict[str, str]:
     found = {}
-    for name, plain, quoted in _EXPORT.findall(text):
-        if name not in _OWN:
-            found[name] = _unquoted(quoted) if quoted else re.sub(r"\\(.)", r"\1", plain, flags=re.DOTALL)
+    for name, plain, quoted in (match.groups() for match in _EXPORT.finditer(text)):
+        if name in _OWN or (plain is None and quoted is None):  # exported by name alone, it is not in the environment
+            continue
+        found[name] = _unquoted(quoted) if plain is None else re.sub(r"\\(.)", r"\1", plain, flags=re.DOTALL)
     return found
 
 

@@ -1,0 +1,220 @@
+"""The parts of the local workspace: captured output, shell dumps, search, background bookkeeping."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import anyio.lowlevel
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.environments.background import Background
+from hermes.environments.base import Limits
+from hermes.environments.capture import Capture, fit
+from hermes.environments.dump import parse_dump, read_dump
+from hermes.environments.scrub import scrubbed
+from hermes.environments.search import Search, find_files, search_lines
+from hermes.types.error import ExecError
+
+
+@given(st.lists(st.text(max_size=50), max_size=20), st.integers(min_value=1, max_value=200))
+def test_captured_text_is_whole_or_clipped_and_then_whole_on_disk(pieces: list[str], limit: int) -> None:
+    spill = Path("/tmp") / f"hermes-capture-{os.getpid()}"
+    capture = Capture(Limits(max_chars=limit), spill)
+    data = b"".join(piece.encode("utf-8", "replace") for piece in pieces)
+    for piece in pieces:
+        capture.feed(piece.encode("utf-8", "replace"))
+    kept = capture.finish()
+    assert len(kept.text) <= limit
+    assert kept.clipped == bool(kept.full) == spill.exists()
+    if kept.clipped:
+        assert spill.read_bytes() == data
+        spill.unlink()
+
+
+def test_output_is_clipped_by_lines_and_by_their_length() -> None:
+    limits = Limits(max_lines=10, max_line_length=5)
+    assert fit("\n".join(map(str, range(100))), limits) == "0\n1\n2\n3\n… 90 lines left out …\n94\n95\n96\n97\n98\n99"
+    assert fit("123456789\nab", limits) == "12345… [4 more characters]\nab"
+    assert fit("same\n", limits) == "same\n"
+
+
+def dump_of(script: str) -> bytes:
+    names = "builtin pwd; printf '\\0'; set +o; printf '\\0'; shopt -p; printf '\\0'; declare -px; printf '\\0'; alias -p; printf '\\0'"
+    text = f"{script}\nprintf 'hermes-shell 1\\0'; {names}; declare -f; printf '\\0'; declare -Fx; printf '\\0end'"
+    return subprocess.run(
+        ["bash", "--noprofile", "--norc", "-c", text], env={"PATH": "/usr/bin:/bin"}, stdout=subprocess.PIPE, check=True, cwd="/"
+    ).stdout
+
+
+def test_a_fresh_shell_has_nothing_to_restore() -> None:
+    dump = parse_dump(dump_of(""))
+    assert dump is not None
+    assert (dump.cwd, dump.options, dump.aliases, dump.functions, dict(dump.exports)) == ("/", (), "", "", {"PATH": "/usr/bin:/bin"})
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["plain", "two\nlines", 'quote " dollar $x `y` \\', "tab\there", "bell\a é 漢", "'single'", "", " spaces ", "\x01\x1b[0m", "a\\nb"],
+)
+def test_every_value_comes_back(value: str) -> None:
+    output = subprocess.run(
+        ["bash", "--norc", "-c", "printf 'hermes-shell 1\\0/\\0\\0\\0'; declare -px; printf '\\0\\0\\0\\0end'"],
+        env={"VALUE": value},
+        stdout=subprocess.PIPE,
+        check=True,
+    ).stdout
+    dump = parse_dump(output)
+    assert dump is not None
+    assert dump.exports["VALUE"] == value
+
+
+def test_options_that_would_stop_the_shell_are_not_carried() -> None:
+    dump = parse_dump(dump_of("set -u -o pipefail; shopt -s extglob; set -x"))
+    assert dump is not None
+    assert dump.options == ("shopt -s extglob", "set -o nounset", "set -o pipefail", "set -o xtrace")
+    assert parse_dump(b"hermes-shell 1\0/\0set -o noexec\n\0\0\0\0\0\0end") is not None
+    assert parse_dump(b"hermes-shell 1\0/\0set -o noexec\n\0\0\0\0\0\0end").options == ()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"hermes-shell 1\0/\0\0\0\0\0\0\0",
+        b"hermes-shell 1\0relative\0\0\0\0\0\0\0end",
+        b"other\0/\0\0\0\0\0\0\0end",
+        b"hermes-shell 1\0/\0end",
+    ],
+)
+def test_a_dump_that_is_not_whole_counts_for_nothing(data: bytes) -> None:
+    assert parse_dump(data) is None
+
+
+def test_values_that_the_shell_would_expand_are_not_taken() -> None:
+    dump = parse_dump(b'hermes-shell 1\0/\0\0\0declare -x A="$(touch x)"\ndeclare -x B="`x`"\ndeclare -x C="ok"\n\0\0\0\0end')
+    assert dump is not None
+    assert dict(dump.exports) == {"C": "ok"}
+
+
+def test_only_a_regular_file_is_read_as_a_dump(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(dump_of(""))
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "huge").write_bytes(b"x" * 3_000_000)
+    assert read_dump(tmp_path / "real") is not None
+    assert [read_dump(tmp_path / name) for name in ("link", "pipe", "huge", "none")] == [None] * 4
+
+
+def test_children_get_no_credentials_and_no_shell_tricks() -> None:
+    given_ = {"PATH": "p", "A_TOKEN": "x", "BASH_ENV": "x", "BASH_FUNC_f%%": "x", "HERMES_YOLO": "1", "B_KEY": "fine", "C_TOKEN": "kept"}
+    assert scrubbed(given_, ["C_TOKEN"]) == {"PATH": "p", "B_KEY": "fine", "C_TOKEN": "kept"}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".gitignore").write_text("*.log\n/build/\n!keep.log\n")
+    for name, text in {
+        "a.py": "import x\nneedle = 1\n",
+        "src/b.py": "needle\nNeedle\n",
+        "src/.gitignore": "secret.*\n",
+        "src/secret.txt": "needle\n",
+        "build/c.py": "needle\n",
+        "d.log": "needle\n",
+        "keep.log": "needle\n",
+        ".hidden/e.py": "needle\n",
+        "bin.dat": "needle\0\n",
+        "src/deep/f.ts": "a needle b\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    return tmp_path
+
+
+RIPGREP = shutil.which("rg")
+
+
+@pytest.mark.parametrize("program", [None, *([RIPGREP] if RIPGREP else [])])
+def test_search_finds_lines_and_respects_what_is_ignored(tree: Path, program: str | None) -> None:
+    def found(pattern: str, file_glob: str = "", limit: int = 100, root: Path = tree) -> list[tuple[str, int]]:
+        hits = search_lines(pattern, Search(root=root, file_glob=file_glob, limit=limit), program)
+        return [(str(Path(hit.path).relative_to(tree)), hit.line) for hit in hits]
+
+    assert found("needle") == [("a.py", 2), ("keep.log", 1), ("src/b.py", 1), ("src/deep/f.ts", 1)]
+    assert found("needle", "*.py") == [("a.py", 2), ("src/b.py", 1)]
+    assert found("needle", "src/**/*.{ts,py}") == [("src/b.py", 1), ("src/deep/f.ts", 1)]
+    assert found("(?i)^NEEDLE$") == [("keep.log", 1), ("src/b.py", 1), ("src/b.py", 2)]
+    assert found("needle", limit=2) == [("a.py", 2), ("keep.log", 1)]
+    assert found("needle", root=tree / "src") == [("src/b.py", 1), ("src/deep/f.ts", 1)]
+    assert found("needle", root=tree / "a.py") == [("a.py", 2)]
+    assert found("nothing here") == []
+
+
+def test_search_does_not_look_where_it_may_not(tree: Path) -> None:
+    hidden = Search(root=tree, concealed=lambda path: path.endswith("/src"))
+    assert [Path(hit.path).name for hit in search_lines("needle", hidden)] == ["a.py", "keep.log"]
+    assert [Path(hit.path).name for hit in find_files("*.py", hidden)] == ["a.py"]
+
+
+def test_a_pattern_that_is_none_is_said(tree: Path) -> None:
+    with pytest.raises(ValueError, match="not a regular expression"):
+        search_lines("(", Search(root=tree))
+
+
+def test_files_come_newest_first(tree: Path) -> None:
+    os.utime(tree / "a.py", (1, 1))
+    assert [Path(hit.path).name for hit in find_files("*.py", Search(root=tree))] == ["b.py", "a.py"]
+    assert [Path(hit.path).name for hit in find_files("src/*.py", Search(root=tree))] == ["b.py"]
+    assert [Path(hit.path).name for hit in find_files("**/f.*", Search(root=tree))] == ["f.ts"]
+    assert len(find_files("*", Search(root=tree, limit=2))) == 2
+
+
+class Quiet:
+    """A child without output, that ends when told: implements `Child`."""
+
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.output, self._other = os.pipe()
+        os.set_blocking(self.output, False)
+        self.pid = 1
+
+    def poll(self) -> int | None:
+        return self.code
+
+    def write(self, data: bytes) -> int:
+        return len(data)
+
+    def close_input(self) -> None:
+        pass
+
+    async def stop(self, grace: float) -> None:
+        await anyio.lowlevel.checkpoint()
+        self.code = 143
+
+    def release(self) -> None:
+        os.close(self.output)
+        os.close(self._other)
+
+
+@pytest.mark.anyio
+async def test_64_processes_are_tracked_and_the_oldest_finished_one_makes_room() -> None:
+    now = [0.0]
+    tracked = Background(lambda: now[0])
+    children = [Quiet() for _ in range(64)]
+    for number, child in enumerate(children):
+        tracked.make_room()
+        tracked.add(f"p{number}", child, command="x", cwd="/", notify=False)
+    with pytest.raises(ExecError, match="64"):
+        tracked.make_room()
+    children[5].code = children[9].code = 0
+    tracked.make_room()
+    assert [state.id for state in tracked.list()] == [f"p{number}" for number in range(64) if number != 5]
+    now[0] = 1_801
+    tracked.make_room()
+    assert "p9" not in {state.id for state in tracked.list()}
+    await tracked.stop_all()
+    assert list(tracked.list()) == []
