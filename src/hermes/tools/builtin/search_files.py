@@ -54,7 +54,7 @@ async def _content(workspace: Workspace, args: Mapping[str, Any], matches: Seque
 async def _shown(workspace: Workspace, match: Match, around: int) -> dict[str, Any]:
     shown: dict[str, Any] = {"path": _near(workspace, match.path), "line": match.line, "content": _clipped(match.content)}
     if around:
-        lines = decode(await workspace.read(match.path))[0].split("\n")
+        lines = decode(await workspace.read(match.path))[0].removesuffix("\n").split("\n")
         at = match.line - 1
         shown["before"] = [_clipped(line) for line in lines[max(0, at - around) : at]]
         shown["after"] = [_clipped(line) for line in lines[at + 1 : at + 1 + around]]
