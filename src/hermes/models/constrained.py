@@ -17,9 +17,10 @@ Step = Literal["call", "any", "answer"]
 
 _RESULT_CHARS = 3000
 _SILENT_WORK = "(it printed nothing, so this part is done)"
-_SILENT_ANSWER = "(it printed nothing, so there is no answer in it yet)"
-_AFTER_SUCCESS = "All done? Answer. If not, use a tool for the rest."
-_AFTER_FAILURE = "Mend it and try again."
+_SILENT_ANSWER = "(it printed nothing, so there is no answer in it; print what you need to see)"
+_AFTER_SUCCESS = "Is each part done? Then answer. If not, use a tool for the next part."
+_AFTER_FAILURE = "Is this what was asked for? Then answer. If not, run a better command."
+_BOOKKEEPING = frozenset({"resolved_path", "files_modified", "dirs_created", "bytes_written"})
 _HEADING = "# Replies"
 _RULES = """\
 Each reply is one JSON object: {"tool": name, "arguments": {…}} to use a tool, or {"answer": text} when the work is done.
@@ -45,7 +46,7 @@ def response_schema(tools: Sequence[Mapping[str, Any]], *, must_call: bool) -> d
 def body_fields(request: Request) -> dict[str, Any]:
     """What the body of the request must carry so that the reply has the form that the log asks for."""
     step = next_step(request)
-    schema = response_schema(() if step == "answer" else request.tools, must_call=step == "call")
+    schema = response_schema(() if step == "answer" else _fitting(request), must_call=step == "call")
     if not request.endpoint.local:
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}}
     # One way to write each reply, so that what the model wrote and what is sent back later are the same bytes.
@@ -56,16 +57,16 @@ def body_fields(request: Request) -> dict[str, Any]:
 def next_step(request: Request) -> Step:
     """What the log asks for next.
 
-    Work begins with a call. A question is not answered from a single silent command. Going round in circles ends with an answer.
+    Work begins with a call. What was asked for is not made up before it was seen. Going round in circles ends with an answer.
     """
     if not request.tools:
         return "answer"
     turn = _current_turn(request.messages)
-    said = next((message.text for message in turn if isinstance(message, User)), "")
+    said = _last_said(turn)
     results = [message for message in turn if isinstance(message, ToolResult)]
     if not results:
         return "call" if asks_for_work(said) else "any"
-    if len(results) == 1 and "?" in said and not _plain(results[0].content).strip():
+    if _unfinished(said, results):
         return "call"
     return "answer" if _turns_round(turn) else "any"
 
@@ -81,6 +82,15 @@ _WORK = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+
+
+_WRITERS = frozenset({"write_file", "patch"})
+_CHANGE = re.compile(
+    r"\b(creat|writ|mak|add|append|insert|put|replac|chang|edit|fix|updat|set|delet|remov|renam|mov|cop|sav|turn|correct|improv|implement|can|could)",
+    re.IGNORECASE,
+)
+_RUN = re.compile(r"\b(run|execute)\b", re.IGNORECASE)
+_MOST_WRITES = 3
 
 
 def asks_for_work(text: str) -> bool:
@@ -170,6 +180,18 @@ def _signature(tool: Mapping[str, Any]) -> str:
     return f"- {function['name']}({arguments}): {function.get('description', '')}".rstrip(": ")
 
 
+def _fitting(request: Request) -> Sequence[Mapping[str, Any]]:
+    """The tools that may be called now: a plain question does not get its answer by writing to files."""
+    said = _last_said(_current_turn(request.messages))
+    if "?" not in said or _CHANGE.search(said):
+        return request.tools
+    return [tool for tool in request.tools if tool["function"]["name"] not in _WRITERS] or request.tools
+
+
+def _last_said(turn: Sequence[Message]) -> str:
+    return next((message.text for message in turn if isinstance(message, User)), "")
+
+
 def _call_form(function: Mapping[str, Any]) -> dict[str, Any]:
     return _object({"tool": {"const": function["name"]}, "arguments": dict(function.get("parameters") or {"type": "object"})})
 
@@ -181,6 +203,13 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 def _current_turn(messages: Sequence[Message]) -> Sequence[Message]:
     start = max((index for index, message in enumerate(messages) if isinstance(message, User)), default=0)
     return messages[start:]
+
+
+def _unfinished(said: str, results: Sequence[ToolResult]) -> bool:
+    """Whether an answer now would be made up: a question met with silence, or a script that was to be run and only written."""
+    silent = len(results) == 1 and "?" in said and not _plain(results[0].content).strip()
+    only_written = all(result.name in _WRITERS for result in results) and len(results) < _MOST_WRITES
+    return silent or (only_written and _RUN.search(said) is not None)
 
 
 def _turns_round(turn: Sequence[Message]) -> bool:
@@ -254,8 +283,14 @@ def _plain(content: str) -> str:
     if not isinstance(value, dict):
         return content
     main = next((key for key in ("output", "content", "error") if isinstance(value.get(key), str)), "")
-    rest = [f"{key}: {_short(item)}" for key, item in value.items() if key != main and item not in ("", 0, None, [], {})]
+    rest = [f"{key}: {_short(item)}" for key, item in value.items() if key != main and _telling(key, item)]
     return "\n".join([str(value[main]).rstrip(), *rest] if main else rest)
+
+
+def _telling(key: str, item: object) -> bool:
+    if isinstance(item, dict) and item.get("status") in {"ok", "skipped"}:
+        return False
+    return key not in _BOOKKEEPING and item not in ("", 0, None, [], {})
 
 
 def _short(item: object) -> str:

@@ -30,9 +30,9 @@ def examples(names: Iterable[str]) -> tuple[Message, ...]:
 
 
 def _definition(tool: Mapping[str, Any]) -> Mapping[str, Any]:
-    arguments = tool["arguments"]
-    properties = {name: {"type": kind} for name, kind in arguments.items()}
-    schema = {"type": "object", "properties": properties, "required": list(arguments), "additionalProperties": False}
+    fixed = {name: {"const": value} for name, value in tool.get("constants", {}).items()}
+    properties = {**fixed, **{name: {"type": kind} for name, kind in tool["arguments"].items()}}
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     return {"type": "function", "function": {"name": tool["name"], "description": tool["description"], "parameters": schema}}
 
 

@@ -69,6 +69,17 @@ class TestSchema:
         fields = body_fields(request(said("hi"), endpoint=theirs))
         assert fields["response_format"]["json_schema"]["schema"] == response_schema(TOOLS, must_call=False)
 
+    def test_a_plain_question_is_not_answered_by_writing_to_files(self) -> None:
+        shown = {
+            text: body_fields(request(said(text)))["grammar"]
+            for text in ("What is the sum in a.txt?", "Can you add 1 to a.txt?", "Fix a.py.")
+        }
+        assert [('"write_file"' in grammar, '"patch"' in grammar, '"terminal"' in grammar) for grammar in shown.values()] == [
+            (False, False, True),
+            (True, True, True),
+            (True, True, True),
+        ]
+
 
 class TestNextStep:
     @pytest.mark.parametrize(
@@ -100,6 +111,12 @@ class TestNextStep:
         assert next_step(request(*silent)) == "call"
         assert next_step(request(*silent, called(2, "cat a.txt"), gave(2, ""))) == "any"
 
+    def test_a_script_that_was_to_be_run_is_run_before_the_answer(self) -> None:
+        call = ToolCall(id="c1", name="write_file", arguments={"path": "a.py", "content": ""})
+        written = (Assistant(id="a", at=0, calls=(call,)), ToolResult(id="r", at=0, call_id="c1", name="write_file", content="{}"))
+        assert next_step(request(said("Write a.py and run it"), *written)) == "call"
+        assert next_step(request(said("Write a.py"), *written)) == "any"
+
     def test_the_same_call_with_the_same_result_ends_in_an_answer(self) -> None:
         again = (said("Run a.py"), called(1, "a"), gave(1, "x"), called(2, "b"), gave(2, "y"), called(3, "a"), gave(3, "x"))
         assert next_step(request(*again)) == "answer"
@@ -126,6 +143,16 @@ class TestRender:
     def test_a_failure_is_called_one_and_shows_its_code(self) -> None:
         shown = own(render(request(said("Run a"), called(1, "a"), gave(1, "a: not found", exit_code=127))))
         assert shown[2]["content"].startswith("terminal failed:\na: not found\nexit_code: 127\n\nRequest: Run a\n")
+
+    def test_bookkeeping_of_a_tool_is_left_out_and_faults_are_not(self) -> None:
+        fine = {"resolved_path": "/w/a.py", "files_modified": ["/w/a.py"], "bytes_written": 3, "lint": {"status": "ok", "output": ""}}
+        bad = {**fine, "lint": {"status": "error", "output": "line 1: no"}}
+        results = [ToolResult(id="r", at=0, call_id="c", name="write_file", content=json.dumps(content)) for content in (fine, bad)]
+        shown = [message["content"].partition("\n\nRequest")[0] for message in own(render(request(said("Write a.py"), *results)))[1:]]
+        assert shown == [
+            "write_file worked:\n(it printed nothing, so this part is done)",
+            'write_file worked:\nlint: {"status": "error", "output": "line 1: no"}',
+        ]
 
     def test_a_note_of_the_person_rides_on_the_result(self) -> None:
         result = replace(gave(1, "x"), note="Hurry up.")

@@ -1,0 +1,142 @@
+"""Small tasks done by a real local model through the library: prints a Markdown table of right answers, seconds and steps."""
+
+import argparse
+import datetime as dt
+import os
+import platform
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import anyio
+from small_tasks import HELD_OUT, TASKS, Task
+
+from hermes.agent.session import Session
+from hermes.models.local.catalogue import entries
+from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.types.event import Event, Notice, StepStarted, TurnFinished
+from hermes.types.message import Assistant, ToolResult
+
+SETS = {"tuned": TASKS, "held-out": HELD_OUT, "all": TASKS + HELD_OUT}
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """One task as it went: `seconds` from the question to the end of the turn, `steps` model calls."""
+
+    right: bool
+    seconds: float
+    steps: int
+    answer: str
+
+
+async def main() -> None:
+    """Do the chosen tasks with each model and print the table."""
+    chosen = arguments()
+    tasks = [task for task in SETS[chosen.set] if chosen.only in task.name]
+    results = {}
+    with tempfile.TemporaryDirectory() as home:
+        environ = {**os.environ, "HERMES_HOME": home, "TMPDIR": tempfile.gettempdir()}  # noqa: TID251  # a program's own start
+        for model in chosen.models:
+            async with open_runtime(environ=environ) as runtime:
+                await load(runtime, model)
+                results[model] = [await do(runtime, model, task, loud=chosen.verbose) for task in tasks]
+    print("\n".join(table(tasks, results)))
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line asks for."""
+    parser = argparse.ArgumentParser(prog="scripts/bench tasks", description=__doc__)
+    parser.add_argument(
+        "models", nargs="*", default=[model.alias for model in entries()], help="aliases or GGUF files (default: all built in)"
+    )
+    parser.add_argument("--set", choices=sorted(SETS), default="all")
+    parser.add_argument("--only", default="", metavar="TEXT", help="tasks whose name has this text")
+    parser.add_argument("--verbose", action="store_true", help="show calls and results on stderr")
+    return parser.parse_args()
+
+
+async def load(runtime: Runtime, model: str) -> None:
+    """Fetch and load the model and let it read its prompt once, so that the table shows tasks and not downloads."""
+    began = time.perf_counter()
+    await turn(await runtime.session(SessionOptions(model=f"local/{model}", attended=False)), "Hello!")
+    print(f"{model}: ready in {time.perf_counter() - began:.0f} s", file=sys.stderr)
+
+
+async def do(runtime: Runtime, model: str, task: Task, *, loud: bool) -> Outcome:
+    """One task in a fresh workspace and session."""
+    with tempfile.TemporaryDirectory(prefix="task-") as folder:
+        root = Path(folder)
+        task.build(root)
+        session = await runtime.session(SessionOptions(model=f"local/{model}", cwd=root, attended=False))
+        try:
+            end, steps = await turn(session, task.question)
+        finally:
+            await session.close()
+        called = any(isinstance(message, ToolResult) for message in session.log)
+        right = called == task.tools_needed and task.check(root, end.text)
+    outcome = Outcome(right, end.seconds, steps, end.text)
+    print(f"{'ok   ' if right else 'WRONG'} {end.seconds:5.1f} s {steps} {task.name}: {end.text[:120]!r}", file=sys.stderr)
+    if loud:
+        print(transcript(session), file=sys.stderr)
+    return outcome
+
+
+async def turn(session: Session, text: str) -> tuple[TurnFinished, int]:
+    """Run one turn; its end and the number of model calls."""
+    heard: list[Event] = []
+    async with session.stream(text) as events:
+        async for event in events:
+            heard.append(event)
+            if isinstance(event, Notice):
+                print(event.text, file=sys.stderr)
+    end = next(event for event in heard if isinstance(event, TurnFinished))
+    return end, sum(isinstance(event, StepStarted) for event in heard)
+
+
+def transcript(session: Session) -> str:
+    """Calls and results, one a line."""
+    lines = []
+    for message in session.log:
+        if isinstance(message, Assistant):
+            lines += [f"      > {call.name} {dict(call.arguments)}" for call in message.calls]
+        if isinstance(message, ToolResult):
+            lines.append(f"      < {message.content[:300]}")
+    return "\n".join(lines)
+
+
+def table(tasks: Sequence[Task], results: dict[str, list[Outcome]]) -> list[str]:
+    """The Markdown report."""
+    head = f"{dt.date.today():%d %B %Y}, {os.cpu_count()} cores ({platform.machine()}), `scripts/bench tasks`"  # noqa: DTZ011  # a local date
+    columns = " | ".join(f"{model} | s | steps" for model in results)
+    lines = [f"Measured: {head}.", "", f"| Task | {columns} |", "|" + "---|" * (1 + 3 * len(results))]
+    held = {task.name for task in HELD_OUT}
+    for number, task in enumerate(tasks):
+        cells = " | ".join(cell(outcomes[number]) for outcomes in results.values())
+        lines.append(f"| {task.question.replace('|', ' ')}{' *' if task.name in held else ''} | {cells} |")
+    totals = " | ".join(total(outcomes) for outcomes in results.values())
+    return [
+        *lines,
+        f"| **Right, median seconds, steps** | {totals} |",
+        "",
+        "\\* held out: no prompt or example was written with this task in view.",
+    ]
+
+
+def cell(outcome: Outcome) -> str:
+    """Right or wrong, seconds, steps."""
+    return f"{'✓' if outcome.right else '✗'} | {outcome.seconds:.1f} | {outcome.steps}"
+
+
+def total(outcomes: Sequence[Outcome]) -> str:
+    """How many were right, the median of the seconds, the sum of the steps."""
+    seconds = sorted(outcome.seconds for outcome in outcomes)
+    right = sum(outcome.right for outcome in outcomes)
+    return f"**{right} of {len(outcomes)}** | {seconds[len(seconds) // 2]:.1f} | {sum(outcome.steps for outcome in outcomes)}"
+
+
+if __name__ == "__main__":
+    anyio.run(main)

@@ -1,0 +1,136 @@
+"""The built-in model itself: fetched when it is not in the cache, asked over its own HTTP. Slow, and real."""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import platformdirs
+import pytest
+
+from hermes.config.environ import environment
+from hermes.models import constrained, small
+from hermes.models.local.catalogue import find
+from hermes.models.local.pull import pull
+from hermes.models.local.server import LocalServer
+from hermes.types.error import ConfigError
+from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
+from hermes.types.request import Endpoint, Request, Text
+
+pytestmark = [pytest.mark.anyio, pytest.mark.real_model, pytest.mark.slow, pytest.mark.timeout(900)]
+
+ALIAS = "qwen2.5-coder-0.5b"
+TOOLS = small.definitions([{"type": "function", "function": {"name": "terminal"}}])
+SYSTEM = "You answer in a few words."
+
+
+@pytest.fixture(scope="module")
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(scope="module")
+async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LocalServer]:
+    model = find(ALIAS)
+    assert not isinstance(model, Path)
+    cache = Path(environment().get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
+    path = await pull(model, cache, progress=lambda *_: None)
+    running = await LocalServer.start(path, context_window=2048, states=tmp_path_factory.mktemp("states"))
+    yield running
+    running.close()
+
+
+def request(*messages: Message) -> Request:
+    endpoint = Endpoint(provider="local", base_url="", model=ALIAS, local=True, calls="constrained")
+    return Request(endpoint=endpoint, system=SYSTEM, messages=messages, tools=TOOLS)
+
+
+def said(text: str) -> User:
+    return User(id="u", at=0, text=text)
+
+
+def body(asked: Request, **more: Any) -> dict[str, Any]:
+    return {"messages": constrained.render(asked), "temperature": 0, "max_tokens": 120, **constrained.body_fields(asked), **more}
+
+
+async def post(server: LocalServer, content: dict[str, Any], key: str = "") -> httpx2.Response:
+    async with httpx2.AsyncClient(timeout=300) as client:
+        headers = {"authorization": f"Bearer {key or server.key}"}
+        return await client.post(f"{server.base_url}/chat/completions", json=content, headers=headers)
+
+
+async def test_work_begins_with_a_valid_call_and_its_result_becomes_the_answer(server: LocalServer) -> None:
+    question = said("How many lines are in notes.txt?")
+    first = (await post(server, body(request(question)))).json()
+    reader = constrained.Reader()
+    reader.feed(first["choices"][0]["message"]["content"])
+    _, calls = reader.finish()
+    assert [(call.name, "notes.txt" in call.arguments["command"], call.fault) for call in calls] == [("terminal", True, "")]
+    result = ToolResult(
+        id="r", at=0, call_id=calls[0].id, name="terminal", content=json.dumps({"output": "37 notes.txt\n", "exit_code": 0})
+    )
+    second = (await post(server, body(request(question, Assistant(id="a", at=0, calls=calls), result)))).json()
+    assert "37" in second["choices"][0]["message"]["content"]
+    usage = second["usage"]
+    assert usage["prompt_tokens_details"]["cached_tokens"] >= first["usage"]["prompt_tokens"] - 1
+
+
+async def test_what_the_model_wrote_is_sent_back_in_the_same_bytes(server: LocalServer) -> None:
+    written = (await post(server, body(request(said("List the files."))))).json()["choices"][0]["message"]["content"]
+    reader = constrained.Reader()
+    reader.feed(written)
+    _, calls = reader.finish()
+    assert constrained.render(request(said("List the files."), Assistant(id="a", at=0, calls=calls)))[-1]["content"] == written
+
+
+async def test_small_talk_is_answered_without_a_tool_and_streams(server: LocalServer) -> None:
+    reader, pieces = constrained.Reader(), []
+    async with (
+        httpx2.AsyncClient(timeout=300, headers={"authorization": f"Bearer {server.key}"}) as client,
+        client.stream("POST", f"{server.base_url}/chat/completions", json=body(request(said("Hello!")), stream=True)) as response,
+    ):
+        async for line in response.aiter_lines():
+            if line.startswith("data: {"):
+                words = json.loads(line[6:])["choices"][0]["delta"].get("content") or ""
+                pieces += [delta.text for delta in reader.feed(words) if isinstance(delta, Text)]
+    text, calls = reader.finish()
+    assert (calls, "".join(pieces), len(pieces) > 1) == ((), text, True)
+
+
+async def test_a_call_of_another_tool_cannot_be_decoded(server: LocalServer) -> None:
+    content = body(request(said("Use the tool launch_rocket and call it now, run it.")))
+    reader = constrained.Reader()
+    reader.feed((await post(server, content)).json()["choices"][0]["message"]["content"])
+    _, calls = reader.finish()
+    assert {call.name for call in calls} == {"terminal"}
+
+
+async def test_without_the_key_nobody_is_served(server: LocalServer) -> None:
+    assert (await post(server, body(request(said("Hello!"))), key="wrong")).status_code == 401
+
+
+async def test_the_first_prompt_is_read_once_and_taken_from_disk_after_that(server: LocalServer) -> None:
+    opening = constrained.render(request())
+    async with httpx2.AsyncClient(timeout=300) as client:
+        assert [await server.prime(opening, client), await server.prime(opening, client)] == [False, True]
+    usage = (await post(server, body(request(said("Hello!"))))).json()["usage"]
+    assert usage["prompt_tokens_details"]["cached_tokens"] > usage["prompt_tokens"] / 2
+
+
+async def test_it_prints_nothing_of_its_own(server: LocalServer, capfd: pytest.CaptureFixture[str]) -> None:
+    await post(server, body(request(said("Hello!"))))
+    assert tuple(capfd.readouterr()) == ("", "")
+
+
+async def test_a_file_that_is_no_model_is_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "x.gguf").write_bytes(b"hello")
+    with pytest.raises(ConfigError, match=r"x\.gguf cannot be loaded as a GGUF model"):
+        await LocalServer.start(tmp_path / "x.gguf")
+
+
+def test_a_call_of_the_log_is_rendered_as_the_model_would_write_it() -> None:
+    call = ToolCall(id="c", name="terminal", arguments={"command": "echo é"})
+    assert constrained.render(request(Assistant(id="a", at=0, calls=(call,))))[-1]["content"] == (
+        '{"tool": "terminal", "arguments": {"command": "echo é"}}'
+    )
