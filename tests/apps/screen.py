@@ -64,9 +64,13 @@ class Terminal:
             if not data:
                 break
             taken += data
-            self._stream.feed(data)
+            self.feed(data)
         self.raw += taken
         return taken
+
+    def feed(self, data: bytes) -> None:
+        """Show what the program wrote."""
+        self._stream.feed(data)
 
     def until(self, wanted: str | Callable[[], bool], seconds: float = 15.0) -> str:
         """Wait until a text is in the window, or a condition holds; gives the window."""

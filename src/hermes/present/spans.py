@@ -1,5 +1,6 @@
 """Styled text as values: a line is a tuple of spans, and a span is text with the names of its roles."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -16,6 +17,7 @@ class Span:
 
 
 Line = tuple[Span, ...]
+_RUNS = re.compile(" +|[^ ]+")
 
 
 def line(text: str, role: str = "") -> Line:
@@ -66,7 +68,7 @@ def wrap(styled: Line, width: int, *, first: Line = (), rest: Line = ()) -> list
                 continue
         for piece in _chop(word, max(1, width - used), max(1, width - columns(rest))):
             if used > prefix and used + columns(piece) > width:
-                rows.append(tuple(row))
+                rows.append(_strip_end(row))
                 row, used, prefix = list(rest), columns(rest), columns(rest)
             row += piece
             used += columns(piece)
@@ -82,9 +84,15 @@ def drop(styled: Line, count: int) -> Line:
 
 def _words(styled: Line) -> Iterator[Line]:
     """Runs of spaces and runs of other characters, glued over span borders."""
-    marked = ((char == " ", char, span.role) for span in styled for char in span.text)
-    for _, run in groupby(marked, key=lambda item: item[0]):
-        yield _merge((char, role) for _, char, role in run)
+    word: list[Span] = []
+    for span in styled:
+        for run in _RUNS.findall(span.text):
+            if word and (run[0] == " " or word[-1].text[0] == " "):
+                yield tuple(word)
+                word = []
+            word.append(Span(run, span.role))
+    if word:
+        yield tuple(word)
 
 
 def _merge(characters: Iterable[tuple[str, str]]) -> Line:
@@ -114,10 +122,8 @@ def _take(styled: Line, width: int) -> Line:
 
 
 def _strip_end(row: list[Span]) -> Line:
-    return _merge(_without_trailing_spaces([(char, span.role) for span in row for char in span.text]))
-
-
-def _without_trailing_spaces(characters: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    while characters and characters[-1][0] == " ":
-        characters.pop()
-    return characters
+    """A finished row: spans of one role joined, no spaces at its end."""
+    joined = [Span("".join(span.text for span in run), role) for role, run in groupby(row, key=lambda span: span.role)]
+    while joined and not joined[-1].text.strip(" "):
+        joined.pop()
+    return (*joined[:-1], Span(joined[-1].text.rstrip(" "), joined[-1].role)) if joined else ()

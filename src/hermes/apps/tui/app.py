@@ -1,95 +1,39 @@
-"""The interactive terminal: `run` opens the screen first and everything else behind it."""
+"""The interactive terminal: `run` shows a prompt at once, then loads what draws the rest."""
 
 import sys
-from collections.abc import Callable
-from hashlib import sha256
-from pathlib import Path
+import termios
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import anyio
-from anyio.abc import TaskGroup
-from prompt_toolkit.history import FileHistory, History
-from prompt_toolkit.key_binding import KeyBindings
-
-from hermes.apps.tui.backing import Choices, Start, start
-from hermes.apps.tui.chips import Chips
-from hermes.apps.tui.screen import Screen
+from hermes.apps.tui.backing import Choices, start
 from hermes.lib.lazy import load
-from hermes.present.theme import choose
+from hermes.present.theme import Theme, choose
 
 if TYPE_CHECKING:
-    from hermes.apps.tui.life import Life
     from hermes.runtime import SessionOptions
-
-_CLOSING = 3.0
 
 
 async def run(choices: Choices, options: Callable[..., "SessionOptions"]) -> int:
     """Talk with a person until they leave; gives the exit code."""
-    return await _run(start(choices, options))
-
-
-async def _run(asked: Start) -> int:
+    asked = start(choices, options)
     theme = choose(asked.environ, encoding=sys.stdout.encoding or "", is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
     if not theme.escapes:
         return int(await load("hermes.apps.tui.plain:run_plain")(asked, theme))
-    chips = Chips()
-    screen = Screen(theme=theme, history=history_of(asked.home.history, asked.cwd), chips=chips, environ=asked.environ)
-    async with anyio.create_task_group() as group:
-        opening = Opening(asked, screen, chips, group)
-        await screen.run(opening.begin)
-        farewell = await opening.end()
-        group.cancel_scope.cancel()
-    screen.write_pending()
-    print(theme.text(farewell), end="")
-    return opening.code
+    with early_prompt(theme):
+        return int(await load("hermes.apps.tui.front:show")(asked, theme))
 
 
-class Opening:
-    """From the first picture, which needs little, to a screen that has everything."""
-
-    def __init__(self, start: Start, screen: Screen, chips: Chips, group: TaskGroup) -> None:
-        self._start, self._screen, self._chips, self._group = start, screen, chips, group
-        self._life: Life | None = None
-        self._entered = False
-        keys = KeyBindings()
-        keys.add("enter")(lambda _: self._enter())
-        keys.add("c-c")(lambda _: screen.stop())
-        keys.add("c-d")(lambda _: screen.stop())
-        screen.bind(keys)
-
-    @property
-    def code(self) -> int:
-        """The exit code."""
-        return self._life.code if self._life else 0
-
-    def begin(self) -> None:
-        """Start to load the rest, beside the screen."""
-        self._group.start_soon(self.furnish)
-
-    async def furnish(self) -> None:
-        """Load what the first picture did not need; keys are taken meanwhile, an early Enter is made up for."""
-        if self._start.environ.get("TERM") != "linux" and not self._start.environ.get("COLORFGBG"):
-            self._screen.ask_background()
-        made = await anyio.to_thread.run_sync(load, "hermes.apps.tui.life:Life")
-        self._life = made(self._start, self._screen, self._chips, self._group)
-        if self._entered:
-            self._life.actions.enter()
-        await self._life.run()
-
-    async def end(self) -> str:
-        """Close what was opened, within a few seconds; gives the last line."""
-        if self._life is None:
-            return ""
-        with anyio.move_on_after(_CLOSING):
-            await self._life.end()
-        return self._life.farewell()
-
-    def _enter(self) -> None:
-        self._entered = self._entered or bool(self._screen.buffer.text.strip())
-
-
-def history_of(folder: Path, directory: Path) -> History:
-    """What was typed in a directory before; its file is made when the first line is added."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return FileHistory(str(folder / f"{sha256(str(directory).encode()).hexdigest()[:16]}.txt"))
+@contextmanager
+def early_prompt(theme: Theme) -> Iterator[None]:
+    """A prompt without its screen: what is typed waits unseen in the terminal until the screen can show it."""
+    before = termios.tcgetattr(sys.stdin)
+    quiet = termios.tcgetattr(sys.stdin)
+    quiet[3] &= ~(termios.ECHO | termios.ICANON)
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
+    sys.stdout.write(theme.text("\r\n❯ \x1b[A\r"))
+    sys.stdout.flush()
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

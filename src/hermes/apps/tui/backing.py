@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from hermes import __version__
 from hermes.config.environ import environment
 from hermes.config.home import Home, locate
 from hermes.lib.lazy import load
@@ -58,7 +57,7 @@ def start(choices: Choices, options: Callable[..., "SessionOptions"]) -> Start:
         home=locate(environ, choices.profile),
         environ=environ,
         cwd=Path.cwd(),
-        version=__version__,
+        version=str(load("hermes:__version__")),
         resume=choices.resume,
     )
 

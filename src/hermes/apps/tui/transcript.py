@@ -42,6 +42,8 @@ from hermes.types.usage import Usage
 
 _QUIET = 10.0
 _MINUTE = 60
+_FRAME = 0.04
+_NOTHING: tuple[float, int, list[Line]] = (0.0, 0, [])
 _KEPT_OUTPUT = 4000
 
 
@@ -91,6 +93,7 @@ class Transcript:
         self.last_thought = ""
         self.asked: dict[str, Question] = {}
         self._markdown: MarkdownStream | None = None
+        self._opened = _NOTHING
         self._running: dict[str, Running] = {}
         self._calls: dict[str, ToolCall] = {}
         self._thinking = ""
@@ -154,7 +157,7 @@ class Transcript:
     def moving(self, now: float, theme: Theme, tick: int) -> list[Line]:
         """What is not finished: the open paragraph and the running calls."""
         rows: list[Line] = []
-        opened = self._open_text()
+        opened = self._open_text(now)
         if opened:
             rows += self._led("text", opened)
         if self._running:
@@ -224,6 +227,7 @@ class Transcript:
         """Finished text; only its first rows get a gap, the stream makes those between blocks."""
         if not rows:
             return []
+        self._opened = _NOTHING
         led = self._led("text", rows)
         self._last = "text open"
         return led
@@ -231,16 +235,21 @@ class Transcript:
     def _led(self, kind: str, rows: list[Line]) -> list[Line]:
         return rows if self._last in {"", f"{kind} open"} else [(), *rows]
 
-    def _open_text(self) -> list[Line]:
+    def _open_text(self, now: float) -> list[Line]:
+        """The open paragraph; between two pictures it is not rendered again, so that a key is echoed at once."""
         if self._markdown is None:
             return [cut(line("✻ thinking", "dim"), self.width)] if self._thinking.strip() else []
-        return self._markdown.open_lines()
+        at, width, rows = self._opened
+        if width != self.width or not 0 <= now - at < _FRAME:
+            rows = self._markdown.open_lines()
+            self._opened = (now, self.width, rows)
+        return rows
 
     def _close_text(self) -> list[Line]:
         if self._markdown is None:
             return []
         rows = self._text(self._markdown.finish())
-        self._markdown = None
+        self._markdown, self._opened = None, _NOTHING
         self._last = "text" if self._last == "text open" else self._last
         return rows
 
