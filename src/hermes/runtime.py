@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 import platformdirs
@@ -19,19 +19,17 @@ from hermes.agent.log import Log, replay
 from hermes.agent.prompt import builder
 from hermes.agent.recovery import answers
 from hermes.agent.session import Parts, Session
-from hermes.agent.workplace import WorkplaceOptions, open_workplace
-from hermes.config.edit import append_to_list
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
 from hermes.config.settings import Settings
 from hermes.lib.http import new_client
 from hermes.lib.lazy import load as late
-from hermes.models import small
 from hermes.models.attempt import Ladder
 from hermes.models.client import Limits
 from hermes.models.endpoint import resolve
-from hermes.models.styles import transport_for
+from hermes.models.transports.base import Transport
+from hermes.models.transports.chat_completions import ChatCompletions
 from hermes.plugins.aliases import old_names
 from hermes.store.sessions import SessionRow, Sessions, Stored
 from hermes.tools.discovery import Fault, discover_builtin_tools, discover_folder, tool_files
@@ -45,6 +43,9 @@ from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
+
+if TYPE_CHECKING:
+    from hermes.agent.workplace import Ask, Workplace
 
 SYSTEM_PORTS = Ports(now=time.time, monotonic=time.perf_counter, token=partial(secrets.token_hex, 6), uniform=random.uniform)
 
@@ -152,14 +153,15 @@ class Runtime:
             dispatcher=self.dispatcher,
             store=self.store,
             ports=self.ports,
-            workplace=partial(open_workplace, self._workplace_options(row, chosen)),
+            workplace=partial(self._workplace, row, chosen),
             max_steps=chosen.max_steps or self.settings.agent.max_turns,
             attended=chosen.attended,
         )
 
-    def _workplace_options(self, row: SessionRow, chosen: SessionOptions) -> WorkplaceOptions:
-        settings = self.settings
-        return WorkplaceOptions(
+    def _workplace(self, row: SessionRow, chosen: SessionOptions, ask: "Ask") -> "Workplace":
+        """Where a session's tools work; what it takes is imported when the first tool needs it."""
+        place, settings = late("hermes.agent.workplace"), self.settings
+        options = place.WorkplaceOptions(
             cwd=Path(row.cwd),
             user_home=Path(self.environ.get("HOME") or Path.home()),
             hermes_home=self.home.root,
@@ -169,15 +171,17 @@ class Runtime:
             approvals=settings.approvals,
             output=settings.tool_output,
             allowlist=tuple(settings.command_allowlist),
-            save=partial(append_to_list, self.home.config_file, "command_allowlist"),
+            save=partial(late("hermes.config.edit:append_to_list"), self.home.config_file, "command_allowlist"),
             yolo=chosen.yolo,
         )
+        opened: Workplace = place.open_workplace(options, ask)
+        return opened
 
     def _tools(self, chosen: SessionOptions, endpoint: Endpoint) -> Snapshot:
         enabled = chosen.toolsets if chosen.toolsets is not None else tuple(self.settings.toolsets)
         found = self.schemas.snapshot(enabled, tuple(self.settings.agent.disabled_toolsets))
         if is_small(endpoint):
-            found = replace(found, definitions=small.definitions(found.definitions))
+            found = replace(found, definitions=late("hermes.models.small").definitions(found.definitions))
         return _with_functions(found, chosen.functions)
 
     def _stored_tools(self, stored: Stored, chosen: SessionOptions) -> Snapshot:
@@ -190,7 +194,7 @@ class Runtime:
 
     def _system(self, endpoint: Endpoint, cwd: Path) -> str:
         if is_small(endpoint):
-            return small.prompt()
+            return str(late("hermes.models.small").prompt())
         day = dt.datetime.fromtimestamp(self.ports.now(), tz=dt.UTC).astimezone()
         place = builder.Place(
             cwd=str(cwd), platform=f"{platform.system()} {platform.machine()}", branch=git_branch(cwd), date=f"{day:%A, %d %B %Y}"
@@ -263,6 +267,14 @@ def discover(home: Home) -> tuple[Fault, ...]:
 def model_cache(environ: Mapping[str, str]) -> Path:
     """The folder of fetched models: HERMES_CACHE, or the user's cache folder."""
     return Path(environ.get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
+
+
+def transport_for(endpoint: Endpoint) -> Transport:
+    """A transport of the endpoint's protocol and call style, for one session."""
+    if endpoint.calls == "native":
+        return ChatCompletions()
+    styled: Transport = late("hermes.models.styles:transport_for")(endpoint)
+    return styled
 
 
 def is_small(endpoint: Endpoint) -> bool:

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import anyio
 
@@ -19,7 +19,6 @@ from hermes.agent.questions import Questions
 from hermes.agent.title import title_of
 from hermes.agent.todos import from_log
 from hermes.agent.turn import run_turn
-from hermes.agent.workplace import Ask, Workplace
 from hermes.lib.text import mend_surrogates
 from hermes.models.attempt import Ladder
 from hermes.models.transports.base import Transport
@@ -33,6 +32,9 @@ from hermes.types.request import Delta, Endpoint, Options, Text, ThinkingText
 from hermes.types.tool import Snapshot
 from hermes.types.usage import Usage
 from hermes.types.workspace import Workspace
+
+if TYPE_CHECKING:
+    from hermes.agent.workplace import Ask, Workplace
 
 STOPPED = "(stopped by the user)"
 
@@ -65,7 +67,7 @@ class Parts:
     dispatcher: Dispatcher
     store: Store
     ports: Ports
-    workplace: Callable[[Ask], Workplace]
+    workplace: "Callable[[Ask], Workplace]"
     max_steps: int = 90
     attended: bool = True
 
@@ -164,7 +166,7 @@ class Session:
         return self._log.messages
 
     @property
-    def workplace(self) -> Workplace:
+    def workplace(self) -> "Workplace":
         """Where the tools work; made when it is first needed."""
         if self._workplace is None:
             self._workplace = self._parts.workplace(self._questions.ask)

@@ -18,14 +18,8 @@ CALL_OPENINGS = ("{", "[", "`", "<")
 
 
 def transport_for(endpoint: Endpoint) -> Transport:
-    """A transport of the endpoint's protocol and call style, for one session."""
-    match endpoint.calls:
-        case "native":
-            return ChatCompletions()
-        case "text":
-            return TextCalls()
-        case "constrained":
-            return Constrained()
+    """A transport for an endpoint whose calls are not native."""
+    return Constrained() if endpoint.calls == "constrained" else TextCalls()
 
 
 class Constrained:
