@@ -216,10 +216,10 @@ class ChatReader:
 
     def finish(self) -> Assistant:
         """The whole reply."""
-        if self._body and not self._streams:
-            self._chunk(b"".join(self._body))
-        else:
-            self._take(self._events.finish())
+        body = b"".join(self._body)
+        if body.strip():
+            self._chunk(body)
+        self._take(self._events.finish())
         if self._stop is None and not (self._done and (self._text or self._calls)):
             raise CutShortError("The stream ended before the reply did.")
         stop = self._stop or "end"

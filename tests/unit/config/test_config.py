@@ -1,0 +1,158 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hermes.config.edit import append_to_list, set_key, set_secret, unset_key
+from hermes.config.environ import with_dotenv
+from hermes.config.home import locate
+from hermes.config.load import known_keys, load
+from hermes.types.error import ConfigError
+
+TEXT = """\
+# my settings
+model: openai/gpt-5   # the good one
+agent:
+  max_turns: 12
+  # a key from a newer version
+  future: [1, 2]
+terminal: {timeout: 30}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "config.yaml"
+    file.write_text(TEXT)
+    return file
+
+
+def test_every_value_knows_where_it_came_from(path: Path) -> None:
+    loaded = load(path, {"TERMINAL_TIMEOUT": "99"}, {"agent.max_turns": 3})
+    told = {
+        key: (loaded.values[key].value, loaded.values[key].origin)
+        for key in ("model.default", "agent.max_turns", "terminal.timeout", "display.ascii")
+    }
+    assert told == {
+        "model.default": ("openai/gpt-5", "config.yaml line 2"),
+        "agent.max_turns": (3, "--max-turns"),
+        "terminal.timeout": (99, "TERMINAL_TIMEOUT"),
+        "display.ascii": (False, "default"),
+    }
+    assert (loaded.settings.agent.max_turns, loaded.settings.terminal.timeout) == (3, 99)
+
+
+def test_unknown_keys_warn_with_the_nearest_known_one(path: Path) -> None:
+    path.write_text("agent:\n  max_turn: 3\nmodle: x\n")
+    assert load(path, {}).warnings == (
+        "config.yaml line 2: nobody knows the key agent.max_turn (did you mean agent.max_turns?); it has no effect.",
+        "config.yaml line 3: nobody knows the key modle; it has no effect.",
+    )
+
+
+def test_all_faults_are_told_at_once(path: Path) -> None:
+    path.write_text("agent: {max_turns: x}\nterminal:\n  timeout: [1]\napprovals:\n  mode: maybe\n")
+    with pytest.raises(ConfigError) as fault:
+        load(path, {"HERMES_MAX_ITERATIONS": "few"})
+    assert [line.split(":")[0] for line in str(fault.value).splitlines()] == [
+        "config.yaml line 1",
+        "config.yaml line 3",
+        "config.yaml line 5",
+        "HERMES_MAX_ITERATIONS",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [("a: [1", "config.yaml line 1: this is not valid YAML"), ("- a\n- b\n", "holds keys and values"), ("\x00", "not valid YAML")],
+)
+def test_what_is_no_settings_file_is_told(path: Path, text: str, words: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        load(path, {})
+
+
+def test_an_empty_or_missing_file_means_defaults(path: Path) -> None:
+    path.write_text("# nothing yet\n")
+    assert load(path, {}).settings == load(path.with_name("none.yaml"), {}).settings
+
+
+def test_variables_are_expanded(path: Path) -> None:
+    path.write_text("model: {base_url: 'http://${HOST}:1/v1', default: '${UNSET}'}\n")
+    loaded = load(path, {"HOST": "127.0.0.1"}).settings
+    assert (loaded.model.base_url, loaded.model.default) == ("http://127.0.0.1:1/v1", "${UNSET}")
+
+
+def test_comments_order_and_unknown_keys_survive_an_edit(path: Path) -> None:
+    set_key(path, "agent.max_turns", "20")
+    assert path.read_text() == TEXT.replace("max_turns: 12", "max_turns: 20").replace("{timeout: 30}", "{timeout: 30}")
+    append_to_list(path, "command_allowlist", "/w$ make deploy")
+    append_to_list(path, "command_allowlist", "/w$ make deploy")
+    assert path.read_text().endswith("command_allowlist:\n- /w$ make deploy\n")
+    assert (unset_key(path, "agent.max_turns"), unset_key(path, "agent.max_turns")) == (True, False)
+    assert "future: [1, 2]" in path.read_text()
+
+
+def test_a_variable_in_the_file_is_never_resolved_to_disk(path: Path) -> None:
+    path.write_text("model: {base_url: 'http://${HOST}/v1'}\n")
+    set_key(path, "agent.max_turns", "5")
+    assert "${HOST}" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "words"),
+    [
+        ("agent.max_turn", "3", "did you mean agent.max_turns"),
+        ("agent.max_turns", "lots", "cannot be 'lots'"),
+        ("approvals.mode", "x", "cannot be 'x'"),
+    ],
+)
+def test_a_wrong_edit_changes_nothing(path: Path, key: str, text: str, words: str) -> None:
+    with pytest.raises(ConfigError, match=words):
+        set_key(path, key, text)
+    assert path.read_text() == TEXT
+
+
+keys = [
+    item for item in known_keys() if item.kind is not None and isinstance(item.default, bool | int) and not isinstance(item.default, float)
+]
+
+
+@settings(max_examples=25)
+@given(st.sampled_from(keys), st.integers(1, 500), st.booleans())
+def test_what_was_set_is_what_is_loaded(item: object, number: int, flag: bool) -> None:
+    import tempfile
+
+    known = next(one for one in keys if one is item)
+    wanted = flag if isinstance(known.default, bool) else number
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "config.yaml"
+        set_key(file, known.key, str(wanted).lower())
+        assert load(file, {}).values[known.key].value == wanted
+
+
+def test_every_key_has_words() -> None:
+    assert [item.key for item in known_keys() if not item.description] == []
+
+
+def test_secrets_go_to_a_file_of_their_own_and_come_back(tmp_path: Path) -> None:
+    file = tmp_path / ".env"
+    set_secret(file, "A_KEY", "plain123")
+    set_secret(file, "B_KEY", "odd 'quoted' $value #x")
+    set_secret(file, "A_KEY", "second")
+    assert with_dotenv({"C": "1"}, file) == {"A_KEY": "second", "B_KEY": "odd 'quoted' $value #x", "C": "1"}
+    assert with_dotenv({"A_KEY": "process wins"}, file)["A_KEY"] == "process wins"
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+def test_homes_and_profiles(tmp_path: Path) -> None:
+    environ = {"HOME": str(tmp_path)}
+    assert locate(environ).root == tmp_path / ".hermes"
+    assert locate({**environ, "HERMES_HOME": str(tmp_path / "x")}).root == tmp_path / "x"
+    assert locate(environ, "work").root == tmp_path / ".hermes" / "profiles" / "work"
+    (tmp_path / ".hermes").mkdir()
+    (tmp_path / ".hermes" / "active_profile").write_text("play\n")
+    assert (locate(environ).profile, locate(environ, "default").profile) == ("play", "default")
+    with pytest.raises(ConfigError, match="is not valid"):
+        locate(environ, "../up")
