@@ -162,9 +162,9 @@ def _ordered(mounts: Mounts, *, network: bool) -> list[_Mount]:
 
 
 def _real(paths: Iterable[Path]) -> Iterator[Path]:
-    for path in dict.fromkeys(path.resolve() for path in paths):
-        if os.path.exists(path):  # noqa: PTH110 -- this one also says no where it may not look
-            yield path
+    # Asked anew for each command, since files come and go; most are not there, and that is quickly seen.
+    there = (path for path in paths if os.path.exists(path))  # noqa: PTH110 -- this one also says no where it may not look
+    yield from dict.fromkeys(Path(os.path.realpath(path)) for path in there)
 
 
 def _under(paths: Iterable[Path], roots: Iterable[Path]) -> Iterator[Path]:

@@ -4,18 +4,22 @@ import json
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from pathspec import GitIgnoreSpec
-
+from hermes.lib.lazy import load
 from hermes.types.workspace import FileStat, Match
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 _LARGEST_FILE: Final = 20_000_000
 _SNIFF: Final = 8_192
 _LONGEST_LINE: Final = 2_000
+_SEARCHED: Final = 20_000  # characters of a line that are looked at
+_NESTED: Final = re.compile(r"\([^()]*(?:[+*]|\{\d*,)[^()]*\)(?:[+*]|\{\d*,)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,9 @@ def find_files(glob: str, search: Search) -> list[FileStat]:
 
 
 def _by_python(pattern: str, search: Search) -> list[Match]:
+    if _NESTED.search(re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern)):
+        # Python's matcher may need years for such a pattern, and nothing can stop it meanwhile.
+        raise ValueError(f"{pattern!r} repeats a group that has a repetition in it; write it without the inner or the outer one")
     try:
         expression = re.compile(pattern)
     except re.error as error:
@@ -71,7 +78,7 @@ def _matches(path: Path, expression: re.Pattern[str], room: int) -> Iterator[Mat
     for number, line in enumerate(text.splitlines(), start=1):
         if room <= 0:
             return
-        if expression.search(line):
+        if expression.search(line, 0, _SEARCHED):
             room -= 1
             yield Match(path=str(path), line=number, content=line[:_LONGEST_LINE])
 
@@ -89,8 +96,13 @@ def _text(path: Path) -> str | None:
 
 def _glob(glob: str) -> Callable[[Path], bool]:
     """A test for relative paths: a glob without a slash is held against the name, `**` crosses folders, `{a,b}` is either."""
-    specs = GitIgnoreSpec.from_lines([_anchored(one) for one in _alternatives(glob)])
+    specs = _spec([_anchored(one) for one in _alternatives(glob)])
     return lambda path: specs.match_file(path.as_posix())
+
+
+def _spec(lines: Sequence[str]) -> "GitIgnoreSpec":
+    spec: GitIgnoreSpec = load("pathspec:GitIgnoreSpec").from_lines(lines)
+    return spec
 
 
 def _anchored(glob: str) -> str:
@@ -115,7 +127,7 @@ def _files(root: Path, concealed: Callable[[str], bool]) -> Iterator[Path]:
     yield from _walk(root, _inherited(root), concealed)
 
 
-Rules = tuple[tuple[Path, GitIgnoreSpec], ...]
+Rules = tuple[tuple[Path, "GitIgnoreSpec"], ...]
 
 
 def _walk(folder: Path, rules: Rules, concealed: Callable[[str], bool]) -> Iterator[Path]:
@@ -155,7 +167,7 @@ def _rules_of(folder: Path) -> Rules:
             lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             continue
-        found += ((folder, GitIgnoreSpec.from_lines(lines)),)
+        found += ((folder, _spec(lines)),)
     return found
 
 

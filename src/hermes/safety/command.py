@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import PurePosixPath
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-import tree_sitter_bash
-from tree_sitter import Language, Node, Parser
+from hermes.lib.lazy import load
+from hermes.safety.words import UNKNOWN, Scope, expand, masked, text_of, unmasked, value
 
-from hermes.safety.words import UNKNOWN, Scope, expand, text_of, value
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Parser
 
 MOST_COMMANDS: Final = 2_000
 LONGEST: Final = 128_000
@@ -59,8 +60,14 @@ class Script:
 
 
 @cache
-def _language() -> Language:
-    return Language(tree_sitter_bash.language())
+def _language() -> "Language":
+    language: Language = load("tree_sitter:Language")(load("tree_sitter_bash:language")())
+    return language
+
+
+def _parser() -> "Parser":
+    parser: Parser = load("tree_sitter:Parser")(_language())
+    return parser
 
 
 def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | None = None) -> Script:
@@ -71,7 +78,7 @@ def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | 
         return script
     texts = {source, source.replace("\\\n", "")}  # joined lines may hide a word, and a comment does not join lines
     for text in sorted(texts, key=len, reverse=True):
-        tree = Parser(_language()).parse(text.encode("utf-8", "replace"))
+        tree = _parser().parse(masked(text))
         if tree.root_node.has_error:
             script.faults.append("its syntax cannot be read")
         start = scope.copy() if scope else Scope(cwd=cwd, variables={"PWD": cwd, **variables})
@@ -87,7 +94,7 @@ class _Walk:
         self._script = script
         self.scope = scope
 
-    def visit(self, node: Node, depth: int) -> list[Simple]:
+    def visit(self, node: "Node", depth: int) -> list[Simple]:
         """Add the commands below a node to the script and give those whose output is the node's."""
         if depth > _DEEPEST or len(self._script.commands) > MOST_COMMANDS:
             self._script.faults.append("it is nested too deep or has too many commands")
@@ -100,16 +107,16 @@ class _Walk:
         result: list[Simple] = visit(node, depth) if visit is not None else self._children(node, depth)
         return result
 
-    def _children(self, node: Node, depth: int) -> list[Simple]:
+    def _children(self, node: "Node", depth: int) -> list[Simple]:
         return [command for child in node.named_children for command in self.visit(child, depth + 1)]
 
-    def _apart(self, node: Node, depth: int) -> list[Simple]:
+    def _apart(self, node: "Node", depth: int) -> list[Simple]:
         outer, self.scope = self.scope, self.scope.copy()
         commands = self._children(node, depth)
         self.scope = outer
         return commands
 
-    def _branch(self, node: Node, depth: int) -> list[Simple]:
+    def _branch(self, node: "Node", depth: int) -> list[Simple]:
         """Something that may or may not run: what it assigns is not known afterwards."""
         before = dict(self.scope.variables)
         commands = self._children(node, depth)
@@ -118,10 +125,10 @@ class _Walk:
                 self.scope.variables[name] = UNKNOWN
         return commands
 
-    def _comment(self, _node: Node, _depth: int) -> list[Simple]:
+    def _comment(self, _node: "Node", _depth: int) -> list[Simple]:
         return []
 
-    def _pipeline(self, node: Node, depth: int) -> list[Simple]:
+    def _pipeline(self, node: "Node", depth: int) -> list[Simple]:
         upstream: list[Simple] = []
         for child in node.named_children:
             start = len(self._script.commands)
@@ -136,7 +143,7 @@ class _Walk:
             commands = self._script.commands
             commands[start:] = [one if one.sources or one.text is not None else replace(one, sources=sources) for one in commands[start:]]
 
-    def _redirected_statement(self, node: Node, depth: int) -> list[Simple]:
+    def _redirected_statement(self, node: "Node", depth: int) -> list[Simple]:
         start = len(self._script.commands)
         body = node.child_by_field_name("body")
         own = self.visit(body, depth + 1) if body is not None else []
@@ -146,7 +153,7 @@ class _Walk:
             after += self._redirection(child, start, depth)
         return after or self._script.commands[start:] or own
 
-    def _redirection(self, node: Node, start: int, depth: int) -> list[Simple]:
+    def _redirection(self, node: "Node", start: int, depth: int) -> list[Simple]:
         """Note where a redirection leads; gives the commands that follow a here-document's mark on its line."""
         if node.type == "file_redirect":
             self._file(node, start, depth)
@@ -155,7 +162,7 @@ class _Walk:
             return self._document(node, start, depth)
         return self.visit(node, depth + 1)
 
-    def _file(self, node: Node, start: int, depth: int) -> None:
+    def _file(self, node: "Node", start: int, depth: int) -> None:
         target = node.child_by_field_name("destination")
         if target is None:
             return
@@ -177,7 +184,7 @@ class _Walk:
         else:
             self._script.commands.append(entry)
 
-    def _document(self, node: Node, start: int, depth: int) -> list[Simple]:
+    def _document(self, node: "Node", start: int, depth: int) -> list[Simple]:
         """Give a here-document's or here-string's text to the commands before it."""
         if node.type == "herestring_redirect":
             text = "".join(value(child, self.scope) for child in node.named_children)
@@ -198,7 +205,7 @@ class _Walk:
             self._feed(begin, upstream)
         return after
 
-    def _function_definition(self, node: Node, depth: int) -> list[Simple]:
+    def _function_definition(self, node: "Node", depth: int) -> list[Simple]:
         name = text_of(node.children[1] if node.children[0].type == "function" else node.children[0])
         body = node.child_by_field_name("body")
         start = len(self._script.commands)
@@ -210,7 +217,7 @@ class _Walk:
         self.scope.functions.add(name)
         return []
 
-    def _for_statement(self, node: Node, depth: int) -> list[Simple]:
+    def _for_statement(self, node: "Node", depth: int) -> list[Simple]:
         name = text_of(node.named_children[0])
         items = [word for child in node.named_children[1:-1] for word in expand(child, self.scope)]
         for child in node.named_children[1:-1]:
@@ -222,12 +229,12 @@ class _Walk:
         self.scope.variables[name] = UNKNOWN
         return commands
 
-    def _variable_assignment(self, node: Node, depth: int) -> list[Simple]:
+    def _variable_assignment(self, node: "Node", depth: int) -> list[Simple]:
         name, text = self._assign(node, depth)
         self._script.commands.append(Simple(argv=(), cwd=self.scope.cwd, line=text_of(node), assignments=((name, text),)))
         return []
 
-    def _assign(self, node: Node, depth: int) -> tuple[str, str]:
+    def _assign(self, node: "Node", depth: int) -> tuple[str, str]:
         target, content = node.child_by_field_name("name"), node.child_by_field_name("value")
         name = text_of(target) if target is not None else ""
         if content is not None and content.type == "array":
@@ -241,7 +248,7 @@ class _Walk:
             self._substitutions(content, depth)
         return name, self.scope.variables[name]
 
-    def _declaration_command(self, node: Node, depth: int) -> list[Simple]:
+    def _declaration_command(self, node: "Node", depth: int) -> list[Simple]:
         assignments = tuple(self._assign(child, depth) for child in node.named_children if child.type == "variable_assignment")
         words = tuple(word for child in node.named_children if child.type == "word" for word in expand(child, self.scope))
         self._script.commands.append(
@@ -249,7 +256,7 @@ class _Walk:
         )
         return []
 
-    def _command(self, node: Node, depth: int) -> list[Simple]:
+    def _command(self, node: "Node", depth: int) -> list[Simple]:
         outer = dict(self.scope.variables)
         assignments = tuple(self._assign(child, depth) for child in node.named_children if child.type == "variable_assignment")
         self.scope.variables = outer  # they are for this command alone, and it does not see them in its own words
@@ -274,7 +281,7 @@ class _Walk:
         self._note(command)
         return [self._script.commands[-1]]
 
-    def _substitutions(self, node: Node, depth: int) -> None:
+    def _substitutions(self, node: "Node", depth: int) -> None:
         """Visit the commands inside the words of a node."""
         for inner in _find(node, "command_substitution"):
             self._apart(inner, depth)
@@ -303,17 +310,17 @@ class _Walk:
             self.scope.cwd = self.scope.variables.get("HOME", UNKNOWN)
 
 
-def _document_text(body: Node, scope: Scope) -> str:
+def _document_text(body: "Node", scope: Scope) -> str:
     """A here-document's text; its expansions as far as they are known."""
     source, start, end, pieces = body.text or b"", body.start_byte, body.start_byte, []
     for child in body.named_children:
         if child.type in {"simple_expansion", "expansion", "command_substitution"}:
-            pieces += [source[end - start : child.start_byte - start].decode("utf-8", "replace"), value(child, scope)]
+            pieces += [unmasked(source[end - start : child.start_byte - start]), value(child, scope)]
             end = child.end_byte
-    return "".join([*pieces, source[end - start :].decode("utf-8", "replace")])
+    return "".join([*pieces, unmasked(source[end - start :])])
 
 
-def _find(node: Node, kind: str) -> Iterator[Node]:
+def _find(node: "Node", kind: str) -> "Iterator[Node]":
     """The topmost nodes of a kind at or below a node."""
     if node.type == kind:
         yield node

@@ -2,13 +2,16 @@
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from tree_sitter import Node
+if TYPE_CHECKING:
+    from tree_sitter import Node
 
 UNKNOWN: Final = "\0"
 """Stands in a value for a part that only running the command would tell; no command can contain it."""
 
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]|Z(?=q7u)")  # and the beginning of what stands for them
+_MASKED: Final = re.compile(r"Zq7u([0-9a-f]{1,6})q")
 _ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _MOST_WORDS: Final = 200
 
@@ -30,7 +33,7 @@ class Scope:
         )
 
 
-def expand(node: Node, scope: Scope) -> list[str]:
+def expand(node: "Node", scope: Scope) -> list[str]:
     """The words that a word node becomes; mostly one. Unknown parts are `UNKNOWN`."""
     if (listed := _array(node, scope)) is not None:
         return listed
@@ -47,19 +50,32 @@ def expand(node: Node, scope: Scope) -> list[str]:
     return [full for word in words for full in (_braces(word) if node.type in {"word", "concatenation", "brace_expression"} else [word])]
 
 
-def value(node: Node, scope: Scope) -> str:
+def value(node: "Node", scope: Scope) -> str:
     """The one value of a word node, not split: what an assignment or a redirection gets."""
     if (listed := _array(node, scope)) is not None:
         return " ".join(listed)
     return "".join(text for text, _ in _segments(node, scope))
 
 
-def text_of(node: Node) -> str:
+def masked(text: str) -> bytes:
+    """`text` for the parser, with letters and digits in place of what is not ASCII.
+
+    The bash grammar looks characters up in a table that ends long before the last of them: `{` and an emoji crash the process.
+    """
+    return _NOT_ASCII.sub(lambda match: f"Zq7u{ord(match[0]):x}q", text).encode("ascii")
+
+
+def unmasked(data: bytes) -> str:
+    """The text that `masked` has made these bytes of."""
+    return _MASKED.sub(lambda match: chr(int(match[1], 16)), data.decode("ascii"))
+
+
+def text_of(node: "Node") -> str:
     """The source of a node."""
-    return (node.text or b"").decode("utf-8", "replace")
+    return unmasked(node.text or b"")
 
 
-def _segments(node: Node, scope: Scope) -> list[tuple[str, bool]]:
+def _segments(node: "Node", scope: Scope) -> list[tuple[str, bool]]:
     """Pieces of a word, and whether a piece is split at white space as an unquoted expansion is."""
     kind, source = node.type, text_of(node)
     if kind in {"word", "variable_name", "number", "command_name", "regex", "extglob_pattern", "test_operator"} and not node.named_children:
@@ -75,7 +91,7 @@ def _segments(node: Node, scope: Scope) -> list[tuple[str, bool]]:
     return [(_unsplit(node, scope), False)]
 
 
-def _unsplit(node: Node, scope: Scope) -> str:
+def _unsplit(node: "Node", scope: Scope) -> str:
     if node.type in {"string", "translated_string"}:
         return _quoted(node, scope)
     if node.type == "command_substitution":
@@ -83,14 +99,14 @@ def _unsplit(node: Node, scope: Scope) -> str:
     return text_of(node) if node.type == "brace_expression" else UNKNOWN
 
 
-def _joined(node: Node, scope: Scope) -> list[tuple[str, bool]]:
+def _joined(node: "Node", scope: Scope) -> list[tuple[str, bool]]:
     """The segments of all parts; source between them belongs to the word as well."""
     pieces: list[tuple[str, bool]] = []
     end = node.start_byte
     for child in node.children:
         gap = (node.text or b"")[end - node.start_byte : child.start_byte - node.start_byte]
         if gap:
-            pieces.append((gap.decode("utf-8", "replace"), False))
+            pieces.append((unmasked(gap), False))
         pieces += _segments(child, scope) if child.is_named else [(text_of(child), False)]
         end = child.end_byte
     return pieces
@@ -104,7 +120,7 @@ def _plain(source: str, scope: Scope) -> str:
     return re.sub(r"\\(.)", r"\1", source, flags=re.DOTALL)
 
 
-def _quoted(node: Node, scope: Scope) -> str:
+def _quoted(node: "Node", scope: Scope) -> str:
     """What stands between double quotes: text in which only some escapes count, and expansions."""
     source = (node.text or b"")[:]
     pieces = []
@@ -116,7 +132,7 @@ def _quoted(node: Node, scope: Scope) -> str:
                 pieces.append(text_of(child))
             end = max(end, child.end_byte) if text_of(child) == '"' and child.start_byte == start else end
             continue
-        gap = source[end - start : child.start_byte - start].decode("utf-8", "replace") if child.start_byte > end else ""
+        gap = unmasked(source[end - start : child.start_byte - start]) if child.start_byte > end else ""
         inner = text_of(child) if child.type == "string_content" else "".join(text for text, _ in _segments(child, scope))
         pieces.append(re.sub(r'\\([$`"\\\n])', r"\1", gap + inner) if child.type == "string_content" else gap + inner)
         end = child.end_byte
@@ -133,7 +149,7 @@ def _ansi(text: str) -> str:
     return re.sub(r"\\(?:([0-7]{1,3})|[xuU]([0-9a-fA-F]{1,8})|(.))", one, text, flags=re.DOTALL)
 
 
-def _variable(node: Node, scope: Scope) -> str:
+def _variable(node: "Node", scope: Scope) -> str:
     names = [child for child in node.children if child.type in {"variable_name", "special_variable_name"}]
     is_bare = all(child.type in {"variable_name", "special_variable_name", "$", "${", "}"} for child in node.children)
     if len(names) != 1 or not is_bare:
@@ -146,7 +162,7 @@ def _variable(node: Node, scope: Scope) -> str:
     return scope.variables.get(name, " " if name == "IFS" else scope.cwd if name == "PWD" else UNKNOWN)
 
 
-def _array(node: Node, scope: Scope) -> list[str] | None:
+def _array(node: "Node", scope: Scope) -> list[str] | None:
     """The words of a node that is nothing but all of a known array, or of the positional words."""
     source = text_of(node).removeprefix('"').removesuffix('"')
     if source in {"$@", "$*", "${@}", "${*}"}:

@@ -165,6 +165,14 @@ def test_a_pattern_that_is_none_is_said(tree: Path) -> None:
         search_lines("(", Search(root=tree))
 
 
+def test_a_pattern_that_could_run_for_ever_is_refused(tree: Path) -> None:
+    for pattern in ("(a+)+$", "(x*y)*", r"(\w+\s?){2,}"):
+        with pytest.raises(ValueError, match="repetition"):
+            search_lines(pattern, Search(root=tree))
+    for pattern in ("(ab)+", "a+b*", r"\(a+\)+", "[(+]+)"[:-1], "(a|b)*c"):
+        search_lines(pattern, Search(root=tree))
+
+
 def test_files_come_newest_first(tree: Path) -> None:
     os.utime(tree / "a.py", (1, 1))
     assert [Path(hit.path).name for hit in find_files("*.py", Search(root=tree))] == ["b.py", "a.py"]

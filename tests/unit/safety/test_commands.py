@@ -154,6 +154,21 @@ def test_broken_commands_get_a_verdict(words: list[str]) -> None:
     assert verdict(" ".join(words)).decision in {"allow", "ask", "deny"}
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.text(alphabet=st.sampled_from([*"{}[]$@!*?~=<>|&;:a1 \"'", "🎉", "\U000a9a0e", "é", "\U0010ffff", "\ud800"]), max_size=20))
+def test_no_character_crashes_the_parser(command: str) -> None:
+    assert verdict(f"echo {{{command}").decision in {"allow", "ask", "deny"}
+
+
+def test_characters_outside_ascii_keep_their_meaning() -> None:
+    assert verdict("rm -rf ~/Bücher/🎉").reasons == ("it deletes /home/user/Bücher/🎉, outside the workspace",)
+    assert verdict("echo {🎉,é} > café.txt").decision == "allow"
+    assert verdict("cat <<< 'é' > /etc/é").decision == "ask"
+    assert verdict("r\uff4d -rf x").decision == "allow"  # a full-width letter is another letter
+    assert verdict("rm -rf /opt/Zq7uffffffq").reasons == ("it deletes /opt/Zq7uffffffq, outside the workspace",)
+    assert verdict("r\\Zq7u6dq -rf /opt/x").decision == "allow"
+
+
 def test_a_huge_or_deep_command_is_asked_about_and_soon() -> None:
     assert verdict("echo " + "a" * 200_000).decision == "ask"
     assert verdict("(" * 500 + "ls" + ")" * 500).decision == "ask"

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final
 
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
+from hermes.lib.lazy import load
 
 
 def fault(path: str, text: str) -> str | None:
@@ -46,11 +45,11 @@ def _toml(text: str) -> str:
 
 
 def _yaml(text: str) -> str:
-    reader = YAML(typ="rt", pure=True)
+    reader = load("ruamel.yaml:YAML")(typ="rt", pure=True)
     try:
         for _ in reader.compose_all(text):
             pass
-    except (YAMLError, ValueError, RecursionError) as error:
+    except (load("ruamel.yaml.error:YAMLError"), ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
         return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)
