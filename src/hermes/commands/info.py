@@ -57,7 +57,7 @@ async def status(talk: Conversation, _argument: str) -> None:
     endpoint = session.endpoint
     talk.tell(
         f"- session: `{session.id}`{f' · {session.title}' if session.title else ''}\n"
-        f"- model: {endpoint.model} ({endpoint.provider}{f' at {endpoint.base_url}' if endpoint.base_url else ''})\n"
+        f"- model: {endpoint.model or 'built-in'} ({endpoint.provider}{f' at {endpoint.base_url}' if endpoint.base_url else ''})\n"
         f"- directory: `{session.workspace.cwd}`\n"
         f"- protection: {talk.protection}\n"
         f"- turns: {session.turns}, messages: {len(session.log)}, tools: {len(session.tools.tools)}"

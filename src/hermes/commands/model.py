@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from hermes.commands.conversation import Conversation
 from hermes.types.error import HermesError
+from hermes.types.request import Endpoint
 
 HOW = (
     "- `/model NAME`: another model of the same server, or `provider/name`\n"
@@ -38,7 +39,11 @@ async def model(talk: Conversation, argument: str) -> None:
     """Show the model and how to change it, or change it."""
     if not argument:
         session = talk.session
-        now = f"The model is **{session.endpoint.model}** ({session.endpoint.provider})." if session else "No model is set."
+        now = (
+            f"The model is **{session.endpoint.model or session.endpoint.provider}** ({session.endpoint.provider})."
+            if session
+            else "No model is set."
+        )
         talk.tell(f"{now}\n\n{HOW}")
         return
     if talk.session is not None and talk.session.busy:
@@ -46,4 +51,9 @@ async def model(talk: Conversation, argument: str) -> None:
     wish = read_wish(argument)
     await talk.use_model(wish.model, wish.base_url, wish.key)
     if talk.session is not None:
-        talk.tell(f"The model is **{talk.session.endpoint.model}** ({talk.session.endpoint.provider}) from now on.")
+        talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.")
+
+
+def _named(endpoint: Endpoint) -> str:
+    """A model in a sentence; the built-in one has no name before it runs."""
+    return f"The model is **{endpoint.model}** ({endpoint.provider})." if endpoint.model else "The model is the built-in one."

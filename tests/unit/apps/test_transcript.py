@@ -154,6 +154,13 @@ def test_notices_come_between() -> None:
     assert fed(Notice(level="info", text="fetching"), Notice(level="warning", text="slow")) == ["fetching", "warning: slow"]
 
 
+def test_progress_of_making_a_model_ready_shows_in_the_working_line() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    rows = fed(TurnStarted(turn=1), Notice(level="info", text="Fetching small: 30 %"), transcript=transcript)
+    assert (rows, working(transcript, 2.0)) == ([], "⠋ Fetching small: 30 % · 2s · Esc stops")
+    assert fed(StepStarted(step=1, model="m"), Notice(level="info", text="other"), transcript=transcript) == ["other"]
+
+
 def test_the_last_call_or_all_can_be_shown_whole() -> None:
     transcript = Transcript(width=80, config_fix="")
     output = "\n".join(map(str, range(9)))

@@ -22,7 +22,7 @@ from hermes.apps.tui.turns import Turns
 from hermes.commands.catalogue import commands
 from hermes.present.lines import notice_lines
 from hermes.present.spans import Line
-from hermes.types.event import Added, Answered, Asked, Event, Notice, TurnFinished
+from hermes.types.event import Added, Answered, Asked, Event, Notice, StepStarted, TurnFinished
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Approve
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 _FRAME = 0.05
 _TICK = 0.1
+_BUILT_IN = "built-in model"  # its name is known once it runs
 
 
 class Desk:
@@ -131,6 +132,8 @@ class Desk:
             self._asked(event)
         elif isinstance(event, Answered):
             self.close_box(event.id)
+        elif isinstance(event, StepStarted):
+            self.region.facts = replace(self.region.facts, model=event.model)
         elif isinstance(event, Added):
             self._added(event.message)
         elif isinstance(event, TurnFinished):
@@ -199,7 +202,7 @@ class Desk:
             guard, unguarded = protection(session)
             facts = replace(
                 facts,
-                model=session.endpoint.model,
+                model=session.endpoint.model or _BUILT_IN,
                 window=session.endpoint.context_window,
                 context=session.context_tokens,
                 guard=guard,

@@ -74,7 +74,8 @@ class Turn:
 
     started: float
     heard: float
-    doing: str = "thinking"
+    doing: str = "starting"
+    stepped: bool = False
     usage: Usage = field(default_factory=Usage)
     streamed: int = 0
     finished: list[Finished] = field(default_factory=list)
@@ -114,7 +115,7 @@ class Transcript:
             case Answered():
                 return self._answered(event)
             case Notice():
-                return self.block("notice", notice_lines(event, self.width))
+                return self._noticed(event)
             case TurnFinished():
                 return self._ended(event, now)
             case PrefixBroken() | Titled():
@@ -122,6 +123,13 @@ class Transcript:
             case _:
                 self._moved(event, now)
                 return []
+
+    def _noticed(self, notice: Notice) -> list[Line]:
+        """A notice; while a model is made ready, before its first step, progress shows in the working line instead."""
+        if self.turn is not None and not self.turn.stepped and notice.level == "info":
+            self.turn.doing = notice.text
+            return []
+        return self.block("notice", notice_lines(notice, self.width))
 
     def _moved(self, event: TurnStarted | ToolStarted | ToolProgress | ToolFinished | StepStarted | Asked | Retrying, now: float) -> None:
         if isinstance(event, TurnStarted):
@@ -134,7 +142,7 @@ class Transcript:
             self.asked[event.id] = event.question
         elif self.turn is not None:
             self._retrying = None
-            self.turn.doing = "waiting for the model"
+            self.turn.doing, self.turn.stepped = "waiting for the model", True
 
     @property
     def lively(self) -> bool:
