@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import os
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -64,14 +65,13 @@ class Scratch:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceOptions:
-    """What may be set: output limits, variables that children may have although their names say secret, ripgrep's path.
+    """What may be set: output limits, variables that children may have although their names say secret.
 
     `concealed` says of an absolute path that a search must not look into it.
     """
 
     limits: Limits = field(default_factory=Limits)
     passthrough: tuple[str, ...] = ()
-    ripgrep: str | None = None
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
 
 
@@ -99,6 +99,7 @@ class LocalWorkspace:
         self._options = options or WorkspaceOptions()
         self._home = environ.get("HOME", str(self._root))
         self._clock = clock
+        self._ripgrep = shutil.which("rg", path=environ.get("PATH", os.defpath))
         self._ids = itertools.count(1)
         self._turns = anyio.Lock()  # invariant: one command at a time uses the carried shell
         folders = Scratch(root=scratch.resolve())
@@ -176,7 +177,7 @@ class LocalWorkspace:
     async def search(self, pattern: str, *, path: str = ".", file_glob: str = "", limit: int = 1000) -> Sequence[Match]:
         """Lines that match a regular expression; ValueError when it is not one, FileNotFoundError when there is no such path."""
         where = Search(root=await self._existing(path), file_glob=file_glob, limit=limit, concealed=self._options.concealed)
-        found = await anyio.to_thread.run_sync(search_lines, pattern, where, self._options.ripgrep)
+        found = await anyio.to_thread.run_sync(search_lines, pattern, where, self._ripgrep)
         return [replace(match, path=self._inside(match.path)) for match in found]
 
     async def find(self, glob: str, *, path: str = ".", limit: int = 1000) -> Sequence[FileStat]:
