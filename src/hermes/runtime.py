@@ -25,6 +25,7 @@ from hermes.config.load import Loaded, load
 from hermes.config.settings import Settings
 from hermes.lib.http import new_client
 from hermes.lib.lazy import load as late
+from hermes.lib.secretnames import is_secret_name
 from hermes.models.attempt import Ladder
 from hermes.models.client import Limits
 from hermes.models.endpoint import resolve
@@ -153,6 +154,7 @@ class Runtime:
             dispatcher=self.dispatcher,
             store=self.store,
             ports=self.ports,
+            redact=self._redact,
             workplace=partial(self._workplace, row, chosen),
             max_steps=chosen.max_steps or self.settings.agent.max_turns,
             attended=chosen.attended,
@@ -176,6 +178,11 @@ class Runtime:
         )
         opened: Workplace = place.open_workplace(options, ask)
         return opened
+
+    def _redact(self, text: str) -> str:
+        """`text` without credentials: those of the environment by value, others by their form."""
+        secrets = tuple(value for name, value in self.environ.items() if value and is_secret_name(name))
+        return str(late("hermes.safety.redact:redact")(text, secrets))
 
     def _tools(self, chosen: SessionOptions, endpoint: Endpoint) -> Snapshot:
         enabled = chosen.toolsets if chosen.toolsets is not None else tuple(self.settings.toolsets)

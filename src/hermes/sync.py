@@ -1,7 +1,7 @@
 """Layer 10. The same library for callers without a loop."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -35,7 +35,10 @@ class SyncSession:
 
     def stream(self, text: str) -> Iterator[Event]:
         """Run one turn; its events as they come. Leaving the loop early interrupts the turn."""
-        with self._portal.wrap_async_context_manager(self._session.stream(text)) as listener:
+        with ExitStack() as stack:
+            managed = self._portal.wrap_async_context_manager(self._session.stream(text))
+            listener = managed.__enter__()
+            stack.callback(managed.__exit__, None, None, None)  # a GeneratorExit must not travel into the loop, it would end it
             events = aiter(listener)
             while (event := self._portal.call(anext, events, None)) is not None:
                 yield event

@@ -259,8 +259,8 @@ async def test_verbs_work_from_another_thread(talk: Talk) -> None:
             end = await session.send("sleep")
         await anyio.to_thread.run_sync(thread.join)
     notes = [message.note for message in session.log if isinstance(message, ToolResult)]
-    assert (end.outcome, notes) == ("interrupted", ["hurry up", ""])
-    assert model.requests[1]["messages"][-1]["content"].endswith("[The user said while you were working: hurry up]")
+    assert (end.outcome, notes) == ("interrupted", ["the user said: hurry up", ""])
+    assert model.requests[1]["messages"][-1]["content"].endswith("[While you were working: the user said: hurry up]")
 
 
 async def test_a_steer_rides_on_the_last_result_of_a_batch(talk: Talk) -> None:
@@ -271,7 +271,7 @@ async def test_a_steer_rides_on_the_last_result_of_a_batch(talk: Talk) -> None:
                 session.steer("look at a.py")
     notes = [message.note for message in session.log if isinstance(message, ToolResult)]
     assert notes[0] == ""
-    assert notes[1].startswith("look at a.py")
+    assert notes[1].startswith("the user said: look at a.py")
 
 
 async def test_a_steer_without_a_turn_is_refused(talk: Talk) -> None:

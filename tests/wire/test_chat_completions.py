@@ -197,7 +197,7 @@ def test_a_request_renders_as_the_wire_wants_it() -> None:
                 {"id": "c1", "type": "function", "function": {"name": "t", "arguments": '{"x":1}'}},
                 {"id": "c2", "type": "function", "function": {"name": "t", "arguments": "{}"}}]},
             {"role": "tool", "tool_call_id": "c1", "content": "{}"},
-            {"role": "tool", "tool_call_id": "c2", "content": '{"error": "no"}\n\n[The user said while you were working: hurry]'},
+            {"role": "tool", "tool_call_id": "c2", "content": '{"error": "no"}\n\n[While you were working: hurry]'},
             {"role": "assistant", "content": "done"},
             {"role": "user", "content": "what came before"},
         ],

@@ -56,6 +56,7 @@ class Surroundings:
     user_task: str
     ask: "Callable[[Question], Awaitable[Answer]]"
     emit: "Callable[[Event], None]"
+    redact: "Callable[[str], str]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ class _Context:
         return await self.around.ask(question)
 
     def progress(self, text: str) -> None:
-        self.around.emit(ToolProgress(call_id=self.call_id, text=text))
+        self.around.emit(ToolProgress(call_id=self.call_id, text=self.around.redact(text)))
 
 
 class Batch:
@@ -167,7 +168,7 @@ class Batch:
             at=ports.now(),
             call_id=call.id,
             name=call.name,
-            content=outcome.content,
+            content=self.around.redact(outcome.content),
             failed=outcome.failed,
             full=outcome.full,
         )

@@ -67,6 +67,7 @@ class Parts:
     dispatcher: Dispatcher
     store: Store
     ports: Ports
+    redact: Callable[[str], str]
     workplace: "Callable[[Ask], Workplace]"
     max_steps: int = 90
     attended: bool = True
@@ -208,7 +209,8 @@ class Session:
         if self._log.waits_for_reply:
             self.say("(This turn was cut off before a reply.)")
         ports = self._parts.ports
-        self.append(User(id=ports.token(), at=ports.now(), text=text, attachments=attachments))
+        news = "\n".join(self._finished())
+        self.append(User(id=ports.token(), at=ports.now(), text=text, attachments=attachments, recalled=news))
 
     def say(self, text: str) -> None:
         """Append words of the assistant that no model wrote."""
@@ -342,11 +344,19 @@ class Session:
             user_task=user,
             ask=self._questions.ask,
             emit=self.emit,
+            redact=parts.redact,
         )
 
     def _noted(self, result: ToolResult) -> ToolResult:
-        notes = self.take_unsent()
+        notes = [*(f"the user said: {note}" for note in self.take_unsent()), *self._finished()]
         return replace(result, note="\n".join(notes)) if notes else result
+
+    def _finished(self) -> list[str]:
+        """What is to be told of background processes that ended since the last time."""
+        if self._workplace is None:
+            return []
+        ended = self._workplace.workspace.processes.drain_finished()
+        return [f"(Background process {one.id} ended with exit code {one.code}: {one.command})" for one in ended]
 
     def _delta(self, delta: Delta) -> None:
         if isinstance(delta, Text):

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from hermes.agent.permission import Gate
@@ -9,7 +10,7 @@ from hermes.config.settings import ApprovalSettings, TerminalSettings, ToolOutpu
 from hermes.environments.base import Limits
 from hermes.environments.sandbox import Sandbox
 from hermes.environments.workspace import LocalWorkspace, WorkspaceOptions, open_sandbox
-from hermes.safety.decide import Policy
+from hermes.safety.decide import Policy, is_concealed
 from hermes.types.error import EnvironmentUnavailable
 from hermes.types.question import Answer, Question
 
@@ -45,7 +46,8 @@ class Workplace:
 def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
     """A workplace; EnvironmentUnavailable when settings demand a sandbox that this machine does not give."""
     sandbox = _sandbox(options)
-    gate = Gate(policy=_policy(options, sandbox), ask=ask, save=options.save)
+    policy = _policy(options, sandbox)
+    gate = Gate(policy=policy, ask=ask, save=options.save)
     workspace = LocalWorkspace(
         options.cwd,
         authorize=gate.authorize,
@@ -56,7 +58,9 @@ def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
             limits=Limits(
                 max_chars=options.output.max_bytes, max_lines=options.output.max_lines, max_line_length=options.output.max_line_length
             ),
+            time_limit=options.terminal.timeout,
             passthrough=tuple(options.terminal.env_passthrough),
+            concealed=partial(is_concealed, policy=policy),
         ),
     )
     return Workplace(workspace=workspace, gate=gate, sandboxed=sandbox is not None)

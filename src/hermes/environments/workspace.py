@@ -71,6 +71,7 @@ class WorkspaceOptions:
     """
 
     limits: Limits = field(default_factory=Limits)
+    time_limit: float = 180.0
     passthrough: tuple[str, ...] = ()
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
 
@@ -113,6 +114,11 @@ class LocalWorkspace:
     def cwd(self) -> str:
         """The directory that the next command starts in."""
         return self._shell.cwd
+
+    @property
+    def time_limit(self) -> float:
+        """Seconds that a foreground command may take when nothing else is said."""
+        return self._options.time_limit
 
     async def run(
         self,

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
@@ -68,33 +68,19 @@ class Sessions:
         self._checkpointer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hermes-checkpoint")
         self._keys: dict[str, int] = {}
         self._last: dict[str, int] = {}
+        self._new: dict[str, tuple[SessionRow, str, bytes]] = {}
         with self._faults():
             self._db = sqlite.connect(path, scripts("sessions"))
             self._db.execute("PRAGMA foreign_keys=ON")
 
     def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
-        """Add a session with its frozen prompt and tool definitions."""
-        with self._faults():
-            done = self._db.execute(
-                "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, system, tools) VALUES (?,?,?,?,?,?,?,?,?,?)",
-                (
-                    row.id,
-                    row.created,
-                    row.title,
-                    row.cwd,
-                    row.branch,
-                    row.source,
-                    row.model,
-                    row.parent,
-                    system,
-                    msgspec.json.encode(tools),
-                ),
-            )
-        self._keys[row.id] = done.lastrowid or 0
-        self._last[row.id] = self._keys[row.id] << SHIFT
+        """Note a session with its frozen prompt and tool definitions; its row is written with its first message."""
+        self._new[row.id] = (row, system, msgspec.json.encode(tools))
 
     def append(self, session_id: str, message: Message) -> None:
         """Write one message; StoreError when another process has written to this session since it was opened here."""
+        if session_id in self._new:
+            self._write_new(session_id)
         place = self._last[session_id] + 1
         try:
             self._db.execute("INSERT INTO messages (place, kind, body) VALUES (?, ?, ?)", (place, message.kind, MESSAGES.encode(message)))
@@ -106,6 +92,17 @@ class Sessions:
             raise self._fault(error) from error
         self._last[session_id] = place
         self._count()
+
+    def _write_new(self, session_id: str) -> None:
+        row, system, tools = self._new[session_id]
+        with self._faults():
+            done = self._db.execute(
+                "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, system, tools) VALUES (?,?,?,?,?,?,?,?,?,?)",
+                (row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.parent, system, tools),
+            )
+        del self._new[session_id]
+        self._keys[row.id] = done.lastrowid or 0
+        self._last[row.id] = self._keys[row.id] << SHIFT
 
     def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
         """Write the intent to run a call that has effects."""
@@ -160,6 +157,10 @@ class Sessions:
 
     def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
         """Change a session's title or model."""
+        if session_id in self._new:
+            row, system, tools = self._new[session_id]
+            self._new[session_id] = (replace(row, title=title or row.title, model=model or row.model), system, tools)
+            return
         for column, value in (("title", title), ("model", model)):
             if value is not None:
                 with self._faults():

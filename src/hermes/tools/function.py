@@ -12,7 +12,7 @@ from hermes.tools.registry import tool_result
 from hermes.types.tool import ToolEntry
 
 CONTEXT = "ctx"
-_ARGUMENT = re.compile(r"^\s+\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s+(.+)$", re.MULTILINE)
+_ARGUMENT = re.compile(r"^[ \t]*\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s+(.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,10 @@ class Workspace(Protocol):
     def processes(self) -> Processes:
         """The background processes."""
 
+    @property
+    def time_limit(self) -> float:
+        """Seconds that a foreground command may take when nothing else is said."""
+
     async def run(
         self,
         command: str,

@@ -114,6 +114,7 @@ def test_two_processes_cannot_write_to_one_session(tmp_path: Path) -> None:
 def test_sessions_are_found_by_id_prefix_title_and_latest(tmp_path: Path) -> None:
     store = opened(tmp_path, "20260101_000000_aa", "20260102_000000_bb")
     store.update("20260101_000000_aa", title="My Parser")
+    store.append("20260102_000000_bb", said(4))
     store.append("20260101_000000_aa", said(5))
     assert store.resolve("my parser").id == store.resolve("20260101").id == store.resolve("latest").id == "20260101_000000_aa"
     with pytest.raises(StoreError, match="could be any of 20260101_000000_aa, 20260102_000000_bb"):

@@ -25,7 +25,7 @@ STOPS: dict[str, Stop] = {
     "max_tokens": "length",
     "content_filter": "refusal",
 }
-STEER = "\n\n[The user said while you were working: {note}]"
+STEER = "\n\n[While you were working: {note}]"
 _encode = msgspec.json.Encoder().encode
 
 

@@ -9,7 +9,6 @@ from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.types.error import ExecError, Refused
 from hermes.types.workspace import ExecResult, Workspace
 
-DEFAULT_SECONDS: Final = 180
 LONGEST_SECONDS: Final = 600
 
 _MEANINGS: Final = {
@@ -33,7 +32,7 @@ async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
         return no_session("terminal")
     if not isinstance(command := args.get("command"), str) or not command.strip():
         return tool_error("command must be a non-empty string")
-    seconds = int(args.get("timeout") or DEFAULT_SECONDS)
+    seconds = int(args.get("timeout") or workspace.time_limit)
     if not args.get("background") and not 1 <= seconds <= LONGEST_SECONDS:
         return tool_error(f"timeout must be 1 to {LONGEST_SECONDS} seconds; for longer work use background=true and the process tool")
     try:
@@ -102,7 +101,7 @@ registry.register(
                 "timeout": {
                     "type": "integer",
                     "minimum": 1,
-                    "description": f"Seconds, default {DEFAULT_SECONDS}, at most {LONGEST_SECONDS}",
+                    "description": f"Seconds, at most {LONGEST_SECONDS}; without it a usual limit",
                 },
                 "workdir": {"type": "string", "description": "Directory for this call only"},
                 "pty": {"type": "boolean", "description": "Give it a terminal", "default": False},

@@ -1,0 +1,179 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from hermes.agent.session import Session
+from hermes.testing import ScriptedModel, call, calls, say
+from hermes.types.event import Answered, Asked, Event
+from hermes.types.message import ToolResult
+from hermes.types.question import Answer, Approve, Deny, Grant
+
+from .conftest import Talk
+
+pytestmark = pytest.mark.anyio
+DELETE = {"command": "rm -rf plans"}
+
+
+@pytest.fixture
+def plans(tmp_path: Path) -> Path:
+    folder = tmp_path / "work" / "plans"
+    folder.mkdir(parents=True)
+    (folder / "one.txt").write_text("precious")
+    return folder
+
+
+async def answered(session: Session, text: str, *answers: Answer) -> list[Event]:
+    """Run a turn, giving the answers in order to what is asked."""
+    waiting = list(answers)
+    events: list[Event] = []
+    async with session.stream(text) as stream:
+        async for event in stream:
+            events.append(event)
+            if isinstance(event, Asked):
+                assert session.answer(event.id, waiting.pop(0))
+    assert waiting == []
+    return events
+
+
+def results(session: Session) -> list[dict[str, Any]]:
+    return [json.loads(message.content) for message in session.log if isinstance(message, ToolResult)]
+
+
+async def test_a_question_shows_the_whole_command_where_and_why(talk: Talk, plans: Path) -> None:
+    async with talk(ScriptedModel(call("terminal", DELETE), say("ok")), toolsets=("terminal",)) as session:
+        events = await answered(session, "clean up", Deny(reason="keep them"))
+    (asked,) = [event for event in events if isinstance(event, Asked)]
+    assert isinstance(asked.question, Approve)
+    assert (asked.question.command, asked.question.cwd) == ("rm -rf plans", str(plans.parent))
+    assert asked.question.reasons
+    (result,) = results(session)
+    assert (result["status"], result["exit_code"]) == ("blocked", -1)
+    assert "keep them" in result["error"]
+    assert plans.exists()
+
+
+async def test_yes_lets_exactly_this_run_once(talk: Talk, plans: Path) -> None:
+    model = ScriptedModel(call("terminal", DELETE), call("terminal", DELETE), say("ok"))
+    async with talk(model, toolsets=("terminal",)) as session:
+        events = await answered(session, "clean up", Grant(), Deny())
+    assert not plans.exists()
+    assert [event.by for event in events if isinstance(event, Answered)] == ["person", "person"]
+    assert [result["exit_code"] for result in results(session)] == [0, -1]
+
+
+async def test_yes_for_the_session_does_not_ask_again_for_the_same_and_asks_for_another(talk: Talk, plans: Path) -> None:
+    model = ScriptedModel(
+        call("terminal", DELETE), call("terminal", DELETE), call("terminal", {"command": "rm -rf ../work/others"}), say("ok")
+    )
+    async with talk(model, toolsets=("terminal",)) as session:
+        await answered(session, "clean up", Grant(scope="session"), Deny())
+    assert [result["exit_code"] for result in results(session)] == [0, 0, -1]
+
+
+async def test_always_is_kept_in_the_settings_for_exactly_that_command(talk: Talk, environ: dict[str, str], plans: Path) -> None:
+    async with talk(ScriptedModel(call("terminal", DELETE), say("ok")), toolsets=("terminal",)) as session:
+        await answered(session, "clean up", Grant(scope="always"))
+    kept = (Path(environ["HERMES_HOME"]) / "config.yaml").read_text()
+    assert "rm -rf plans" in kept
+    plans.mkdir()
+    async with talk(ScriptedModel(call("terminal", DELETE), say("ok")), toolsets=("terminal",), attended=False) as again:
+        await again.send("clean up again")
+    assert not plans.exists()
+
+
+@pytest.mark.parametrize("background", [False, True])
+@pytest.mark.parametrize("pty", [False, True])
+async def test_no_human_and_no_rule_means_no_at_once(talk: Talk, plans: Path, background: bool, pty: bool) -> None:
+    model = ScriptedModel(call("terminal", {**DELETE, "background": background, "pty": pty}), say("could not"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        with anyio.fail_after(10):
+            end = await session.send("clean up")
+    assert plans.exists()
+    assert (end.outcome, end.refused) == ("refused", ("rm -rf plans",))
+
+
+@pytest.mark.parametrize("command", ["rm -rf /", "rm -rf ~", "mkfs.ext4 /dev/sda1", ":(){ :|:& };:", "shutdown -h now"])
+async def test_nothing_lets_the_hard_limits_through(talk: Talk, command: str) -> None:
+    async with talk(ScriptedModel(call("terminal", {"command": command}), say("no")), toolsets=("terminal",), yolo=True) as session:
+        events = await answered(session, "go")
+    assert not [event for event in events if isinstance(event, Asked)]
+    assert results(session)[0]["status"] == "blocked"
+
+
+async def test_an_answer_counts_once_and_only_for_an_open_question(talk: Talk, plans: Path) -> None:
+    model = ScriptedModel(call("terminal", DELETE), say("ok"))
+    async with talk(model, toolsets=("terminal",)) as session, session.stream("clean up") as stream:
+        async for event in stream:
+            if isinstance(event, Asked):
+                assert session.answer("another", Grant()) is False
+                assert session.answer(event.id, Deny()) is True
+                assert session.answer(event.id, Grant()) is False
+    assert plans.exists()
+
+
+async def test_an_interrupt_while_a_question_waits_means_no(talk: Talk, plans: Path) -> None:
+    async with talk(ScriptedModel(call("terminal", DELETE)), toolsets=("terminal",)) as session, session.stream("clean up") as stream:
+        async for event in stream:
+            if isinstance(event, Asked):
+                session.interrupt()
+    assert plans.exists()
+    assert results(session) == [
+        {"error": "The call was interrupted by the user before it ended; what it had done until then stands.", "status": "interrupted"}
+    ]
+
+
+async def test_file_tools_write_inside_and_ask_outside(talk: Talk, plans: Path) -> None:
+    outside = Path("/hermes-test-elsewhere/a.txt")
+    model = ScriptedModel(
+        calls(("write_file", {"path": "in.txt", "content": "a"}), ("write_file", {"path": str(outside), "content": "b"})), say("ok")
+    )
+    async with talk(model, toolsets=("file",)) as session:
+        await answered(session, "write", Deny())
+    assert (plans.parent / "in.txt").read_text() == "a"
+    assert not outside.exists()
+
+
+async def test_a_commands_directory_and_exports_live_on(talk: Talk) -> None:
+    model = ScriptedModel(
+        call("terminal", {"command": "mkdir -p sub && cd sub && export COLOUR=green"}),
+        call("terminal", {"command": "echo $COLOUR ${PWD##*/}"}),
+        say("ok"),
+    )
+    async with talk(model, toolsets=("terminal",)) as session:
+        await session.send("go")
+    assert results(session)[1]["output"].strip() == "green sub"
+
+
+async def test_a_background_process_that_ends_is_told_with_the_next_message(talk: Talk) -> None:
+    start = call("terminal", {"command": "sleep 0.2; exit 3", "background": True, "notify_on_complete": True})
+    model = ScriptedModel(start, say("started"), say("it ended"))
+    async with talk(model, toolsets=("terminal",)) as session:
+        await session.send("start it")
+        await anyio.sleep(0.8)
+        await session.send("and?")
+    told = model.requests[2]["messages"][-1]["content"]
+    assert "ended with exit code 3: sleep 0.2; exit 3)" in told
+    assert told.endswith("\n\nand?")
+
+
+async def test_a_secret_of_the_environment_is_in_no_result(talk: Talk, environ: dict[str, str]) -> None:
+    environ["WEATHER_API_KEY"] = "k3y-that-nobody-may-see"
+    model = ScriptedModel(call("terminal", {"command": "echo k3y-that-nobody-may-see; env"}), say("ok"))
+    async with talk(model, toolsets=("terminal",)) as session:
+        events = await answered(session, "show")
+    assert "k3y-that-nobody-may-see" not in str(results(session))
+    assert "WEATHER_API_KEY" not in results(session)[0]["output"]
+    assert "[redacted]" in results(session)[0]["output"]
+    assert [event for event in events if event.kind == "tool_progress" and "k3y-that" in event.text] == []
+
+
+async def test_the_time_limit_of_the_settings_ends_a_command(talk: Talk, environ: dict[str, str]) -> None:
+    environ["TERMINAL_TIMEOUT"] = "1"
+    async with talk(ScriptedModel(call("terminal", {"command": "echo early; sleep 60"}), say("ok")), toolsets=("terminal",)) as session:
+        with anyio.fail_after(15):
+            await session.send("go")
+    assert results(session)[0]["exit_code"] == 124
+    assert "early" in results(session)[0]["output"]
