@@ -16,7 +16,8 @@ PROPERTIES = {
     "extra": {"type": "object"},
     "share": {"type": "number"},
 }
-SCHEMA = {"name": "t", "parameters": {"type": "object", "properties": PROPERTIES, "required": ["path"]}}
+PARAMETERS: dict[str, Any] = {"type": "object", "properties": PROPERTIES, "required": ["path"]}
+SCHEMA = {"name": "t", "parameters": PARAMETERS}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ values = st.recursive(
 
 @given(st.dictionaries(st.sampled_from([*PROPERTIES, "other"]), values))
 def test_what_is_let_through_fits_the_schema_and_what_fits_is_let_through_unchanged(given_: dict[str, Any]) -> None:
-    arguments, validator = compiled(SCHEMA), Draft202012Validator(SCHEMA["parameters"])
+    arguments, validator = compiled(SCHEMA), Draft202012Validator(PARAMETERS)
     fits = validator.is_valid(given_)
     try:
         ready = arguments.prepare(given_)

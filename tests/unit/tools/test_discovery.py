@@ -92,7 +92,7 @@ def test_old_names_are_the_same_objects_and_are_gone_afterwards() -> None:
 
     before = ours.__spec__
     with old_names():
-        import tools.registry as theirs
+        theirs = importlib.import_module("tools.registry")
 
         assert theirs is ours
         with pytest.raises(ModuleNotFoundError):

@@ -63,13 +63,12 @@ def test_a_name_belongs_to_its_toolset(first: str, second: str, override: bool, 
 def test_every_mutation_raises_the_generation() -> None:
     registry = ToolRegistry()
     seen = [registry.generation]
-    for change in (
-        lambda: registry.register("one", "set", SCHEMA, handler),
-        lambda: registry.register_toolset_alias("alias", "set"),
-        lambda: registry.deregister("one"),
-    ):
-        change()
-        seen.append(registry.generation)
+    registry.register("one", "set", SCHEMA, handler)
+    seen.append(registry.generation)
+    registry.register_toolset_alias("alias", "set")
+    seen.append(registry.generation)
+    registry.deregister("one")
+    seen.append(registry.generation)
     registry.deregister("one")
     assert seen == [0, 1, 2, 3]
     assert registry.generation == 3
