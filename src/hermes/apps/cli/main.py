@@ -122,12 +122,25 @@ def main() -> None:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
-    except HermesError as fault:
+    except ExceptionGroup as faults:
+        _end(_leaf(faults), debug=debug)
+    except Exception as fault:  # noqa: BLE001  # the outermost frame
+        _end(fault, debug=debug)
+
+
+def _end(fault: Exception, *, debug: bool) -> None:
+    if isinstance(fault, HermesError):
         _tell(str(fault), debug=debug)
         sys.exit(2 if isinstance(fault, ConfigError) else 1)
-    except Exception as fault:  # noqa: BLE001  # the outermost frame
-        _tell(f"Something went wrong inside Hermes: {type(fault).__name__}: {fault}. Run again with --debug to see where.", debug=debug)
-        sys.exit(1)
+    _tell(f"Something went wrong inside Hermes: {type(fault).__name__}: {fault}. Run again with --debug to see where.", debug=debug)
+    sys.exit(1)
+
+
+def _leaf(fault: Exception) -> Exception:
+    """The first fault of a group: what one task failed with is what a person should read."""
+    while isinstance(fault, ExceptionGroup):
+        fault = fault.exceptions[0]
+    return fault
 
 
 def _tell(sentence: str, *, debug: bool) -> None:

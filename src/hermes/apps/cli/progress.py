@@ -14,6 +14,7 @@ async def ensure_model(runtime: Runtime, choices: Choices) -> None:
     """If the chosen model is a local one of the catalogue and not here yet, fetch it now."""
     endpoint = runtime.endpoint(choices.model, choices.base_url)
     if endpoint.local:
+        late("hermes.models.local.serving:check_engine")()
         await fetch(runtime, endpoint)
 
 

@@ -1,5 +1,6 @@
 """Local models of one runtime: find the file, fetch it if need be, serve it once, stop it in the end."""
 
+import importlib.util
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,6 +10,7 @@ import anyio
 from hermes.models.local.catalogue import LocalModel, default, find
 from hermes.models.local.pull import pull
 from hermes.models.local.server import LocalServer
+from hermes.types.error import ConfigError
 from hermes.types.request import Endpoint
 
 Tell = Callable[[str], None]
@@ -24,6 +26,7 @@ class LocalModels:
 
     async def ready(self, endpoint: Endpoint, tell: Tell) -> Endpoint:
         """The endpoint with the address of its running model; `tell` hears what takes time."""
+        check_engine()
         async with self._lock:
             found = find(endpoint.model) if endpoint.model else default()
             path = await self._file(found, tell)
@@ -45,6 +48,15 @@ class LocalModels:
             return found
         shown = _Shares(tell, found.alias)
         return await pull(found, self.cache, progress=shown)
+
+
+def check_engine() -> None:
+    """ConfigError with what to install when the engine for local models is not there; asked before anything is fetched."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise ConfigError(
+            "The built-in model needs xllamacpp, which is not installed: pip install 'hermes-agent[local]' (in a clone: pip install '.[local]')."
+            " Or choose another model with --model or --base-url."
+        )
 
 
 class _Shares:
