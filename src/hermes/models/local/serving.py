@@ -54,8 +54,8 @@ def check_engine() -> None:
     """ConfigError with what to install when the engine for local models is not there; asked before anything is fetched."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ConfigError(
-            "The built-in model needs xllamacpp, which is not installed: pip install 'hermes-agent[local]' (in a clone: pip install '.[local]')."
-            " Or choose another model with --model or --base-url."
+            "The built-in model needs xllamacpp, which is not installed: pip install 'hermes-agent[local]'"
+            " (in a clone: pip install '.[local]'). Or choose another model with --model or --base-url."
         )
 
 
