@@ -177,3 +177,14 @@ async def test_the_time_limit_of_the_settings_ends_a_command(talk: Talk, environ
             await session.send("go")
     assert results(session)[0]["exit_code"] == 124
     assert "early" in results(session)[0]["output"]
+
+
+async def test_an_interrupt_ends_a_command_that_ignores_term_within_a_second(talk: Talk) -> None:
+    command = "trap '' TERM INT; echo started; while true; do sleep 0.05; done"
+    async with talk(ScriptedModel(call("terminal", {"command": command})), toolsets=("terminal",)) as session:
+        async with session.stream("go") as stream:
+            async for event in stream:
+                if event.kind == "tool_progress":
+                    asked = anyio.current_time()
+                    session.interrupt()
+        assert anyio.current_time() - asked < 1
