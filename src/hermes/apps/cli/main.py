@@ -111,7 +111,7 @@ def main() -> None:
     """Run the command line and exit with its code: 1 for a failure, 2 for a fault in what was asked, 130 when interrupted."""
     debug = "--debug" in sys.argv
     try:
-        cli.main(standalone_mode=False)
+        cli.main(prog_name="hermes", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.ClickException as fault:
