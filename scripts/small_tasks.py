@@ -64,6 +64,10 @@ def _says(*words: str) -> Check:
     return check
 
 
+def _lacks(word: str) -> Check:
+    return lambda _root, answer: word not in answer
+
+
 def _number(value: int) -> str:
     small = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
     word = f"|{small[value]}" if value < len(small) else ""
@@ -171,13 +175,13 @@ TASKS = (
         "list folders",
         "Which folders are there in this directory?",
         _tree({"docs/a.md": "a", "images/b.svg": "b", "source/c.c": "c", "d.txt": "d"}),
-        _says("docs", "images", "source"),
+        _all(_says("docs", "images", "source"), _lacks("d.txt")),
     ),
     Task(
         "write and run a script",
         "Write a Python script fib.py that prints the first 10 Fibonacci numbers, one per line, run it, and tell me the last number.",
         _files(),
-        _all(_prints("fib.py", "13", "21", "34"), _says("34")),
+        _all(_prints("fib.py", "13", "21", "34"), _says("/\\b(34|55)\\b/")),
     ),
     Task("count TODO comments", "How many TODO comments are in the Python files here?", _tree(_TODOS), _says(_number(4))),
     Task(

@@ -21,6 +21,7 @@ _SILENT_ANSWER = "(it printed nothing, so there is no answer in it; print what y
 _AFTER_SUCCESS = "Is each part done? Then answer. If not, use a tool for the next part."
 _AFTER_FAILURE = "Is this what was asked for? Then answer. If not, run a better command."
 _BOOKKEEPING = frozenset({"resolved_path", "files_modified", "dirs_created", "bytes_written"})
+_LINE_NUMBER = re.compile(r"^ *\d+\|", re.MULTILINE)
 _HEADING = "# Replies"
 _RULES = """\
 Each reply is one JSON object: {"tool": name, "arguments": {…}} to use a tool, or {"answer": text} when the work is done.
@@ -85,10 +86,10 @@ _WORK = re.compile(
 
 
 _WRITERS = frozenset({"write_file", "patch"})
-_CHANGE = re.compile(
-    r"\b(creat|writ|mak|add|append|insert|put|replac|chang|edit|fix|updat|set|delet|remov|renam|mov|cop|sav|turn|correct|improv|implement|can|could)",
-    re.IGNORECASE,
+_AUTHORS = re.compile(
+    r"\b(creat|writ|mak|add|append|insert|put|replac|chang|edit|fix|updat|set|turn|correct|improv|implement)", re.IGNORECASE
 )
+_COMMANDS = re.compile(r"\?|\b(cop|mov|renam|delet|remov|run|execut|list|count|find|search|show|tell)", re.IGNORECASE)
 _RUN = re.compile(r"\b(run|execute)\b", re.IGNORECASE)
 _MOST_WRITES = 3
 
@@ -181,9 +182,9 @@ def _signature(tool: Mapping[str, Any]) -> str:
 
 
 def _fitting(request: Request) -> Sequence[Mapping[str, Any]]:
-    """The tools that may be called now: a plain question does not get its answer by writing to files."""
+    """The tools that may be called now: a plain question, a copy or a run is not done by writing text to a file."""
     said = _last_said(_current_turn(request.messages))
-    if "?" not in said or _CHANGE.search(said):
+    if _AUTHORS.search(said) or not _COMMANDS.search(said):
         return request.tools
     return [tool for tool in request.tools if tool["function"]["name"] not in _WRITERS] or request.tools
 
@@ -259,7 +260,10 @@ def _condensed(message: Compaction) -> str:
 
 def _happened(message: ToolResult, question: str) -> str:
     failed = message.failed or _code(message) != 0
-    shown = clip(_plain(message.content).strip(), _RESULT_CHARS) or (_SILENT_ANSWER if "?" in question else _SILENT_WORK)
+    text = _plain(message.content).strip()
+    # Line numbers are for models that tell them from the text; a small one copies them into its answers and patches.
+    text = _LINE_NUMBER.sub("", text) if message.name == "read_file" else text
+    shown = clip(text, _RESULT_CHARS) or (_SILENT_ANSWER if "?" in question else _SILENT_WORK)
     parts = [f"{message.name} {'failed' if failed else 'worked'}:\n{shown}", message.note]
     if question:
         parts.append(f"Request: {question}\n{_AFTER_FAILURE if failed else _AFTER_SUCCESS}")

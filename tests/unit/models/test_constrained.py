@@ -69,16 +69,20 @@ class TestSchema:
         fields = body_fields(request(said("hi"), endpoint=theirs))
         assert fields["response_format"]["json_schema"]["schema"] == response_schema(TOOLS, must_call=False)
 
-    def test_a_plain_question_is_not_answered_by_writing_to_files(self) -> None:
-        shown = {
-            text: body_fields(request(said(text)))["grammar"]
-            for text in ("What is the sum in a.txt?", "Can you add 1 to a.txt?", "Fix a.py.")
-        }
-        assert [('"write_file"' in grammar, '"patch"' in grammar, '"terminal"' in grammar) for grammar in shown.values()] == [
-            (False, False, True),
-            (True, True, True),
-            (True, True, True),
-        ]
+    @pytest.mark.parametrize(
+        ("text", "may_write"),
+        [
+            ("What is the sum in a.txt?", False),
+            ("Copy settings.toml to b/settings.toml", False),
+            ("Run a.py", False),
+            ("Can you add 1 to a.txt?", True),
+            ("Fix a.py.", True),
+            ("Bitte a.txt ändern", True),
+        ],
+    )
+    def test_what_needs_no_new_text_is_not_done_by_writing_to_files(self, text: str, may_write: bool) -> None:
+        grammar = body_fields(request(said(text)))["grammar"]
+        assert ['"terminal"' in grammar, '"write_file"' in grammar, '"patch"' in grammar] == [True, may_write, may_write]
 
 
 class TestNextStep:
@@ -153,6 +157,10 @@ class TestRender:
             "write_file worked:\n(it printed nothing, so this part is done)",
             'write_file worked:\nlint: {"status": "error", "output": "line 1: no"}',
         ]
+
+    def test_line_numbers_of_a_file_are_left_out(self) -> None:
+        result = ToolResult(id="r", at=0, call_id="c", name="read_file", content=json.dumps({"content": "1|a\n2|b|3"}))
+        assert own(render(request(said("Show a"), result)))[1]["content"].startswith("read_file worked:\na\nb|3\n\nRequest")
 
     def test_a_note_of_the_person_rides_on_the_result(self) -> None:
         result = replace(gave(1, "x"), note="Hurry up.")
