@@ -87,7 +87,7 @@ _WORK = re.compile(
 
 _WRITERS = frozenset({"write_file", "patch"})
 _AUTHORS = re.compile(
-    r"\b(creat|writ|mak|add|append|insert|put|replac|chang|edit|fix|updat|set|turn|correct|improv|implement)", re.IGNORECASE
+    r"\b(creat|writ|mak|append|insert|replac|chang|edit|fix|updat|correct|improv|implement|(add|put|set|turn)\b)", re.IGNORECASE
 )
 _COMMANDS = re.compile(r"\?|\b(cop|mov|renam|delet|remov|run|execut|list|count|find|search|show|tell)", re.IGNORECASE)
 _RUN = re.compile(r"\b(run|execute)\b", re.IGNORECASE)
