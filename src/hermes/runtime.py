@@ -42,7 +42,7 @@ from hermes.tools.schemas import Schemas, definition
 from hermes.types.event import Notice
 from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
-from hermes.types.request import Endpoint, Options
+from hermes.types.request import Endpoint, Options, Request
 from hermes.types.tool import Snapshot
 
 if TYPE_CHECKING:
@@ -210,8 +210,10 @@ class Runtime:
 
     async def _ready(self, endpoint: Endpoint, session: Session) -> Endpoint:
         if self._local is None:
-            self._local = late("hermes.models.local.serving:LocalModels")(self.model_cache)
-        ready: Endpoint = await self._local.ready(endpoint, lambda text: session.emit(Notice(level="info", text=text)))
+            self._local = late("hermes.models.local.serving:LocalModels")(self.model_cache, self.http)
+        first = Request(endpoint=endpoint, system=session.system, messages=(), tools=session.tools.definitions)
+        opening = late("hermes.models.constrained:render")(first)
+        ready: Endpoint = await self._local.ready(endpoint, opening, lambda text: session.emit(Notice(level="info", text=text)))
         return ready
 
     @property

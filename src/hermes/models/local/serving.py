@@ -1,11 +1,13 @@
 """Local models of one runtime: find the file, fetch it if need be, serve it once, stop it in the end."""
 
 import importlib.util
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import anyio
+import httpx2
 
 from hermes.models.local.catalogue import LocalModel, default, find
 from hermes.models.local.pull import pull
@@ -21,18 +23,24 @@ class LocalModels:
     """Models that run in this process, each served on loopback once however many sessions use it."""
 
     cache: Path
+    http: httpx2.AsyncClient
     _servers: dict[Path, LocalServer] = field(default_factory=dict)
     _lock: anyio.Lock = field(default_factory=anyio.Lock)  # invariant: one server per model file
 
-    async def ready(self, endpoint: Endpoint, tell: Tell) -> Endpoint:
-        """The endpoint with the address of its running model; `tell` hears what takes time."""
+    async def ready(self, endpoint: Endpoint, opening: Sequence[dict[str, Any]], tell: Tell) -> Endpoint:
+        """The endpoint with the address of its running model, which has read `opening`, the messages every session begins with.
+
+        `tell` hears what takes time: reading the opening does so once, its state is kept beside the models.
+        """
         check_engine()
         async with self._lock:
             found = find(endpoint.model) if endpoint.model else default()
             path = await self._file(found, tell)
             if path not in self._servers:
                 tell("Loading the model …")
-                self._servers[path] = await LocalServer.start(path, context_window=_window(found))
+                self._servers[path] = await LocalServer.start(path, context_window=_window(found), states=self.cache / "states")
+                tell("Reading its instructions (this takes a while the first time) …")
+                await self._servers[path].prime(opening, self.http)
             server = self._servers[path]
         name = found.alias if isinstance(found, LocalModel) else path.stem
         family = found.family if isinstance(found, LocalModel) else ""
