@@ -84,11 +84,12 @@ def test_a_dead_address_is_named_and_each_retry_is_told(run: Run) -> None:
     run("config", "set", "model.max_retries", "1")
     done = run("-z", "hi", "--base-url", "http://127.0.0.1:9/v1")
     assert (done.returncode, done.stdout) == (1, "")
-    retry, failure, address = done.stderr.splitlines()
+    retry, failure, address, fix = done.stderr.splitlines()
     assert retry.startswith("no connection · http://127.0.0.1:9/v1")
     assert retry.endswith("try 1 of 1")
     assert failure == "✗ no connection: the server cannot be reached"
     assert address.strip() == "http://127.0.0.1:9/v1/chat/completions"
+    assert fix.strip().startswith("Check that the server runs")
 
 
 def test_what_needs_an_approval_is_refused_and_said_and_has_its_exit_code(run: Run, work: Path) -> None:

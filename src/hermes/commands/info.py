@@ -44,7 +44,8 @@ async def usage(talk: Conversation, _argument: str) -> None:
         f"- tokens in: {tokens(used.input_tokens)}{cached}\n"
         f"- tokens out: {tokens(used.output_tokens)}{reasoning}\n"
         f"- requests: {used.requests}\n"
-        f"- context: {tokens(session.context_tokens)} of {tokens(window)} ({share} %)"
+        f"- context: {tokens(session.context_tokens)} of {tokens(window)} ({share} %)\n"
+        f"- cost: {'free, the model runs here' if session.endpoint.local else 'not known; the provider counts it'}"
     )
 
 

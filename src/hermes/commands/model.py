@@ -11,6 +11,7 @@ HOW = (
     "- `/model NAME http://host:port/v1 [KEY]`: a model at an OpenAI-compatible address\n"
     "- `hermes config set model.default NAME` keeps it for later sessions"
 )
+_SHOWN_OF_KEY = 4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +36,14 @@ def read_wish(argument: str) -> Wish:
     return Wish(model=name, base_url=words[place] if place < len(words) else "", key=after[0] if after else "")
 
 
+def without_key(argument: str) -> str:
+    """What was typed after /model, without a key: for the screen and the history, which keep it."""
+    words = argument.split()
+    place = next((number for number, word in enumerate(words) if "://" in word), len(words))
+    name_last = place == 0 and len(words) == 3  # address, name, key
+    return " ".join(words[: place + 1 + name_last])
+
+
 async def model(talk: Conversation, argument: str) -> None:
     """Show the model and how to change it, or change it."""
     if not argument:
@@ -51,7 +60,8 @@ async def model(talk: Conversation, argument: str) -> None:
     wish = read_wish(argument)
     await talk.use_model(wish.model, wish.base_url, wish.key)
     if talk.session is not None:
-        talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.")
+        key = f" The key ends in {wish.key[-_SHOWN_OF_KEY:]}." if len(wish.key) > _SHOWN_OF_KEY * 2 else ""
+        talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.{key}")
 
 
 def _named(endpoint: Endpoint) -> str:

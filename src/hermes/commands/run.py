@@ -36,6 +36,13 @@ def is_command(text: str) -> bool:
     return word.startswith("/") and len(word) > 1 and "/" not in word[1:]
 
 
+def kept(text: str) -> str:
+    """What the screen and the history may keep of a typed line: everything but the key of a /model command."""
+    word, _, argument = text.strip().removeprefix("/").partition(" ")
+    command = find(word) if is_command(text) else None
+    return f"/{word} {model.without_key(argument)}" if argument and command and command.name == "model" else text
+
+
 async def run_command(text: str, talk: Conversation) -> None:
     """Run `/name arguments`; every fault ends as one sentence to the person."""
     word, _, argument = text.strip().removeprefix("/").partition(" ")

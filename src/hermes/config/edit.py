@@ -33,13 +33,16 @@ def unset_key(config_file: Path, key: str) -> bool:
     """Remove `key` from the file; whether it was there."""
     with _locked(config_file):
         yaml, tree = _open(config_file)
+        nodes: list[Any] = [tree]
         *sections, name = key.split(".")
-        node: Any = tree
         for section in sections:
-            node = node.get(section) if isinstance(node, dict) else None
-        if not isinstance(node, dict) or name not in node:
+            nodes.append(nodes[-1].get(section) if isinstance(nodes[-1], dict) else None)
+        if not isinstance(nodes[-1], dict) or name not in nodes[-1]:
             return False
-        del node[name]
+        del nodes[-1][name]
+        for node, section in reversed(list(zip(nodes, sections, strict=False))):
+            if not node[section]:
+                del node[section]
         _save(config_file, yaml, tree)
     return True
 
@@ -97,5 +100,6 @@ def _open(path: Path) -> tuple[Any, Any]:
 
 def _save(path: Path, yaml: Any, tree: Any) -> None:
     text = io.StringIO()
-    yaml.dump(tree, text)
+    if tree:
+        yaml.dump(tree, text)
     write_atomic(path, text.getvalue().encode())

@@ -63,6 +63,8 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
     warnings: list[str] = []
     for key, value, line in _file_items(config_file):
         origin = f"{config_file.name} line {line}"
+        if value in ({}, None) and any(name.startswith(f"{key}.") for name in known):
+            continue
         if key not in known:
             warnings.append(f"{origin}: nobody knows the key {key}{_nearest(key, known)}; it has no effect.")
             continue

@@ -17,16 +17,22 @@ _SIDE = 14  # room for the outcome, so that the seconds of calls stand in one co
 _ROOMY = 60
 
 
-def tool_lines(call: ToolCall, result: ToolResult, seconds: float, width: int, *, emoji: str = "", whole: bool = False) -> list[Line]:
-    """A finished call: one line, then its change or the last lines of its output (`whole` shows all, unwrapped)."""
+def tool_lines(
+    call: ToolCall, result: ToolResult, seconds: float | None, width: int, *, emoji: str = "", whole: bool = False
+) -> list[Line]:
+    """A finished call: one line, then its change or the last lines of its output (`whole` shows all, unwrapped).
+
+    `seconds` is None where nobody has kept how long it took.
+    """
     end = outcome(call, result)
+    clock = "" if seconds is None else duration(seconds)
     words = call_words(call, emoji=emoji, whole=whole)
     if end.diff:
         shown = change(end.diff, width - _INDENT, longest=1_000_000 if whole else 20)
-        return [head_line(words, duration(seconds), Span(shown.count, "good"), width), *_indented(shown.rows)]
+        return [head_line(words, clock, Span(shown.count, "good"), width), *_indented(shown.rows)]
     word = Span(end.word, "" if end.ok else "error")
     spoken = Words(emoji=words.emoji, verb=words.verb, argument=words.argument + end.range, more=words.more)
-    head = head_line(spoken, duration(seconds), word, width)
+    head = head_line(spoken, clock, word, width)
     extra = _whole_command(words, width) if whole else []
     return [head, *extra, *_tail(end, width, whole=whole)]
 
@@ -41,6 +47,11 @@ def running_lines(call: ToolCall, output: str, seconds: float, width: int, *, em
 def waiting_line(call: ToolCall, width: int, *, emoji: str) -> Line:
     """A call that a question holds up."""
     return head_line(call_words(call, emoji=emoji), "", Span("waits for you", "warning"), width)
+
+
+def queued_line(call: ToolCall, width: int) -> Line:
+    """A call whose turn comes after those that run."""
+    return head_line(call_words(call), "", Span("queued", "dim"), width)
 
 
 def head_line(words: Words, seconds: str, side: Span, width: int) -> Line:
@@ -87,9 +98,14 @@ def notice_lines(notice: Notice, width: int) -> list[Line]:
 
 
 def failure_lines(failure: Failure, width: int, *, key: str = "", fix: str = "") -> list[Line]:
-    """A model failure in at most three lines: the provider's own sentence, the address and the key's last four, what to do."""
+    """A model failure in at most three lines: the provider's own sentence, the address and the key's last four, what to do.
+
+    A fault that is not a provider's (it has no address) is its own sentence, whole.
+    """
     status = f" ({failure.status})" if failure.status else ""
     sentence = " ".join(strip_escapes(failure.message).split()) or failure.reason.replace("_", " ")
+    if failure.reason == "unknown" and not failure.address:
+        return wrap(line(sentence), width, first=(Span("✗ ", "error"),), rest=(Span("  "),))
     first: Line = (Span("✗ ", "error"), Span(f"{_CAUSES[failure.reason]}{status}: ", "error"), Span(sentence))
     where = " · ".join(part for part in (failure.address, f"key …{key[-4:]}" if key else "") if part)
     told = [first, *([line(f"  {where}", "dim")] if where else []), *([line(f"  {fix}")] if fix else [])]

@@ -1,7 +1,7 @@
 """Styled text as values: a line is a tuple of spans, and a span is text with the names of its roles."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -47,6 +47,14 @@ def cut(styled: Line, width: int, *, mark: str = "…") -> Line:
 def cut_text(text: str, width: int, *, mark: str = "…") -> str:
     """As `cut`, for plain text."""
     return plain(cut(line(text), width, mark=mark))
+
+
+def fitting(parts: Sequence[str], width: int) -> str:
+    """Short parts with dots between them, without the last ones where they do not fit; the first always stays."""
+    kept = list(parts)
+    while len(kept) > 1 and cell_len(" · ".join(kept)) > width:
+        kept.pop()
+    return " · ".join(kept)
 
 
 def pad(styled: Line, width: int) -> Line:

@@ -182,7 +182,7 @@ class Sessions:
                 rows = self._rows("WHERE id = ? OR title = ? COLLATE NOCASE ORDER BY updated DESC", (text, text))
                 rows = rows or self._rows("WHERE id LIKE ? ESCAPE '\\' ORDER BY updated DESC", (prefix,))
         if not rows:
-            wanted = f"no session {text!r}" if text else "no session yet"
+            wanted = "no session yet" if text in {"", "latest", "last"} else f"no session {text!r}"
             raise StoreError(f"There is {wanted}; hermes sessions list shows what there is.")
         if len(rows) > 1 and rows[0].title.lower() != text.lower():
             near = ", ".join(row.id for row in rows[:5])

@@ -174,3 +174,34 @@ def test_the_last_call_or_all_can_be_shown_whole() -> None:
     )
     assert len(transcript.whole(every=False)) == 2
     assert len(transcript.whole(every=True)) == 12
+
+
+def test_calls_that_wait_for_others_are_shown_in_their_order() -> None:
+    transcript = Transcript(width=60, config_fix="")
+    fed(TurnStarted(turn=1), replied("", ONE, TWO), ToolStarted(call=TWO, emoji="📖"), transcript=transcript)
+    moving = [plain(row).split() for row in transcript.moving(0.0, Theme(), 0)]
+    assert moving == [["💻", "run", "make", "queued"], ["📖", "read", "a.py", "0.0s", "⠋"]]
+    fed(returned(ONE, output="", exit_code=0), transcript=transcript)
+    assert [plain(row).split()[:3] for row in transcript.moving(0.0, Theme(), 0) if row] == [["📖", "read", "a.py"]]
+
+
+def test_a_narrow_working_line_keeps_the_way_to_stop() -> None:
+    transcript = Transcript(width=40, config_fix="")
+    long = ToolCall(id="9", name="terminal", arguments={"command": "a-program-with-a-very-long-name-indeed now"})
+    fed(TurnStarted(turn=1), replied("", long), ToolStarted(call=long, emoji="💻"), transcript=transcript)
+    assert working(transcript, 3.0) == "⠋ running a-program-wi… · 3s · Esc stops"
+
+
+def test_reasoning_shows_as_it_streams_where_that_is_wished() -> None:
+    transcript = Transcript(width=40, config_fix="", show_thinking=True)
+    fed(TurnStarted(turn=1), ThinkingDelta(text="first\nsecond"), transcript=transcript)
+    assert [plain(row) for row in transcript.moving(2.0, Theme(), 0)] == ["✻ thinking · 2s", "  first", "  second"]
+    assert fed(TextDelta(text="x"), transcript=transcript) == ["  first", "  second"]
+
+
+def test_a_fault_that_is_not_the_providers_is_told_whole_and_alone() -> None:
+    sentence = "Session 20260101_000000_abcdef is being used by another process; nothing was written. Close it there, or start a new one."
+    failure = Failure(reason="unknown", message=sentence)
+    rows = fed(TurnStarted(turn=1), ended("failed", failure))
+    assert " ".join(row.strip() for row in rows) == f"✗ {sentence}"
+    assert all(len(row) <= 80 for row in rows)

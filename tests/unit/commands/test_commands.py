@@ -4,7 +4,7 @@ import pytest
 
 from hermes.commands.catalogue import commands, find, nearest
 from hermes.commands.model import Wish, read_wish
-from hermes.commands.run import HANDLERS, is_command
+from hermes.commands.run import HANDLERS, is_command, kept
 from hermes.types.error import HermesError
 
 
@@ -67,3 +67,18 @@ def test_a_model_is_named_with_address_and_key(argument: str, wish: Wish) -> Non
 def test_too_many_words_for_a_model_are_refused() -> None:
     with pytest.raises(HermesError, match="a name, an address and a key"):
         read_wish("a b c")
+
+
+@pytest.mark.parametrize(
+    ("typed", "shown"),
+    [
+        ("/model m http://h/v1 sk-secret", "/model m http://h/v1"),
+        ("/model http://h/v1 m sk-secret", "/model http://h/v1 m"),
+        ("/mod m http://h/v1 sk-secret more words", "/mod m http://h/v1"),
+        ("/model m", "/model m"),
+        ("/title http://h is down", "/title http://h is down"),
+        ("look at http://h m", "look at http://h m"),
+    ],
+)
+def test_a_typed_key_is_kept_neither_on_the_screen_nor_in_the_history(typed: str, shown: str) -> None:
+    assert kept(typed) == shown

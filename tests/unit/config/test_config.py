@@ -94,6 +94,18 @@ def test_comments_order_and_unknown_keys_survive_an_edit(path: Path) -> None:
     assert "future: [1, 2]" in path.read_text()
 
 
+def test_a_key_that_is_set_and_unset_leaves_nothing_to_warn_of(tmp_path: Path) -> None:
+    path = tmp_path / "config.yaml"
+    set_key(path, "display.bell", "true")
+    assert unset_key(path, "display.bell")
+    assert (path.read_text(), load(path, {}).warnings) == ("", ())
+
+
+def test_a_section_whose_keys_are_all_commented_out_is_no_fault(path: Path) -> None:
+    path.write_text("display:\n  # bell: true\nterminal: {}\n")
+    assert load(path, {}).warnings == ()
+
+
 def test_a_variable_in_the_file_is_never_resolved_to_disk(path: Path) -> None:
     path.write_text("model: {base_url: 'http://${HOST}/v1'}\n")
     set_key(path, "agent.max_turns", "5")

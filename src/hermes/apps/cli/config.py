@@ -20,7 +20,7 @@ def config() -> None:
 @config.command("list")
 @click.pass_obj
 def list_settings(choices: Choices) -> None:
-    """Every key with its value and where the value comes from."""
+    """Every key, its value and its origin."""
     _, loaded = _loaded(choices)
     rows = [(key, _text(value.value), value.origin) for key, value in loaded.values.items()]
     tables.show(rows, head=("KEY", "VALUE", "FROM"))
@@ -31,7 +31,7 @@ def list_settings(choices: Choices) -> None:
 @click.argument("key")
 @click.pass_obj
 def explain(choices: Choices, key: str) -> None:
-    """What a key means, its value, and where the value comes from."""
+    """What a key means, its value and origin."""
     _, loaded = _loaded(choices)
     item = next((one for one in known_keys() if one.key == key), None)
     if item is None:
@@ -56,7 +56,10 @@ def get(choices: Choices, key: str) -> None:
 @click.argument("value")
 @click.pass_obj
 def set_value(choices: Choices, key: str, value: str) -> None:
-    """Set a key in config.yaml, or a secret such as OPENAI_API_KEY in .env."""
+    """Set a key, or a secret in .env.
+
+    A name such as OPENAI_API_KEY is a secret and goes to .env; every other key goes to config.yaml.
+    """
     home = locate(environment(), choices.profile)
     if edit.is_secret(key):
         edit.set_secret(home.env_file, key, value)
@@ -70,7 +73,7 @@ def set_value(choices: Choices, key: str, value: str) -> None:
 @click.argument("key")
 @click.pass_obj
 def unset(choices: Choices, key: str) -> None:
-    """Remove a key from config.yaml; its default is in force again."""
+    """Remove a key; its default is in force."""
     home = locate(environment(), choices.profile)
     if not edit.unset_key(home.config_file, key):
         raise ConfigError(f"{key} is not set in {home.config_file}.", key=key)

@@ -58,7 +58,7 @@ class JsonLines:
                 self._write("retry", reason=failure.reason, message=failure.message, delay=round(event.delay, 1), attempt=event.attempt)
             case Notice():
                 self._write("notice", level=event.level, text=event.text)
-            case Added(message=Assistant(usage=usage)):
+            case Added(message=Assistant(usage=usage)) if usage.requests:
                 self._write("usage", input=usage.input_tokens, output=usage.output_tokens, cached=usage.cache_read, requests=usage.requests)
             case TurnFinished(failure=failure) if failure is not None:
                 self._write("error", reason=failure.reason, message=failure.message, status=failure.status, address=failure.address)
@@ -69,7 +69,7 @@ class JsonLines:
         """The last line."""
         tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "cached": end.usage.cache_read}
         self._write(
-            "end", status=end.outcome, answer=end.text, tokens=tokens, cost=None, seconds=round(end.seconds, 2),
+            "end", status=end.outcome, answer="" if end.failure else end.text, tokens=tokens, cost=None, seconds=round(end.seconds, 2),
             refused=list(end.refused), session=self._session.id,
         )  # fmt: skip
 

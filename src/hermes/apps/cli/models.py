@@ -22,7 +22,7 @@ def models() -> None:
 @models.command("list")
 @click.pass_obj
 def list_models(choices: Choices) -> None:
-    """Local models and providers, with what each still needs."""
+    """Models, and what each still needs."""
     environ = environment()
     environ = with_dotenv(environ, locate(environ, choices.profile).env_file)
     cache = model_cache(environ)
@@ -43,7 +43,10 @@ def list_models(choices: Choices) -> None:
 @click.argument("alias", required=False, default="")
 @click.pass_obj
 def pull(choices: Choices, alias: str) -> None:
-    """Fetch a local model into the cache; goes on where it stopped, checks the file's hash."""
+    """Fetch a local model into the cache.
+
+    It goes on where it stopped, and checks the file's hash.
+    """
     anyio.run(_pull, choices.profile, alias)
 
 

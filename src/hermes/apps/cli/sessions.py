@@ -83,7 +83,7 @@ def rename(choices: Choices, session: str, title: tuple[str, ...]) -> None:
 @click.option("--format", "form", type=click.Choice(["markdown", "jsonl"]), default="markdown", show_default=True)
 @click.pass_obj
 def export(choices: Choices, session: str, form: str) -> None:
-    """One session on stdout: Markdown to read, or JSON lines with everything in it."""
+    """One session as Markdown or JSON lines."""
     with _store(choices) as (_, store):
         row = store.resolve(session)
         log = store.load(row.id).log
@@ -103,7 +103,12 @@ def delete(choices: Choices, session: str, *, yes: bool) -> None:
     with _store(choices) as (_, store):
         row = store.resolve(session)
         if not yes:
-            click.confirm(f"Delete {row.id} ({row.title or 'no title'}, {row.messages} messages)?", abort=True)
+            asked = f"Delete {row.id} ({row.title or title_of(row.first_text)}, {row.messages} messages)?"
+            if not sys.stdin.isatty():
+                raise click.UsageError("There is nobody to ask; -y deletes without asking.")
+            if not click.confirm(asked):
+                click.echo("Nothing was deleted.", err=True)
+                sys.exit(1)
         store.delete(row.id)
         click.echo(f"{row.id} is deleted.")
 

@@ -2,6 +2,7 @@
 
 import shutil
 import sys
+from collections.abc import Mapping
 
 from hermes.lib.text import strip_escapes
 from hermes.present.lines import failure_lines, notice_lines, receipt_lines, retry_line, tool_lines
@@ -11,6 +12,12 @@ from hermes.types.message import ToolCall, ToolResult
 from hermes.types.question import Question
 
 WIDEST = 100
+_WHOLE = 10_000  # a provider's sentence is not cut: it may go to a log
+_FIXES: Mapping[str, str] = {
+    "auth": "hermes config set NAME_API_KEY KEY stores a key; hermes doctor says which model and address are in force.",
+    "model_not_found": "hermes models list shows what there is; -m takes another one.",
+    "connection": "Check that the server runs and the address is right; --base-url takes another one.",
+}
 
 
 class Steps:
@@ -22,6 +29,7 @@ class Steps:
         self._calls: dict[str, tuple[ToolCall, str]] = {}
         self._seconds: dict[str, float] = {}
         self._questions: dict[str, Question] = {}
+        self._open = False
 
     def feed(self, event: Event) -> None:
         """Tell of one event."""
@@ -41,15 +49,15 @@ class Steps:
             case Notice():
                 self._told(notice_lines(event, self._width))
             case TextDelta(text=text) if self._verbose:
-                sys.stderr.write(strip_escapes(text))
-                sys.stderr.flush()
+                self._streamed(strip_escapes(text))
             case _:
                 pass
 
     def finish(self, end: TurnFinished) -> None:
         """The answer on stdout; what went wrong on stderr."""
+        self._close()
         if end.failure is not None:
-            self._told(failure_lines(end.failure, self._width))
+            self._told(failure_lines(end.failure, _WHOLE, fix=_FIXES.get(end.failure.reason, "")))
         elif end.outcome == "interrupted":
             sys.stderr.write("hermes: stopped.\n")
         else:
@@ -66,7 +74,18 @@ class Steps:
         lines = tool_lines(call, result, self._seconds.get(result.call_id, 0.0), self._width, emoji=emoji)
         return lines if self._verbose or result.failed else lines[:1]
 
+    def _streamed(self, text: str) -> None:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+        self._open = not text.endswith("\n") if text else self._open
+
+    def _close(self) -> None:
+        """End the line that streamed text left open."""
+        if self._open:
+            self._streamed("\n")
+
     def _told(self, lines: list[Line]) -> None:
+        self._close()
         for styled in lines:
             sys.stderr.write(plain(styled).rstrip() + "\n")
         sys.stderr.flush()

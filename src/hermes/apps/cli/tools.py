@@ -9,7 +9,7 @@ from hermes.config.home import locate
 from hermes.runtime import discover
 from hermes.tools.registry import registry
 from hermes.tools.schemas import Checks
-from hermes.tools.toolsets import bundled
+from hermes.tools.toolsets import bundled, known_names, resolve
 
 
 @click.group()
@@ -21,13 +21,13 @@ def tools() -> None:
 @click.option("--toolsets", "by_toolset", is_flag=True, help="Show toolsets instead of tools.")
 @click.pass_obj
 def list_tools(choices: Choices, *, by_toolset: bool) -> None:
-    """Tools with their toolset and whether they can be used, and files that failed to load."""
+    """Tools, their toolset and their state.
+
+    Files that could not be loaded are told on stderr.
+    """
     faults = discover(locate(environment(), choices.profile))
     if by_toolset:
-        rows = [
-            (name, ", ".join((*one.tools, *(f"[{part}]" for part in one.includes))), one.description) for name, one in bundled().items()
-        ]
-        tables.show([(name, words, tools) for name, tools, words in rows], head=("TOOLSET", "WHAT FOR", "TOOLS AND [TOOLSETS]"))
+        tables.show([_toolset(name) for name in known_names(registry)], head=("TOOLSET", "TOOLS", "WHAT FOR"))
         return
     checks = Checks()
     entries = registry.entries().values()
@@ -38,6 +38,13 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     tables.show(shown, head=("TOOL", "TOOLSET", "STATE", "WHAT IT DOES"))
     for fault in faults:
         click.echo(f"hermes: {fault.path} could not be loaded: {fault.reason}", err=True)
+
+
+def _toolset(name: str) -> tuple[str, str, str]:
+    """A toolset with those of its tools that are installed."""
+    tools = sorted(resolve(name, registry) & set(registry.entries()))
+    known = bundled().get(name)
+    return name, ", ".join(tools) or "none yet", known.description if known else "your own"
 
 
 def _missing(names: tuple[str, ...]) -> str:

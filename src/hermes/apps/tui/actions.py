@@ -8,7 +8,7 @@ from hermes.apps.tui.approval import BURST, Box, Verdict
 from hermes.apps.tui.desk import Desk
 from hermes.apps.tui.shell import Shell
 from hermes.apps.tui.talk import Talk
-from hermes.commands.run import is_command, run_command
+from hermes.commands.run import is_command, kept, run_command
 from hermes.types.question import Deny
 
 _TWICE = 2.0
@@ -75,11 +75,11 @@ class DeskActions:
             box.words(text)
             self._settle(box, Verdict())
         elif is_command(text):
-            desk.show(desk.transcript.sent(text))
+            desk.show(desk.transcript.sent(kept(text)))
             desk.spawn(partial(run_command, text, self._talk))
         elif text.startswith("!"):
             self._shell.start(text)
-        elif desk.session is None and desk.runtime is not None:
+        elif desk.session is None and desk.region.opened:
             desk.warn("No model is set; /model NAME http://host:port/v1 sets one. Up brings your message back.")
         else:
             desk.turns.send(text)

@@ -1,12 +1,14 @@
 """The interactive terminal: `run` shows a prompt at once, then loads what draws the rest."""
 
+import shutil
 import sys
 import termios
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from hermes.apps.tui.backing import Choices, start
+from hermes.apps.tui.backing import Choices, Start, start
+from hermes.apps.tui.status import early_lines
 from hermes.lib.lazy import load
 from hermes.present.theme import Theme, choose
 
@@ -20,18 +22,19 @@ async def run(choices: Choices, options: Callable[..., "SessionOptions"]) -> int
     theme = choose(asked.environ, encoding=sys.stdout.encoding or "", is_terminal=sys.stdin.isatty() and sys.stdout.isatty())
     if not theme.escapes:
         return int(await load("hermes.apps.tui.plain:run_plain")(asked, theme))
-    with early_prompt(theme):
+    with early_prompt(asked, theme):
         return int(await load("hermes.apps.tui.front:show")(asked, theme))
 
 
 @contextmanager
-def early_prompt(theme: Theme) -> Iterator[None]:
-    """A prompt without its screen: what is typed waits unseen in the terminal until the screen can show it."""
+def early_prompt(asked: Start, theme: Theme) -> Iterator[None]:
+    """The first picture without its screen: what is typed waits unseen in the terminal until the screen can show it."""
     before = termios.tcgetattr(sys.stdin)
     quiet = termios.tcgetattr(sys.stdin)
     quiet[3] &= ~(termios.ECHO | termios.ICANON)
     termios.tcsetattr(sys.stdin, termios.TCSANOW, quiet)
-    sys.stdout.write(theme.text("\r\n❯ \x1b[A\r"))
+    head = early_lines(asked.version, asked.directory, shutil.get_terminal_size().columns)
+    sys.stdout.write("\r" + "".join(theme.write(row) + "\r\n" for row in head) + theme.text("❯ ") + f"\x1b[{len(head)}A\r")
     sys.stdout.flush()
     try:
         yield

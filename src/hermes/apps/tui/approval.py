@@ -7,7 +7,7 @@ and nothing while a draft is open; whatever it does not take goes to the draft, 
 from dataclasses import dataclass, field
 
 from hermes.lib.text import strip_escapes
-from hermes.present.spans import Line, Span, columns, cut, line, wrap
+from hermes.present.spans import Line, Span, columns, fitting, line, wrap
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
 STILL = 0.3
@@ -180,7 +180,7 @@ def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1,
     reasons = _reason_lines(box.question, width)
     rows = _asked_lines(box, width, max(_SCROLL + 1, min(_ROWS, height - len(choices) - len(reasons) - 3)))
     head: Line = (Span(title, "title warning"), Span(f"{space}{counter}", "dim"))
-    return [head, *rows, *reasons, *choices, cut(line(_hint(box), "dim"), width)]
+    return [head, *rows, *reasons, *choices, line(_hint(box, width), "dim")]
 
 
 def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
@@ -217,7 +217,6 @@ def _choice_lines(box: Box, width: int) -> list[Line]:
     return rows
 
 
-def _hint(box: Box) -> str:
-    if box.wants_words:
-        return "Enter sends · Esc no"
-    return "↑↓ Enter · Esc no · Tab from a draft to here"
+def _hint(box: Box, width: int) -> str:
+    parts = ("Enter sends", "Esc no") if box.wants_words else ("↑↓ Enter", "Esc no", "Tab from a draft to here")
+    return fitting(parts, width)

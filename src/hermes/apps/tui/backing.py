@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from hermes.apps.tui.status import short_path
 from hermes.config.environ import environment
 from hermes.config.home import Home, locate
 from hermes.lib.lazy import load
@@ -13,6 +14,9 @@ from hermes.lib.lazy import load
 if TYPE_CHECKING:
     from hermes.agent.session import Session
     from hermes.runtime import Runtime, SessionOptions
+
+CHOOSE = "?"
+"""The session that is still to be chosen."""
 
 Opening = Callable[[], "AbstractAsyncContextManager[Runtime]"]
 """Opens the runtime; it is called in the background, once the prompt takes keys."""
@@ -41,6 +45,11 @@ class Start:
     cwd: Path
     version: str
     resume: str = ""
+
+    @property
+    def directory(self) -> str:
+        """The directory as people write it."""
+        return short_path(self.cwd, Path(self.environ.get("HOME") or Path.home()))
 
 
 def start(choices: Choices, options: Callable[..., "SessionOptions"]) -> Start:

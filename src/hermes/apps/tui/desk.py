@@ -16,7 +16,7 @@ from hermes.apps.tui.files import Paths, size_of
 from hermes.apps.tui.menu import Item
 from hermes.apps.tui.region import Overlay, Region
 from hermes.apps.tui.screen import Screen, Views
-from hermes.apps.tui.status import Facts, git_branch, short_path
+from hermes.apps.tui.status import Facts, git_branch, header_lines, short_path
 from hermes.apps.tui.transcript import Transcript
 from hermes.apps.tui.turns import Turns
 from hermes.commands.catalogue import commands
@@ -58,7 +58,7 @@ class Desk:
             turns=self.turns,
             editor=self.editor,
             overlay=self.overlay,
-            facts=Facts(version=start.version, directory=short_path(start.cwd, self._home)),
+            facts=Facts(version=start.version, directory=start.directory),
             theme=screen.theme,
         )
         self._rows: list[Line] = []
@@ -81,6 +81,18 @@ class Desk:
         self._dirty.set()
         if self.transcript.lively:
             self._lively.set()
+
+    def furnish(self, runtime: "Runtime") -> None:
+        """Take the runtime, and its settings of the screen."""
+        self.runtime, display = runtime, runtime.settings.display
+        self.transcript.show_thinking = display.show_thinking
+        self.screen.theme = replace(self.screen.theme, ascii=self.screen.theme.ascii or display.ascii)
+        self.refresh()
+
+    def introduce(self) -> None:
+        """Put the header into the scrollback; from now on the screen is complete."""
+        self.region.opened = True
+        self.show(self.transcript.block("header", header_lines(self.region.facts, self.screen.width)))
 
     def warn(self, sentence: str) -> None:
         """Show one sentence that says what is wrong."""
@@ -208,6 +220,7 @@ class Desk:
                 guard=guard,
                 unguarded=unguarded,
                 title=session.title,
+                cost=("free",) if session.endpoint.local else (),
             )
             self.transcript.key = session.endpoint.credential
         self.region.facts = replace(facts, branch=await git_branch(self.start.cwd))

@@ -6,6 +6,7 @@ from prompt_toolkit.buffer import Buffer
 
 from hermes.apps.tui.chips import Chips, pasted
 from hermes.apps.tui.menu import Item, Menu, complete
+from hermes.commands.run import kept
 
 
 class Editor:
@@ -96,7 +97,7 @@ class Editor:
     def remember(self, text: str) -> None:
         """Make Up bring a text back."""
         if text.strip():
-            self._buffer.text = text
+            self._buffer.text = kept(text)
             self._buffer.append_to_history()
 
     def put(self, text: str) -> None:

@@ -11,7 +11,8 @@ from prompt_toolkit.key_binding import KeyBindings
 
 from hermes.apps.tui.backing import Start
 from hermes.apps.tui.chips import Chips
-from hermes.apps.tui.screen import Screen
+from hermes.apps.tui.screen import Screen, Views
+from hermes.apps.tui.status import early_lines
 from hermes.lib.lazy import load
 from hermes.present.theme import Theme
 
@@ -25,6 +26,7 @@ async def show(asked: Start, theme: Theme) -> int:
     """Talk with a person until they leave; gives the exit code."""
     chips = Chips()
     screen = Screen(theme=theme, history=history_of(asked.home.history, asked.cwd), chips=chips, environ=asked.environ)
+    screen.views = Views(above=lambda width, _: early_lines(asked.version, asked.directory, width), below=lambda *_: [])
     async with anyio.create_task_group() as group:
         opening = Opening(asked, screen, chips, group)
         await screen.run(opening.begin)

@@ -13,6 +13,7 @@ from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.keys import bindings
 from hermes.apps.tui.screen import Screen
 from hermes.apps.tui.talk import Talk, open_first
+from hermes.present.spans import fitting
 from hermes.present.words import duration, tokens
 from hermes.types.error import HermesError
 
@@ -35,7 +36,7 @@ class Life:
             self._desk.spawn(work)
         try:
             async with self._desk.start.opening() as runtime:
-                self._desk.runtime = runtime
+                self._desk.furnish(runtime)
                 await open_first(self._talk, self._desk)
                 self._desk.paths = Paths(await list_files(self._desk.start.cwd))
                 await self._leaving.wait()
@@ -60,7 +61,10 @@ class Life:
         if session is None or not session.log:
             return ""
         used = session.usage.input_tokens + session.usage.output_tokens
-        parts = [f"hermes -r {session.id}", duration(time.monotonic() - self._began), f"{tokens(used)} tokens"]
-        while len(parts) > 1 and len(" · ".join(parts)) > self._desk.screen.width:
-            parts.pop()
-        return " · ".join(parts) + "\n"
+        parts = [
+            f"hermes -r {session.id}",
+            duration(time.monotonic() - self._began),
+            f"{tokens(used)} tokens",
+            *self._desk.region.facts.cost,
+        ]
+        return fitting(parts, self._desk.screen.width) + "\n"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hermes.present.spans import Line, Span, cut, cut_text, line
+from hermes.present.spans import Line, Span, cut, cut_text, fitting, line
 
 if TYPE_CHECKING:
     from hermes.store.sessions import SessionRow
@@ -63,7 +63,7 @@ def picker_lines(picker: Picker, words: str, width: int, height: int) -> list[Li
     else:
         rows.append(cut(line(f"  {found[chosen].cwd} · {found[chosen].model} · {found[chosen].id}", "dim"), width))
     other = "all" if picker.here else "this directory"
-    return [*rows, cut(line(f"type to filter · ↑↓ Enter · Tab {other} · Esc", "dim"), width)]
+    return [*rows, line(fitting(("↑↓ Enter", "Esc", f"Tab {other}", "type to filter"), width), "dim")]
 
 
 def _row(row: "SessionRow", now: float, width: int, *, chosen: bool) -> Line:

@@ -1,57 +1,119 @@
 """The same conversation for terminals that understand nothing but text: lines in, lines out, no escape codes."""
 
+import os
+import signal
 import sys
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 
-from hermes.apps.tui.backing import Start
+from hermes.apps.tui.backing import CHOOSE, Start
+from hermes.apps.tui.picker import age
 from hermes.apps.tui.transcript import Transcript
-from hermes.present.spans import plain
+from hermes.commands.run import is_command
+from hermes.present.lines import retry_line
+from hermes.present.spans import cut_text, line, plain, wrap
 from hermes.present.theme import Theme
-from hermes.types.event import Asked
+from hermes.types.event import Asked, Retrying
 from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
+    from hermes.runtime import Runtime
 
 _WIDTH = 80
+_LISTED = 10
+_INTERRUPTED = 130
+_LEAVE = frozenset({"", "/quit", "/exit"})
 
 
 async def run_plain(start: Start, theme: Theme) -> int:
-    """Read a line, run a turn, print its lines; an empty line or the end of input leaves."""
+    """Read a line, run a turn, print its lines; an empty line or the end of input leaves, Ctrl-C stops a turn or leaves."""
     async with start.opening() as runtime:
-        session = await runtime.session(start.options(start.resume, "", ""))
-        print(theme.text(f"hermes {start.version} · {session.endpoint.model} · an empty line leaves"))
+        display = runtime.settings.display
+        lines = Lines(replace(theme, ascii=theme.ascii or display.ascii), show_thinking=display.show_thinking)
+        async with anyio.create_task_group() as group:
+            await group.start(lines.heed, group.cancel_scope)
+            await lines.talk(start, runtime)
+            group.cancel_scope.cancel()
+    return lines.code
+
+
+class Lines:
+    """One conversation, line by line; `code` is the exit code."""
+
+    def __init__(self, theme: Theme, *, show_thinking: bool) -> None:
+        self.code = 0
+        self._theme, self._show_thinking = theme, show_thinking
+        self._session: Session | None = None
+        self._asking = anyio.CancelScope()
+
+    async def heed(self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Let Ctrl-C stop the running turn, and leave where none runs."""
+        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+            task_status.started()
+            async for _ in signals:
+                if self._session is not None and self._session.busy:
+                    self._session.interrupt()
+                    self._asking.cancel()
+                else:
+                    self._print("")
+                    self.code = _INTERRUPTED
+                    scope.cancel()
+
+    async def talk(self, start: Start, runtime: "Runtime") -> None:
+        """Turns until the person leaves."""
+        resume = await self._chosen(start, runtime) if start.resume == CHOOSE else start.resume
+        self._session = session = await runtime.session(start.options(resume, "", ""))
+        self._print(f"hermes {start.version} · {session.endpoint.model or 'built-in model'} · an empty line leaves")
         try:
-            while text := (await _ask("> ")).strip():
-                await _turn(session, text, theme)
+            while (text := (await self._ask("> ")).strip()) not in _LEAVE:
+                if is_command(text):
+                    self._print("Commands need a terminal that can move its cursor; /quit or an empty line leaves.")
+                else:
+                    await self._turn(session, text)
         finally:
-            await session.close()
-    return 0
+            with anyio.CancelScope(shield=True):
+                await session.close()
 
+    async def _chosen(self, start: Start, runtime: "Runtime") -> str:
+        """The id of the session with the number typed; empty for a new one."""
+        found = runtime.store.recent(limit=_LISTED, cwd=str(start.cwd)) or runtime.store.recent(limit=_LISTED)
+        now = runtime.ports.now()
+        for number, row in enumerate(found, 1):
+            self._print(cut_text(f"{number:>3}  {age(now - row.updated):>4}  {row.title or row.first_text or row.id}", _WIDTH))
+        said = (await self._ask("Number of the session, or nothing for a new one > ")).strip() if found else ""
+        return found[int(said) - 1].id if said.isdecimal() and 0 < int(said) <= len(found) else ""
 
-async def _turn(session: "Session", text: str, theme: Theme) -> None:
-    transcript = Transcript(width=_WIDTH, config_fix="hermes doctor tells more.")
-    async with session.stream(text) as events:
-        async for event in events:
-            for row in transcript.feed(event, time.monotonic()):
-                print(theme.text(plain(row)), flush=True)
-            if isinstance(event, Asked):
-                session.answer(event.id, await _answer(event.question))
+    async def _turn(self, session: "Session", text: str) -> None:
+        transcript = Transcript(width=_WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking)
+        async with session.stream(text) as events:
+            async for event in events:
+                for row in transcript.feed(event, time.monotonic()):
+                    self._print(plain(row))
+                if isinstance(event, Retrying):
+                    self._print(plain(retry_line(event.failure, event.delay, event.attempt, event.attempts, _WIDTH)))
+                elif isinstance(event, Asked):
+                    session.answer(event.id, await self._answer(event.question))
 
+    async def _answer(self, question: Question) -> Answer:
+        if not isinstance(question, Approve):
+            return Reply(text=await self._ask(f"{question.text} {' / '.join(question.options)} > "))
+        told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
+        for row in ["Run this?", question.command, *(plain(part) for part in wrap(line(told), _WIDTH))]:
+            self._print(row)
+        said = (await self._ask("Type yes, or what to do instead > ")).strip()
+        return Grant() if said == "yes" else Deny(reason="" if said in {"", "no"} else said)
 
-async def _answer(question: Question) -> Answer:
-    if not isinstance(question, Approve):
-        return Reply(text=await _ask(f"{question.text} {' / '.join(question.options)} > "))
-    why = "; ".join(question.reasons)
-    said = (
-        await _ask(f"Run this? {question.command}\nin {question.cwd}, stopped because: {why}\nType yes, or what to do instead > ")
-    ).strip()
-    return Grant() if said == "yes" else Deny(reason="" if said in {"", "no"} else said)
+    async def _ask(self, prompt: str) -> str:
+        """One typed line; empty at the end of input. A thread that waits for it could not be left behind."""
+        print(self._theme.text(prompt), end="", flush=True)
+        with anyio.CancelScope() as self._asking:
+            await anyio.wait_readable(sys.stdin)
+            return os.read(sys.stdin.fileno(), 65536).decode(errors="replace")
+        return ""
 
-
-async def _ask(prompt: str) -> str:
-    print(prompt, end="", flush=True)
-    return await anyio.to_thread.run_sync(sys.stdin.readline, abandon_on_cancel=True)
+    def _print(self, text: str) -> None:
+        print(self._theme.text(text), flush=True)

@@ -6,7 +6,7 @@ from hermes.apps.tui.approval import Box, box_lines
 from hermes.apps.tui.editor import Editor
 from hermes.apps.tui.menu import menu_lines
 from hermes.apps.tui.picker import Picker, picker_lines
-from hermes.apps.tui.status import Facts, status_line
+from hermes.apps.tui.status import Facts, early_lines, status_line
 from hermes.apps.tui.transcript import Transcript
 from hermes.apps.tui.turns import Turns
 from hermes.present.spans import Line, Span, columns, cut, line
@@ -44,7 +44,7 @@ class Overlay:
 
 @dataclass(slots=True, kw_only=True)
 class Region:
-    """Everything the rows are made of."""
+    """Everything the rows are made of; until `opened`, words in place of the header stand on top."""
 
     transcript: Transcript
     turns: Turns
@@ -52,7 +52,7 @@ class Region:
     overlay: Overlay
     facts: Facts
     theme: Theme
-    config_file: str = ""
+    opened: bool = False
 
     def above(self, width: int, height: int, now: float) -> list[Line]:
         """The rows above the input line; where they do not fit, what moves loses its top."""
@@ -63,7 +63,9 @@ class Region:
         room = height - len(fixed) - 1
         shown = moving[max(0, len(moving) - room) :] if room > 0 else []
         rows = [*shown, *([()] if shown and fixed else []), *fixed]
-        if not rows or rows[0]:
+        if not self.opened:
+            rows = [*early_lines(self.facts.version, self.facts.directory, width), *rows]
+        elif not rows or rows[0]:
             rows.insert(0, ())
         return rows[max(0, len(rows) - height) :]
 
@@ -71,7 +73,7 @@ class Region:
         """The rows below the input line: completions or the rule, and the status line."""
         menu = menu_lines(self.editor.menu, width)[: max(0, height - 3)]
         hint = self.overlay.hint or ("Enter: into this turn · Tab: after it" if self.turns.busy and not self.overlay.boxes else "")
-        return [*menu, rule(width, hint), status_line(self.facts, width)]
+        return [*menu, rule(width, hint), status_line(self.facts, width) if self.opened else ()]
 
     def _fixed(self, width: int, height: int, now: float, tick: int) -> list[Line]:
         rows = self._waiting(width)

@@ -35,6 +35,6 @@ def _message_lines(message: Message, calls: dict[str, ToolCall], width: int) -> 
             return markdown_lines(message.text, width) if message.text.strip() else []
         case ToolResult():
             call = calls.get(message.call_id) or ToolCall(id=message.call_id, name=message.name, arguments={})
-            return tool_lines(call, message, 0.0, width)[:1]
+            return tool_lines(call, message, None, width)[:1]
         case Compaction():
             return [line("… what came before was summed up", "dim")]

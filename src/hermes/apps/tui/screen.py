@@ -178,7 +178,7 @@ class Screen:
 
     def _layout(self, chips: Chips) -> Layout:
         search = SearchBufferControl(buffer=Buffer(), input_processors=[BeforeInput("search history: ")], ignore_case=True)
-        control = BufferControl(self.buffer, input_processors=[_ChipMarks(chips, self)], search_buffer_control=search)
+        control = BufferControl(self.buffer, input_processors=[_ChipMarks(chips, self)], search_buffer_control=search, preview_search=True)
         editor = Window(
             control,
             height=Dimension(min=1, max=_MOST_INPUT),

@@ -4,11 +4,11 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from hermes.apps.tui.backing import CHOOSE
 from hermes.apps.tui.desk import Desk
 from hermes.apps.tui.picker import Picker
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
-from hermes.apps.tui.status import header_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
 from hermes.types.error import ConfigError, HermesError, StoreError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hermes.types.error import Failure
 
 _SHOWN_ON_RESUME = 3
-CHOOSE = "?"
 
 
 class Talk:
@@ -125,7 +124,7 @@ class Talk:
             name = f"“{session.title}”" if session.title else session.id
             desk.show(desk.transcript.block("header", [line(f"session {name}", "dim")]))
         else:
-            desk.show(desk.transcript.block("header", header_lines(desk.region.facts, desk.screen.width)))
+            desk.introduce()
         if session.log:
             desk.show(desk.transcript.block("replay", replay_lines(session.log, desk.screen.width, turns=_SHOWN_ON_RESUME)))
 
@@ -147,7 +146,7 @@ async def open_first(talk: Talk, desk: Desk) -> None:
         await talk.open(resume="" if choose else desk.start.resume)
     except ConfigError as error:
         await desk.update_facts()
-        desk.show(desk.transcript.block("header", header_lines(desk.region.facts, desk.screen.width)))
+        desk.introduce()
         desk.warn(f"{error} /model NAME http://host:port/v1 sets one here.")
     except StoreError as error:
         desk.warn(str(error))

@@ -30,6 +30,10 @@ class Output(Vt100_Output):
         self._buffer = [_BEGIN, *self._buffer, _END]
         super().flush()
 
+    def erase_down(self) -> None:
+        """Erase from the cursor, in column 0, to the end; tmux takes the usual way at its top left for a page to keep in its history."""
+        self.write_raw("\x1b[K\x1b[C\x1b[J\x1b[D")
+
     @contextmanager
     def together(self) -> Iterator[None]:
         """Everything written inside goes out as one picture."""

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hermes.lib.text import strip_escapes
 from hermes.present.lines import (
     failure_lines,
     notice_lines,
+    queued_line,
     receipt_lines,
     retry_line,
     running_lines,
@@ -15,7 +17,7 @@ from hermes.present.lines import (
     waiting_line,
 )
 from hermes.present.markdown import MarkdownStream
-from hermes.present.spans import Line, Span, cut, line, wrap
+from hermes.present.spans import Line, Span, cut, cut_text, fitting, line, wrap
 from hermes.present.theme import Theme
 from hermes.present.words import call_words, duration, tokens
 from hermes.types.event import (
@@ -45,6 +47,8 @@ _MINUTE = 60
 _FRAME = 0.04
 _NOTHING: tuple[float, int, list[Line]] = (0.0, 0, [])
 _KEPT_OUTPUT = 4000
+_THOUGHT_ROWS = 5
+_SHORTEST = 8
 
 
 @dataclass(slots=True, kw_only=True)
@@ -169,7 +173,7 @@ class Transcript:
         if opened:
             rows += self._led("text", opened)
         if self._running:
-            tools = [row for run in self._running.values() for row in self._running_rows(run, now, theme.spinner(tick))]
+            tools = [row for run in self._in_order() for row in self._running_rows(run, now, theme.spinner(tick))]
             rows += [(), *tools] if rows or self._last not in {"tool", ""} else tools
         return rows
 
@@ -183,12 +187,14 @@ class Transcript:
             return [(Span(theme.spinner(tick) + " ", "accent"), *told)]
         usage = self.turn.usage
         written = usage.output_tokens + self.turn.streamed // 4
-        parts = [self._doing(), _seconds(now - self.turn.started)]
-        if usage.input_tokens or written:
-            parts.append(f"↑{tokens(usage.input_tokens)} ↓{tokens(written)}")
+        parts = [_seconds(now - self.turn.started)]
         if now - self.turn.heard > _QUIET and not self._running and not self.asked:
             parts.append(f"nothing heard for {_seconds(now - self.turn.heard)}")
-        row: Line = (Span(theme.spinner(tick) + " ", "accent"), Span(" · ".join(parts)), Span(" · Esc stops", "dim"))
+        if usage.input_tokens or written:
+            parts.append(f"↑{tokens(usage.input_tokens)} ↓{tokens(written)}")
+        end = " · Esc stops"
+        doing = cut_text(self._doing(), max(_SHORTEST, self.width - 2 - len(end) - len(parts[0]) - 3))
+        row: Line = (Span(theme.spinner(tick) + " ", "accent"), Span(fitting((doing, *parts), self.width - 2 - len(end))), Span(end, "dim"))
         return [cut(row, self.width)]
 
     def _doing(self) -> str:
@@ -229,7 +235,8 @@ class Transcript:
 
     def thought_lines(self) -> list[Line]:
         """The last reasoning, whole."""
-        return [row for part in self.last_thought.split("\n") for row in wrap(line(part, "dim"), self.width, first=_DIM, rest=_DIM)]
+        thought = self._thinking.strip() or self.last_thought
+        return _thought_rows(thought, self.width) if thought else [line("No reasoning came with the replies.", "dim")]
 
     def _text(self, rows: list[Line]) -> list[Line]:
         """Finished text; only its first rows get a gap, the stream makes those between blocks."""
@@ -246,12 +253,18 @@ class Transcript:
     def _open_text(self, now: float) -> list[Line]:
         """The open paragraph; between two pictures it is not rendered again, so that a key is echoed at once."""
         if self._markdown is None:
-            return [cut(line("✻ thinking", "dim"), self.width)] if self._thinking.strip() else []
+            return self._open_thought(now)
         at, width, rows = self._opened
         if width != self.width or not 0 <= now - at < _FRAME:
             rows = self._markdown.open_lines()
             self._opened = (now, self.width, rows)
         return rows
+
+    def _open_thought(self, now: float) -> list[Line]:
+        if not self._thinking.strip():
+            return []
+        head = cut(line(f"✻ thinking · {_seconds(now - self._thinking_since)}", "dim"), self.width)
+        return [head, *_thought_rows(self._thinking.strip()[-_KEPT_OUTPUT:], self.width)[-_THOUGHT_ROWS:]] if self.show_thinking else [head]
 
     def _close_text(self) -> list[Line]:
         if self._markdown is None:
@@ -271,7 +284,14 @@ class Transcript:
             else:
                 run.seconds = event.seconds
 
-    def _running_rows(self, run: Running, now: float, spinner: str) -> list[Line]:
+    def _in_order(self) -> "list[Running | ToolCall]":
+        """The calls that run and, in the model's order, those that still wait for them."""
+        own = [run for name, run in self._running.items() if name not in self._calls]
+        return [*own, *(self._running.get(name, call) for name, call in self._calls.items())]
+
+    def _running_rows(self, run: Running | ToolCall, now: float, spinner: str) -> list[Line]:
+        if isinstance(run, ToolCall):
+            return [queued_line(run, self.width)]
         if run.seconds is not None:
             return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="done")
         if self.asked:
@@ -305,7 +325,8 @@ class Transcript:
 
     def _returned(self, result: ToolResult, now: float) -> list[Line]:
         run = self._running.pop(result.call_id, None)
-        call = run.call if run else self._calls.pop(result.call_id, ToolCall(id=result.call_id, name=result.name, arguments={}))
+        asked = self._calls.pop(result.call_id, ToolCall(id=result.call_id, name=result.name, arguments={}))
+        call = run.call if run else asked
         seconds = 0.0 if run is None else run.seconds if run.seconds is not None else now - run.started
         done = Finished(call=call, result=result, seconds=seconds, emoji=run.emoji if run else "")
         if self.turn is not None:
@@ -351,6 +372,10 @@ _FIXES: Mapping[str, str] = {
     "context_overflow": "/new starts afresh, /undo takes the last turn back.",
     "payload_too_large": "/undo takes the last turn back.",
 }
+
+
+def _thought_rows(text: str, width: int) -> list[Line]:
+    return [row for part in strip_escapes(text).split("\n") for row in wrap(line(part, "dim"), width, first=_DIM, rest=_DIM)]
 
 
 def _is_remark(reply: Assistant) -> bool:
