@@ -109,6 +109,7 @@ _PROJECT = {
     "src/shop/cart.py": "".join(f"def item_{number}():\n    return {number}\n\n\n" for number in range(9)),
     "src/shop/checkout.py": "".join(f"def pay_{number}():\n    return {number}\n\n\n" for number in range(23)),
     "src/shop/stock.py": "".join(f"def stock_{number}():\n    return {number}\n\n\n" for number in range(14)),
+    ".venv/lib/python3/site-packages/vendor.py": "x = 1\n" * 4000,
     "tests/test_cart.py": "def test_cart():\n    assert True\n",
     "tests/test_stock.py": "def test_stock():\n    assert True\n\n\ndef test_more():\n    assert True\n",
 }
