@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import time
@@ -41,13 +42,14 @@ class Place:
         resume: str = "",
         ready: str = "? keys",
         env: dict[str, str] | None = None,
+        shell: bool = False,
     ) -> Iterator[Terminal]:
         model = ScriptedModel(*replies)  # type: ignore[arg-type]  # replies in any of its forms
-        with ScriptedServer(model).running() as server, self.window(server.base_url, columns, rows, resume, env or {}) as terminal:
-            terminal.until(ready)
+        with ScriptedServer(model).running() as server, self.window(server.base_url, columns, rows, resume, env or {}, shell) as terminal:
+            terminal.until(ready, 40)
             yield terminal
 
-    def window(self, base_url: str, columns: int, rows: int, resume: str, env: dict[str, str]) -> Terminal:
+    def window(self, base_url: str, columns: int, rows: int, resume: str, env: dict[str, str], shell: bool = False) -> Terminal:
         environ = {
             "PATH": os.environ["PATH"], "HOME": str(self.home), "HERMES_HOME": str(self.home / ".hermes"), "TERM": "xterm-256color",
             "LANG": "C.UTF-8", "XTERM_VERSION": "pyte", "COLORFGBG": "15;0", **env,
@@ -55,7 +57,10 @@ class Place:
         argv = [sys.executable, "-m", "hermes"]
         argv += ["-m", "fake-1", "--base-url", base_url] if base_url else []
         argv += ["-r", resume] if resume else []
-        return Terminal(argv, cwd=self.project, env=environ, columns=columns, rows=rows)
+        terminal = Terminal(["bash", "--norc", "-i"] if shell else argv, cwd=self.project, env=environ, columns=columns, rows=rows)
+        if shell:
+            terminal.type(f"{shlex.join(argv)}\r")
+        return terminal
 
 
 @pytest.fixture
@@ -442,3 +447,118 @@ def test_no_with_a_message_tells_the_model_what_to_do(place: Place) -> None:
         terminal.type("use git clean -n\r")
         terminal.until("✗ denied by you")
         assert "  use git clean -n" in terminal.until("as you say")
+
+
+def test_control_g_edits_the_draft_in_the_persons_editor(place: Place) -> None:
+    editor = place.home / "editor"
+    editor.write_text('#!/bin/sh\nprintf "second line" >> "$1"\n')
+    editor.chmod(0o755)
+    with place.open("got it", env={"EDITOR": str(editor)}) as terminal:
+        terminal.type("first line\\\r")
+        terminal.until("❯ first line\n")
+        terminal.type("\x07")
+        terminal.until("❯ first line\n  second line")
+        terminal.type("\r")
+        terminal.until("got it")
+
+
+def test_control_z_suspends_and_the_screen_comes_back(place: Place) -> None:
+    with place.open("still here", shell=True) as terminal:
+        terminal.type("a draft")
+        terminal.until("❯ a draft")
+        terminal.type("\x1a")
+        terminal.until("Stopped")
+        terminal.type("echo $((6 * 7))\r")
+        terminal.until("\n42\n")
+        assert "❯ a draft" not in terminal.text
+        terminal.type("fg\r")
+        terminal.until("❯ a draft")
+        terminal.type("\r")
+        terminal.until("still here")
+
+
+def test_control_r_finds_an_earlier_message_as_it_is_typed(place: Place) -> None:
+    with place.open("one", "two", "three") as terminal:
+        for message, answer in (("about apples", "one"), ("about pears", "two")):
+            terminal.type(f"{message}\r")
+            terminal.until(answer)
+        terminal.type("\x12")
+        terminal.until("search history:")
+        terminal.type("appl")
+        terminal.until("search history: appl\n❯ about apples")
+        terminal.type("\r\r")
+        terminal.until("three")
+        assert terminal.everything.count("❯ about apples") == 2
+
+
+def settings(place: Place, text: str) -> None:
+    (place.home / ".hermes").mkdir(exist_ok=True)
+    (place.home / ".hermes" / "config.yaml").write_text(text)
+
+
+def test_the_ascii_setting_leaves_no_other_sign_on_the_screen(place: Place) -> None:
+    settings(place, "display: {ascii: true}\n")
+    with place.open(call("terminal", {"command": "exit 3"}), "all finished") as terminal:
+        terminal.type("go\r")
+        terminal.until("all finished")
+        assert terminal.everything.isascii()
+        assert "x exit 3" in terminal.everything
+
+
+def test_the_bell_setting_rings_when_an_answer_is_needed(place: Place) -> None:
+    settings(place, "display: {bell: true}\n")
+    with approving(place, "understood") as terminal:
+        terminal.type("go\r")
+        terminal.until("Run this?")
+        assert b"\a" in re.sub(rb"\x1b\][^\a]*\a", b"", terminal.raw)  # the title's own end is no bell
+        terminal.read(0.5)
+        terminal.type("\x1b")
+        terminal.until("understood")
+
+
+def test_the_thinking_setting_shows_reasoning_in_the_scrollback(place: Place) -> None:
+    settings(place, "display: {show_thinking: true}\n")
+    with place.open(say("the answer", thinking="first this\nthen that")) as terminal:
+        terminal.type("go\r")
+        assert "  first this\n  then that\n" in terminal.until("the answer")
+
+
+def test_a_key_given_to_model_is_neither_shown_nor_kept(place: Place) -> None:
+    with place.open(env={}) as terminal:
+        terminal.type("/model other http://127.0.0.1:9/v1 sk-secret-1234567890\r")
+        assert "The key ends in 7890." in terminal.until("It answers from now on.")
+        assert "secret" not in terminal.everything
+        terminal.type("\x04")
+        terminal.wait()
+    assert all("secret" not in path.read_text() for path in (place.home / ".hermes" / "history").iterdir())
+
+
+def plainly(place: Place, *replies: object, **more: str) -> AbstractContextManager[Terminal]:
+    return place.open(*replies, env={"TERM": "dumb"}, **{"ready": "an empty line leaves", **more})  # type: ignore[arg-type]  # texts only
+
+
+def test_without_escapes_control_c_stops_a_turn_and_then_leaves(place: Place) -> None:
+    with plainly(place, call("terminal", {"command": "sleep 30"}), "never") as terminal:
+        terminal.type("go\n")
+        terminal.read(1.0)
+        terminal.type("\x03")
+        terminal.until("✗ stopped")
+        terminal.until("\n>")
+        terminal.type("\x03")
+        assert terminal.wait() == 130
+
+
+def test_without_escapes_a_session_is_chosen_by_its_number(place: Place) -> None:
+    with place.open("an answer") as terminal:
+        terminal.type("about apples\r")
+        terminal.until("an answer")
+        terminal.type("\x04")
+        terminal.wait()
+    with plainly(place, "go on", resume="?", ready="Number of the session") as terminal:
+        assert "about apples" in terminal.text
+        terminal.type("1\n")
+        terminal.until("an empty line leaves")
+        terminal.type("more\n")
+        terminal.until("go on")
+        terminal.type("/quit\n")
+        assert terminal.wait() == 0

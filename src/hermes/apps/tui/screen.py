@@ -51,35 +51,47 @@ class Region(Application[None]):
     def __init__(self, **parts: Any) -> None:
         super().__init__(**parts)
         self._widest: dict[int, int] = {}
+        self._size: Size | None = None
         self.after_render += lambda _: self._measure()
 
     def wipe(self) -> None:
         """Erase what is painted; the cursor is where it began."""
+        if not self._rewound():
+            self.renderer.erase(leave_alternate_screen=False)
         self._widest.clear()
-        self.renderer.erase(leave_alternate_screen=False)
 
     def _measure(self) -> None:
         drawn = self.renderer.last_rendered_screen
         for row in range(drawn.height if drawn else 0):
             width = _row_width(drawn.data_buffer[row]) if drawn else 0
             self._widest[row] = max(width, self._widest.get(row, 0) if self.keeps_erased else 0)
+        self._size = self.output.get_size()
 
     def _on_resize(self) -> None:
+        self._redraw()
+
+    def _redraw(self, render_as_done: bool = False) -> None:  # noqa: FBT001, FBT002  # the library's signature
+        """Paint; a picture may be due before the signal that tells of a new size."""
+        if isinstance(self.output, Output):
+            with self.output.together():
+                self._rewound()
+                super()._redraw(render_as_done)
+
+    def _rewound(self) -> bool:
+        """Whether the window has another size than what is painted, which is erased then; the cursor is where it began."""
         drawn, output = self.renderer.last_rendered_screen, self.output
-        if not isinstance(output, Output) or drawn is None:
-            super()._on_resize()
-            return
+        if drawn is None or output.get_size() == self._size:
+            return False
         width = max(1, output.get_size().columns)
         cursor = drawn.get_cursor_position(self.layout.current_window)
         wrapped = sum(max(0, self._widest.get(row, 0) - 1) // width for row in range(cursor.y))
         extra = wrapped + cursor.x // width if self.reflows else 0
-        with output.together():
-            output.write_raw("\r")
-            output.cursor_up(cursor.y + extra)
-            output.erase_down()
-            self._widest.clear()
-            self.renderer.reset()
-            self._redraw()
+        output.write_raw("\r")
+        output.cursor_up(cursor.y + extra)
+        output.erase_down()
+        self._widest.clear()
+        self.renderer.reset()
+        return True
 
 
 class Screen:
