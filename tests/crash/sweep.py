@@ -162,6 +162,11 @@ def violations(folder: Path, point: int) -> Iterator[str]:
     yield from (
         f"point {point}: the user's words {line[6:]!r} are lost" for line in lines if line.startswith("heard ") and line[6:] not in heard
     )
+    forgotten = [
+        number for number in range(CALLS) if f"end {number}" in lines and f"c{number}" in answers and "status" in answers[f"c{number}"][0]
+    ]
+    if len(forgotten) > 1:  # between a tool's return and the write of its result only one call can be caught
+        yield f"point {point}: the calls {forgotten} had ended and their results are lost"
     for number in range(CALLS):
         name, given = f"c{number}", answers.get(f"c{number}", [])
         started = lines.count(f"start {number}")
