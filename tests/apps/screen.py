@@ -72,7 +72,7 @@ class Terminal:
         """Show what the program wrote."""
         self._stream.feed(data)
 
-    def until(self, wanted: str | Callable[[], bool], seconds: float = 15.0) -> str:
+    def until(self, wanted: str | Callable[[], bool], seconds: float = 45.0) -> str:
         """Wait until a text is in the window, or a condition holds; gives the window."""
         end = time.monotonic() + seconds
         holds = wanted if callable(wanted) else lambda: wanted in self.text
@@ -87,7 +87,7 @@ class Terminal:
         self.screen.resize(rows, columns)
         _size(self._fd, columns, rows)
 
-    def wait(self, seconds: float = 10.0) -> int:
+    def wait(self, seconds: float = 45.0) -> int:
         """The exit code, once the program has ended."""
         end = time.monotonic() + seconds
         while self.code is None:

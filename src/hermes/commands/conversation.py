@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Protocol
 
-from hermes.types.error import Failure
+from hermes.types.error import Failure, HermesError
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -61,3 +61,10 @@ class Conversation(Protocol):
 
     async def replay(self, turns: int) -> None:
         """Show the last turns again."""
+
+
+def opened(talk: Conversation) -> "Session":
+    """The session in front of the person; HermesError while there is none."""
+    if talk.session is None:
+        raise HermesError("No model is set yet; /model sets one.")
+    return talk.session

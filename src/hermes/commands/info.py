@@ -3,10 +3,8 @@
 from itertools import groupby
 
 from hermes.commands.catalogue import Command, commands, find
-from hermes.commands.conversation import Conversation
+from hermes.commands.conversation import Conversation, opened
 from hermes.present.words import tokens
-
-_NO_SESSION = "No model is set yet; /model sets one."
 
 
 async def help_(talk: Conversation, argument: str) -> None:
@@ -32,10 +30,7 @@ async def keys(talk: Conversation, _argument: str) -> None:
 
 async def usage(talk: Conversation, _argument: str) -> None:
     """Tokens of this session and the fill of its context."""
-    session = talk.session
-    if session is None:
-        talk.warn(_NO_SESSION)
-        return
+    session = opened(talk)
     used, window = session.usage, session.endpoint.context_window
     cached = f" ({tokens(used.cache_read)} of them from the cache)" if used.cache_read else ""
     reasoning = f" ({tokens(used.reasoning)} of them reasoning)" if used.reasoning else ""
@@ -51,10 +46,7 @@ async def usage(talk: Conversation, _argument: str) -> None:
 
 async def status(talk: Conversation, _argument: str) -> None:
     """The facts of this session."""
-    session = talk.session
-    if session is None:
-        talk.warn(_NO_SESSION)
-        return
+    session = opened(talk)
     endpoint = session.endpoint
     talk.tell(
         f"- session: `{session.id}`{f' · {session.title}' if session.title else ''}\n"
@@ -67,10 +59,7 @@ async def status(talk: Conversation, _argument: str) -> None:
 
 async def tools(talk: Conversation, _argument: str) -> None:
     """The tools of this session by toolset."""
-    session = talk.session
-    if session is None:
-        talk.warn(_NO_SESSION)
-        return
+    session = opened(talk)
     entries = sorted(session.tools.tools.values(), key=lambda entry: (entry.toolset, entry.name))
     rows: list[str] = []
     for toolset, group in groupby(entries, key=lambda entry: entry.toolset):

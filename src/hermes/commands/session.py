@@ -1,12 +1,7 @@
 """Commands on sessions and turns: new, resume, title, undo, retry, history, steer, queue, stop, quit."""
 
-from typing import TYPE_CHECKING
-
-from hermes.commands.conversation import Conversation
+from hermes.commands.conversation import Conversation, opened
 from hermes.types.error import HermesError
-
-if TYPE_CHECKING:
-    from hermes.agent.session import Session
 
 
 async def new(talk: Conversation, argument: str) -> None:
@@ -28,7 +23,7 @@ async def resume(talk: Conversation, argument: str) -> None:
 
 async def title(talk: Conversation, argument: str) -> None:
     """Show the session's name, or change it."""
-    session = _session(talk)
+    session = opened(talk)
     if argument:
         await session.rename(argument)
     talk.tell(f"This session is called “{session.title}”." if session.title else "This session has no name; /title NAME gives it one.")
@@ -50,7 +45,7 @@ async def _drop(talk: Conversation, argument: str) -> str:
     _idle(talk)
     if argument and not argument.isdecimal():
         raise HermesError(f"{argument!r} is not a number of turns; /undo 2 takes back two.")
-    dropped = await _session(talk).undo(int(argument or 1))
+    dropped = await opened(talk).undo(int(argument or 1))
     if not dropped:
         raise HermesError("There is no turn to take back.")
     return dropped
@@ -77,7 +72,7 @@ async def queue(talk: Conversation, argument: str) -> None:
 
 async def stop(talk: Conversation, _argument: str) -> None:
     """Stop the turn and every background process."""
-    session = _session(talk)
+    session = opened(talk)
     busy = session.busy
     session.interrupt()
     running = [process for process in session.workspace.processes.list() if process.code is None]
@@ -92,12 +87,6 @@ async def stop(talk: Conversation, _argument: str) -> None:
 async def leave(talk: Conversation, _argument: str) -> None:
     """End the app."""
     talk.leave()
-
-
-def _session(talk: Conversation) -> "Session":
-    if talk.session is None:
-        raise HermesError("No model is set yet; /model sets one.")
-    return talk.session
 
 
 def _idle(talk: Conversation) -> None:

@@ -278,4 +278,4 @@ def _tokens(command: Simple) -> Iterator[Finding]:
 
 
 def _shown(path: str) -> str:
-    return path.replace(UNKNOWN, "…")
+    return "files that only its run will name" if path == UNKNOWN else path.replace(UNKNOWN, "…")

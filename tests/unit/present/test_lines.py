@@ -173,6 +173,28 @@ def test_light_and_dark_are_told_from_the_terminal() -> None:
     assert [choose({"TERM": "x", "COLORFGBG": value}).background for value in ("0;15", "15;0", "")] == ["light", "dark", "dark"]
 
 
+ROLES = (
+    "strong", "emphasis", "heading", "struck", "dim", "quote", "error", "good", "added", "removed", "chosen", "title",
+    "code", "link", "accent", "warning", "prompt", "chip",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_no_role_is_lost_or_pale_on_a_light_background(role: str) -> None:
+    light, dark = Theme(background="light").attributes(role), Theme(background="dark").attributes(role)
+    assert light
+    assert not {"yellow", "cyan"} & set(light)
+    assert [word in {"bold", "dim", "italic", "underline", "strike"} for word in light] == [
+        word in {"bold", "dim", "italic", "underline", "strike"} for word in dark
+    ]
+
+
+def test_a_light_terminal_gets_other_colours_and_the_same_words() -> None:
+    rows = notice_lines(Notice(level="warning", text="no sandbox"), 80)
+    light, dark = (Theme(background=ground).write(rows[0]) for ground in ("light", "dark"))
+    assert (light, dark) == ("\x1b[35mwarning: \x1b[0mno sandbox", "\x1b[33mwarning: \x1b[0mno sandbox")
+
+
 def test_ascii_keeps_every_cell_in_its_place() -> None:
     rows = tool_lines(call("terminal", command="x"), result({"output": SEVEN, "exit_code": 3}), 1, 80, emoji="💻")
     written = [Theme(ascii=True, escapes=False).write(row) for row in rows]
