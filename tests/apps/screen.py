@@ -68,6 +68,10 @@ class Terminal:
         self.raw += taken
         return taken
 
+    def wait_readable(self, seconds: float) -> None:
+        """Wait until the program has written something, at most `seconds`."""
+        select.select([self._fd], [], [], seconds)
+
     def feed(self, data: bytes) -> None:
         """Show what the program wrote."""
         self._stream.feed(data)
@@ -78,6 +82,7 @@ class Terminal:
         holds = wanted if callable(wanted) else lambda: wanted in self.text
         while not holds():
             assert time.monotonic() < end, f"{wanted!r} did not come:\n{self.everything}"
+            self.wait_readable(0.2)  # to look at the screen costs more than the program; only news is worth it
             self.read(0.02)
         return self.text
 

@@ -560,3 +560,9 @@ def test_without_escapes_a_session_is_chosen_by_its_number(place: Place) -> None
         terminal.until("go on")
         terminal.type("/quit\n")
         assert terminal.wait() == 0
+
+
+def test_a_setting_that_nobody_knows_is_told_under_the_header(place: Place) -> None:
+    settings(place, "display: {belll: true}\n")
+    with place.open() as terminal:
+        assert "\n\nwarning: config.yaml line 1: nobody knows the key display.belll" in terminal.until("it has no effect.")

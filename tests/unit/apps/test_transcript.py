@@ -81,7 +81,7 @@ def test_running_calls_are_live_in_call_order() -> None:
     fed(TurnStarted(turn=1), ToolStarted(call=ONE, emoji=""), ToolStarted(call=TWO, emoji=""), transcript=transcript)
     fed(ToolProgress(call_id="1", text="a\nb\nc\nd\n"), ToolFinished(call_id="2", seconds=0.5, failed=False), transcript=transcript)
     rows = [" ".join(plain(row).split()) for row in transcript.moving(3.0, Theme(), 0)]
-    assert rows == ["💻 run make 3.0s ⠋", "b", "c", "d", "📖 read a.py 0.5s done"]
+    assert rows == ["💻 run make 3.0s ⠋", "b", "c", "d", "📖 read a.py 0.5s ended"]
 
 
 def test_the_working_line_tells_what_runs_how_long_and_the_tokens() -> None:

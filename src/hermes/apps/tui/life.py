@@ -16,6 +16,7 @@ from hermes.apps.tui.talk import Talk, open_first
 from hermes.present.spans import fitting
 from hermes.present.words import duration, tokens
 from hermes.types.error import HermesError
+from hermes.types.event import Notice
 
 
 class Life:
@@ -38,6 +39,8 @@ class Life:
             async with self._desk.start.opening() as runtime:
                 self._desk.furnish(runtime)
                 await open_first(self._talk, self._desk)
+                for warning in runtime.loaded.warnings:
+                    self._desk.hear(Notice(level="warning", text=warning))
                 self._desk.paths = Paths(await list_files(self._desk.start.cwd))
                 await self._leaving.wait()
                 if self._desk.session is not None:

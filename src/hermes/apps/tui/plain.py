@@ -34,6 +34,8 @@ async def run_plain(start: Start, theme: Theme) -> int:
     async with start.opening() as runtime:
         display = runtime.settings.display
         lines = Lines(replace(theme, ascii=theme.ascii or display.ascii), show_thinking=display.show_thinking)
+        for warning in runtime.loaded.warnings:
+            print(f"warning: {warning}")
         async with anyio.create_task_group() as group:
             await group.start(lines.heed, group.cancel_scope)
             await lines.talk(start, runtime)

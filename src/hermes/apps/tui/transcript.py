@@ -293,7 +293,7 @@ class Transcript:
         if isinstance(run, ToolCall):
             return [queued_line(run, self.width)]
         if run.seconds is not None:
-            return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="done")
+            return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="ended")
         if self.asked:
             return [waiting_line(run.call, self.width, emoji=run.emoji)]
         return running_lines(run.call, run.output, now - run.started, self.width, emoji=run.emoji, spinner=spinner)
