@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
-from small_tasks import HELD_OUT, TASKS, Task
+from small_tasks import HELD_OUT, SECOND, TASKS, Task
 
 from hermes.agent.session import Session
 from hermes.models.local.catalogue import entries
@@ -20,7 +20,7 @@ from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.types.event import Event, Notice, StepStarted, TurnFinished
 from hermes.types.message import Assistant, ToolResult
 
-SETS = {"tuned": TASKS, "held-out": HELD_OUT, "all": TASKS + HELD_OUT}
+SETS = {"tuned": TASKS + SECOND, "held-out": HELD_OUT, "all": TASKS + SECOND + HELD_OUT}
 
 
 @dataclass(frozen=True, slots=True)

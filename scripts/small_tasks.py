@@ -1,4 +1,4 @@
-"""Twenty small tasks with a made workspace and an objective check, and ten more that no prompt was tuned on."""
+"""Small tasks, each with a made workspace and an objective check: twenty and ten that prompts were tuned on, and ten that none was."""
 
 import json
 import re
@@ -200,7 +200,7 @@ TASKS = (
     Task("small talk", "Hello! How are you?", _files(a__txt="a\n"), lambda _root, answer: len(answer) > 5, tools_needed=False),
 )
 
-HELD_OUT = (
+SECOND = (
     Task("highest price", "Which product in sales.csv has the highest price?", _files(sales__csv=_SALES), _says("desk")),
     Task(
         "count Markdown files",
@@ -241,4 +241,56 @@ HELD_OUT = (
     ),
     Task("first line", "What is the first line of poem.txt?", _files(poem__txt="Over the hills\nand far away\n"), _says("over the hills")),
     Task("thanks", "Thank you, that was helpful.", _files(a__txt="a\n"), lambda _root, answer: len(answer) > 3, tools_needed=False),
+)
+
+_TOOLS = (
+    "def cut():\n    pass\n\n\ndef join():\n    pass\n\n\nclass Glue:\n    def stick(self):\n        pass\n\n\ndef paint():\n    pass\n"
+)
+
+HELD_OUT = (
+    Task("count functions", "How many functions and methods are defined in tools.py?", _files(tools__py=_TOOLS), _says(_number(4))),
+    Task(
+        "log with an error",
+        "Which file in the folder logs has the word ERROR in it?",
+        _tree({"logs/mon.log": "ok\n", "logs/tue.log": "ok\nERROR disk\n", "logs/wed.log": "ok\n"}),
+        _all(_says("tue.log"), _lacks("mon.log")),
+    ),
+    Task(
+        "archive logs",
+        "Make a folder named archive and move all .log files into it.",
+        _tree({"a.log": "1", "b.log": "2", "c.txt": "3"}),
+        _only("archive/a.log", "archive/b.log", "c.txt"),
+    ),
+    Task(
+        "sort a file",
+        "Sort the lines of names.txt alphabetically and save the result as sorted.txt.",
+        _files(names__txt="Zoe\nAda\nMia\n"),
+        _is("sorted.txt", "Ada\nMia\nZoe"),
+    ),
+    Task("size in bytes", "How many bytes does gamma.dat have?", _sized, _says(_number(12_000))),
+    Task(
+        "insert at the top",
+        "Put the line '# Title' at the top of page.md.",
+        _files(page__md="Text.\nMore text.\n"),
+        lambda root, _answer: (root / "page.md").read_text(encoding="utf-8").split() == ["#", "Title", "Text.", "More", "text."],
+    ),
+    Task(
+        "name in a config",
+        "Who is the author according to setup.cfg?",
+        _files(setup__cfg="[metadata]\nname = boat\nauthor = Grace Hopper\nlicense = MIT\n"),
+        _says("Grace Hopper"),
+    ),
+    Task(
+        "average of a column",
+        "What is the average temperature in temps.csv?",
+        _files(temps__csv="day,temperature\nMon,18\nTue,20\nWed,25\n"),
+        _says(_number(21)),
+    ),
+    Task(
+        "make executable",
+        "Make run.sh executable.",
+        _files(run__sh="echo hi\n"),
+        lambda root, _answer: (root / "run.sh").stat().st_mode & 0o100 != 0,
+    ),
+    Task("missing file", "Is there a file called secret.txt in this folder?", _files(a__txt="a\n"), _says("/\\b(no|not|n't)\\b/")),
 )

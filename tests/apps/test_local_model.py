@@ -1,4 +1,4 @@
-"""The built-in model itself: fetched when it is not in the cache, asked over its own HTTP. Slow, and real."""
+"""The built-in model itself: fetched when it is not in the cache, asked over its own HTTP."""
 
 import json
 from collections.abc import AsyncIterator
@@ -10,18 +10,18 @@ import platformdirs
 import pytest
 
 from hermes.config.environ import environment
-from hermes.models import constrained, small
-from hermes.models.local.catalogue import find
+from hermes.models import constrained
+from hermes.models.local.catalogue import default
 from hermes.models.local.pull import pull
 from hermes.models.local.server import LocalServer
 from hermes.types.error import ConfigError
 from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
 from hermes.types.request import Endpoint, Request, Text
 
-pytestmark = [pytest.mark.anyio, pytest.mark.real_model, pytest.mark.slow, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.anyio, pytest.mark.real_model, pytest.mark.timeout(900)]
 
-ALIAS = "qwen2.5-coder-0.5b"
-TOOLS = small.definitions([{"type": "function", "function": {"name": "terminal"}}])
+PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": False}
+TOOLS = ({"type": "function", "function": {"name": "count_lines", "description": "count the lines of a file", "parameters": PATH}},)
 SYSTEM = "You answer in a few words."
 
 
@@ -32,8 +32,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LocalServer]:
-    model = find(ALIAS)
-    assert not isinstance(model, Path)
+    model = default()
     cache = Path(environment().get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
     path = await pull(model, cache, progress=lambda *_: None)
     running = await LocalServer.start(path, context_window=2048, states=tmp_path_factory.mktemp("states"))
@@ -42,7 +41,7 @@ async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Loca
 
 
 def request(*messages: Message) -> Request:
-    endpoint = Endpoint(provider="local", base_url="", model=ALIAS, local=True, calls="constrained")
+    endpoint = Endpoint(provider="local", base_url="", model=default().alias, local=True, calls="constrained")
     return Request(endpoint=endpoint, system=SYSTEM, messages=messages, tools=TOOLS)
 
 
@@ -66,9 +65,9 @@ async def test_work_begins_with_a_valid_call_and_its_result_becomes_the_answer(s
     reader = constrained.Reader()
     reader.feed(first["choices"][0]["message"]["content"])
     _, calls = reader.finish()
-    assert [(call.name, "notes.txt" in call.arguments["command"], call.fault) for call in calls] == [("terminal", True, "")]
+    assert [(call.name, call.arguments, call.fault) for call in calls] == [("count_lines", {"path": "notes.txt"}, "")]
     result = ToolResult(
-        id="r", at=0, call_id=calls[0].id, name="terminal", content=json.dumps({"output": "37 notes.txt\n", "exit_code": 0})
+        id="r", at=0, call_id=calls[0].id, name="count_lines", content=json.dumps({"output": "37 notes.txt\n", "exit_code": 0})
     )
     second = (await post(server, body(request(question, Assistant(id="a", at=0, calls=calls), result)))).json()
     assert "37" in second["choices"][0]["message"]["content"]
@@ -77,11 +76,11 @@ async def test_work_begins_with_a_valid_call_and_its_result_becomes_the_answer(s
 
 
 async def test_what_the_model_wrote_is_sent_back_in_the_same_bytes(server: LocalServer) -> None:
-    written = (await post(server, body(request(said("List the files."))))).json()["choices"][0]["message"]["content"]
+    written = (await post(server, body(request(said("Count the lines of a.txt"))))).json()["choices"][0]["message"]["content"]
     reader = constrained.Reader()
     reader.feed(written)
     _, calls = reader.finish()
-    assert constrained.render(request(said("List the files."), Assistant(id="a", at=0, calls=calls)))[-1]["content"] == written
+    assert constrained.render(request(said("Count the lines of a.txt"), Assistant(id="a", at=0, calls=calls)))[-1]["content"] == written
 
 
 async def test_small_talk_is_answered_without_a_tool_and_streams(server: LocalServer) -> None:
@@ -103,7 +102,7 @@ async def test_a_call_of_another_tool_cannot_be_decoded(server: LocalServer) -> 
     reader = constrained.Reader()
     reader.feed((await post(server, content)).json()["choices"][0]["message"]["content"])
     _, calls = reader.finish()
-    assert {call.name for call in calls} == {"terminal"}
+    assert {call.name for call in calls} == {"count_lines"}
 
 
 async def test_without_the_key_nobody_is_served(server: LocalServer) -> None:

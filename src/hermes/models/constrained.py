@@ -16,6 +16,7 @@ Step = Literal["call", "any", "answer"]
 """What the next reply may be: a call only, either, or an answer only."""
 
 _RESULT_CHARS = 3000
+_REPLY_TOKENS = 1024
 _SILENT_WORK = "(it printed nothing, so this part is done)"
 _SILENT_ANSWER = "(it printed nothing, so there is no answer in it; print what you need to see)"
 _AFTER_SUCCESS = "Is each part done? Then answer. If not, use a tool for the next part."
@@ -45,10 +46,16 @@ def response_schema(tools: Sequence[Mapping[str, Any]], *, must_call: bool) -> d
 
 
 def body_fields(request: Request) -> dict[str, Any]:
-    """What the body of the request must carry so that the reply has the form that the log asks for."""
+    """What the body of the request must carry so that the reply has the form that the log asks for, and an end."""
     step = next_step(request)
     schema = response_schema(() if step == "answer" else _fitting(request), must_call=step == "call")
-    if not request.endpoint.local:
+    unbounded = request.options.max_output is None and request.endpoint.max_output is None
+    # A small model can repeat itself inside a string for as long as the window lasts.
+    return {**_constraint(schema, local=request.endpoint.local), **({"max_tokens": _REPLY_TOKENS} if unbounded else {})}
+
+
+def _constraint(schema: Mapping[str, Any], *, local: bool) -> dict[str, Any]:
+    if not local:
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}}
     # One way to write each reply, so that what the model wrote and what is sent back later are the same bytes.
     style = {"whitespace_flexible": False, "item_separator": ", ", "key_separator": ": "}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hermes.models import small
 from hermes.models.constrained import Reader, asks_for_work, body_fields, next_step, render, response_schema, system_text
 from hermes.types.message import Assistant, Attachment, Compaction, Message, ToolCall, ToolResult, User
-from hermes.types.request import CallStarted, Endpoint, Request, Text
+from hermes.types.request import CallStarted, Endpoint, Options, Request, Text
 
 OFFERED = [{"type": "function", "function": {"name": name}} for name in ("terminal", "read_file", "write_file", "patch", "todo")]
 TOOLS = small.definitions(OFFERED)
@@ -65,9 +65,14 @@ class TestSchema:
 
     def test_our_own_server_gets_a_grammar_and_others_a_response_format(self) -> None:
         theirs = replace(LOCAL, local=False)
-        assert list(body_fields(request(said("hi")))) == ["grammar"]
+        assert list(body_fields(request(said("hi")))) == ["grammar", "max_tokens"]
         fields = body_fields(request(said("hi"), endpoint=theirs))
         assert fields["response_format"]["json_schema"]["schema"] == response_schema(TOOLS, must_call=False)
+
+    def test_a_reply_always_has_a_bound_and_a_chosen_one_is_kept(self) -> None:
+        chosen = replace(request(said("hi")), options=Options(max_output=50))
+        capped = request(said("hi"), endpoint=replace(LOCAL, max_output=50))
+        assert [body_fields(one).get("max_tokens") for one in (request(said("hi")), chosen, capped)] == [1024, None, None]
 
     @pytest.mark.parametrize(
         ("text", "may_write"),

@@ -59,9 +59,9 @@ class LocalServer:
         if (self._states / name).is_file() and await self._slot(http, "restore", name):
             return True
         body = {"messages": list(messages), "max_tokens": 1, "temperature": 0}
-        (await http.post(f"{self.base_url}/chat/completions", json=body, headers=self._headers, timeout=_PRIME_SECONDS)).raise_for_status()
+        read = await http.post(f"{self.base_url}/chat/completions", json=body, headers=self._headers, timeout=_PRIME_SECONDS)
         half = f"{name}.{secrets.token_hex(4)}"
-        if await self._slot(http, "save", half):
+        if read.is_success and await self._slot(http, "save", half):
             _put_in_place(self._states, half, name, f"{self._stem}-*.state")
         return False
 
