@@ -5,6 +5,7 @@ from typing import Any
 import anyio
 import pytest
 
+import hermes
 from hermes.agent.session import Session
 from hermes.testing import ScriptedModel, call, calls, say
 from hermes.types.event import Answered, Asked, Event
@@ -188,3 +189,34 @@ async def test_an_interrupt_ends_a_command_that_ignores_term_within_a_second(tal
                     asked = anyio.current_time()
                     session.interrupt()
         assert anyio.current_time() - asked < 1
+
+
+async def test_a_result_that_was_cut_can_be_paged_through_with_the_path_it_names(talk: Talk) -> None:
+    paged: list[str] = []
+
+    def page(request: dict[str, Any]) -> Any:
+        told = json.loads(request["messages"][-1]["content"])
+        paged.append(told["path"])
+        return call("read_file", {"path": told["path"], "limit": 1})
+
+    @hermes.tool
+    def flood() -> str:
+        """Say much."""
+        return "word " * 40_000
+
+    model = ScriptedModel(call("flood", {}), page, say("ok"))
+    async with talk(model, toolsets=("file",), functions=(flood,)) as session:
+        await session.send("go")
+    assert '{"result": "word word' in results(session)[1]["content"]
+    assert len(paged) == 1
+
+
+async def test_the_uncut_output_of_a_command_can_be_read(talk: Talk) -> None:
+    def page(request: dict[str, Any]) -> Any:
+        told = json.loads(request["messages"][-1]["content"])
+        return call("read_file", {"path": told["full_output"], "offset": 30000, "limit": 1})
+
+    model = ScriptedModel(call("terminal", {"command": "seq 1 60000"}), page, say("ok"))
+    async with talk(model, toolsets=("file", "terminal")) as session:
+        await session.send("go")
+    assert results(session)[1]["content"] == "30000|30000"
