@@ -221,5 +221,6 @@ async def test_the_workspace_and_the_temporary_folder_are_writable(field: Field)
 
 
 async def test_programs_of_the_machine_run(field: Field) -> None:
-    done = await field.space.run(f"{sys.executable} -c 'print(6 * 7)'; echo $HOME", timeout=20)
+    python = Path(sys.base_prefix) / "bin" / "python3"  # the environment of the tests may lie in /tmp, which commands have their own of
+    done = await field.space.run(f"{python} -c 'print(6 * 7)'; echo $HOME", timeout=20)
     assert done.text == f"42\n{field.home}\n"
