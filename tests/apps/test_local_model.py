@@ -1,7 +1,7 @@
 """The built-in model itself: fetched when it is not in the cache, asked over its own HTTP."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,11 +31,16 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture(scope="module")
-async def server(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[LocalServer]:
+def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("states")
+
+
+@pytest.fixture(scope="module")
+async def server(states: Path) -> AsyncIterator[LocalServer]:
     model = default()
     cache = Path(environment().get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
     path = await pull(model, cache, progress=lambda *_: None)
-    running = await LocalServer.start(path, context_window=2048, states=tmp_path_factory.mktemp("states"))
+    running = await LocalServer.start(path, context_window=2048, states=states)
     yield running
     running.close()
 
@@ -115,6 +120,18 @@ async def test_the_first_prompt_is_read_once_and_taken_from_disk_after_that(serv
         assert [await server.prime(opening, client), await server.prime(opening, client)] == [False, True]
     usage = (await post(server, body(request(said("Hello!"))))).json()["usage"]
     assert usage["prompt_tokens_details"]["cached_tokens"] > usage["prompt_tokens"] / 2
+
+
+@pytest.mark.parametrize(
+    "damage", [lambda data: data[:5000], lambda data: b"x" * len(data), lambda _: b""], ids=["cut", "overwritten", "empty"]
+)
+async def test_a_damaged_state_is_thrown_away_and_made_again(server: LocalServer, states: Path, damage: Callable[[bytes], bytes]) -> None:
+    opening = constrained.render(request(said("Hello!")))
+    async with httpx2.AsyncClient(timeout=300) as client:
+        await server.prime(opening, client)
+        for path in states.iterdir():
+            path.write_bytes(damage(path.read_bytes()))
+        assert [await server.prime(opening, client), await server.prime(opening, client)] == [False, True]
 
 
 async def test_it_prints_nothing_of_its_own(server: LocalServer, capfd: pytest.CaptureFixture[str]) -> None:

@@ -13,13 +13,13 @@ import psutil
 
 from hermes.lib import lazy
 from hermes.models.local import gguf
+from hermes.models.local.states import States
 from hermes.types.error import ConfigError
 
 MAX_CONTEXT = 16_384
 _USUAL_CONTEXT = 8192
 _SILENT = -1
 _PRIME_SECONDS = 600.0
-_STATES_KEPT = 3
 
 
 class LocalServer:
@@ -33,7 +33,7 @@ class LocalServer:
         library = lazy.load("xllamacpp", extra="local")
         self.key = key or secrets.token_hex(16)
         self.context_window = min(context_window or gguf.context_length(path) or _USUAL_CONTEXT, MAX_CONTEXT)
-        self._states, self._stem = states, path.stem
+        self._states = States(states, path.stem) if states else None
         self._fingerprint = [path.stat().st_size if path.is_file() else 0, self.context_window, library.__version__]
         parameters = _parameters(library, path, self.context_window, self.key)
         if states is not None:
@@ -52,23 +52,25 @@ class LocalServer:
 
         Reading a long prompt takes this model seconds to a minute, reading its state from disk a few milliseconds.
         """
-        if self._states is None:
+        states = self._states
+        if states is None:
             return False
         digest = hashlib.sha256(json.dumps([self._fingerprint, list(messages)], sort_keys=True).encode()).hexdigest()[:16]
-        name = f"{self._stem}-{digest}.state"
-        if (self._states / name).is_file() and await self._slot(http, "restore", name):
+        name = await anyio.to_thread.run_sync(states.find, digest)
+        if name and await self._slot(http, "restore", name):
             return True
         body = {"messages": list(messages), "max_tokens": 1, "temperature": 0}
         read = await http.post(f"{self.base_url}/chat/completions", json=body, headers=self._headers, timeout=_PRIME_SECONDS)
-        half = f"{name}.{secrets.token_hex(4)}"
-        if read.is_success and await self._slot(http, "save", half):
-            _put_in_place(self._states, half, name, f"{self._stem}-*.state")
+        half = f"{digest}.{secrets.token_hex(4)}"
+        if read.is_success and (saved := await self._slot(http, "save", half)):
+            await anyio.to_thread.run_sync(states.keep, half, digest, saved["n_written"])
         return False
 
-    async def _slot(self, http: httpx2.AsyncClient, action: str, name: str) -> bool:
+    async def _slot(self, http: httpx2.AsyncClient, action: str, name: str) -> dict[str, Any]:
+        """What the server says of the saved or restored state; empty when it could not."""
         address = f"{self.base_url.removesuffix('/v1')}/slots/0?action={action}"
         response = await http.post(address, json={"filename": name}, headers=self._headers, timeout=_PRIME_SECONDS)
-        return response.is_success
+        return dict(response.json()) if response.is_success else {}
 
     @property
     def _headers(self) -> dict[str, str]:
@@ -77,14 +79,6 @@ class LocalServer:
     def close(self) -> None:
         """Stop serving and free the model; a second call does nothing."""
         self._server = None
-
-
-def _put_in_place(folder: Path, half: str, name: str, pattern: str) -> None:
-    """Show a state whole or not at all, since another process may read it; only the latest few are kept."""
-    (folder / half).replace(folder / name)
-    kept = sorted(folder.glob(pattern), key=lambda path: path.stat().st_mtime)
-    for old in kept[:-_STATES_KEPT]:
-        old.unlink(missing_ok=True)
 
 
 def _parameters(library: Any, path: Path, context_window: int, key: str) -> Any:
