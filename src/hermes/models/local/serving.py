@@ -44,7 +44,8 @@ class LocalModels:
             server = self._servers[path]
         name = found.alias if isinstance(found, LocalModel) else path.stem
         family = found.family if isinstance(found, LocalModel) else ""
-        return replace(endpoint, base_url=server.base_url, model=name, family=family, credential=server.key)
+        window = server.context_window
+        return replace(endpoint, base_url=server.base_url, model=name, family=family, credential=server.key, context_window=window)
 
     def close(self) -> None:
         """Stop every model."""
