@@ -154,7 +154,7 @@ class Runtime:
             dispatcher=self.dispatcher,
             store=self.store,
             ports=self.ports,
-            redact=self._redact,
+            redact=partial(_redacted, secrets=secrets_of(self.environ)),
             workplace=partial(self._workplace, row, chosen),
             max_steps=chosen.max_steps or self.settings.agent.max_turns,
             attended=chosen.attended,
@@ -178,11 +178,6 @@ class Runtime:
         )
         opened: Workplace = place.open_workplace(options, ask)
         return opened
-
-    def _redact(self, text: str) -> str:
-        """`text` without credentials: those of the environment by value, others by their form."""
-        secrets = tuple(value for name, value in self.environ.items() if value and is_secret_name(name))
-        return str(late("hermes.safety.redact:redact")(text, secrets))
 
     def _tools(self, chosen: SessionOptions, endpoint: Endpoint) -> Snapshot:
         enabled = chosen.toolsets if chosen.toolsets is not None else tuple(self.settings.toolsets)
@@ -284,6 +279,16 @@ def transport_for(endpoint: Endpoint) -> Transport:
         return ChatCompletions()
     styled: Transport = late("hermes.models.styles:transport_for")(endpoint)
     return styled
+
+
+def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of the variables whose names say that they are credentials."""
+    return tuple(value for name, value in environ.items() if value and is_secret_name(name))
+
+
+def _redacted(text: str, secrets: tuple[str, ...]) -> str:
+    """`text` without credentials: those given by value, others by their form."""
+    return str(late("hermes.safety.redact:redact")(text, secrets))
 
 
 def is_small(endpoint: Endpoint) -> bool:

@@ -41,10 +41,6 @@ class Checks:
         """When the first of these answers is to be asked anew."""
         return min((self._known[check][0] for check in checks if check in self._known), default=float("inf")) + CHECK_SECONDS
 
-    def forget(self) -> None:
-        """Ask anew next time."""
-        self._known.clear()
-
 
 def _passes(check: Callable[[], object]) -> bool:
     try:
