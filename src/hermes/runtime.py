@@ -29,8 +29,7 @@ from hermes.lib.secretnames import is_secret_name
 from hermes.models.attempt import Ladder
 from hermes.models.client import Limits
 from hermes.models.endpoint import resolve
-from hermes.models.transports.base import Transport
-from hermes.models.transports.chat_completions import ChatCompletions
+from hermes.models.wires import transport_for
 from hermes.plugins.aliases import old_names
 from hermes.store.sessions import SessionRow, Sessions, Stored
 from hermes.tools.discovery import Fault, discover_builtin_tools, discover_folder, tool_files
@@ -271,14 +270,6 @@ def discover(home: Home) -> tuple[Fault, ...]:
 def model_cache(environ: Mapping[str, str]) -> Path:
     """The folder of fetched models: HERMES_CACHE, or the user's cache folder."""
     return Path(environ.get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
-
-
-def transport_for(endpoint: Endpoint) -> Transport:
-    """A transport of the endpoint's protocol and call style, for one session."""
-    if endpoint.calls == "native":
-        return ChatCompletions()
-    styled: Transport = late("hermes.models.styles:transport_for")(endpoint)
-    return styled
 
 
 def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:

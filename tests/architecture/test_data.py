@@ -40,7 +40,7 @@ def test_provider_names_and_aliases_are_unique_and_addresses_are_addresses() -> 
 
 
 def test_families_have_windows() -> None:
-    assert all(family.window >= 8_000 and family.name for family in families())
+    assert all(family.window >= 8_000 and family.profile.family for family in families())
 
 
 def test_local_models_are_whole_entries() -> None:

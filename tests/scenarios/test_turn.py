@@ -9,7 +9,7 @@ import pytest
 import hermes
 from hermes.agent.session import Session
 from hermes.testing import ScriptedModel, Turn, call, calls, fail, raw, say
-from hermes.types.event import Added, Retrying, StepStarted, TextDelta, ToolFinished, ToolStarted, TurnFinished, TurnStarted
+from hermes.types.event import Added, Attempted, StepStarted, TextDelta, ToolFinished, ToolStarted, TurnFinished, TurnStarted
 from hermes.types.message import Assistant, ToolResult, User
 
 from .conftest import Talk, events_of, kinds
@@ -151,8 +151,8 @@ async def test_a_passing_fault_is_retried_and_counted(talk: Talk) -> None:
     model = ScriptedModel(fail(429, "slow down", headers={"retry-after": "0"}), fail(503), "here")
     async with talk(model) as session:
         events = await events_of(session, "hi")
-    retries = [event for event in events if isinstance(event, Retrying)]
-    assert [(event.failure.reason, event.failure.status, event.attempt) for event in retries] == [
+    retries = [event for event in events if isinstance(event, Attempted) and event.goes_on]
+    assert [(event.failure.reason, event.failure.status, event.attempt) for event in retries if event.failure] == [
         ("rate_limit", 429, 1),
         ("overloaded", 503, 2),
     ]

@@ -8,7 +8,7 @@ from hermes.agent import view
 from hermes.agent.budget import Budget, Step
 from hermes.agent.calls import Batch, Surroundings
 from hermes.types.error import StoreError
-from hermes.types.event import PrefixBroken, Retrying, StepStarted, TextDelta, ThinkingDelta
+from hermes.types.event import Attempted, PrefixBroken, StepStarted, TextDelta, ThinkingDelta
 from hermes.types.message import Assistant, Attachment, Message, ToolCall, ToolResult, User
 from hermes.types.request import Delta, Text, ThinkingText
 
@@ -123,6 +123,6 @@ class Exchange:
         elif isinstance(delta, ThinkingText):
             self._session.emit(ThinkingDelta(text=delta.text))
 
-    def _retrying(self, event: Retrying) -> None:
+    def _retrying(self, event: Attempted) -> None:
         self._shown.clear()
         self._session.emit(event)

@@ -11,7 +11,7 @@ from hermes.models import client, retry
 from hermes.models.classify import StalledError, StatusError, classify
 from hermes.models.transports.base import CutShortError, Transport, WireError
 from hermes.types.error import ContextOverflow, Exhausted, Failure, ModelError
-from hermes.types.event import Retrying
+from hermes.types.event import Attempted
 from hermes.types.message import Assistant
 from hermes.types.request import Delta, Request
 from hermes.types.usage import Usage
@@ -30,7 +30,7 @@ class Ladder:
     uniform: Callable[[float, float], float]
 
     async def stream(
-        self, request: Request, transport: Transport, emit: Callable[[Delta], None], tell: Callable[[Retrying], None]
+        self, request: Request, transport: Transport, emit: Callable[[Delta], None], tell: Callable[[Attempted], None]
     ) -> Assistant:
         """The reply. Raises ContextOverflow for the turn to handle, else ModelError when nothing helps.
 
@@ -51,7 +51,12 @@ class Ladder:
             delay = self._delay(failure, pause)
             if self._over(failures, delay, deadline - anyio.current_time()):
                 raise _final(failures)
-            tell(Retrying(failure=failure, delay=delay, attempt=len(failures), attempts=self.retries))
+            tell(
+                Attempted(
+                    attempt=len(failures), attempts=self.retries, provider=request.endpoint.provider, model=request.endpoint.model,
+                    seconds=0.0, usage=Usage(requests=1), action="wait", failure=failure, delay=delay,
+                )
+            )  # fmt: skip
             await anyio.sleep(delay)
         raise AssertionError("delays never end")
 

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 from hermes.config.settings import ModelSettings
 from hermes.models.catalogue import Provider, provider
-from hermes.models.profiles import family_of, window_of
+from hermes.models.profiles import profile_of, window_of
 from hermes.types.error import ConfigError
 from hermes.types.request import Endpoint
 
@@ -48,7 +48,7 @@ def _hosted(found: Provider, model: str, environ: Mapping[str, str]) -> Endpoint
         base_url=found.base_url,
         model=model,
         credential=key,
-        family=family_of(model),
+        profile=profile_of(model, found.name),
         context_window=window_of(model),
     )
 
@@ -59,7 +59,9 @@ def _own_server(model: str, address: str, settings: ModelSettings, environ: Mapp
         raise ConfigError(f"{address!r} is not an address; write it like http://127.0.0.1:8080/v1.")
     key = environ.get(settings.api_key_env or "OPENAI_API_KEY", "") if settings.api_key_env or _is_known_host(parts.netloc) else ""
     name = model.removeprefix("custom/") or "default"
-    return Endpoint(provider="custom", base_url=address, model=name, credential=key, family=family_of(name), context_window=window_of(name))
+    return Endpoint(
+        provider="custom", base_url=address, model=name, credential=key, profile=profile_of(name), context_window=window_of(name)
+    )
 
 
 def _is_known_host(netloc: str) -> bool:

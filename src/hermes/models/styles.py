@@ -12,6 +12,7 @@ from hermes.models.transports.base import Transport, WireRequest
 from hermes.models.transports.chat_completions import ChatCompletions, ChatReader, sampling
 from hermes.types.message import Assistant, ToolCall
 from hermes.types.request import Delta, Endpoint, Request, Text
+from hermes.types.usage import Usage
 
 CALL_OPENINGS = ("{", "[", "`", "<")
 """How the text of a printed call may begin; until it is read, such text is not shown."""
@@ -75,6 +76,16 @@ class StyledReader:
         self._wire = wire
         self._feed: Callable[[str], list[Delta]] = style.feed
         self._finish: Callable[[], tuple[str, tuple[ToolCall, ...]]] = style.finish
+
+    @property
+    def progress(self) -> int:
+        """How much of the reply has come."""
+        return self._wire.progress
+
+    @property
+    def usage(self) -> Usage:
+        """What the wire has told so far."""
+        return self._wire.usage
 
     def feed(self, data: bytes) -> list[Delta]:
         """What these bytes added, in the style's terms."""

@@ -6,7 +6,7 @@ from hermes.present.outcome import Outcome, outcome
 from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
 from hermes.present.words import Words, call_words, duration
 from hermes.types.error import Failure
-from hermes.types.event import Notice
+from hermes.types.event import Attempted, Notice
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.question import Answer, Approve, Deny, Grant, Question
 
@@ -116,27 +116,50 @@ def failure_lines(failure: Failure, width: int, *, key: str = "", fix: str = "")
 
 _CAUSES = {
     "auth": "the key was refused",
+    "auth_permanent": "the account was refused",
     "billing": "the account cannot pay",
     "rate_limit": "too many requests",
     "overloaded": "the model is overloaded",
     "server_error": "the server failed",
     "timeout": "no answer in time",
     "connection": "no connection",
+    "certificate": "the server's certificate is not trusted",
+    "bad_reply": "the server sent something that is no reply",
     "context_overflow": "the conversation is too long for the model",
     "payload_too_large": "the request is too large",
+    "image_too_large": "an image is too large",
     "model_not_found": "no such model",
+    "provider_policy_blocked": "the provider's policy forbids it",
+    "content_policy_blocked": "the provider refused the content",
     "format_error": "the server did not accept the request",
+    "thinking_signature": "the server did not take back its own reasoning",
+    "tool_images": "the model takes no images from tools",
+    "parameter": "the model does not take a parameter",
+    "long_context_tier": "the account may not use the long window",
+    "llama_cpp_grammar_pattern": "the server cannot read a tool's pattern",
+    "budget": "the budget is spent",
     "unknown": "the model call failed",
 }
 
 
-def retry_line(failure: Failure, remaining: float, attempt: int, attempts: int, width: int) -> Line:
-    """One line to be updated in place: cause, address, seconds to the next try, which try of how many."""
+RESTARTED = "↺ The reply was cut; it begins again:"
+
+
+def attempt_line(event: Attempted, remaining: float, width: int) -> Line:
+    """One line to be updated in place: cause, address, and what follows: a pause, another key, another model, or less in the request."""
+    failure = event.failure
+    if failure is None:
+        return line(f"{event.provider}/{event.model} answered")
     cause = _CAUSES[failure.reason] + (f" ({failure.status})" if failure.status else "")
-    tries = f"retrying in {max(0, round(remaining))}s · try {attempt} of {attempts}"
+    follows = {
+        "wait": f"retrying in {max(0, round(remaining))}s · try {event.attempt} of {event.attempts}",
+        "next_credential": "going on with the next key",
+        "next_endpoint": f"going on with {event.next}",
+        "leave_out": f"once more without {event.next.replace('_', ' ')}",
+    }.get(event.action, "giving up")
     where = f" · {failure.address}" if failure.address else ""
-    left = cut(line(f"{cause}{where}", "warning"), max(8, width - len(tries) - 3))
-    return cut((*left, Span(f" · {tries}")), width)
+    left = cut(line(f"{cause}{where}", "warning"), max(8, width - len(follows) - 3))
+    return cut((*left, Span(f" · {follows}")), width)
 
 
 def question_words(question: Question) -> str:

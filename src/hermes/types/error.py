@@ -5,6 +5,7 @@ HermesError
   ModelError           failure
     ContextOverflow    handled by the turn
     Exhausted          failures of every attempt
+    BudgetSpent        no call may start
   ExecError            (also RuntimeError)
     EnvironmentUnavailable   with an install hint
     CommandTimeout     (also TimeoutError)
@@ -21,25 +22,41 @@ from typing import Literal
 
 Reason = Literal[
     "auth",
+    "auth_permanent",
     "billing",
     "rate_limit",
     "overloaded",
     "server_error",
     "timeout",
     "connection",
+    "certificate",
+    "bad_reply",
     "context_overflow",
     "payload_too_large",
+    "image_too_large",
     "model_not_found",
+    "provider_policy_blocked",
+    "content_policy_blocked",
     "format_error",
+    "thinking_signature",
+    "tool_images",
+    "parameter",
+    "long_context_tier",
+    "llama_cpp_grammar_pattern",
+    "budget",
     "unknown",
 ]
+"""What went wrong with a model request; docs/reference/failures.md has the table of reasons and what is done about each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """What went wrong with one model request and what may be done about it.
 
-    `reset_at` is in epoch seconds, from the provider's own header or body, when it gave one.
+    `retryable`: the same request may pass later. `rotate`: another credential may pass. `fall_back`: another model may. `compress`: a
+    shorter conversation may. `leave_out`: the same request may pass without that. `shared` says that a quota belongs to the account
+    and no other credential of it helps. `reset_at` is in epoch seconds, from the provider's own header or body, when it gave one;
+    `window` the model's window in tokens, when the error states it.
     """
 
     reason: Reason
@@ -50,7 +67,10 @@ class Failure:
     compress: bool = False
     rotate: bool = False
     fall_back: bool = False
+    shared: bool = False
+    leave_out: str = ""
     reset_at: float | None = None
+    window: int = 0
 
 
 class HermesError(Exception):
@@ -83,6 +103,13 @@ class Exhausted(ModelError):
     def __init__(self, failures: tuple[Failure, ...]) -> None:
         super().__init__(failures[-1])
         self.failures = failures
+
+
+class BudgetSpent(ModelError):
+    """A budget of the turn, the session or the day does not allow another call; no request was made."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Failure(reason="budget", message=message))
 
 
 class ExecError(HermesError, RuntimeError):

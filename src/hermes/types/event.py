@@ -100,22 +100,54 @@ class Answered:
     kind: Literal["answered"] = "answered"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Retrying:
-    """A model request failed; the next attempt follows in `delay` seconds."""
+Action = Literal["done", "wait", "next_credential", "next_endpoint", "leave_out", "give_up"]
+"""What follows a request: nothing, a pause, another key, another model, the same without what was refused, or the end."""
 
-    failure: Failure
-    delay: float
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attempted:
+    """A model request ended, well or not: every request made is one of these.
+
+    `attempt` counts from 1 in one reply, `attempts` is how many there may be at this endpoint. `failure` is None when it went well.
+    `delay` is in seconds; `next` names the model, credential or part that `action` is about.
+    """
+
     attempt: int
     attempts: int
-    kind: Literal["retrying"] = "retrying"
+    provider: str
+    model: str
+    seconds: float
+    usage: Usage
+    action: Action
+    failure: Failure | None = None
+    delay: float = 0.0
+    next: str = ""
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether it failed and another request follows."""
+        return self.failure is not None and self.action != "give_up"
+
+    kind: Literal["attempted"] = "attempted"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyRestarted:
+    """The reply was cut and began again in other words: the text of it that was shown so far is void."""
+
+    void: str
+    kind: Literal["reply_restarted"] = "reply_restarted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrefixBroken:
-    """The next request will not extend the one before it, for this reason."""
+    """The next request will not extend the one before it, for this reason.
+
+    `cost` is what reading the prompt anew is estimated at, in US dollars; None where no price is known.
+    """
 
     reason: str
+    cost: float | None = None
     kind: Literal["prefix_broken"] = "prefix_broken"
 
 
@@ -161,7 +193,8 @@ Event = (
     | ToolFinished
     | Asked
     | Answered
-    | Retrying
+    | Attempted
+    | ReplyRestarted
     | PrefixBroken
     | Notice
     | Titled

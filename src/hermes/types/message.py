@@ -18,10 +18,14 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thinking:
-    """Reasoning text of a model, with the provider's opaque signature when it gives one."""
+    """Reasoning text of a model, with the provider's opaque signature when it gives one.
+
+    `redacted` says that there is no text: the signature is all the provider gave, and it goes back as it came.
+    """
 
     text: str
     signature: str = ""
+    redacted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,11 @@ class User:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assistant:
-    """One whole reply of a model."""
+    """One whole reply of a model.
+
+    `provider`, `model`, `protocol` and `family` say where it came from: signed reasoning is replayed to the same family, `opaque` to
+    the same protocol and family. `opaque` holds the wire's own items, in their order, where the other fields cannot say all of it.
+    """
 
     id: str
     at: float
@@ -65,6 +73,9 @@ class Assistant:
     stop: Stop = "end"
     usage: Usage = NO_USAGE
     model: str = ""
+    provider: str = ""
+    protocol: str = ""
+    family: str = ""
     opaque: tuple[Mapping[str, Any], ...] = ()
     kind: Literal["assistant"] = "assistant"
 

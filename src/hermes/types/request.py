@@ -4,25 +4,41 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hermes.types.message import Assistant, Message
+from hermes.types.message import Message
+from hermes.types.profile import PLAIN, Price, Profile
 
 CallStyle = Literal["native", "text", "constrained"]
 """How a model calls tools: by the wire's own field, as text that is read back, or as decoding constrained to a schema."""
+
+Protocol = Literal["chat_completions", "anthropic_messages", "bedrock_converse", "codex_responses"]
+"""The wire that an endpoint speaks."""
+
+Auth = Literal["bearer", "x-api-key", "api-key", "aws"]
+"""How a credential travels: as a bearer token, in a header of that name, or as a signature (AWS Signature Version 4)."""
+
+LeftOut = Literal[
+    "thinking", "tool_images", "images", "schema_patterns", "strict", "cache_marks", "effort", "temperature", "limit", "usage"
+]
+"""What an endpoint may refuse and a request can do without."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
     """One place to send requests to: provider, address, model, and what that model can do.
 
-    `context_window` and `max_output` are in tokens. `credential` never appears in a representation.
+    `context_window` and `max_output` are in tokens; `price` is None where none is known. `extra_body` is added to each request's
+    body. `credential` never appears in a representation.
     """
 
     provider: str
     base_url: str
     model: str
-    protocol: Literal["chat_completions"] = "chat_completions"
-    family: str = ""
+    protocol: Protocol = "chat_completions"
+    profile: Profile = PLAIN
+    price: Price | None = None
+    auth: Auth = "bearer"
     credential: str = field(default="", repr=False)
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
     context_window: int = 128_000
     max_output: int | None = None
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -32,22 +48,32 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """Sampling and limits of one request; None leaves a parameter out."""
+    """Sampling and limits of one request; None or an empty text leaves a parameter out.
+
+    `effort` is how hard to think (`none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`); the profile says how that is asked for.
+    `cache` is how long marked parts of the prompt are to be kept, on wires that take marks.
+    """
 
     temperature: float | None = None
     max_output: int | None = None
     effort: str = ""
+    cache: Literal["", "5m", "1h"] = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What the model sees. `tools` are definitions in the OpenAI function form, already sorted; empty means no tools."""
+    """What the model sees.
+
+    `tools` are definitions in the OpenAI function form, already sorted; empty means no tools. `without` is what the endpoint has
+    refused before: a transport renders the request as if it did not exist.
+    """
 
     endpoint: Endpoint
     system: str
     messages: tuple[Message, ...]
     tools: tuple[Mapping[str, Any], ...] = ()
     options: Options = field(default_factory=Options)
+    without: frozenset[LeftOut] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,5 +100,13 @@ class CallStarted:
     kind: Literal["call_started"] = "call_started"
 
 
-Delta = Text | ThinkingText | CallStarted | Assistant
-"""What a stream yields; the last delta is always the whole reply."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """Something that the wire brought and nothing here understands, for a person to see: `text` is one sentence."""
+
+    text: str
+    kind: Literal["remark"] = "remark"
+
+
+Delta = Text | ThinkingText | CallStarted | Remark
+"""What a stream brings, piece by piece."""

@@ -10,9 +10,9 @@ from hermes.types.event import (
     Added,
     Answered,
     Asked,
+    Attempted,
     Event,
     Notice,
-    Retrying,
     StepStarted,
     TextDelta,
     ThinkingDelta,
@@ -100,7 +100,11 @@ def test_silence_is_told_after_ten_seconds() -> None:
 def test_a_retry_is_one_line_that_counts_down() -> None:
     transcript = Transcript(width=80, config_fix="")
     failure = Failure(reason="overloaded", message="busy", status=529, address="http://h")
-    fed(TurnStarted(turn=1), Retrying(failure=failure, delay=16.0, attempt=1, attempts=4), transcript=transcript)
+    fed(
+        TurnStarted(turn=1),
+        Attempted(attempt=1, attempts=4, provider="p", model="m", seconds=1.0, usage=Usage(), action="wait", failure=failure, delay=16.0),
+        transcript=transcript,
+    )
     assert [working(transcript, now) for now in (0.0, 6.0)] == [
         "⠋ the model is overloaded (529) · http://h · retrying in 16s · try 1 of 4",
         "⠋ the model is overloaded (529) · http://h · retrying in 10s · try 1 of 4",

@@ -2,7 +2,7 @@ import pytest
 
 from hermes.config.settings import ModelSettings
 from hermes.models.endpoint import resolve
-from hermes.models.profiles import family_of, window_of
+from hermes.models.profiles import profile_of, window_of
 from hermes.types.error import ConfigError
 from hermes.types.request import Endpoint
 
@@ -62,7 +62,7 @@ def test_a_key_for_one_company_is_not_sent_to_whatever_address_was_typed() -> No
 
 
 def test_families_and_windows_come_from_the_table() -> None:
-    assert (family_of("z-ai/glm-5"), window_of("z-ai/glm-5"), family_of("nobody-knows"), window_of("nobody-knows")) == (
+    assert (profile_of("z-ai/glm-5").family, window_of("z-ai/glm-5"), profile_of("nobody-knows").family, window_of("nobody-knows")) == (
         "glm",
         200_000,
         "",

@@ -5,13 +5,14 @@ from typing import Any
 
 import pytest
 
-from hermes.present.lines import failure_lines, notice_lines, receipt_lines, retry_line, running_lines, tool_lines, user_lines
+from hermes.present.lines import attempt_line, failure_lines, notice_lines, receipt_lines, running_lines, tool_lines, user_lines
 from hermes.present.spans import Line, columns, plain
 from hermes.present.theme import Theme, choose
 from hermes.types.error import Failure
-from hermes.types.event import Notice
+from hermes.types.event import Action, Attempted, Notice
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.question import Approve, Deny, Grant
+from hermes.types.usage import NO_USAGE
 
 DIFF = "--- a/app.py\n+++ b/app.py\n@@ -1,3 +1,3 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n--- not a header\n"
 
@@ -138,9 +139,25 @@ def test_a_refused_key_is_told_in_three_lines_without_the_key() -> None:
 
 def test_a_retry_line_keeps_its_countdown_at_any_width() -> None:
     failure = Failure(reason="rate_limit", message="slow", status=429, address="http://a-very-long-host.example/v1/chat")
-    assert plain(retry_line(failure, 16.4, 2, 4, 60)) == "too many requests (429) · ht… · retrying in 16s · try 2 of 4"
-    assert plain(retry_line(failure, 16.4, 2, 4, 60)).endswith(" · retrying in 16s · try 2 of 4")
-    assert columns(retry_line(failure, 16.4, 2, 4, 60)) <= 60
+    event = Attempted(attempt=2, attempts=4, provider="p", model="m", seconds=1.0, usage=NO_USAGE, action="wait", failure=failure)
+    assert plain(attempt_line(event, 16.4, 60)) == "too many requests (429) · ht… · retrying in 16s · try 2 of 4"
+    assert columns(attempt_line(event, 16.4, 60)) <= 60
+
+
+@pytest.mark.parametrize(
+    ("action", "follows", "words"),
+    [
+        ("next_credential", "b", "going on with the next key"),
+        ("next_endpoint", "p/m2", "going on with p/m2"),
+        ("leave_out", "tool_images", "once more without tool images"),
+    ],
+)
+def test_a_failed_request_is_told_with_what_follows(action: Action, follows: str, words: str) -> None:
+    failure = Failure(reason="billing", message="pay", status=402)
+    event = Attempted(
+        attempt=1, attempts=4, provider="p", model="m", seconds=1.0, usage=NO_USAGE, action=action, failure=failure, next=follows
+    )
+    assert plain(attempt_line(event, 0, 80)) == f"the account cannot pay (402) · {words}"
 
 
 def test_receipts_say_what_which_choice_and_by_whom() -> None:

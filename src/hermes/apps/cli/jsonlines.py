@@ -1,6 +1,6 @@
 """The events of a turn for programs: one JSON object a line, few and stable kinds, `end` always last.
 
-Kinds of version 1: start, text, tool_start, tool_end, approval, retry, notice, usage, error, end.
+Kinds of version 1: start, text, restart (text so far is void), tool_start, tool_end, approval, retry, notice, usage, error, end.
 """
 
 import sys
@@ -14,9 +14,10 @@ from hermes.types.event import (
     Added,
     Answered,
     Asked,
+    Attempted,
     Event,
     Notice,
-    Retrying,
+    ReplyRestarted,
     StepStarted,
     TextDelta,
     ToolFinished,
@@ -54,8 +55,8 @@ class JsonLines:
                 self._questions[event.id] = event.question
             case Answered():
                 self._approval(event)
-            case Retrying(failure=failure):
-                self._write("retry", reason=failure.reason, message=failure.message, delay=round(event.delay, 1), attempt=event.attempt)
+            case Attempted() | ReplyRestarted():
+                self._attempt(event)
             case Notice():
                 self._write("notice", level=event.level, text=event.text)
             case Added(message=Assistant(usage=usage)) if usage.requests:
@@ -64,6 +65,15 @@ class JsonLines:
                 self._write("error", reason=failure.reason, message=failure.message, status=failure.status, address=failure.address)
             case StepStarted() | _:
                 pass
+
+    def _attempt(self, event: Attempted | ReplyRestarted) -> None:
+        if isinstance(event, ReplyRestarted):
+            self._write("restart")
+        elif event.failure is not None and event.goes_on:
+            self._write(
+                "retry", reason=event.failure.reason, message=event.failure.message, delay=round(event.delay, 1), attempt=event.attempt,
+                action=event.action, next=event.next,
+            )  # fmt: skip
 
     def finish(self, end: TurnFinished) -> None:
         """The last line."""

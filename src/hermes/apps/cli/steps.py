@@ -5,9 +5,21 @@ import sys
 from collections.abc import Mapping
 
 from hermes.lib.text import strip_escapes
-from hermes.present.lines import failure_lines, notice_lines, receipt_lines, retry_line, tool_lines
-from hermes.present.spans import Line, plain
-from hermes.types.event import Added, Answered, Asked, Event, Notice, Retrying, TextDelta, ToolFinished, ToolStarted, TurnFinished
+from hermes.present.lines import RESTARTED, attempt_line, failure_lines, notice_lines, receipt_lines, tool_lines
+from hermes.present.spans import Line, line, plain
+from hermes.types.event import (
+    Added,
+    Answered,
+    Asked,
+    Attempted,
+    Event,
+    Notice,
+    ReplyRestarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.question import Question
 
@@ -44,8 +56,10 @@ class Steps:
                 self._questions[event.id] = event.question
             case Answered():
                 self._told(receipt_lines(self._questions.pop(event.id), event.answer, event.by, self._width))
-            case Retrying():
-                self._told([retry_line(event.failure, event.delay, event.attempt, event.attempts, self._width)])
+            case Attempted(goes_on=True):
+                self._told([attempt_line(event, event.delay, self._width)])
+            case ReplyRestarted() if self._verbose:
+                self._told([line(RESTARTED)])
             case Notice():
                 self._told(notice_lines(event, self._width))
             case TextDelta(text=text) if self._verbose:

@@ -13,10 +13,10 @@ from hermes.apps.tui.backing import CHOOSE, Start
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.run import is_command
-from hermes.present.lines import retry_line
+from hermes.present.lines import attempt_line
 from hermes.present.spans import cut_text, line, plain, wrap
 from hermes.present.theme import Theme
-from hermes.types.event import Asked, Retrying
+from hermes.types.event import Asked, Attempted
 from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply
 
 if TYPE_CHECKING:
@@ -95,8 +95,8 @@ class Lines:
             async for event in events:
                 for row in transcript.feed(event, time.monotonic()):
                     self._print(plain(row))
-                if isinstance(event, Retrying):
-                    self._print(plain(retry_line(event.failure, event.delay, event.attempt, event.attempts, _WIDTH)))
+                if isinstance(event, Attempted) and event.goes_on:
+                    self._print(plain(attempt_line(event, event.delay, _WIDTH)))
                 elif isinstance(event, Asked):
                     session.answer(event.id, await self._answer(event.question))
 

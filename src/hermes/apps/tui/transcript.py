@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 from hermes.lib.text import strip_escapes
 from hermes.present.lines import (
+    RESTARTED,
+    attempt_line,
     failure_lines,
     notice_lines,
     queued_line,
     receipt_lines,
-    retry_line,
     running_lines,
     thinking_line,
     tool_lines,
@@ -24,10 +25,11 @@ from hermes.types.event import (
     Added,
     Answered,
     Asked,
+    Attempted,
     Event,
     Notice,
     PrefixBroken,
-    Retrying,
+    ReplyRestarted,
     StepStarted,
     TextDelta,
     ThinkingDelta,
@@ -103,7 +105,7 @@ class Transcript:
         self._calls: dict[str, ToolCall] = {}
         self._thinking = ""
         self._thinking_since = 0.0
-        self._retrying: tuple[Retrying, float] | None = None
+        self._retrying: tuple[Attempted, float] | None = None
         self._last = ""
         self._told_no = False
 
@@ -122,6 +124,8 @@ class Transcript:
                 return self._noticed(event)
             case TurnFinished():
                 return self._ended(event, now)
+            case ReplyRestarted():
+                return [*self._close_text(), *self.block("notice", [line(RESTARTED, "warning")])]
             case PrefixBroken() | Titled():
                 return []
             case _:
@@ -135,13 +139,13 @@ class Transcript:
             return []
         return self.block("notice", notice_lines(notice, self.width))
 
-    def _moved(self, event: TurnStarted | ToolStarted | ToolProgress | ToolFinished | StepStarted | Asked | Retrying, now: float) -> None:
+    def _moved(self, event: TurnStarted | ToolStarted | ToolProgress | ToolFinished | StepStarted | Asked | Attempted, now: float) -> None:
         if isinstance(event, TurnStarted):
             self.turn = Turn(started=now, heard=now)
         elif isinstance(event, ToolStarted | ToolProgress | ToolFinished):
             self._tool(event, now)
-        elif isinstance(event, Retrying):
-            self._retrying = (event, now + event.delay)
+        elif isinstance(event, Attempted):
+            self._retrying = (event, now + event.delay) if event.goes_on else None
         elif isinstance(event, Asked):
             self.asked[event.id] = event.question
         elif self.turn is not None:
@@ -183,7 +187,7 @@ class Transcript:
             return []
         if self._retrying is not None:
             event, until = self._retrying
-            told = retry_line(event.failure, until - now, event.attempt, event.attempts, self.width - 2)
+            told = attempt_line(event, until - now, self.width - 2)
             return [(Span(theme.spinner(tick) + " ", "accent"), *told)]
         usage = self.turn.usage
         written = usage.output_tokens + self.turn.streamed // 4

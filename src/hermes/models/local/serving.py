@@ -13,6 +13,7 @@ from hermes.models.local.catalogue import LocalModel, default, find
 from hermes.models.local.pull import pull
 from hermes.models.local.server import LocalServer
 from hermes.types.error import ConfigError
+from hermes.types.profile import Profile
 from hermes.types.request import Endpoint
 
 Tell = Callable[[str], None]
@@ -45,7 +46,9 @@ class LocalModels:
         name = found.alias if isinstance(found, LocalModel) else path.stem
         family = found.family if isinstance(found, LocalModel) else ""
         window = server.context_window
-        return replace(endpoint, base_url=server.base_url, model=name, family=family, credential=server.key, context_window=window)
+        return replace(
+            endpoint, base_url=server.base_url, model=name, profile=Profile(family=family), credential=server.key, context_window=window
+        )
 
     def close(self) -> None:
         """Stop every model."""

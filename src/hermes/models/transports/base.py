@@ -6,6 +6,7 @@ from typing import Protocol
 
 from hermes.types.message import Assistant
 from hermes.types.request import Delta, Request
+from hermes.types.usage import Usage
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,11 +19,15 @@ class WireRequest:
 
 
 class WireError(Exception):
-    """The provider answered with an error inside a body or stream that began well."""
+    """The provider answered with an error inside a body or stream that began well; `code` is its own word for it."""
 
-    def __init__(self, message: str, *, status: int | None = None) -> None:
+    def __init__(self, message: str, *, status: int | None = None, code: str = "") -> None:
         super().__init__(message)
-        self.status = status
+        self.status, self.code = status, code
+
+
+class BadReplyError(Exception):
+    """What came is no reply of this protocol: not JSON, or without anything in it."""
 
 
 class CutShortError(Exception):
@@ -30,7 +35,15 @@ class CutShortError(Exception):
 
 
 class Reader(Protocol):
-    """Reads one reply as its bytes come in; it may be split anywhere."""
+    """Reads one reply as its bytes come in; it may be split anywhere. A stream and one whole body take the same road."""
+
+    @property
+    def progress(self) -> int:
+        """How many pieces of the reply have come; comments and pings that only keep a line open do not count."""
+
+    @property
+    def usage(self) -> Usage:
+        """What has been used as far as the wire has told, `requests` being 1; also for a reply that never becomes whole."""
 
     def feed(self, data: bytes) -> list[Delta]:
         """What these bytes added; WireError when they carry an error."""

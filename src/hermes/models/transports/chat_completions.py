@@ -201,7 +201,8 @@ class ChatReader:
         self._thinking: list[str] = []
         self._calls = Calls()
         self._stop: Stop | None = None
-        self._usage = Usage(requests=1)
+        self.usage = Usage(requests=1)
+        self.progress = 0
         self._id = ""
         self._done = False
 
@@ -233,13 +234,14 @@ class ChatReader:
             thinking=thinking,
             calls=self._calls.finish(stop, self._id),
             stop=stop,
-            usage=self._usage,
+            usage=self.usage,
             model=self._model,
         )
 
     def _take(self, events: list[bytes]) -> list[Delta]:
         text_before, thinking_before = len(self._text), len(self._thinking)
         started: list[Delta] = []
+        self.progress += len(events)
         for data in events:
             if data == b"[DONE]":
                 self._done = True
@@ -257,7 +259,7 @@ class ChatReader:
         if chunk.error is not None:
             raise _wire_error(chunk.error)
         if chunk.usage is not None:
-            self._usage = _usage(chunk.usage)
+            self.usage = _usage(chunk.usage)
         if not self._id and chunk.id:
             self._id = chunk.id[-12:]
         for choice in chunk.choices or ():
