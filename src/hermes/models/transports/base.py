@@ -8,6 +8,9 @@ from hermes.types.message import Assistant
 from hermes.types.request import Delta, Request
 from hermes.types.usage import Usage
 
+STEER = "\n\n[While you were working: {note}]"
+"""How a steering note is told to the model: at the end of the result it rides on."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireRequest:

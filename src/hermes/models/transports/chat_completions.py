@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from hermes.lib.codec import mended
 from hermes.models.transports.assembly import Calls
-from hermes.models.transports.base import CutShortError, WireError, WireRequest
+from hermes.models.transports.base import STEER, CutShortError, WireError, WireRequest
 from hermes.models.transports.sse import Events
 from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
 from hermes.types.request import CallStarted, Delta, Request, Text, ThinkingText
@@ -25,7 +25,6 @@ STOPS: dict[str, Stop] = {
     "max_tokens": "length",
     "content_filter": "refusal",
 }
-STEER = "\n\n[While you were working: {note}]"
 _encode = msgspec.json.Encoder().encode
 
 
