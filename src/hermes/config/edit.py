@@ -1,13 +1,14 @@
 """Change one key in the user's file; comments, order and unknown keys stay as they are."""
 
 import io
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from filelock import FileLock
 
-from hermes.config.load import known_keys, nearest
+from hermes.config.load import Known, known_keys, nearest
 from hermes.lib.files import write_atomic
 from hermes.lib.lazy import load as late
 from hermes.types.error import ConfigError
@@ -17,16 +18,24 @@ _SECRET_ENDINGS = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
 def set_key(config_file: Path, key: str, text: str) -> Any:
     """Set `key` to what `text` says in YAML, checked against the key's type; gives the value as stored."""
-    known = next((item for item in known_keys() if item.key == key), None)
+    known = next((item for item in known_keys() if _covers(item, key)), None)
     if known is None:
         raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
     value = late("ruamel.yaml:YAML")(typ="safe").load(text) if text else ""
+    inner = key.removeprefix(known.key).lstrip(".")
+    whole = reduce(lambda tree, name: {name: tree}, reversed(inner.split(".")), value) if inner else value
     try:
-        converted = msgspec.convert(value, known.kind, strict=True)
+        converted = msgspec.convert(whole, known.kind, strict=True)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{key} cannot be {text!r}: {error}.", key=key) from error
-    _change(config_file, key, converted)
-    return converted
+    stored = value if inner else msgspec.to_builtins(converted)
+    _change(config_file, key, stored)
+    return stored
+
+
+def _covers(item: Known, key: str) -> bool:
+    """Whether `key` is that key, or a place inside it where it holds a mapping, such as providers.mine.base_url."""
+    return key == item.key or (isinstance(item.default, dict) and key.startswith(f"{item.key}."))
 
 
 def unset_key(config_file: Path, key: str) -> bool:

@@ -61,7 +61,7 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
     values = {key: Value(value=item.default, origin="default") for key, item in known.items()}
     faults: list[str] = []
     warnings: list[str] = []
-    for key, value, line in _file_items(config_file):
+    for key, value, line in _file_items(config_file, known):
         origin = f"{config_file.name} line {line}"
         if value in ({}, None) and any(name.startswith(f"{key}.") for name in known):
             continue
@@ -81,7 +81,7 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
 
 def known_keys() -> Iterator[Known]:
     """Every key, in the order of the settings classes."""
-    yield from _known("", Settings)
+    yield from _known("", Settings())
 
 
 def nearest(key: str) -> str:
@@ -89,19 +89,18 @@ def nearest(key: str) -> str:
     return _nearest(key, {item.key: item for item in known_keys()})
 
 
-def _known(prefix: str, section: type[msgspec.Struct]) -> Iterator[Known]:
-    info = type_info(section)
+def _known(prefix: str, section: msgspec.Struct) -> Iterator[Known]:
+    info = type_info(type(section))
     if not isinstance(info, StructType):
         raise TypeError(section)
-    defaults = section()
     for field in info.fields:
         if isinstance(field.type, StructType):
-            yield from _known(f"{prefix}{field.name}.", field.type.cls)
+            yield from _known(f"{prefix}{field.name}.", getattr(section, field.name))
             continue
         described = field.type if isinstance(field.type, Metadata) else None
         text = str((described.extra_json_schema or {}).get("description", "")) if described else ""
-        kind = section.__annotations__[field.name]
-        yield Known(key=prefix + field.name, kind=kind, default=getattr(defaults, field.name), description=text)
+        kind = type(section).__annotations__[field.name]
+        yield Known(key=prefix + field.name, kind=kind, default=getattr(section, field.name), description=text)
 
 
 def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str]) -> None:
@@ -110,9 +109,14 @@ def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str
     try:
         converted = msgspec.convert(given.value, known.kind, strict=not textual)
     except msgspec.ValidationError as error:
-        faults.append(f"{given.origin}: {known.key} is {given.value!r}: {_plain(str(error))}.")
+        faults.append(f"{given.origin}: {known.key} is {_shown(given.value)}: {_plain(str(error))}.")
         return
     values[known.key] = Value(value=converted, origin=given.origin)
+
+
+def _shown(value: Any) -> str:
+    """A value in a sentence; a whole table would hide what is wrong with it, and may hold what nobody should see."""
+    return "not as it should be" if isinstance(value, dict | list) and value else repr(value)
 
 
 def _plain(fault: str) -> str:
@@ -126,12 +130,15 @@ def _plain(fault: str) -> str:
 def _assemble(values: Mapping[str, Value]) -> Settings:
     tree: dict[str, Any] = {}
     for key, value in values.items():
-        section, _, name = key.rpartition(".")
-        (tree.setdefault(section, {}) if section else tree)[name] = value.value
+        *sections, name = key.split(".")
+        node = tree
+        for section in sections:
+            node = node.setdefault(section, {})
+        node[name] = value.value
     return msgspec.convert(tree, Settings)
 
 
-def _file_items(path: Path) -> Iterator[tuple[str, Any, int]]:
+def _file_items(path: Path, known: Mapping[str, Known]) -> Iterator[tuple[str, Any, int]]:
     """Key, value and line of everything a YAML file sets; ConfigError when it is no YAML mapping."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -139,7 +146,7 @@ def _file_items(path: Path) -> Iterator[tuple[str, Any, int]]:
         return
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read ({error}); mend it or move it away.") from error
-    yield from _leaves("", _parse(path, text))
+    yield from _leaves("", _parse(path, text), known)
 
 
 def _parse(path: Path, text: str) -> Any:
@@ -157,20 +164,22 @@ def _parse(path: Path, text: str) -> Any:
     return tree
 
 
-def _leaves(prefix: str, tree: Any) -> Iterator[tuple[str, Any, int]]:
+def _leaves(prefix: str, tree: Any, known: Mapping[str, Known]) -> Iterator[tuple[str, Any, int]]:
     for name, value in tree.items():
         line = tree.lc.key(name)[0] + 1
         key = f"{prefix}{name}"
         if key == "model" and isinstance(value, str):
             yield "model.default", value, line
-        elif isinstance(value, dict) and value:
-            yield from _leaves(f"{key}.", value)
+        elif isinstance(value, dict) and value and key not in known:
+            yield from _leaves(f"{key}.", value, known)
         else:
             yield key, _bare(value), line
 
 
 def _bare(value: Any) -> Any:
     """Plain Python values out of the YAML library's own types."""
+    if isinstance(value, dict):
+        return {str(name): _bare(item) for name, item in value.items()}
     if isinstance(value, list):
         return [_bare(item) for item in value]
     for plain in (bool, int, float, str):
@@ -180,6 +189,10 @@ def _bare(value: Any) -> Any:
 
 
 def _expand(value: Any, environ: Mapping[str, str]) -> Any:
+    if isinstance(value, dict):
+        return {name: _expand(item, environ) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_expand(item, environ) for item in value]
     if isinstance(value, str) and "${" in value:
         return _VARIABLE.sub(lambda found: environ.get(found[1], found[0]), value)
     return value

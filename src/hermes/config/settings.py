@@ -1,12 +1,18 @@
 """The settings: one class per section, each field with its documentation."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
 
 def _doc(text: str) -> Meta:
     return Meta(description=text)
+
+
+Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
+WireName = Literal["", "chat_completions", "anthropic_messages", "bedrock_converse", "codex_responses"]
+Strategy = Literal["fill_first", "round_robin", "random", "least_used"]
+Ceiling = Annotated[float, Meta(ge=0)]
 
 
 class ModelSettings(Struct, frozen=True, kw_only=True):
@@ -22,6 +28,111 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     idle_timeout: Annotated[float, _doc("Seconds to wait between two bytes of a reply.")] = 60.0
     total_timeout: Annotated[float, _doc("Seconds one model call may take in all, retries included.")] = 900.0
     max_retries: Annotated[int, _doc("Attempts after the first one, on faults that may pass.")] = 4
+    effort: Annotated[Effort, _doc("How hard to think: none, minimal, low, medium, high, xhigh, max; empty leaves it to the model.")] = ""
+    protocol: Annotated[WireName, _doc("Wire protocol to speak; empty finds it by provider and address.")] = ""
+
+
+class PriceSettings(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """US dollars for a million tokens."""
+
+    input: Ceiling
+    output: Ceiling
+    cache_read: Ceiling | None = None
+    cache_write: Ceiling | None = None
+
+
+class OwnModel(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What the user knows of one model and the catalogue does not, or knows otherwise; 0, null and empty take the catalogue's word."""
+
+    context_window: int = 0
+    max_output: int = 0
+    price: PriceSettings | None = None
+    family: str = ""
+
+
+class SignInSettings(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """Where and as whom to sign in, for a provider of which we do not know it."""
+
+    client_id: str = ""
+    device_url: str = ""
+    authorize_url: str = ""
+    token_url: str = ""
+    scope: str = ""
+    redirect_port: int = 0
+
+
+class OwnProvider(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A provider of the user's own, or changes to one that is known. `models` are names it serves, or names with what is known of them."""
+
+    name: str = ""
+    base_url: str = ""
+    protocol: WireName = ""
+    api_key_env: str = ""
+    api_key_command: list[str] | str = ""
+    headers: dict[str, str] = {}
+    extra_body: dict[str, Any] = {}
+    models: list[str] | dict[str, OwnModel] = []
+    ca_cert: str = ""
+    sign_in: SignInSettings = SignInSettings()
+
+
+class Fallback(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
+    """A model to go on with when the one before it fails."""
+
+    provider: str = ""
+    model: str
+    base_url: str = ""
+    api_key_env: str = ""
+
+
+class CachingSettings(Struct, frozen=True, kw_only=True):
+    """Marks that let a provider keep the prompt."""
+
+    cache_ttl: Annotated[Literal["5m", "1h", "off"], _doc("How long marked parts of the prompt are kept, where marks are taken.")] = "5m"
+
+
+class TaskSettings(Struct, frozen=True, kw_only=True):
+    """The model of one side task."""
+
+    provider: Annotated[str, _doc("Provider for this task; empty takes the session's, or its small model.")] = ""
+    model: Annotated[str, _doc("Model for this task; empty takes the provider's small model, or the session's.")] = ""
+    base_url: Annotated[str, _doc("Address of a server for this task.")] = ""
+    timeout: Annotated[float, _doc("Seconds this task may take.")] = 30.0
+    max_output: Annotated[int, _doc("Longest reply in tokens; 0 leaves it to the task.")] = 0
+
+
+class AuxiliarySettings(Struct, frozen=True, kw_only=True):
+    """Models for side tasks."""
+
+    compression: TaskSettings = TaskSettings(timeout=300.0)
+    title: TaskSettings = TaskSettings()
+    web_extract: TaskSettings = TaskSettings()
+    vision: TaskSettings = TaskSettings(timeout=120.0)
+    approval: TaskSettings = TaskSettings()
+    search_summary: TaskSettings = TaskSettings()
+
+
+class BudgetSettings(Struct, frozen=True, kw_only=True):
+    """What may be spent; 0 means no limit. No model call starts beyond it."""
+
+    turn_tokens: Annotated[int, Meta(ge=0), _doc("Tokens that one turn may use.")] = 0
+    turn_cost: Annotated[Ceiling, _doc("US dollars that one turn may cost.")] = 0.0
+    turn_seconds: Annotated[Ceiling, _doc("Seconds that one turn may take.")] = 0.0
+    session_tokens: Annotated[int, Meta(ge=0), _doc("Tokens that one session may use.")] = 0
+    session_cost: Annotated[Ceiling, _doc("US dollars that one session may cost.")] = 0.0
+    day_cost: Annotated[Ceiling, _doc("US dollars that all sessions of a day may cost.")] = 0.0
+    unknown_price_input: Annotated[
+        Ceiling, _doc("US dollars for a million input tokens that a model without a known price counts as, in budgets.")
+    ] = 5.0
+    unknown_price_output: Annotated[
+        Ceiling, _doc("US dollars for a million output tokens that a model without a known price counts as, in budgets.")
+    ] = 25.0
+
+
+class NetworkSettings(Struct, frozen=True, kw_only=True):
+    """The way out."""
+
+    ca_cert: Annotated[str, _doc("File of certificates (PEM) to trust besides the usual ones, as a company's proxy needs.")] = ""
 
 
 class AgentSettings(Struct, frozen=True, kw_only=True):
@@ -75,5 +186,23 @@ class Settings(Struct, frozen=True, kw_only=True):
     approvals: ApprovalSettings = ApprovalSettings()
     tool_output: ToolOutputSettings = ToolOutputSettings()
     display: DisplaySettings = DisplaySettings()
+    prompt_caching: CachingSettings = CachingSettings()
+    auxiliary: AuxiliarySettings = AuxiliarySettings()
+    budget: BudgetSettings = BudgetSettings()
+    network: NetworkSettings = NetworkSettings()
     toolsets: Annotated[list[str], _doc("Toolsets offered to the model.")] = field(default_factory=lambda: ["hermes-cli"])
     command_allowlist: Annotated[list[str], _doc("Commands that never ask: exact ones, as saved by the answer 'always'.")] = []
+    providers: Annotated[
+        dict[str, OwnProvider],
+        _doc("Providers of one's own by name, or changes to known ones: base_url, protocol, api_key_env, headers, models and so on."),
+    ] = {}
+    custom_providers: Annotated[list[OwnProvider], _doc("The same as a list; each has a name.")] = []
+    models: Annotated[
+        dict[str, OwnModel], _doc("What is known of single models, by provider/name: context_window, max_output, price, family.")
+    ] = {}
+    fallback_providers: Annotated[
+        list[str | Fallback], _doc("Models to go on with when the chosen one fails, in order: provider/name, or provider, model, base_url.")
+    ] = []
+    credential_pool_strategies: Annotated[
+        dict[str, Strategy], _doc("How a provider's keys take turns: fill_first (the default), round_robin, random, least_used.")
+    ] = {}

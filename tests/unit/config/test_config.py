@@ -8,6 +8,7 @@ from hermes.config.edit import append_to_list, set_key, set_secret, unset_key
 from hermes.config.environ import with_dotenv
 from hermes.config.home import locate
 from hermes.config.load import known_keys, load
+from hermes.config.settings import Fallback, OwnModel, OwnProvider, PriceSettings
 from hermes.types.error import ConfigError
 
 TEXT = """\
@@ -47,7 +48,7 @@ def test_unknown_keys_warn_with_the_nearest_known_one(path: Path) -> None:
     path.write_text("agent:\n  max_turn: 3\nmodle: x\n")
     assert load(path, {}).warnings == (
         "config.yaml line 2: nobody knows the key agent.max_turn (did you mean agent.max_turns?); it has no effect.",
-        "config.yaml line 3: nobody knows the key modle; it has no effect.",
+        "config.yaml line 3: nobody knows the key modle (did you mean models?); it has no effect.",
     )
 
 
@@ -168,3 +169,60 @@ def test_homes_and_profiles(tmp_path: Path) -> None:
     assert (locate(environ).profile, locate(environ, "default").profile) == ("play", "default")
     with pytest.raises(ConfigError, match="is not valid"):
         locate(environ, "../up")
+
+
+OWN = """\
+providers:
+  mine: {base_url: 'http://${HOST}/v1', models: {big: {context_window: 9000, price: {input: 1, output: 2}}}}
+custom_providers:
+- {name: other, base_url: http://127.0.0.1:2/v1, models: [a, b]}
+fallback_providers: [openai/gpt-5, {provider: mine, model: big}]
+credential_pool_strategies: {openai: round_robin}
+auxiliary: {title: {model: small, timeout: 5}}
+budget: {turn_cost: 0.5}
+"""
+
+
+def test_tables_of_the_users_own_come_out_as_values(path: Path) -> None:
+    path.write_text(OWN)
+    loaded = load(path, {"HOST": "127.0.0.1:1"})
+    found = loaded.settings
+    assert loaded.warnings == ()
+    assert found.providers == {
+        "mine": OwnProvider(
+            base_url="http://127.0.0.1:1/v1", models={"big": OwnModel(context_window=9000, price=PriceSettings(input=1, output=2))}
+        )
+    }
+    assert found.custom_providers == [OwnProvider(name="other", base_url="http://127.0.0.1:2/v1", models=["a", "b"])]
+    assert found.fallback_providers == ["openai/gpt-5", Fallback(provider="mine", model="big")]
+    assert found.credential_pool_strategies == {"openai": "round_robin"}
+    assert (found.auxiliary.title.model, found.auxiliary.title.timeout, found.auxiliary.compression.timeout) == ("small", 5.0, 300.0)
+    assert (found.budget.turn_cost, found.budget.day_cost, found.prompt_caching.cache_ttl) == (0.5, 0.0, "5m")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (
+            "providers: {mine: {base_urll: x}}\n",
+            "config.yaml line 1: providers is not as it should be: .*base_urll.*mine|providers.*base_urll",
+        ),
+        ("models: {a/b: {price: {input: -1, output: 1}}}\n", "models is not as it should be.*price.input"),
+        ("credential_pool_strategies: {openai: best}\n", "best"),
+        ("budget: {day_cost: -1}\n", "budget.day_cost is -1"),
+    ],
+)
+def test_a_fault_in_a_table_of_the_users_own_is_told_with_its_place(path: Path, text: str, words: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        load(path, {})
+
+
+def test_one_field_of_a_users_provider_is_set_and_checked(path: Path) -> None:
+    set_key(path, "providers.mine.base_url", "http://127.0.0.1:1/v1")
+    set_key(path, "fallback_providers", "[openai/gpt-5, {provider: mine, model: big}]")
+    found = load(path, {}).settings
+    assert found.providers == {"mine": OwnProvider(base_url="http://127.0.0.1:1/v1")}
+    assert found.fallback_providers == ["openai/gpt-5", Fallback(provider="mine", model="big")]
+    with pytest.raises(ConfigError, match="adress"):
+        set_key(path, "providers.mine.adress", "x")
