@@ -18,7 +18,7 @@ import platformdirs
 from hermes.agent.log import Log, replay
 from hermes.agent.prompt import builder
 from hermes.agent.recovery import answers
-from hermes.agent.session import Parts, Session
+from hermes.agent.session import Parts, Session, Spending
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
@@ -27,8 +27,11 @@ from hermes.lib.http import new_client
 from hermes.lib.lazy import load as late
 from hermes.lib.secretnames import is_secret_name
 from hermes.models.attempt import Ladder
+from hermes.models.breaker import Breakers
 from hermes.models.client import Limits
 from hermes.models.endpoint import resolve
+from hermes.models.route import OneKey, Place, Route
+from hermes.models.spending import Purse
 from hermes.models.wires import transport_for
 from hermes.plugins.aliases import old_names
 from hermes.store.sessions import SessionRow, Sessions, Stored
@@ -38,7 +41,7 @@ from hermes.tools.function import FunctionTool
 from hermes.tools.registry import ToolRegistry, registry
 from hermes.tools.results import Results
 from hermes.tools.schemas import Schemas, definition
-from hermes.types.event import Notice
+from hermes.types.event import Attempted, Notice
 from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options, Request
@@ -80,6 +83,7 @@ class Runtime:
     environ: Mapping[str, str]
     http: httpx2.AsyncClient
     store: Sessions
+    breakers: Breakers
     ports: Ports = SYSTEM_PORTS
     registry: ToolRegistry = field(default_factory=lambda: registry)
     faults: tuple[Fault, ...] = ()
@@ -147,9 +151,16 @@ class Runtime:
             tools=tools,
             endpoint=endpoint,
             options=Options(temperature=temperature),
-            transport=transport_for,
-            ready=self._ready,
-            ladder=Ladder(http=self.http, limits=limits, retries=model.max_retries, now=self.ports.now, uniform=self.ports.uniform),
+            route=self._route,
+            ladder=Ladder(
+                http=self.http,
+                limits=limits,
+                retries=model.max_retries,
+                now=self.ports.now,
+                monotonic=self.ports.monotonic,
+                uniform=self.ports.uniform,
+            ),
+            spending=Spending(day=self._today, count=self._count),
             dispatcher=self.dispatcher,
             store=self.store,
             ports=self.ports,
@@ -202,7 +213,20 @@ class Runtime:
         )
         return builder.build(place)
 
-    async def _ready(self, endpoint: Endpoint, session: Session) -> Endpoint:
+    def _route(self, endpoint: Endpoint, session: Session) -> Route:
+        """The endpoint and its fallbacks, as a session's requests may go."""
+        wake = partial(self._ready, session)
+        return Route(
+            places=[Place(endpoint=endpoint, keys=OneKey(endpoint.credential), wake=wake)], make=transport_for, breakers=self.breakers
+        )
+
+    def _today(self) -> Purse:
+        return Purse(name="day")
+
+    def _count(self, session_id: str, event: Attempted) -> None:
+        """Write down what a request has used."""
+
+    async def _ready(self, session: Session, endpoint: Endpoint) -> Endpoint:
         if self._local is None:
             self._local = late("hermes.models.local.serving:LocalModels")(self.model_cache, self.http)
         first = Request(endpoint=endpoint, system=session.system, messages=(), tools=session.tools.definitions)
@@ -248,6 +272,7 @@ async def open_runtime(
             environ=values,
             http=client,
             store=Sessions(home.sessions_db),
+            breakers=Breakers(ports.monotonic),
             ports=ports,
             faults=faults,
             dispatcher=Dispatcher(results=Results(folder=home.results, name=ports.token)),

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 from hermes.agent import view
 from hermes.agent.budget import Budget, Step
 from hermes.agent.calls import Batch, Surroundings
-from hermes.types.error import StoreError
-from hermes.types.event import Attempted, PrefixBroken, StepStarted, TextDelta, ThinkingDelta
+from hermes.agent.shown import Shown
+from hermes.models.attempt import Listener
+from hermes.models.spending import Purse
+from hermes.types.error import BudgetSpent, StoreError
+from hermes.types.event import Attempted, Notice, ReplyRestarted, StepStarted, TextDelta, ThinkingDelta
 from hermes.types.message import Assistant, Attachment, Message, ToolCall, ToolResult, User
-from hermes.types.request import Delta, Text, ThinkingText
+from hermes.types.request import Delta, Remark, Text, ThinkingText
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -22,12 +25,17 @@ class Exchange:
     def __init__(self, session: "Session") -> None:
         self._session, self._parts = session, session.parts
         self.budget = Budget(session.parts.max_steps)
-        self._shown: list[str] = []
+        self._purse = Purse(name="turn", caps=session.parts.spending.turn, above=session.purse)
+        self._shown = Shown(lambda text: session.emit(TextDelta(text=text)), lambda void: session.emit(ReplyRestarted(void=void)))
+        self._listener = Listener(emit=self._delta, tell=self._attempted, broken=session.emit)
+        self._started = session.parts.ports.monotonic()
+        session.purse.above = session.parts.spending.day()
+        session.route.start()
 
     @property
     def partial(self) -> str:
         """What of the running reply has been shown."""
-        return "".join(self._shown)
+        return self._shown.text
 
     def append(self, message: Message) -> None:
         """Store a message, then let it be seen."""
@@ -54,22 +62,22 @@ class Exchange:
     async def reply(self, step: Step) -> Assistant:
         """One reply of the model, not yet appended."""
         session, parts = self._session, self._parts
-        if not session.endpoint.base_url:
-            session.endpoint = await parts.ready(session.endpoint, session)
-        if session.transport is None:
-            session.transport = parts.transport(session.endpoint)
-        if step.grace and session.tools.definitions:
-            session.emit(PrefixBroken(reason="the last step of a turn offers no tools"))
         session.emit(StepStarted(step=step.number, model=session.endpoint.model))
         tools = () if step.grace else session.tools.definitions
         request = view.request(session.log, endpoint=session.endpoint, system=session.system, tools=tools, options=parts.options)
-        reply = await parts.ladder.stream(request, session.transport, self._delta, self._retrying)
-        session.usage += reply.usage
-        shown = self.partial
-        if reply.text != shown and reply.text.startswith(shown):
-            self._delta(Text(text=reply.text[len(shown) :]))  # text that was held back because it might have been a call
-        self._shown.clear()
+        reply = await parts.ladder.stream(request, session.route, self._listener, self._purse, seconds=self._seconds_left())
+        self._shown.finish(reply.text)
         return replace(reply, id=parts.ports.token(), at=parts.ports.now())
+
+    def _seconds_left(self) -> float | None:
+        """What is left of the turn's time; BudgetSpent when it is over."""
+        limit = self._parts.spending.turn_seconds
+        if not limit:
+            return None
+        left = limit - (self._parts.ports.monotonic() - self._started)
+        if left <= 0:
+            raise BudgetSpent(f"The time budget of this turn is spent: {limit:.0f} s. hermes config set budget.turn_seconds raises it.")
+        return left
 
     async def run_calls(self, calls: tuple[ToolCall, ...]) -> None:
         """Run a reply's calls and append an answer to every one, whatever happens; the steering note rides on the last."""
@@ -118,11 +126,14 @@ class Exchange:
 
     def _delta(self, delta: Delta) -> None:
         if isinstance(delta, Text):
-            self._shown.append(delta.text)
-            self._session.emit(TextDelta(text=delta.text))
+            self._shown.add(delta.text)
         elif isinstance(delta, ThinkingText):
             self._session.emit(ThinkingDelta(text=delta.text))
+        elif isinstance(delta, Remark):
+            self._session.emit(Notice(level="info", text=delta.text))
 
-    def _retrying(self, event: Attempted) -> None:
-        self._shown.clear()
+    def _attempted(self, event: Attempted) -> None:
+        if event.failure is not None:
+            self._shown.again()
+        self._session.count(event)
         self._session.emit(event)

@@ -1,9 +1,9 @@
 """A session: the log and the four verbs – send, steer, interrupt, answer."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -19,7 +19,8 @@ from hermes.agent.todos import from_log
 from hermes.agent.turn import run_turn
 from hermes.lib.text import mend_surrogates
 from hermes.models.attempt import Ladder
-from hermes.models.transports.base import Transport
+from hermes.models.route import Route
+from hermes.models.spending import Caps, Purse
 from hermes.tools.dispatch import Dispatcher
 from hermes.types import event as events
 from hermes.types.error import Failure, HermesError, ModelError
@@ -28,7 +29,7 @@ from hermes.types.ports import Ports
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
-from hermes.types.usage import Usage
+from hermes.types.usage import NO_USAGE, Usage
 from hermes.types.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ class Parts:
     tools: Snapshot
     endpoint: Endpoint
     options: Options
-    transport: Callable[[Endpoint], Transport]
-    ready: Callable[[Endpoint, "Session"], Awaitable[Endpoint]]
+    route: Callable[[Endpoint, "Session"], Route]
     ladder: Ladder
+    spending: "Spending"
     dispatcher: Dispatcher
     store: Store
     ports: Ports
@@ -71,19 +72,37 @@ class Parts:
     attended: bool = True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spending:
+    """What a session and each of its turns may spend, and where each request is counted.
+
+    `day` gives the purse of today, shared by all; `count` writes down what one request has used; `before` is what the session had
+    used when it was opened.
+    """
+
+    day: Callable[[], Purse]
+    count: Callable[[str, events.Attempted], None]
+    turn: Caps = field(default_factory=Caps)
+    session: Caps = field(default_factory=Caps)
+    turn_seconds: float = 0.0
+    before: Usage = NO_USAGE
+
+
 class Session:
     """One conversation. Verbs may be called from any task or thread; everything else belongs on the session's loop."""
 
     def __init__(self, parts: Parts, *, log: Log | None = None, title: str = "") -> None:
         self.id, self.system, self.tools, self.title = parts.id, parts.system, parts.tools, title
-        self.endpoint = parts.endpoint
-        self.usage = Usage()
+        self.usage = parts.spending.before
+        self.purse = Purse(
+            name="session", caps=parts.spending.session, tokens=self.usage.input_tokens + self.usage.output_tokens, cost=self.usage.cost
+        )
+        self.route = parts.route(parts.endpoint, self)
         self.parts, self._log = parts, log or Log()
         self._listeners, self._home = Listeners(), HomeLoop()
         self.questions = Questions(self.emit, parts.ports, attended=parts.attended)
         self.opened: Workplace | None = None
         self.todos = from_log(self._log.messages)
-        self.transport: Transport | None = None
         self._scope: anyio.CancelScope | None = None
         self._mailbox: deque[str] = deque()
 
@@ -174,6 +193,11 @@ class Session:
         return self.workplace.workspace
 
     @property
+    def endpoint(self) -> Endpoint:
+        """The endpoint in use."""
+        return self.route.place.endpoint
+
+    @property
     def busy(self) -> bool:
         """Whether a turn runs."""
         return self._scope is not None
@@ -203,6 +227,11 @@ class Session:
         """Whether the last word is the user's, or a tool's."""
         return self._log.waits_for_reply
 
+    def count(self, event: events.Attempted) -> None:
+        """A request of this session ended: its usage is counted here and written down."""
+        self.usage += event.usage
+        self.parts.spending.count(self.id, event)
+
     def take_unsent(self) -> list[str]:
         """The steering notes that no tool result came for; they are the caller's to send now."""
         notes = list(self._mailbox)
@@ -213,9 +242,10 @@ class Session:
 
     async def switch(self, endpoint: Endpoint) -> None:
         """Use another model from the next request on; the prompt's cache does not carry over."""
-        self.endpoint, self.transport = endpoint, None
+        prefix = self.route.prefix
+        self.route = self.parts.route(endpoint, self)
+        self.route.prefix = prefix
         self.parts.store.update(self.id, model=f"{endpoint.provider}/{endpoint.model}")
-        self.emit(events.PrefixBroken(reason=f"the model is {endpoint.model} now"))
 
     async def undo(self, turns: int = 1) -> str:
         """Drop the last turns; gives the text of the first one dropped, or nothing when there was none."""
@@ -226,7 +256,6 @@ class Session:
         self.parts.store.drop_last(self.id, len(self.log) - at)
         dropped = self.log[at]
         self._log = Log(self.log[:at])
-        self.emit(events.PrefixBroken(reason="the last turn was dropped"))
         return dropped.text if isinstance(dropped, User) else ""
 
     async def rename(self, title: str) -> None:
@@ -255,7 +284,7 @@ class Session:
         except (HermesError, ExceptionGroup) as error:
             failure = _failure(error)
             exchange.close(f"(No reply: {failure.message})")
-            return "failed", failure
+            return "budget" if failure.reason == "budget" else "failed", failure
         finally:
             self._scope = None
         exchange.close("\n\n".join(filter(None, (exchange.partial, STOPPED))))

@@ -1,74 +1,224 @@
 """The recovery ladder: one loop that classifies once and acts on the failure's flags. Every request goes through here."""
 
-import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 import anyio
 import httpx2
 
+from hermes.lib.lazy import load as late
 from hermes.models import client, retry
 from hermes.models.classify import StalledError, StatusError, classify
-from hermes.models.transports.base import CutShortError, Transport, WireError
+from hermes.models.prefix import cost_of_break
+from hermes.models.remedy import Chances, Remedy, remedy
+from hermes.models.route import Place, Route, with_credential
+from hermes.models.spending import Purse, Reservation, Tariff, priced
+from hermes.models.transports.base import BadReplyError, CutShortError, Reader, Transport, WireError
 from hermes.types.error import ContextOverflow, Exhausted, Failure, ModelError
-from hermes.types.event import Attempted
+from hermes.types.event import Attempted, PrefixBroken
 from hermes.types.message import Assistant
-from hermes.types.request import Delta, Request
-from hermes.types.usage import Usage
+from hermes.types.request import Delta, Endpoint, LeftOut, Request
+from hermes.types.usage import NO_USAGE, Usage
 
-FAULTS = (StatusError, StalledError, WireError, CutShortError, httpx2.TransportError, httpx2.InvalidURL)
+FAULTS = (StatusError, StalledError, WireError, CutShortError, BadReplyError, httpx2.RequestError, httpx2.InvalidURL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """Who hears of a reply as it comes: `emit` gets its pieces, `tell` the end of every request, before the pause that may follow.
+
+    When a request has failed, the pieces that it had brought are void. `broken` hears of a request that does not extend the last one.
+    """
+
+    emit: Callable[[Delta], None]
+    tell: Callable[[Attempted], None]
+    broken: Callable[[PrefixBroken], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
-    """What an attempt needs from outside: the HTTP client, limits, a clock in epoch seconds and randomness."""
+    """What attempts need from outside: the HTTP client, limits, a clock in epoch seconds and one for spans, and randomness."""
 
     http: httpx2.AsyncClient
     limits: client.Limits
     retries: int
     now: Callable[[], float]
+    monotonic: Callable[[], float]
     uniform: Callable[[float, float], float]
+    tariff: Tariff = field(default_factory=Tariff)
 
-    async def stream(
-        self, request: Request, transport: Transport, emit: Callable[[Delta], None], tell: Callable[[Attempted], None]
-    ) -> Assistant:
-        """The reply. Raises ContextOverflow for the turn to handle, else ModelError when nothing helps.
+    async def stream(self, request: Request, route: Route, listener: Listener, purse: Purse, *, seconds: float | None = None) -> Assistant:
+        """The reply; its usage is of all requests that it took.
 
-        `tell` hears of each failed attempt before the wait; text that the failed attempt had emitted is void then.
+        `seconds` is what is left for it. Raises ContextOverflow for the turn to handle, BudgetSpent before a call that may not start,
+        else ModelError when nothing helps.
         """
-        wire = transport.render(request)
-        deadline = anyio.current_time() + self.limits.total
-        failures: list[Failure] = []
-        for pause in retry.delays(self.uniform):
-            left = deadline - anyio.current_time()
-            try:
-                limits = dataclasses.replace(self.limits, total=left)
-                reply = await client.send(self.http, wire, transport.reader(request), limits, emit)
-                return dataclasses.replace(reply, usage=reply.usage + Usage(requests=len(failures)))
-            except FAULTS as error:
-                failure = classify(error, wire.url, now=self.now())
-                failures.append(failure)
-            delay = self._delay(failure, pause)
-            if self._over(failures, delay, deadline - anyio.current_time()):
-                raise _final(failures)
-            tell(
-                Attempted(
-                    attempt=len(failures), attempts=self.retries, provider=request.endpoint.provider, model=request.endpoint.model,
-                    seconds=0.0, usage=Usage(requests=1), action="wait", failure=failure, delay=delay,
-                )
-            )  # fmt: skip
-            await anyio.sleep(delay)
-        raise AssertionError("delays never end")
-
-    def _delay(self, failure: Failure, pause: float) -> float:
-        return max(0.0, failure.reset_at - self.now()) if failure.reset_at is not None else pause
-
-    def _over(self, failures: list[Failure], delay: float, left: float) -> bool:
-        return not failures[-1].retryable or len(failures) > self.retries or delay >= left
+        total = self.limits.total if seconds is None else min(seconds, self.limits.total)
+        climb = _Climb(self, request, route, listener, purse, anyio.current_time() + total)
+        return await climb.up()
 
 
-def _final(failures: list[Failure]) -> ModelError:
-    last = failures[-1]
-    if last.reason == "context_overflow":
-        return ContextOverflow(last)
-    return Exhausted(tuple(failures)) if len(failures) > 1 else ModelError(last)
+@dataclass(slots=True)
+class _Climb:
+    """One reply's way through the ladder."""
+
+    ladder: Ladder
+    request: Request
+    route: Route
+    listener: Listener
+    purse: Purse
+    deadline: float
+    failures: list[Failure] = field(default_factory=list)
+    here: int = 0
+    used: Usage = NO_USAGE
+
+    async def up(self) -> Assistant:
+        pauses = retry.delays(self.ladder.uniform)
+        while True:
+            started = self.ladder.monotonic()
+            result, usage, others = await self._attempt(started)
+            seconds = self.ladder.monotonic() - started
+            if isinstance(result, Assistant):
+                self._tell(usage, seconds, Remedy("done"))
+                return replace(result, usage=self.used)
+            self.failures.append(result)
+            self.here += 1
+            chosen = remedy(result, self._chances(next(pauses), others=others))
+            await self._act(chosen, result, usage, seconds)
+
+    async def _attempt(self, started: float) -> tuple[Assistant | Failure, Usage, bool]:
+        """One request at the place in use: the reply or the failure, what it used, and whether another key is left."""
+        ladder, place = self.ladder, await self._awake()
+        credential = await place.keys.take()
+        if credential is None:
+            return _no_key(place), NO_USAGE, False
+        endpoint = with_credential(place.endpoint, credential)
+        wanted = ladder.tariff.wanted(endpoint.price, self._prompt, self.request.options.max_output or endpoint.max_output)
+        self.purse.reserve(wanted)
+        transport = self.route.transport
+        request = _for(self.request, endpoint, place.without)
+        reader = transport.reader(request)
+        try:
+            result = await self._send(request, transport, reader)
+        except BaseException:  # the turn was interrupted, and what came so far has been paid for
+            usage = self._account(wanted, reader, endpoint)
+            self._tell(usage, ladder.monotonic() - started, Remedy("interrupted"))
+            raise
+        usage = self._account(wanted, reader, endpoint)
+        if isinstance(result, Assistant):
+            self.route.breakers.worked(endpoint)
+            self.route.fill(usage.input_tokens)
+            return result, usage, False
+        self.route.breakers.failed(endpoint, result.reason)
+        return result, usage, place.keys.failed(credential, result)
+
+    async def _awake(self) -> Place:
+        """The place in use; a model that runs here is started when it is first needed."""
+        place = self.route.place
+        if not place.endpoint.base_url and place.wake is not None:
+            self.route.ready(await place.wake(place.endpoint))
+        return self.route.place
+
+    async def _send(self, request: Request, transport: Transport, reader: Reader) -> Assistant | Failure:
+        ladder, endpoint = self.ladder, request.endpoint
+        self._watch_prefix(request, transport)
+        limits = replace(ladder.limits, total=max(0.0, self.deadline - anyio.current_time()))
+        try:
+            wire = transport.render(request)
+            if endpoint.auth == "aws":
+                wire = late("hermes.models.aws:sign", extra="bedrock")(wire, endpoint)
+            return await client.send(ladder.http, wire, reader, limits, self.listener.emit)
+        except FAULTS as error:
+            size = 0 if reader.progress else self._prompt
+            return classify(error, endpoint, size, now=ladder.now())
+
+    def _watch_prefix(self, request: Request, transport: Transport) -> None:
+        reason = self.route.prefix.sent(request, transport)
+        if reason:
+            self.listener.broken(PrefixBroken(reason=reason, cost=cost_of_break(self._prompt, request.endpoint.price)))
+
+    def _account(self, wanted: Reservation, reader: Reader, endpoint: Endpoint) -> Usage:
+        """Count what a request has used as far as the wire told: at least the request itself."""
+        usage = priced(replace(reader.usage, requests=1), endpoint.price)
+        self.purse.settle(wanted, usage.input_tokens + usage.output_tokens, self.ladder.tariff.counted(usage, endpoint.price))
+        self.used += usage
+        return usage
+
+    @property
+    def _prompt(self) -> int:
+        """The prompt in tokens, by the last one that was counted; never less than a rough guess at the system prompt."""
+        return max(self.route.largest_prompt, len(self.request.system) // 4)
+
+    def _chances(self, pause: float, *, others: bool) -> Chances:
+        onward = self.route.onward()
+        here = self.route.place.endpoint
+        return Chances(
+            failures=self.here,
+            retries=self.ladder.retries,
+            pause=pause,
+            left=self.deadline - anyio.current_time(),
+            now=self.ladder.now(),
+            others=others,
+            onward=onward is not None,
+            larger=onward is not None and self.route.places[onward].endpoint.context_window > here.context_window,
+            refused=self.route.place.without,
+        )
+
+    async def _act(self, chosen: Remedy, failure: Failure, usage: Usage, seconds: float) -> None:
+        """Tell of a failed request and do what follows; raises when it was the last."""
+        onward = self.route.onward()
+        names = {"leave_out": failure.leave_out, "next_endpoint": self.route.places[onward].name if onward is not None else ""}
+        self._tell(usage, seconds, chosen, failure=failure, following=names.get(chosen.action, ""))
+        match chosen.action:
+            case "wait":
+                await anyio.sleep(chosen.delay)
+            case "leave_out":
+                self.route.place.leave_out(cast("LeftOut", failure.leave_out))
+            case "next_endpoint" if onward is not None:
+                self.route.at, self.here = onward, 0
+            case "next_credential":
+                self.here = 0
+            case _:
+                raise self._final()
+
+    def _tell(self, usage: Usage, seconds: float, chosen: Remedy, *, failure: Failure | None = None, following: str = "") -> None:
+        endpoint = self.route.place.endpoint
+        self.listener.tell(
+            Attempted(
+                attempt=len(self.failures) + (failure is None),
+                attempts=self.ladder.retries + 1,
+                provider=endpoint.provider,
+                model=endpoint.model,
+                seconds=seconds,
+                usage=usage,
+                action=chosen.action,
+                failure=failure,
+                delay=chosen.delay,
+                next=following,
+            )
+        )
+
+    def _final(self) -> ModelError:
+        last = self.failures[-1]
+        if last.compress:
+            return ContextOverflow(last)
+        return Exhausted(tuple(self.failures)) if len(self.failures) > 1 else ModelError(last)
+
+
+def _for(request: Request, endpoint: Endpoint, without: frozenset[LeftOut]) -> Request:
+    if request.endpoint is endpoint and request.without == without:
+        return request
+    return replace(request, endpoint=endpoint, without=without)
+
+
+def _no_key(place: Place) -> Failure:
+    """No credential of a place may be used at present."""
+    return Failure(
+        reason="rate_limit",
+        message=f"Every key of {place.endpoint.provider} is cooling down; hermes auth list shows them.",
+        address=place.endpoint.base_url,
+        retryable=place.keys.reset_at() is not None,
+        fall_back=True,
+        reset_at=place.keys.reset_at(),
+    )

@@ -13,11 +13,12 @@ from hermes.types.message import Assistant
 from hermes.types.request import Delta
 
 ERROR_BODY_LIMIT = 64_000
+FIRST_BYTES_OF_ERROR = 10.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Seconds: to the first byte, between two bytes, and in all."""
+    """Seconds: to the first piece of the reply, between two pieces, and in all. What only keeps a line open is no piece."""
 
     first_byte: float = 120.0
     idle: float = 60.0
@@ -26,26 +27,44 @@ class Limits:
 
 async def send(http: httpx2.AsyncClient, wire: WireRequest, reader: Reader, limits: Limits, emit: Callable[[Delta], None]) -> Assistant:
     """One attempt. StatusError, StalledError, transport errors and the reader's own errors pass through."""
-    end = anyio.current_time() + limits.total
-    with anyio.CancelScope(deadline=min(end, anyio.current_time() + limits.first_byte)) as scope:
+    started = anyio.current_time()
+    end = started + limits.total
+    with anyio.CancelScope(deadline=min(end, started + limits.first_byte)) as scope:
         request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
         response = await http.send(request, stream=True)
         try:
             if response.status_code >= 400:
-                raise StatusError(response.status_code, response.headers, (await response.aread())[:ERROR_BODY_LIMIT])
+                raise StatusError(response.status_code, response.headers, await _error_body(response))
+            seen = 0
             async with aclosing(response.aiter_bytes()) as pieces:
                 async for data in pieces:
-                    scope.deadline = min(end, anyio.current_time() + limits.idle)
                     for delta in reader.feed(data):
                         emit(delta)
+                    if reader.progress != seen:
+                        seen = reader.progress
+                        scope.deadline = min(end, anyio.current_time() + limits.idle)
         finally:
             with anyio.CancelScope(shield=True):
                 await response.aclose()
         return reader.finish()
-    raise StalledError(_stalled(limits, late=anyio.current_time() >= end))
+    raise StalledError(_stalled(limits, reader, late=anyio.current_time() >= end))
 
 
-def _stalled(limits: Limits, *, late: bool) -> str:
+async def _error_body(response: httpx2.Response) -> bytes:
+    """The start of an error's body, or what of it came in time: the status alone says enough to go on."""
+    body = b""
+    with anyio.move_on_after(FIRST_BYTES_OF_ERROR):
+        async with aclosing(response.aiter_bytes()) as pieces:
+            async for data in pieces:
+                body += data
+                if len(body) >= ERROR_BODY_LIMIT:
+                    break
+    return body[:ERROR_BODY_LIMIT]
+
+
+def _stalled(limits: Limits, reader: Reader, *, late: bool) -> str:
     if late:
         return f"the reply was not whole after {limits.total:.0f} s"
-    return "no byte came in time"
+    if reader.progress:
+        return f"the reply stopped: nothing more came for {limits.idle:.0f} s"
+    return f"no reply began within {limits.first_byte:.0f} s"

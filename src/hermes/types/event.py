@@ -100,7 +100,7 @@ class Answered:
     kind: Literal["answered"] = "answered"
 
 
-Action = Literal["done", "wait", "next_credential", "next_endpoint", "leave_out", "give_up"]
+Action = Literal["done", "interrupted", "wait", "next_credential", "next_endpoint", "leave_out", "give_up"]
 """What follows a request: nothing, a pause, another key, another model, the same without what was refused, or the end."""
 
 
@@ -122,13 +122,12 @@ class Attempted:
     failure: Failure | None = None
     delay: float = 0.0
     next: str = ""
+    kind: Literal["attempted"] = "attempted"
 
     @property
     def goes_on(self) -> bool:
         """Whether it failed and another request follows."""
         return self.failure is not None and self.action != "give_up"
-
-    kind: Literal["attempted"] = "attempted"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,9 @@ class Profile:
     `system_role` and `limit_name` are names on the chat-completions wire. `omits` are parameters that are never sent, `fixed` those
     that always are, with their value. `efforts` are accepted ones, weakest first. `replays_reasoning` says that plain reasoning text
     goes back with its message; signed reasoning always does. `tool_images` says that a tool result may hold images.
+
+    `effort_field` and `toggle_field` say where chat completions take the depth of reasoning, dots meaning an object in an object;
+    `toggle` are the values for on and off. `call_ids` is a regular expression for the ids of calls; empty takes any.
     """
 
     family: str = ""
@@ -28,12 +31,16 @@ class Profile:
     fixed: Mapping[str, Any] = field(default_factory=dict)
     thinking: ThinkingStyle = ""
     efforts: tuple[str, ...] = ()
+    effort_field: str = "reasoning_effort"
+    toggle_field: str = "enable_thinking"
+    toggle: tuple[Any, Any] = (True, False)
     dialect: Dialect = ""
     replays_reasoning: bool = False
     vision: bool = True
     tool_images: bool = False
     documents: bool = False
     cache_marks: bool = False
+    call_ids: str = ""
 
 
 PLAIN = Profile()

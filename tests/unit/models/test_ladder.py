@@ -5,6 +5,9 @@ from hermes.models.classify import StalledError, StatusError, classify
 from hermes.models.retry import delays
 from hermes.models.transports.base import CutShortError, WireError
 from hermes.types.error import Failure
+from hermes.types.request import Endpoint
+
+HERE = Endpoint(provider="custom", base_url="http://h", model="m")
 
 
 def status(code: int, body: str = "", **headers: str) -> StatusError:
@@ -36,11 +39,11 @@ def status(code: int, body: str = "", **headers: str) -> StatusError:
         (httpx2.ReadTimeout("slow"), "timeout", True, "slow"),
         (httpx2.ConnectError("refused"), "connection", True, "the server cannot be reached"),
         (CutShortError("The stream ended"), "connection", True, "The stream ended"),
-        (ValueError("odd"), "unknown", False, "ValueError: odd"),
+        (ValueError("odd"), "unknown", True, "ValueError: odd"),
     ],
 )  # fmt: skip
 def test_each_fault_has_its_reason(error: Exception, reason: str, retryable: bool, message: str) -> None:
-    failure = classify(error, "http://h", now=0.0)
+    failure = classify(error, HERE, 0, now=0.0)
     assert (failure.reason, failure.retryable, failure.message, failure.address) == (reason, retryable, message, "http://h")
 
 
@@ -56,12 +59,14 @@ def test_each_fault_has_its_reason(error: Exception, reason: str, retryable: boo
     ],
 )
 def test_the_provider_s_own_time_is_honoured(headers: dict[str, str], reset: float | None) -> None:
-    assert classify(status(429, **headers), "", now=1000.0).reset_at == reset
+    assert classify(status(429, **headers), HERE, 0, now=1000.0).reset_at == reset
 
 
 def test_flags_say_what_may_be_done() -> None:
-    assert classify(status(401), "", now=0.0) == Failure(reason="auth", message="HTTP 401", status=401, rotate=True, fall_back=True)
-    overflow = classify(status(400, "prompt is too long"), "", now=0.0)
+    assert classify(status(401), HERE, 0, now=0.0) == Failure(
+        address="http://h", reason="auth", message="HTTP 401", status=401, rotate=True, fall_back=True
+    )
+    overflow = classify(status(400, "prompt is too long"), HERE, 0, now=0.0)
     assert (overflow.compress, overflow.fall_back, overflow.retryable) == (True, False, False)
 
 

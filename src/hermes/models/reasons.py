@@ -1,0 +1,33 @@
+"""The reasons for which a model request fails: flags, meanings and providers' words, out of the package's data."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import get_args
+
+import msgspec
+
+from hermes.types.error import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One reason: the flags of its Failure, a sentence for a person, the words that tell it, and names of parts a request can lack."""
+
+    meaning: str
+    phrases: tuple[str, ...] = ()
+    retryable: bool = False
+    rotate: bool = False
+    fall_back: bool = False
+    compress: bool = False
+    leave_out: str = ""
+    names: Mapping[str, str] = field(default_factory=dict)
+
+
+@cache
+def reasons() -> Mapping[Reason, Entry]:
+    """Every reason, in the order of the documentation."""
+    tree = tomllib.loads((files("hermes") / "data" / "failures.toml").read_text(encoding="utf-8"))
+    return {name: msgspec.convert(tree[name], Entry) for name in sorted(get_args(Reason), key=list(tree).index)}

@@ -1,0 +1,119 @@
+"""Money and tokens: what a request costs, and purses that are asked before each call and told after it (invariant 12)."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+
+from hermes.types.error import BudgetSpent
+from hermes.types.profile import Price
+from hermes.types.usage import Usage
+
+MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Caps:
+    """What a purse may hold: tokens and US dollars; 0 means no limit."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reservation:
+    """What one call may use at most, as far as that can be said before it."""
+
+    tokens: int
+    cost: float
+
+
+def cost_of(usage: Usage, price: Price) -> float:
+    """US dollars by the price list; cache reads and writes are parts of the input."""
+    read_price = price.input if price.cache_read is None else price.cache_read
+    write_price = price.input if price.cache_write is None else price.cache_write
+    fresh = max(0, usage.input_tokens - usage.cache_read - usage.cache_write)
+    spent = fresh * price.input + usage.cache_read * read_price + usage.cache_write * write_price + usage.output_tokens * price.output
+    return spent / MILLION
+
+
+def priced(usage: Usage, price: Price | None) -> Usage:
+    """The usage with its cost; without a price all its tokens are counted as unpriced."""
+    if price is None:
+        return replace(usage, unpriced=usage.input_tokens + usage.output_tokens)
+    return replace(usage, cost=cost_of(usage, price))
+
+
+@dataclass(slots=True, kw_only=True)
+class Purse:
+    """What one turn, session or day may spend; a call is reserved in it and in every purse above before it starts.
+
+    `spent_before` asks for money that others spent on the same budget (other processes, for a day). `held` is what calls under way
+    may still use, so that calls side by side cannot overspend together by more than one call.
+    """
+
+    name: str
+    caps: Caps = field(default_factory=Caps)
+    above: "Purse | None" = None
+    spent_before: Callable[[], float] = lambda: 0.0
+    tokens: int = 0
+    cost: float = 0.0
+    held: Reservation = field(default_factory=lambda: Reservation(tokens=0, cost=0.0))
+
+    def reserve(self, wanted: Reservation) -> None:
+        """Hold what a call may use; BudgetSpent, and nothing held, when a purse on the way up is spent."""
+        chain = list(self.chain())
+        for purse in chain:
+            purse.check(wanted)
+        for purse in chain:
+            purse.held = Reservation(tokens=purse.held.tokens + wanted.tokens, cost=purse.held.cost + wanted.cost)
+
+    def settle(self, wanted: Reservation, tokens: int, cost: float) -> None:
+        """The call is over: let go of what was held and count what was used."""
+        for purse in self.chain():
+            purse.held = Reservation(tokens=purse.held.tokens - wanted.tokens, cost=purse.held.cost - wanted.cost)
+            purse.tokens += tokens
+            purse.cost += cost
+
+    def chain(self) -> "Iterator[Purse]":
+        """This purse and those above it."""
+        purse: Purse | None = self
+        while purse is not None:
+            yield purse
+            purse = purse.above
+
+    def check(self, wanted: Reservation) -> None:
+        """BudgetSpent when this purse is spent, or will be once the calls under way are through."""
+        caps = self.caps
+        if caps.tokens and self._over(self.tokens, self.held.tokens, wanted.tokens, caps.tokens):
+            raise BudgetSpent(
+                f"The token budget of this {self.name} is spent: {self.tokens:,} of {caps.tokens:,} tokens. {self._raise('tokens')}"
+            )
+        if not caps.cost:
+            return
+        spent = self.cost + self.spent_before()
+        if self._over(spent, self.held.cost, wanted.cost, caps.cost):
+            raise BudgetSpent(f"The money budget of this {self.name} is spent: ${spent:.4f} of ${caps.cost:.2f}. {self._raise('cost')}")
+
+    def _over(self, spent: float, held: float, wanted: float, cap: float) -> bool:
+        """A first call may start while anything is left; a second beside it only if both fit."""
+        return spent >= cap or (held > 0 and spent + held + wanted > cap)
+
+    def _raise(self, what: str) -> str:
+        return f"hermes config set budget.{self.name}_{what} raises it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tariff:
+    """How calls are counted against purses: a ceiling price stands in where none is known, so that no model is free by ignorance."""
+
+    ceiling: Price = field(default_factory=lambda: Price(input=15.0, output=75.0))
+    typical_output: int = 4_000
+
+    def wanted(self, price: Price | None, prompt: int, max_output: int | None) -> Reservation:
+        """What a call with a prompt of so many tokens may use."""
+        output = max_output or self.typical_output
+        usage = Usage(input_tokens=prompt, output_tokens=output)
+        return Reservation(tokens=prompt + output, cost=cost_of(usage, price or self.ceiling))
+
+    def counted(self, usage: Usage, price: Price | None) -> float:
+        """What a call counts in money against a budget."""
+        return cost_of(usage, price or self.ceiling)
