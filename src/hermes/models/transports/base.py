@@ -1,7 +1,7 @@
 """What a wire protocol must give: a rendered request, and a reader of what comes back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hermes.types.message import Assistant
@@ -17,7 +17,7 @@ class WireRequest:
     """Bytes to send. `headers` may hold a credential, so it stays out of the representation."""
 
     url: str
-    headers: Mapping[str, str]
+    headers: Mapping[str, str] = field(repr=False)
     body: bytes
 
 

@@ -1,0 +1,284 @@
+"""Messages as content blocks, encoded once and kept: what the two wires of Claude share on the way out."""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import msgspec
+
+from hermes.lib.codec import mended
+from hermes.models.transports.base import STEER
+from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
+from hermes.types.profile import Profile
+from hermes.types.request import Request
+
+Block = Mapping[str, Any]
+IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+PDF = "application/pdf"
+NOTHING_SAID = "(no text)"
+NO_OUTPUT = "(no output)"
+BEGINNING = "(What was said before this is not shown.)"
+MARKS = 3
+_SHOWN = frozenset({"thinking", "images", "tool_images"})
+_encode = msgspec.json.Encoder().encode
+_is_legal = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
+
+
+class Words(Protocol):
+    """How one wire spells a block."""
+
+    @property
+    def protocol(self) -> str:
+        """The wire's name, as messages have it."""
+
+    def text(self, text: str) -> Block:
+        """Text, which is never blank."""
+
+    def thinking(self, item: Thinking) -> Block:
+        """Reasoning, signed or redacted."""
+
+    def call(self, call_id: str, call: ToolCall) -> Block:
+        """A call of a tool."""
+
+    def result(self, call_id: str, message: ToolResult, content: list[Block]) -> Block:
+        """The answer to a call."""
+
+    def image(self, item: Attachment) -> Block:
+        """A picture of one of the types in IMAGES."""
+
+    def document(self, item: Attachment, name: str) -> Block:
+        """A PDF or a text; `name` differs for each document of a conversation."""
+
+    def call_id(self, block: Block) -> str | None:
+        """The id of the call that this block is; None for other blocks."""
+
+    def can_carry(self, block: Block) -> bool:
+        """Whether a cache mark may follow or sit on this block."""
+
+    def is_thinking(self, block: Block) -> bool:
+        """Whether this block is reasoning."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One message as the wire takes it: encoded blocks of one role; `carries` says that a cache mark may stand at its end."""
+
+    role: str
+    parts: tuple[bytes, ...]
+    carries: bool
+
+
+class Kept:
+    """The pieces of one session's messages; each message is encoded once, unless what the endpoint takes changes."""
+
+    def __init__(self, words: Words) -> None:
+        self._words = words
+        self._pieces: dict[str, Piece] = {}
+        self._view: tuple[Profile, frozenset[str]] | None = None
+        self._owners: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
+
+    def pieces(self, request: Request) -> list[Piece]:
+        """The pieces of a request's messages, in order."""
+        view = (request.endpoint.profile, request.without & _SHOWN)
+        if view != self._view:
+            self._view = view
+            for kept in (self._pieces, self._owners, self._ids):
+                kept.clear()
+        pieces = self._pieces
+        return [pieces.get(message.id) or self._piece(message, request) for message in request.messages]
+
+    def _piece(self, message: Message, request: Request) -> Piece:
+        match message:
+            case User():
+                role, blocks = "user", self._said(message, request)
+            case Compaction():
+                role, blocks = "user", [self._words.text(message.summary if message.summary.strip() else NOTHING_SAID)]
+            case ToolResult():
+                role, blocks = "user", [self._answered(message, request)]
+            case Assistant():
+                role, blocks = "assistant", self._replied(message, request)
+        carries = bool(blocks) and self._words.can_carry(blocks[-1])
+        piece = self._pieces[message.id] = Piece(role, tuple(encoded(block) for block in blocks), carries)
+        return piece
+
+    def _said(self, message: User, request: Request) -> list[Block]:
+        text = f"{message.recalled}\n\n{message.text}" if message.recalled else message.text
+        blocks = [self._words.text(text if text.strip() else NOTHING_SAID)]
+        return blocks + [self._attached(item, f"{message.id}/{number}", request) for number, item in enumerate(message.attachments)]
+
+    def _attached(self, item: Attachment, place: str, request: Request) -> Block:
+        profile = request.endpoint.profile
+        if item.media_type in IMAGES and profile.vision and "images" not in request.without:
+            return self._words.image(item)
+        if item.media_type == PDF and profile.documents:
+            return self._words.document(item, document_name(item, place))
+        text = plain_text(item)
+        if text and profile.documents:
+            return self._words.document(item, document_name(item, place))
+        return self._words.text(f"{item.name or 'Attached text'}:\n{text}" if text else left_out(item))
+
+    def _answered(self, message: ToolResult, request: Request) -> Block:
+        text = message.content + (STEER.format(note=message.note) if message.note else "")
+        content = [self._words.text(text)] if text.strip() else []
+        shows = request.endpoint.profile.tool_images and not request.without & {"images", "tool_images"}
+        for item in message.images:
+            visible = shows and item.media_type in IMAGES
+            content.append(self._words.image(item) if visible else self._words.text(left_out(item)))
+        call_id = self._ids.get(message.call_id) or legal_id(message.call_id)
+        return self._words.result(call_id, message, content or [self._words.text(NO_OUTPUT)])
+
+    def _replied(self, message: Assistant, request: Request) -> list[Block]:
+        family = request.endpoint.profile.family
+        ids = {call.id: self._call_id(message, call) for call in message.calls}
+        akin = bool(family) and message.family == family
+        if message.opaque and akin and message.protocol == self._words.protocol:
+            blocks = list(self._replayed(message, ids))
+        else:
+            portable = akin and message.protocol in {"anthropic_messages", "bedrock_converse"}
+            blocks = [self._words.thinking(item) for item in message.thinking if portable and self._returns(item, request)]
+            blocks += [self._words.text(message.text)] if message.text.strip() else []
+            blocks += [self._words.call(ids[call.id], call) for call in message.calls]
+        if "thinking" in request.without:
+            blocks = [block for block in blocks if not self._words.is_thinking(block)]
+        while blocks and self._words.is_thinking(blocks[-1]):  # no reply may end in reasoning
+            blocks.pop()
+        return blocks
+
+    @staticmethod
+    def _returns(item: Thinking, request: Request) -> bool:
+        return bool(item.signature) or (request.endpoint.profile.replays_reasoning and bool(item.text.strip()))
+
+    def _replayed(self, message: Assistant, ids: Mapping[str, str]) -> Iterable[Block]:
+        """The wire's own items: calls as they are in the message, everything else as it came."""
+        calls = {call.id: call for call in message.calls}
+        for item in message.opaque:
+            call_id = self._words.call_id(item)
+            if call_id is None:
+                text = item.get("text")
+                if not isinstance(text, str) or text.strip():
+                    yield item
+            elif call_id in calls:
+                yield self._words.call(ids[call_id], calls[call_id])
+
+    def _call_id(self, message: Assistant, call: ToolCall) -> str:
+        """An id that the wire takes and that no other message of the session uses."""
+        wire_id = legal_id(call.id)
+        if self._owners.setdefault(wire_id, message.id) != message.id:
+            wire_id = hashed_id(call.id, message.id)
+        self._ids[call.id] = wire_id
+        return wire_id
+
+
+def messages(pieces: Iterable[Piece], mark: Callable[[bytes], bytes] | None) -> bytes:
+    """The messages as the inside of a JSON array: roles alternate, a user begins, the last ones that can carry a mark have it.
+
+    `mark` takes the bytes of a message's last block and gives them with the mark.
+    """
+    groups = _grouped(pieces)
+    marked = [number for number, group in enumerate(groups) if group.carries][-MARKS:] if mark else []
+    return b",".join(_message(group, mark if number in marked else None) for number, group in enumerate(groups))
+
+
+def _grouped(pieces: Iterable[Piece]) -> list[Piece]:
+    groups: list[Piece] = []
+    for piece in pieces:
+        if not piece.parts:
+            continue
+        if groups and groups[-1].role == piece.role:
+            groups[-1] = Piece(piece.role, groups[-1].parts + piece.parts, piece.carries)
+        else:
+            groups.append(piece)
+    return groups
+
+
+def _message(group: Piece, mark: Callable[[bytes], bytes] | None) -> bytes:
+    parts = (*group.parts[:-1], mark(group.parts[-1])) if mark else group.parts
+    return b'{"role":"' + group.role.encode() + b'","content":[' + b",".join(parts) + b"]}"
+
+
+def has_marks(request: Request) -> bool:
+    """Whether cache marks are wanted and taken."""
+    return bool(request.options.cache) and request.endpoint.profile.cache_marks and "cache_marks" not in request.without
+
+
+def same_frame(known: Request, request: Request) -> bool:
+    """Whether all but the messages of two requests is the same; without tools the messages have a say in it."""
+    return (
+        bool(request.tools)
+        and known.tools is request.tools
+        and known.system == request.system
+        and known.options == request.options
+        and known.without == request.without
+        and known.endpoint == request.endpoint
+    )
+
+
+def opening(pieces: Iterable[Piece], words: Words) -> list[Piece]:
+    """A piece to put before a conversation that does not begin with a user, as both wires demand; else nothing."""
+    first = next((piece for piece in pieces if piece.parts), None)
+    return [Piece("user", (encoded(words.text(BEGINNING)),), carries=False)] if first and first.role != "user" else []
+
+
+def encoded(tree: Any) -> bytes:
+    """JSON bytes; lone surrogates become U+FFFD."""
+    try:
+        return _encode(tree)
+    except UnicodeEncodeError:
+        return _encode(mended(tree))
+
+
+def tools_of(request: Request) -> tuple[Mapping[str, Any], ...]:
+    """The functions that a request offers. Without any, those that its calls name: both wires refuse calls of undefined tools."""
+    if request.tools:
+        return tuple(tool["function"] for tool in request.tools)
+    called = {legal_name(call.name) for message in request.messages if isinstance(message, Assistant) for call in message.calls}
+    return tuple({"name": name, "description": "Cannot be called any more."} for name in sorted(called))
+
+
+def schema_of(function: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The JSON Schema of a function's arguments."""
+    return function.get("parameters") or {"type": "object", "properties": {}}
+
+
+def legal_id(call_id: str) -> str:
+    """The id itself, if both wires take it, else one made of it."""
+    return call_id if _is_legal(call_id) else hashed_id(call_id, "")
+
+
+def hashed_id(call_id: str, salt: str) -> str:
+    """An id of letters, digits, `_` and `-` that differs where the id or the salt differs."""
+    digest = hashlib.blake2b(f"{salt}\0{call_id}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+    return f"{re.sub(r'[^a-zA-Z0-9_-]', '_', call_id)[:40]}_{digest}"
+
+
+def legal_name(name: str) -> str:
+    """A tool's name as both wires take it: models make names up, and history must stay valid."""
+    return re.sub(r"[^a-zA-Z0-9_-]", "_", name)[:64] or "unnamed"
+
+
+def document_name(item: Attachment, place: str) -> str:
+    """A name of letters, digits and single spaces that no other document of the session has."""
+    words = " ".join(re.findall(r"[a-zA-Z0-9-]+", item.name)) or "document"
+    return f"{words[:80]} {hashlib.blake2b(place.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+
+
+def plain_text(item: Attachment) -> str:
+    """The text of a text file; empty when it is none or says nothing."""
+    if not item.media_type.startswith("text/"):
+        return ""
+    try:
+        text = base64.b64decode(item.data, validate=True).decode("utf-8", "replace")
+    except binascii.Error:
+        return ""
+    return text if text.strip() else ""
+
+
+def left_out(item: Attachment) -> str:
+    """What stands for a file that the model cannot take."""
+    what = "An image" if item.media_type.startswith("image/") else f"A file of type {item.media_type}"
+    return f"[{what}{f' ({item.name})' if item.name else ''} was left out: this model does not take it here.]"
