@@ -99,6 +99,22 @@ def assert_extends(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     assert after["model"] == before["model"], "the model changed between two requests"
 
 
+def network(models: Mapping[str, ScriptedModel]) -> httpx2.AsyncClient:
+    """A client that reaches each model by its host; any other host cannot be reached."""
+    return httpx2.AsyncClient(transport=_Network(models))
+
+
+class _Network(httpx2.AsyncBaseTransport):
+    def __init__(self, models: Mapping[str, ScriptedModel]) -> None:
+        self._wires = {host: _Wire(model) for host, model in models.items()}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        wire = self._wires.get(request.url.host)
+        if wire is None:
+            raise httpx2.ConnectError("no such host", request=request)
+        return await wire.handle_async_request(request)
+
+
 class _Wire(httpx2.AsyncBaseTransport):
     def __init__(self, model: ScriptedModel) -> None:
         self._model = model

@@ -1,0 +1,80 @@
+"""Money and tokens: what is counted, and when no call may start."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.models.spending import Caps, Purse, Reservation, Tariff, cost_of, priced
+from hermes.types.error import BudgetSpent
+from hermes.types.profile import Price
+from hermes.types.usage import Usage
+
+PRICE = Price(input=3.0, output=15.0, cache_read=0.3, cache_write=3.75)
+
+
+def test_cached_tokens_are_paid_at_their_own_price() -> None:
+    usage = Usage(input_tokens=1_000_000, cache_read=600_000, cache_write=100_000, output_tokens=100_000)
+    assert cost_of(usage, PRICE) == pytest.approx(300_000 * 3e-6 + 600_000 * 0.3e-6 + 100_000 * 3.75e-6 + 100_000 * 15e-6)
+    assert cost_of(usage, Price(input=3.0, output=15.0)) == pytest.approx(3.0 + 1.5)
+
+
+def test_without_a_price_tokens_are_counted_as_unpriced_and_the_ceiling_counts_against_budgets() -> None:
+    usage = Usage(input_tokens=10, output_tokens=5, requests=1)
+    assert priced(usage, None) == Usage(input_tokens=10, output_tokens=5, requests=1, unpriced=15)
+    assert Tariff(ceiling=Price(input=1.0, output=2.0)).counted(usage, None) == pytest.approx(20e-6)
+
+
+def test_a_spent_purse_lets_no_call_start_and_says_which_and_how_to_raise_it() -> None:
+    purse = Purse(name="session", caps=Caps(cost=0.5))
+    wanted = Reservation(tokens=10, cost=0.4)
+    purse.reserve(wanted)
+    purse.settle(wanted, 10, 0.6)
+    with pytest.raises(BudgetSpent) as fault:
+        purse.reserve(wanted)
+    assert (
+        str(fault.value) == "The money budget of this session is spent: $0.6000 of $0.50. hermes config set budget.session_cost raises it."
+    )
+
+
+def test_a_purse_above_counts_what_all_below_it_spend_and_nothing_stays_held() -> None:
+    day = Purse(name="day", caps=Caps(cost=1.0))
+    turns = [Purse(name="turn", above=Purse(name="session", above=day)) for _ in range(3)]
+    wanted = Reservation(tokens=1, cost=0.4)
+    for turn in turns[:2]:
+        turn.reserve(wanted)
+    with pytest.raises(BudgetSpent):
+        turns[2].reserve(wanted)
+    for turn in turns[:2]:
+        turn.settle(wanted, 1, 0.4)
+    assert (day.cost, day.held, turns[2].held) == (0.8, Reservation(tokens=0, cost=0.0), Reservation(tokens=0, cost=0.0))
+
+
+def test_what_others_spent_today_counts() -> None:
+    day = Purse(name="day", caps=Caps(cost=1.0), spent_before=lambda: 1.2)
+    with pytest.raises(BudgetSpent, match=r"\$1.2000 of \$1.00"):
+        day.reserve(Reservation(tokens=1, cost=0.0))
+
+
+CALLS = st.lists(st.tuples(st.integers(0, 7), st.floats(0.0, 0.5)), max_size=60)
+
+
+@given(CALLS, st.floats(0.1, 3.0))
+def test_the_worst_overshoot_is_one_call(calls: list[tuple[int, float]], cap: float) -> None:
+    """Eight children side by side: each call holds its most before it starts, and settles at most that."""
+    day = Purse(name="day", caps=Caps(cost=cap))
+    children = [Purse(name="turn", above=day) for _ in range(8)]
+    running: dict[int, Reservation] = {}
+    for child, cost in calls:
+        if child in running:
+            wanted = running.pop(child)
+            children[child].settle(wanted, 0, wanted.cost)
+            continue
+        wanted = Reservation(tokens=0, cost=cost)
+        try:
+            children[child].reserve(wanted)
+        except BudgetSpent:
+            continue
+        running[child] = wanted
+    for child, wanted in running.items():
+        children[child].settle(wanted, 0, wanted.cost)
+    assert day.cost <= cap + 0.5 + 1e-9
