@@ -14,6 +14,7 @@ import msgspec
 
 from hermes.lib import codec, sqlite
 from hermes.store.schema import scripts
+from hermes.store.usage import UsageLog
 from hermes.types.error import StorageDamaged, StoreError
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
@@ -72,6 +73,7 @@ class Sessions:
         with self._faults():
             self._db = sqlite.connect(path, scripts("sessions"))
             self._db.execute("PRAGMA foreign_keys=ON")
+        self.usage = UsageLog(self._db, self._faults)
 
     def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
         """Note a session with its frozen prompt and tool definitions; its row is written with its first message."""

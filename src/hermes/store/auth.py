@@ -1,0 +1,143 @@
+"""auth.json: credentials of providers and how they fare, shared by all processes of a home.
+
+Every change reads, changes and replaces the file under its lock, so what another process wrote is never lost. Keys of the file that
+nobody here knows stay as they are. What is no auth.json is never overwritten.
+"""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+from filelock import FileLock, Timeout
+
+from hermes.lib.files import write_atomic
+from hermes.types.credential import Credential
+from hermes.types.error import StorageDamaged, StoreError
+
+VERSION = 1
+LOCK_SECONDS = 10.0
+REFRESH_SECONDS = 60.0
+_POLL = 0.05
+_DEFAULTS = {one.name: one.default for one in fields(Credential)}
+_STATE = ("status", "exhausted_until", "last_error", "request_count")
+
+
+@dataclass(frozen=True, slots=True)
+class AuthFile:
+    """The file of one home. Reading a file that is not there gives nothing; StorageDamaged when it cannot be read as one."""
+
+    path: Path
+
+    def providers(self) -> tuple[str, ...]:
+        """The providers that have a credential of their own in the file."""
+        tree = self._read()
+        return tuple(name for name in tree["providers"] if any(not one.from_environment for one in _entries(tree, name, self.path)))
+
+    def credentials(self, provider: str) -> tuple[Credential, ...]:
+        """All credentials of a provider, the state of environment keys (without their secret) included."""
+        return _entries(self._read(), provider, self.path)
+
+    def add(self, provider: str, credential: Credential) -> None:
+        """Put one in, or put it in the place of the one with its id."""
+        with self._changed() as tree:
+            rows = tree["providers"].setdefault(provider, [])
+            row = next((one for one in rows if one.get("id") == credential.id), None)
+            if row is None:
+                rows.append(row := {})
+            _write_row(row, credential)
+
+    def remove(self, provider: str, credential_id: str) -> bool:
+        """Take one out; whether it was there."""
+        with self._changed() as tree:
+            rows = tree["providers"].get(provider, [])
+            kept = [one for one in rows if one.get("id") != credential_id]
+            tree["providers"][provider] = kept
+            if not kept:
+                del tree["providers"][provider]
+        return len(kept) < len(rows)
+
+    def change(self, provider: str, credential_id: str, update: Callable[[Credential], Credential]) -> Credential | None:
+        """Change one as it is now in the file, and give it as it became; None when it is not there any more."""
+        with self._changed() as tree:
+            for row, credential in zip(tree["providers"].get(provider, []), _entries(tree, provider, self.path), strict=True):
+                if credential.id == credential_id:
+                    changed = update(credential)
+                    _write_row(row, changed)
+                    return changed
+        return None
+
+    @asynccontextmanager
+    async def refreshing(self, credential_id: str) -> AsyncIterator[None]:
+        """Alone, among all processes, with the right to refresh one credential; StoreError when it cannot be had in a minute."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(self.path.with_name(f".{self.path.name}.{credential_id}.lock"), thread_local=False)
+        await _taken(lock)
+        try:
+            yield
+        finally:
+            lock.release()
+
+    @contextmanager
+    def _changed(self) -> Iterator[dict[str, Any]]:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=LOCK_SECONDS):
+                tree = self._read()
+                before = json.dumps(tree)
+                yield tree
+                if json.dumps(tree) != before:
+                    write_atomic(self.path, json.dumps(tree, indent=1).encode() + b"\n", mode=0o600)
+        except Timeout as error:
+            raise StoreError(f"{self.path} has been locked by another process for {LOCK_SECONDS:.0f} s; try again.") from error
+
+    def _read(self) -> dict[str, Any]:
+        try:
+            tree = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return {"version": VERSION, "providers": {}}
+        except (OSError, ValueError) as error:
+            raise StorageDamaged(f"{self.path} cannot be read ({_reason(error)}); mend it, or move it away and sign in again.") from error
+        providers = tree.setdefault("providers", {}) if isinstance(tree, dict) else None
+        if not isinstance(providers, dict) or not all(isinstance(rows, list) for rows in providers.values()):
+            raise StorageDamaged(f"{self.path} is not a file of credentials; mend it, or move it away and sign in again.")
+        return dict(tree)
+
+
+async def _taken(lock: FileLock) -> None:
+    end = anyio.current_time() + REFRESH_SECONDS
+    while True:
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            if anyio.current_time() > end:
+                raise StoreError("Another process has been refreshing a token for a minute; end it, or try again.") from None
+            await anyio.sleep(_POLL)
+        else:
+            return
+
+
+def _entries(tree: dict[str, Any], provider: str, path: Path) -> tuple[Credential, ...]:
+    try:
+        return tuple(msgspec.convert(row, Credential) for row in tree["providers"].get(provider, []))
+    except msgspec.ValidationError as error:
+        raise StorageDamaged(f"{path}: a credential of {provider} is not one ({error}); mend it, or move the file away.") from error
+
+
+def _write_row(row: dict[str, Any], credential: Credential) -> None:
+    """Bring the row up to date; keys that nobody here knows stay. A key of the environment leaves its secret there."""
+    values = {**msgspec.to_builtins(credential), **({"secret": ""} if credential.from_environment else {})}
+    for name, value in values.items():
+        if name == "id" or name in _STATE or value not in (_DEFAULTS[name], []):
+            row[name] = value
+        else:
+            row.pop(name, None)
+
+
+def _reason(error: Exception) -> str:
+    """Why, without what stands in the file: that may be a secret."""
+    return f"line {error.lineno} is not JSON" if isinstance(error, json.JSONDecodeError) else type(error).__name__
