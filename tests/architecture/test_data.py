@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from hermes.models.catalogue import providers
+from hermes.models.catalogue import models, provider, providers
 from hermes.models.local import catalogue
-from hermes.models.profiles import families
+from hermes.models.profiles import families, profile_of
 from hermes.tools.discovery import discover_builtin_tools
 from hermes.tools.policy import policies
 from hermes.tools.registry import ToolRegistry, registry
@@ -35,8 +35,23 @@ def test_every_builtin_tool_is_in_a_toolset_and_has_a_policy() -> None:
 def test_provider_names_and_aliases_are_unique_and_addresses_are_addresses() -> None:
     names = [name for one in providers().values() for name in (one.name, *one.aliases)]
     assert len(names) == len(set(names))
-    assert all(one.base_url.startswith(("https://", "http://127.0.0.1")) for one in providers().values())
-    assert all(one.keys or one.keyless for one in providers().values())
+    assert all(one.base_url.startswith(("https://", "http://127.0.0.1", "${", "acp://")) for one in providers().values())
+    assert all(one.keys or one.keyless or one.kind != "api_key" for one in providers().values())
+    assert all(one.how for one in providers().values() if one.kind in {"external", "aws"} and not one.unsupported)
+
+
+def test_the_promised_providers_are_there() -> None:
+    promised = ["alibaba", "alibaba-coding-plan", "anthropic", "arcee", "azure-foundry", "bedrock", "copilot", "copilot-acp", "deepinfra", "deepseek", "fireworks", "gemini", "gmi", "huggingface", "kilocode", "kimi-coding", "kimi-coding-cn", "minimax", "minimax-cn", "minimax-oauth", "nous", "novita", "nvidia", "ollama-cloud", "openai-codex", "opencode-go", "opencode-zen", "openrouter", "qwen-oauth", "stepfun", "upstage", "vertex", "xai", "xiaomi", "zai", "openai", "groq", "mistral", "together", "cerebras", "lmstudio", "ollama", "vllm", "llamacpp", "kimi", "moonshot", "glm", "claude", "google", "grok", "hf", "fw", "or", "codex", "qwen"]
+    assert [name for name in promised if provider(name).base_url == ""] == []
+
+
+def test_models_have_providers_windows_and_sensible_prices() -> None:
+    assert {one.provider for one in models().values()} - set(providers()) == set()
+    assert [one.name for one in models().values() if 0 < one.window < 8000 or one.max_output < 0] == []
+    prices = [(one.name, one.price) for one in models().values() if one.price]
+    assert len(prices) > 100
+    assert [name for name, price in prices if not 0 <= price.input <= price.output <= 200 or (price.cache_read or 0) > price.input] == []
+    assert all(profile_of(one.family or one.id).family for one in models().values() if one.provider in {"anthropic", "gemini", "deepseek"})
 
 
 def test_families_have_windows() -> None:

@@ -43,7 +43,7 @@ def _budgeted(effort: str, limit: int, ceiling: int) -> Room:
     """Room for the reasoning beside the answer; where there is too little, a quarter is left to the answer."""
     wanted = BUDGETS.get(effort, BUDGETS["medium"])
     total = min(limit + wanted, ceiling)
-    budget = min(wanted, total * 3 // 4)
+    budget = min(wanted, max(total - limit, total * 3 // 4))
     if budget < LEAST_BUDGET:
         return Room(limit, {})
     return Room(total, {"thinking": {"type": "enabled", "budget_tokens": budget}}, thinks=True)
