@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.models.transports.base import CutShortError, WireError
-from hermes.models.transports.chat_completions import ChatCompletions, ChatReader
+from hermes.models.transports.base import BadReplyError, CutShortError, WireError
+from hermes.models.transports.chat_completions import ChatCompletions
+from hermes.models.transports.chat_reader import ChatReader
 from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
 from hermes.types.request import CallStarted, Endpoint, Options, Request, Text, ThinkingText
 from hermes.types.usage import Usage
@@ -35,7 +36,7 @@ def stream(*chunks: dict[str, Any], done: bool = True) -> bytes:
 
 
 def read(data: bytes, *cuts: int) -> Assistant:
-    reader = ChatReader("m")
+    reader = ChatReader(ENDPOINT)
     places = [0, *sorted(cuts), len(data)]
     for start, end in itertools.pairwise(places):
         reader.feed(data[start:end])
@@ -53,7 +54,7 @@ WHOLE = stream(
     {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 8}, "completion_tokens_details": {"reasoning_tokens": 2}}},
 )  # fmt: skip
 REPLY = Assistant(
-    id="", at=0.0, text="Grüße 🎉", thinking=(Thinking(text="Let me see. ü"),), stop="calls", model="m",
+    id="", at=0.0, text="Grüße 🎉", thinking=(Thinking(text="Let me see. ü"),), stop="calls", model="m", provider="custom", protocol="chat_completions",
     calls=(ToolCall(id="c1", name="read_file", arguments={"path": "ä.txt"}, raw='{"path": "ä.txt"}'), ToolCall(id="c2", name="terminal", arguments={"command": "ls"}, raw='{"command": "ls"}')),
     usage=Usage(input_tokens=9, output_tokens=4, cache_read=8, reasoning=2, requests=1),
 )  # fmt: skip
@@ -76,7 +77,7 @@ def test_carriage_returns_and_comments_change_nothing(cut: int) -> None:
 
 
 def test_deltas_come_as_they_are_written_and_pieces_that_arrive_together_are_merged() -> None:
-    reader = ChatReader("m")
+    reader = ChatReader(ENDPOINT)
     assert reader.feed(stream(delta(reasoning="hm"), delta(content="a"), delta(content="b"), done=False)) == [
         ThinkingText(text="hm"),
         Text(text="ab"),
@@ -119,10 +120,21 @@ def test_calls_are_assembled_however_servers_send_them(chunks: list[dict[str, An
     assert (shown(reply), [call.fault for call in reply.calls], reply.stop) == (calls, [""] * len(calls), "calls")
 
 
-@pytest.mark.parametrize("arguments", ['{"a": 1', "{'a': 1}", "[1]", "17", '{"a": 1} trailing', "{,}"])
-def test_arguments_that_would_have_to_be_guessed_carry_a_fault(arguments: str) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "guess"),
+    [
+        ('{"a": 1', {"a": 1}),
+        ("{'a': 1}", {}),
+        ("[1]", {}),
+        ("17", {}),
+        ('{"a": 1} trailing', {"a": 1}),
+        ("{,}", {}),
+        ('{"a": 1}}', {"a": 1}),
+    ],
+)
+def test_arguments_that_would_have_to_be_guessed_carry_a_fault(arguments: str, guess: dict[str, Any]) -> None:
     (call,) = read(stream(piece(0, "c1", "run", arguments), finish("tool_calls"))).calls
-    assert (dict(call.arguments), call.raw) == ({}, arguments)
+    assert (dict(call.arguments), call.raw) == (guess, arguments)
     assert "was not run" in call.fault
 
 
@@ -146,9 +158,36 @@ def test_an_error_inside_a_good_answer_is_an_error() -> None:
     assert error.value.status == 529
     with pytest.raises(WireError, match="plain words"):
         read(b'{"error": "plain words"}')
+    with pytest.raises(WireError, match="slow down") as coded:
+        read(stream(delta(content="half"), {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}))
+    assert (coded.value.status, coded.value.code) == (None, "rate_limit_exceeded")
+    with pytest.raises(WireError, match="too long") as plain:
+        read(b'{"object": "error", "message": "too long", "type": "BadRequestError", "code": 400}')
+    assert (plain.value.status, plain.value.code) == (400, "BadRequestError")
 
 
-@pytest.mark.parametrize("data", [b"", stream(delta(content="half"), done=False), b": ping\n\n: ping\n\n", b"data: [DONE]\n\n"])
+def test_a_choice_that_ends_with_an_error_is_an_error() -> None:
+    ended = {"choices": [{"delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "upstream died"}}]}
+    with pytest.raises(WireError, match="upstream died") as error:
+        read(stream(delta(content="half"), ended))
+    assert error.value.status == 502
+    with pytest.raises(WireError, match="ended the reply with an error"):
+        read(stream(delta(content="half"), finish("error")))
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"", b"  \r\n", b"{}", b"[]", b'{"detail": "Not Found"}', b"<!doctype html><p>hello", b"data: [DONE]\n\n",
+        b'data: {"type": "ping"}\n\ndata: [DONE]\n\n', b"data: oops\n\n", b'{"choices": []}', b'{"choices": 7}',
+    ],
+)  # fmt: skip
+def test_what_is_no_chat_completion_is_a_bad_reply(data: bytes) -> None:
+    with pytest.raises(BadReplyError):
+        read(data)
+
+
+@pytest.mark.parametrize("data", [stream(delta(content="half"), done=False), b": ping\n\n: ping\n\n", WHOLE[:40], WHOLE[:-120]])
 def test_a_stream_that_ends_too_early_is_not_a_reply(data: bytes) -> None:
     with pytest.raises(CutShortError):
         read(data)
@@ -167,7 +206,7 @@ def test_no_bytes_whatever_break_the_reader_in_another_way(data: bytes) -> None:
     for body in (data, b"data: " + data + b"\n\n", b"{" + data):
         try:
             read(body)
-        except (WireError, CutShortError):
+        except (WireError, CutShortError, BadReplyError):
             continue
 
 
@@ -182,7 +221,7 @@ LOG: tuple[Message, ...] = (
 
 
 def test_a_request_renders_as_the_wire_wants_it() -> None:
-    tools = ({"type": "function", "function": {"name": "t", "parameters": {}}},)
+    tools = ({"type": "function", "function": {"name": "t", "parameters": {"type": "object", "properties": {}}}},)
     wire = ChatCompletions().render(
         Request(endpoint=ENDPOINT, system="be good", messages=LOG, tools=tools, options=Options(temperature=0.0, max_output=7))
     )

@@ -9,7 +9,9 @@ import msgspec
 from hermes.models import constrained, textcalls
 from hermes.models.transports.assembly import CUT
 from hermes.models.transports.base import Transport, WireRequest
-from hermes.models.transports.chat_completions import ChatCompletions, ChatReader, sampling
+from hermes.models.transports.chat_completions import ChatCompletions
+from hermes.models.transports.chat_reader import ChatReader
+from hermes.models.transports.parameters import sampling
 from hermes.types.message import Assistant, ToolCall
 from hermes.types.request import Delta, Endpoint, Request, Text
 from hermes.types.usage import Usage
@@ -41,7 +43,7 @@ class Constrained:
 
     def reader(self, request: Request) -> "StyledReader":
         """A reader of such a reply."""
-        return StyledReader(ChatReader(request.endpoint.model), constrained.Reader())
+        return StyledReader(ChatReader(request.endpoint), constrained.Reader())
 
 
 class TextCalls(ChatCompletions):
@@ -50,7 +52,7 @@ class TextCalls(ChatCompletions):
     def reader(self, request: Request) -> "StyledReader":  # type: ignore[override]  # both are Readers
         """A reader that looks for calls in the text."""
         names = [tool["function"]["name"] for tool in request.tools]
-        return StyledReader(ChatReader(request.endpoint.model), PrintedCalls(names))
+        return StyledReader(ChatReader(request.endpoint), PrintedCalls(names))
 
 
 class PrintedCalls:

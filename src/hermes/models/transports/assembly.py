@@ -42,6 +42,11 @@ class Calls:
             piece.arguments.append(arguments if isinstance(arguments, str) else msgspec.json.encode(arguments).decode())
         return piece.name if fresh else ""
 
+    def place(self, index: int | None, call_id: str) -> int:
+        """The number of the call that a delta belongs to, in the order of `finish`; the delta has been added."""
+        found = self._by_index[self._index_of(call_id) if index is None else index]
+        return next(number for number, piece in enumerate(self._pieces) if piece is found)
+
     def finish(self, stop: Stop, reply_id: str) -> tuple[ToolCall, ...]:
         """All calls, each with an id of its own; those of a reply cut by length carry a fault."""
         seen: set[str] = set()

@@ -1,0 +1,120 @@
+"""The Responses wire: OpenAI's own, xAI's, and the one behind a ChatGPT account."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hermes.models.transports.base import WireRequest
+from hermes.models.transports.dialects import adapt
+from hermes.models.transports.encoding import address, encode, headers, merged
+from hermes.models.transports.parameters import nearest
+from hermes.models.transports.responses_items import items, pictures, sees
+from hermes.models.transports.responses_reader import ResponsesReader
+from hermes.types.message import Message, ToolResult
+from hermes.types.profile import Profile
+from hermes.types.request import LeftOut, Request
+
+
+class CodexResponses:
+    """Renders requests and hands out readers; keeps the bytes of each message of its session."""
+
+    def __init__(self) -> None:
+        self._form: tuple[Profile, frozenset[LeftOut]] | None = None
+        self._blocks: dict[str, bytes] = {}
+        self._frame: tuple[Request | None, bytes, bytes] = (None, b"", b"")
+
+    def render(self, request: Request) -> WireRequest:
+        """The request as bytes: a frame that rarely changes around blocks that never do."""
+        form = (request.endpoint.profile, request.without)
+        if form != self._form:
+            self._form = form
+            self._blocks.clear()
+        head, tail = self._frame_of(request)
+        return WireRequest(
+            url=address(request.endpoint.base_url, "/responses"),
+            headers=headers(request),
+            body=head + b",".join(filter(None, self._input(request))) + tail,
+        )
+
+    def reader(self, request: Request) -> ResponsesReader:
+        """A fresh reader."""
+        return ResponsesReader(request.endpoint)
+
+    def _input(self, request: Request) -> list[bytes]:
+        kept = self._blocks
+        found = [kept[message.id] if message.id in kept else self._block(message, request) for message in request.messages]
+        if "tool_images" not in request.without or not sees(request.endpoint.profile, request.without):
+            return found
+        return _with_pictures(found, request.messages)
+
+    def _block(self, message: Message, request: Request) -> bytes:
+        each = items(message, request.endpoint.profile, request.without)
+        block = self._blocks[message.id] = b",".join(encode(item) for item in each)
+        return block
+
+    def _frame_of(self, request: Request) -> tuple[bytes, bytes]:
+        """Bytes before and after the input; rendered anew only when what they say has changed."""
+        known, head, tail = self._frame
+        if known is None or not _same_frame(known, request):
+            head, tail = _frame(request)
+            self._frame = (request, head, tail)
+        return head, tail
+
+
+def _with_pictures(blocks: list[bytes], messages: Sequence[Message]) -> list[bytes]:
+    """The blocks with a user's message of images behind each batch of results that has some."""
+    found: list[bytes] = []
+    owed: list[ToolResult] = []
+    for message, block in zip(messages, blocks, strict=True):
+        if owed and not isinstance(message, ToolResult):
+            found.append(encode(pictures(owed)))
+            owed = []
+        found.append(block)
+        if isinstance(message, ToolResult) and message.images:
+            owed.append(message)
+    return [*found, encode(pictures(owed))] if owed else found
+
+
+def _same_frame(known: Request, request: Request) -> bool:
+    return (
+        known.tools is request.tools
+        and known.system == request.system
+        and known.options == request.options
+        and known.endpoint == request.endpoint
+        and known.without == request.without
+    )
+
+
+def _frame(request: Request) -> tuple[bytes, bytes]:
+    before: dict[str, Any] = {"model": request.endpoint.model}
+    if request.system:
+        before["instructions"] = request.system
+    after: dict[str, Any] = {"stream": True, "store": False}
+    if request.tools:
+        after["tools"] = [_flat(tool) for tool in adapt(request.tools, request.endpoint.profile.dialect, request.without)]
+    body = merged(after | _parameters(request), request.endpoint.extra_body)
+    return encode(before)[:-1] + b',"input":[', b"]," + encode(body)[1:]
+
+
+def _flat(tool: Mapping[str, Any]) -> dict[str, Any]:
+    """A definition in the wire's own form; strict must be denied, for here it is what silence means."""
+    return {"type": "function", "strict": False, **tool["function"]}
+
+
+def _parameters(request: Request) -> dict[str, Any]:
+    profile, without = request.endpoint.profile, request.without
+    named: dict[str, Any] = {}
+    if "temperature" not in without:
+        named["temperature"] = request.options.temperature
+    if "limit" not in without:
+        named["max_output_tokens"] = request.options.max_output or request.endpoint.max_output
+    named |= profile.fixed
+    if profile.thinking and "thinking" not in without:
+        named |= {"include": ["reasoning.encrypted_content"], "reasoning": _reasoning(request)}
+    return {name: value for name, value in named.items() if value is not None and name not in profile.omits}
+
+
+def _reasoning(request: Request) -> dict[str, Any]:
+    if "effort" in request.without:
+        return {"summary": "auto"}
+    effort = nearest(request.options.effort, request.endpoint.profile.efforts)
+    return {"effort": effort, "summary": "auto"} if effort else {"summary": "auto"}

@@ -1,0 +1,237 @@
+"""Reads the reply on the Responses wire."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from hermes.lib.codec import mended
+from hermes.models.transports.assembly import Calls
+from hermes.models.transports.base import BadReplyError, CutShortError, WireError
+from hermes.models.transports.responses_items import PROTOCOL, UNDERSTOOD, refuses, says_all, text_of, thoughts
+from hermes.models.transports.sse import Events
+from hermes.types.message import Assistant, Thinking, ToolCall
+from hermes.types.request import CallStarted, Delta, Endpoint, Remark, Text, ThinkingText
+from hermes.types.usage import Stop, Usage
+
+_CUTS: Mapping[str, Stop] = {"max_output_tokens": "length", "max_tokens": "length", "content_filter": "refusal"}
+_STATUSES: Mapping[str, int] = {"rate_limit_exceeded": 429, "server_error": 500, "server_is_overloaded": 503}
+_TEXT = frozenset({"response.output_text.delta", "response.refusal.delta"})
+_THINKING = frozenset({"response.reasoning_summary_text.delta", "response.reasoning_text.delta"})
+_ENDS = frozenset({"response.completed", "response.done", "response.incomplete", "response.failed", "response.cancelled"})
+_SHOWN_BYTES = 200
+_decode = msgspec.json.Decoder().decode
+
+
+class ResponsesReader:
+    """One reply, from server-sent events or from one JSON body: both take the same road."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._events = Events()
+        self._body: list[bytes] = []
+        self._streams: bool | None = None
+        self._items: dict[int, dict[str, Any]] = {}
+        self._response: Mapping[str, Any] | None = None
+        self._last: dict[str, tuple[Any, ...]] = {}
+        self._answers = False
+        self.usage = Usage(requests=1)
+        self.progress = 0
+
+    def feed(self, data: bytes) -> list[Delta]:
+        """What these bytes added, pieces of text that came together merged."""
+        if self._streams is None and data.strip():
+            self._streams = not data.lstrip().startswith((b"{", b"<", b"["))
+        if not self._streams:
+            self._body.append(data)
+            return []
+        return self._take(self._events.feed(data))
+
+    def finish(self) -> Assistant:
+        """The whole reply."""
+        body = b"".join(self._body).strip()
+        if body:
+            self._whole(_read(body))
+        elif self._streams is None:
+            raise BadReplyError("The server sent an empty reply.")
+        try:
+            self._take(self._events.finish())
+        except BadReplyError as error:
+            raise CutShortError("The stream ended in the middle of an event.") from error
+        if self._response is None:
+            raise self._missing()
+        return self._reply(self._response)
+
+    def _missing(self) -> Exception:
+        if self.progress and not self._answers:
+            return BadReplyError("The server sent something that is not a reply of the Responses interface.")
+        return CutShortError("The stream ended before the reply did.")
+
+    def _whole(self, response: Mapping[str, Any]) -> None:
+        if response.get("error") and not isinstance(response.get("output"), list):
+            raise _wire_error(response["error"])
+        if not isinstance(response.get("output"), list):
+            raise BadReplyError(f"The server sent something that is not a reply of the Responses interface: {str(response)[:_SHOWN_BYTES]}")
+        self._end(response)
+
+    def _take(self, events: list[bytes]) -> list[Delta]:
+        self.progress += len(events)
+        deltas: list[Delta] = []
+        for data in events:
+            if data == b"[DONE]":
+                continue
+            for delta in self._event(_read(data)):
+                if deltas and isinstance(delta, Text | ThinkingText) and type(deltas[-1]) is type(delta):
+                    deltas[-1] = type(delta)(text=deltas[-1].text + delta.text)
+                else:
+                    deltas.append(delta)
+        return deltas
+
+    def _event(self, event: Mapping[str, Any]) -> list[Delta]:
+        kind = str(event.get("type"))
+        self._answers = self._answers or kind.startswith("response.")
+        if kind in _TEXT:
+            return [Text(text=self._apart("text", event, "output_index") + mended(str(event.get("delta") or "")))]
+        if kind in _THINKING:
+            return [
+                ThinkingText(text=self._apart("thinking", event, "output_index", "summary_index") + mended(str(event.get("delta") or "")))
+            ]
+        if kind == "response.output_item.added":
+            return _began(event)
+        if kind == "response.output_item.done":
+            return self._item(event)
+        if kind == "error" or (event.get("error") and kind not in _ENDS):
+            raise _wire_error(event.get("error") or event)
+        if kind in _ENDS and isinstance(event.get("response"), Mapping):
+            self._end({"status": kind.removeprefix("response."), **event["response"]})
+        return []
+
+    def _apart(self, what: str, event: Mapping[str, Any], *names: str) -> str:
+        """An empty line where another message or another part of a summary begins."""
+        place = tuple(event.get(name) for name in names)
+        before, self._last[what] = self._last.get(what, place), place
+        return "" if before == place else "\n\n"
+
+    def _item(self, event: Mapping[str, Any]) -> list[Delta]:
+        item = event.get("item")
+        if not isinstance(item, dict):
+            return []
+        index = event.get("output_index")
+        self._items[index if isinstance(index, int) else len(self._items)] = item
+        kind = item.get("type")
+        return [] if kind in UNDERSTOOD else [Remark(text=f"The reply holds an item that is not understood here: {kind}.")]
+
+    def _end(self, response: Mapping[str, Any]) -> None:
+        usage = response.get("usage")
+        if isinstance(usage, Mapping):
+            self.usage = _usage(usage)
+        status = response.get("status")
+        if status == "failed":
+            raise _wire_error(response.get("error") or "The provider could not finish the reply.")
+        if status == "cancelled":
+            raise WireError("The provider cancelled the reply.", code="cancelled")
+        self._response = response
+
+    def _reply(self, response: Mapping[str, Any]) -> Assistant:
+        output = self._output(response)
+        endpoint = self._endpoint
+        stop = _stop(response, output)
+        calls = _calls(output, stop, str(response.get("id") or "")[-12:])
+        if calls and stop in {"end", "refusal"}:
+            stop = "calls"
+        return Assistant(
+            id="",
+            at=0.0,
+            text=text_of(output),
+            thinking=tuple(Thinking(text=text) for text in thoughts(output)),
+            calls=calls,
+            stop=stop,
+            usage=self.usage,
+            provider=endpoint.provider,
+            model=endpoint.model,
+            protocol=PROTOCOL,
+            family=endpoint.profile.family,
+            opaque=() if says_all(output) else _with_ids(output, calls),
+        )
+
+    def _output(self, response: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """The items of the reply; some servers leave them out of its last event, others send them only there."""
+        told = [item for item in response.get("output") or () if isinstance(item, dict)]
+        streamed = [self._items[index] for index in sorted(self._items)]
+        return [dict(mended(item)) for item in (streamed if len(streamed) >= len(told) else told)]
+
+
+def _began(event: Mapping[str, Any]) -> list[Delta]:
+    item = event.get("item")
+    if isinstance(item, Mapping) and item.get("type") == "function_call":
+        return [CallStarted(name=str(item.get("name") or ""))]
+    return []
+
+
+def _stop(response: Mapping[str, Any], output: list[dict[str, Any]]) -> Stop:
+    details = response.get("incomplete_details")
+    if response.get("status") == "incomplete" or details:
+        reason = details.get("reason") if isinstance(details, Mapping) else ""
+        return _CUTS.get(str(reason), "error")
+    return "refusal" if refuses(output) else "end"
+
+
+def _calls(output: list[dict[str, Any]], stop: Stop, reply_id: str) -> tuple[ToolCall, ...]:
+    calls = Calls()
+    wanted = (item for item in output if item.get("type") == "function_call")
+    for number, item in enumerate(wanted):
+        calls.add(number, str(item.get("call_id") or item.get("id") or ""), str(item.get("name") or ""), item.get("arguments"))
+    return calls.finish(stop, reply_id)
+
+
+def _with_ids(output: list[dict[str, Any]], calls: tuple[ToolCall, ...]) -> tuple[dict[str, Any], ...]:
+    """The items with the ids that the message gives its calls."""
+    ids = iter(calls)
+    return tuple({**item, "call_id": next(ids).id} if item.get("type") == "function_call" else item for item in output)
+
+
+def _read(data: bytes) -> Mapping[str, Any]:
+    try:
+        tree = _decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        tree = _read_leniently(data)
+    if not isinstance(tree, dict):
+        raise _bad(data)
+    return tree
+
+
+def _read_leniently(data: bytes) -> Any:
+    """Lone surrogates and broken UTF-8 do not end a reply; what is no JSON does."""
+    try:
+        return mended(json.loads(data.decode("utf-8", "replace"), strict=False))
+    except (ValueError, RecursionError) as error:
+        raise _bad(data) from error
+
+
+def _bad(data: bytes) -> BadReplyError:
+    shown = data[:_SHOWN_BYTES].decode("utf-8", "replace")
+    return BadReplyError(f"The server sent something that is not a reply of the Responses interface: {shown!r}")
+
+
+def _usage(given: Mapping[str, Any]) -> Usage:
+    return Usage(
+        input_tokens=_number(given, "input_tokens"),
+        output_tokens=_number(given, "output_tokens"),
+        cache_read=_number(given.get("input_tokens_details"), "cached_tokens"),
+        reasoning=_number(given.get("output_tokens_details"), "reasoning_tokens"),
+        requests=1,
+    )
+
+
+def _number(tree: Any, name: str) -> int:
+    value = tree.get(name) if isinstance(tree, Mapping) else None
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _wire_error(error: Any) -> WireError:
+    if not isinstance(error, Mapping):
+        return WireError(str(error))
+    code = str(error.get("code") or error.get("type") or "")
+    status = error.get("status") or error.get("status_code") or (int(code) if code.isdigit() else _STATUSES.get(code))
+    return WireError(str(error.get("message") or error), status=status if isinstance(status, int) else None, code=code)
