@@ -98,7 +98,7 @@ class Runtime:
 
     def endpoint(self, model: str = "", base_url: str = "") -> Endpoint:
         """The endpoint that a choice, or the settings, lead to; ConfigError when it cannot be had."""
-        return resolve(self.settings.model, self.environ, model=model, base_url=base_url)
+        return resolve(self.settings, self.environ, model=model, base_url=base_url)
 
     async def session(self, options: SessionOptions | None = None) -> Session:
         """A new session, or one that is resumed; ConfigError and StoreError say what cannot be."""

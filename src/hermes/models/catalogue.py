@@ -152,6 +152,11 @@ def model_of(provider: str, id_: str, known: Mapping[str, Model]) -> Model:
     return replace(found, id=id_) if found else Model(provider=provider, id=id_)
 
 
+def models_of(provider: str, known: Mapping[str, Model]) -> list[Model]:
+    """The known models of one provider, in the order of the data."""
+    return [one for one in known.values() if one.provider == provider]
+
+
 def address(provider: Provider, environ: Mapping[str, str]) -> str:
     """The provider's base address with variables filled in; ConfigError names the one that is missing."""
 

@@ -74,7 +74,7 @@ def _settings(home: Home, loaded: Loaded) -> Iterator[Finding]:
 
 def _model(choices: Choices, loaded: Loaded, environ: dict[str, str]) -> Iterator[Finding]:
     try:
-        endpoint = resolve(loaded.settings.model, environ, model=choices.model, base_url=choices.base_url)
+        endpoint = resolve(loaded.settings, environ, model=choices.model, base_url=choices.base_url)
     except ConfigError as error:
         yield Finding("fault", str(error))
         return

@@ -1,4 +1,7 @@
-"""`hermes models`: providers, local models, and fetching them."""
+"""`hermes models`: what can answer here, what it costs, and fetching local models."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import anyio
 import click
@@ -8,35 +11,100 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.progress import fetch
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import locate
-from hermes.models.catalogue import Provider, providers
-from hermes.models.endpoint import local
+from hermes.config.load import load
+from hermes.config.settings import Settings
+from hermes.models.catalogue import Model, Provider, address, key_of, known_models, known_providers, model_of, models_of, provider, search
+from hermes.models.endpoint import RULES, local, protocol_of
 from hermes.models.local import catalogue
+from hermes.models.profiles import profile_of, window_of
 from hermes.runtime import model_cache, open_runtime
+from hermes.store.auth import AuthFile
+from hermes.types.error import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shelf:
+    """Everything that a list of models is made of."""
+
+    settings: Settings
+    environ: Mapping[str, str]
+    providers: Mapping[str, Provider]
+    models: Mapping[str, Model]
+    stored: frozenset[str]
+
+    def state(self, found: Provider) -> str:
+        """Whether a provider can be used now, or what it still needs."""
+        name, key = key_of(found, self.environ)
+        if key:
+            return f"key in {name}"
+        if found.name in self.stored:
+            return "signed in" if found.kind in {"device_code", "pkce"} else "key stored"
+        if found.key_command:
+            return "key by command"
+        if found.keyless:
+            return "needs no key"
+        return f"needs {found.keys[0]}" if found.keys else f"needs hermes auth add {found.name}"
+
+    def usable(self, found: Provider) -> bool:
+        """Whether it has what it needs; whether it answers is another matter."""
+        return not (found.unsupported or self.state(found).startswith("needs ")) or found.own
+
+
+def shelf(choices: Choices) -> Shelf:
+    """What is known under the home in force."""
+    environ = environment()
+    home = locate(environ, choices.profile)
+    environ = with_dotenv(environ, home.env_file)
+    settings = load(home.config_file, environ).settings
+    return Shelf(
+        settings=settings,
+        environ=environ,
+        providers=known_providers(settings),
+        models=known_models(settings),
+        stored=frozenset(AuthFile(home.root / "auth.json").providers()),
+    )
 
 
 @click.group()
 def models() -> None:
-    """Providers and local models."""
+    """Providers and models."""
 
 
 @models.command("list")
+@click.option("--all", "everything", is_flag=True, help="The known models of every provider, with or without a key.")
 @click.pass_obj
-def list_models(choices: Choices) -> None:
-    """Models, and what each still needs."""
-    environ = environment()
-    environ = with_dotenv(environ, locate(environ, choices.profile).env_file)
-    cache = model_cache(environ)
-    default = catalogue.default().alias
-    here = [
-        (
-            f"local/{one.alias}",
-            _state(one, default, fetched=catalogue.location(one, cache).is_file()),
-            f"{one.size / 1e6:,.0f} MB, {one.licence}",
-        )
-        for one in catalogue.entries()
-    ]
-    hosted = [(f"{one.name}/…", _key_state(one, environ), one.base_url) for one in providers().values()]
-    tables.show([*here, *hosted], head=("MODEL", "STATE", "WHERE"))
+def list_models(choices: Choices, everything: bool) -> None:  # noqa: FBT001  # click hands options over by name
+    """Models that can be used here, and what the other providers still need."""
+    known = shelf(choices)
+    shown = [one for one in known.providers.values() if everything or _has_key(known, one)]
+    models = [_row(known, one) for found in shown for one in models_of(found.name, known.models)]
+    hosted = [(f"{one.name}/…", known.state(one), one.unsupported or one.base_url) for one in known.providers.values()]
+    tables.show([*_here(known.environ), *models, *hosted], head=("MODEL", "STATE", "WHERE"))
+
+
+@models.command("search")
+@click.argument("words", nargs=-1, required=True)
+@click.pass_obj
+def search_models(choices: Choices, words: tuple[str, ...]) -> None:
+    """Known models whose name has all the WORDS in it."""
+    known = shelf(choices)
+    found = search(words, known.models.values())
+    if not found:
+        raise ConfigError(f"No known model is called {' '.join(words)!r}; a provider may have it all the same, as provider/name.")
+    tables.show([_row(known, one) for one in found], head=("MODEL", "STATE", "TOKENS AND PRICE"))
+
+
+@models.command()
+@click.argument("name")
+@click.pass_obj
+def info(choices: Choices, name: str) -> None:
+    """What is known of one model, PROVIDER/MODEL, and where each value comes from."""
+    known = shelf(choices)
+    prefix, _, id_ = name.partition("/")
+    if not id_:
+        raise ConfigError(f"{name!r} names no provider; write provider/{name}. hermes models search {name} shows who has it.")
+    found = provider(prefix, known.providers)
+    tables.show(list(_facts(known, found, id_)), head=("WHAT", "VALUE", "FROM"))
 
 
 @models.command()
@@ -57,12 +125,71 @@ async def _pull(profile: str, alias: str) -> None:
         click.echo(catalogue.location(found, runtime.model_cache) if isinstance(found, catalogue.LocalModel) else found)
 
 
+def _here(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    cache, default = model_cache(environ), catalogue.default().alias
+    return [
+        (
+            f"local/{one.alias}",
+            _state(one, default, fetched=catalogue.location(one, cache).is_file()),
+            f"{one.size / 1e6:,.0f} MB, {one.licence}",
+        )
+        for one in catalogue.entries()
+    ]
+
+
 def _state(one: catalogue.LocalModel, default: str, *, fetched: bool) -> str:
     words = "ready" if fetched else "not fetched"
     return f"{words}, default" if one.alias == default else words
 
 
-def _key_state(one: Provider, environ: dict[str, str]) -> str:
-    if one.keyless:
-        return "needs no key"
-    return "key set" if any(environ.get(name) for name in one.keys) else f"needs {one.keys[0]}"
+def _has_key(known: Shelf, found: Provider) -> bool:
+    return known.usable(found) and (not found.keyless or found.own)
+
+
+def _row(known: Shelf, model: Model) -> tuple[str, str, str]:
+    owner = known.providers.get(model.provider)
+    window = model.window or window_of(model.family or model.id)
+    return model.name, known.state(owner) if owner else "no such provider", f"{window // 1000:,}k tokens, {_price(model)}"
+
+
+def _price(model: Model) -> str:
+    return f"${model.price.input:g} in, ${model.price.output:g} out" if model.price else "price not known"
+
+
+def _facts(known: Shelf, found: Provider, id_: str) -> Iterator[tuple[str, str, str]]:
+    """What, value and where it is known from."""
+    model = model_of(found.name, id_, known.models)
+    table = "config.yaml" if model.own else "models.toml"
+    provider_table = "config.yaml" if found.name in known.settings.providers or found.own else "providers.toml"
+    family = model.family or profile_of(id_, found.name).family
+    yield "model", f"{found.name}/{id_}", ""
+    yield "provider", found.title or found.name, provider_table
+    yield "address", known_address(found, known.environ), provider_table
+    yield "protocol", *_protocol(found, known.environ, id_)
+    yield "family", family or "not known", table if model.family else "families.toml, by the name"
+    yield "window", f"{model.window or window_of(family or id_):,} tokens", table if model.window else "families.toml, by the name"
+    yield "longest reply", f"{model.max_output:,} tokens" if model.max_output else "the provider decides", table if model.max_output else ""
+    yield "price", _all_prices(model), f"{table}, US dollars for a million tokens" if model.price else "set models in config.yaml"
+    yield "key", known.state(found), "the environment, .env or auth.json"
+
+
+def _all_prices(model: Model) -> str:
+    price = model.price
+    if price is None:
+        return "not known"
+    parts = ("input", price.input), ("output", price.output), ("cache read", price.cache_read), ("cache write", price.cache_write)
+    return ", ".join(f"{words} {value:g}" for words, value in parts if value is not None)
+
+
+def known_address(found: Provider, environ: Mapping[str, str]) -> str:
+    """The provider's address, or the sentence that says what it still needs."""
+    try:
+        return address(found, environ)
+    except ConfigError as error:
+        return str(error)
+
+
+def _protocol(found: Provider, environ: Mapping[str, str], id_: str) -> tuple[str, str]:
+    place = known_address(found, environ)
+    told = "by the provider" if found.protocol else "by the address" if any(rule.fits(place, id_) for rule in RULES) else "the usual one"
+    return protocol_of(found, place, id_), told
