@@ -10,15 +10,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import httpx2
 import platformdirs
 
+from hermes.agent.ledger import Ledger
 from hermes.agent.log import Log, replay
 from hermes.agent.prompt import builder
 from hermes.agent.recovery import answers
-from hermes.agent.session import Parts, Session, Spending
+from hermes.agent.session import Parts, Session
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
@@ -31,7 +32,6 @@ from hermes.models.breaker import Breakers
 from hermes.models.client import Limits
 from hermes.models.endpoint import resolve
 from hermes.models.route import OneKey, Place, Route
-from hermes.models.spending import Purse
 from hermes.models.wires import transport_for
 from hermes.plugins.aliases import old_names
 from hermes.store.sessions import SessionRow, Sessions, Stored
@@ -41,7 +41,7 @@ from hermes.tools.function import FunctionTool
 from hermes.tools.registry import ToolRegistry, registry
 from hermes.tools.results import Results
 from hermes.tools.schemas import Schemas, definition
-from hermes.types.event import Attempted, Notice
+from hermes.types.event import Notice
 from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options, Request
@@ -84,6 +84,7 @@ class Runtime:
     http: httpx2.AsyncClient
     store: Sessions
     breakers: Breakers
+    ledger: Ledger
     ports: Ports = SYSTEM_PORTS
     registry: ToolRegistry = field(default_factory=lambda: registry)
     faults: tuple[Fault, ...] = ()
@@ -150,7 +151,7 @@ class Runtime:
             system=system,
             tools=tools,
             endpoint=endpoint,
-            options=Options(temperature=temperature),
+            options=Options(temperature=temperature, effort=model.effort, cache=_kept(self.settings.prompt_caching.cache_ttl)),
             route=self._route,
             ladder=Ladder(
                 http=self.http,
@@ -159,8 +160,9 @@ class Runtime:
                 now=self.ports.now,
                 monotonic=self.ports.monotonic,
                 uniform=self.ports.uniform,
+                tariff=self.ledger.tariff,
             ),
-            spending=Spending(day=self._today, count=self._count),
+            ledger=self.ledger,
             dispatcher=self.dispatcher,
             store=self.store,
             ports=self.ports,
@@ -220,12 +222,6 @@ class Runtime:
             places=[Place(endpoint=endpoint, keys=OneKey(endpoint.credential), wake=wake)], make=transport_for, breakers=self.breakers
         )
 
-    def _today(self) -> Purse:
-        return Purse(name="day")
-
-    def _count(self, session_id: str, event: Attempted) -> None:
-        """Write down what a request has used."""
-
     async def _ready(self, session: Session, endpoint: Endpoint) -> Endpoint:
         if self._local is None:
             self._local = late("hermes.models.local.serving:LocalModels")(self.model_cache, self.http)
@@ -265,14 +261,16 @@ async def open_runtime(
     values = with_dotenv(given, home.env_file)
     loaded = load(home.config_file, values, flags)
     faults = discover(home)
+    store = Sessions(home.sessions_db)
     async with http or new_client() as client:
         runtime = Runtime(
             home=home,
             loaded=loaded,
             environ=values,
             http=client,
-            store=Sessions(home.sessions_db),
+            store=store,
             breakers=Breakers(ports.monotonic),
+            ledger=Ledger(loaded.settings.budget, store.usage, ports),
             ports=ports,
             faults=faults,
             dispatcher=Dispatcher(results=Results(folder=home.results, name=ports.token)),
@@ -295,6 +293,10 @@ def discover(home: Home) -> tuple[Fault, ...]:
 def model_cache(environ: Mapping[str, str]) -> Path:
     """The folder of fetched models: HERMES_CACHE, or the user's cache folder."""
     return Path(environ.get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
+
+
+def _kept(ttl: Literal["5m", "1h", "off"]) -> Literal["", "5m", "1h"]:
+    return "" if ttl == "off" else ttl
 
 
 def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:

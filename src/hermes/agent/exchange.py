@@ -9,7 +9,6 @@ from hermes.agent.budget import Budget, Step
 from hermes.agent.calls import Batch, Surroundings
 from hermes.agent.shown import Shown
 from hermes.models.attempt import Listener
-from hermes.models.spending import Purse
 from hermes.types.error import BudgetSpent, StoreError
 from hermes.types.event import Attempted, Notice, ReplyRestarted, StepStarted, TextDelta, ThinkingDelta
 from hermes.types.message import Assistant, Attachment, Message, ToolCall, ToolResult, User
@@ -25,11 +24,10 @@ class Exchange:
     def __init__(self, session: "Session") -> None:
         self._session, self._parts = session, session.parts
         self.budget = Budget(session.parts.max_steps)
-        self._purse = Purse(name="turn", caps=session.parts.spending.turn, above=session.purse)
+        self._purse = session.parts.ledger.turn(session.purse)
         self._shown = Shown(lambda text: session.emit(TextDelta(text=text)), lambda void: session.emit(ReplyRestarted(void=void)))
         self._listener = Listener(emit=self._delta, tell=self._attempted, broken=session.emit)
         self._started = session.parts.ports.monotonic()
-        session.purse.above = session.parts.spending.day()
         session.route.start()
 
     @property
@@ -71,7 +69,7 @@ class Exchange:
 
     def _seconds_left(self) -> float | None:
         """What is left of the turn's time; BudgetSpent when it is over."""
-        limit = self._parts.spending.turn_seconds
+        limit = self._parts.ledger.budget.turn_seconds
         if not limit:
             return None
         left = limit - (self._parts.ports.monotonic() - self._started)

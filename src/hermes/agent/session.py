@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import anyio
@@ -11,6 +11,7 @@ import anyio
 from hermes.agent.calls import Journal
 from hermes.agent.events import Listener, Listeners
 from hermes.agent.exchange import Exchange
+from hermes.agent.ledger import Ledger
 from hermes.agent.log import Log
 from hermes.agent.loops import HomeLoop
 from hermes.agent.questions import Questions
@@ -20,7 +21,6 @@ from hermes.agent.turn import run_turn
 from hermes.lib.text import mend_surrogates
 from hermes.models.attempt import Ladder
 from hermes.models.route import Route
-from hermes.models.spending import Caps, Purse
 from hermes.tools.dispatch import Dispatcher
 from hermes.types import event as events
 from hermes.types.error import Failure, HermesError, ModelError
@@ -29,7 +29,7 @@ from hermes.types.ports import Ports
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
-from hermes.types.usage import NO_USAGE, Usage
+from hermes.types.usage import NO_USAGE
 from hermes.types.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Parts:
     options: Options
     route: Callable[[Endpoint, "Session"], Route]
     ladder: Ladder
-    spending: "Spending"
+    ledger: Ledger
     dispatcher: Dispatcher
     store: Store
     ports: Ports
@@ -72,31 +72,14 @@ class Parts:
     attended: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spending:
-    """What a session and each of its turns may spend, and where each request is counted.
-
-    `day` gives the purse of today, shared by all; `count` writes down what one request has used; `before` is what the session had
-    used when it was opened.
-    """
-
-    day: Callable[[], Purse]
-    count: Callable[[str, events.Attempted], None]
-    turn: Caps = field(default_factory=Caps)
-    session: Caps = field(default_factory=Caps)
-    turn_seconds: float = 0.0
-    before: Usage = NO_USAGE
-
-
 class Session:
     """One conversation. Verbs may be called from any task or thread; everything else belongs on the session's loop."""
 
     def __init__(self, parts: Parts, *, log: Log | None = None, title: str = "") -> None:
         self.id, self.system, self.tools, self.title = parts.id, parts.system, parts.tools, title
-        self.usage = parts.spending.before
-        self.purse = Purse(
-            name="session", caps=parts.spending.session, tokens=self.usage.input_tokens + self.usage.output_tokens, cost=self.usage.cost
-        )
+        self.usage = parts.ledger.used_by(parts.id)
+        self.last_turn = NO_USAGE
+        self.purse = parts.ledger.session(self.usage)
         self.route = parts.route(parts.endpoint, self)
         self.parts, self._log = parts, log or Log()
         self._listeners, self._home = Listeners(), HomeLoop()
@@ -118,11 +101,12 @@ class Session:
         self.emit(events.TurnStarted(turn=self.turns + 1))
         outcome, failure = await self._whole_turn(text, attachments)
         refused = tuple(self.opened.gate.take_refused()) if self.opened else ()
+        self.last_turn = self.usage - used
         end = events.TurnFinished(
             turn=self.turns,
             outcome="refused" if refused and outcome == "done" and not self.parts.attended else outcome,
             text=self._last_words(),
-            usage=self.usage - used,
+            usage=self.last_turn,
             seconds=self.parts.ports.monotonic() - started,
             failure=failure,
             refused=refused,
@@ -230,7 +214,7 @@ class Session:
     def count(self, event: events.Attempted) -> None:
         """A request of this session ended: its usage is counted here and written down."""
         self.usage += event.usage
-        self.parts.spending.count(self.id, event)
+        self.parts.ledger.count(self.id, event)
 
     def take_unsent(self) -> list[str]:
         """The steering notes that no tool result came for; they are the caller's to send now."""

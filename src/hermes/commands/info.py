@@ -4,7 +4,8 @@ from itertools import groupby
 
 from hermes.commands.catalogue import Command, commands, find
 from hermes.commands.conversation import Conversation, opened
-from hermes.present.words import tokens
+from hermes.present.words import money, tokens
+from hermes.types.usage import Usage
 
 
 async def help_(talk: Conversation, argument: str) -> None:
@@ -29,19 +30,22 @@ async def keys(talk: Conversation, _argument: str) -> None:
 
 
 async def usage(talk: Conversation, _argument: str) -> None:
-    """Tokens of this session and the fill of its context."""
+    """Tokens and money of the last turn, of this session and of today, and the fill of its context."""
     session = opened(talk)
-    used, window = session.usage, session.endpoint.context_window
-    cached = f" ({tokens(used.cache_read)} of them from the cache)" if used.cache_read else ""
-    reasoning = f" ({tokens(used.reasoning)} of them reasoning)" if used.reasoning else ""
+    window = session.endpoint.context_window
     share = 100 * session.context_tokens // window if window else 0
+    today = talk.sessions.usage.summary("day")[-1:]
+    rows = [("last turn", session.last_turn), ("session", session.usage), *((one.what, one.usage) for one in today)]
     talk.tell(
-        f"- tokens in: {tokens(used.input_tokens)}{cached}\n"
-        f"- tokens out: {tokens(used.output_tokens)}{reasoning}\n"
-        f"- requests: {used.requests}\n"
-        f"- context: {tokens(session.context_tokens)} of {tokens(window)} ({share} %)\n"
-        f"- cost: {'free, the model runs here' if session.endpoint.local else 'not known; the provider counts it'}"
+        "\n".join(f"- {name}: {_used(used)}" for name, used in rows)
+        + f"\n- context: {tokens(session.context_tokens)} of {tokens(window)} ({share} %)\n\n`hermes usage` tells of other days and models."
     )
+
+
+def _used(used: Usage) -> str:
+    cached = f" ({tokens(used.cache_read)} from the cache)" if used.cache_read else ""
+    reasoning = f" ({tokens(used.reasoning)} reasoning)" if used.reasoning else ""
+    return f"{tokens(used.input_tokens)} in{cached}, {tokens(used.output_tokens)} out{reasoning}, requests: {used.requests}, {money(used)}"
 
 
 async def status(talk: Conversation, _argument: str) -> None:

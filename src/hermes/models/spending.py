@@ -46,14 +46,14 @@ def priced(usage: Usage, price: Price | None) -> Usage:
 class Purse:
     """What one turn, session or day may spend; a call is reserved in it and in every purse above before it starts.
 
-    `spent_before` asks for money that others spent on the same budget (other processes, for a day). `held` is what calls under way
+    `elsewhere` asks for the money that all processes together have written down for the same budget. `held` is what calls under way
     may still use, so that calls side by side cannot overspend together by more than one call.
     """
 
     name: str
     caps: Caps = field(default_factory=Caps)
     above: "Purse | None" = None
-    spent_before: Callable[[], float] = lambda: 0.0
+    elsewhere: Callable[[], float] = lambda: 0.0
     tokens: int = 0
     cost: float = 0.0
     held: Reservation = field(default_factory=lambda: Reservation(tokens=0, cost=0.0))
@@ -89,7 +89,7 @@ class Purse:
             )
         if not caps.cost:
             return
-        spent = self.cost + self.spent_before()
+        spent = max(self.cost, self.elsewhere())
         if self._over(spent, self.held.cost, wanted.cost, caps.cost):
             raise BudgetSpent(f"The money budget of this {self.name} is spent: ${spent:.4f} of ${caps.cost:.2f}. {self._raise('cost')}")
 

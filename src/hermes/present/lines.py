@@ -4,9 +4,9 @@ from hermes.lib.text import strip_escapes
 from hermes.present.diff import change
 from hermes.present.outcome import Outcome, outcome
 from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
-from hermes.present.words import Words, call_words, duration
+from hermes.present.words import Words, call_words, dollars, duration
 from hermes.types.error import Failure
-from hermes.types.event import Attempted, Notice
+from hermes.types.event import Attempted, Notice, PrefixBroken
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.question import Answer, Approve, Deny, Grant, Question
 
@@ -160,6 +160,12 @@ def attempt_line(event: Attempted, remaining: float, width: int) -> Line:
     where = f" · {failure.address}" if failure.address else ""
     left = cut(line(f"{cause}{where}", "warning"), max(8, width - len(follows) - 3))
     return cut((*left, Span(f" · {follows}")), width)
+
+
+def broken_line(event: PrefixBroken, width: int) -> Line:
+    """Why the provider must read the prompt anew, and what that costs at most."""
+    cost = f", about {dollars(event.cost)}" if event.cost else ""
+    return cut(line(f"The prompt is read anew: {event.reason}{cost}", "dim"), width)
 
 
 def question_words(question: Question) -> str:

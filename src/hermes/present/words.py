@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hermes.types.message import ToolCall
+from hermes.types.usage import Usage
 
 _VERBS = {
     "terminal": ("run", "💻", ("command",)),
@@ -74,3 +75,15 @@ def tokens(count: int) -> str:
             value = f"{count / limit:.1f}" if count < 100 * limit else f"{count / limit:.0f}"
             return value.removesuffix(".0") + unit
     return str(count)
+
+
+def money(usage: Usage) -> str:
+    """What was paid, as far as prices are known: `$0.0123`, `$0.01 and 3k tokens of unknown price`, `free`."""
+    paid = dollars(usage.cost) if usage.cost else ""
+    unknown = f"{tokens(usage.unpriced)} tokens of unknown price" if usage.unpriced else ""
+    return " and ".join(filter(None, (paid, unknown))) or "free"
+
+
+def dollars(amount: float) -> str:
+    """US dollars with as many digits as tell something."""
+    return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"

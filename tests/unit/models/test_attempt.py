@@ -82,7 +82,7 @@ class Talk:
 
     @property
     def actions(self) -> list[tuple[str, str | None, str]]:
-        return [(one.action, one.failure and one.failure.reason, one.provider) for one in self.told]
+        return [(one.action, one.failure.reason if one.failure else None, one.provider) for one in self.told]
 
 
 async def test_a_good_reply_is_one_attempt_with_its_cost() -> None:
@@ -122,7 +122,8 @@ async def test_without_a_fallback_the_provider_s_own_time_is_waited_for() -> Non
     talk = Talk({"one": ScriptedModel(fail(429, "slow", headers={"retry-after": "0.3"}), "there")}, endpoints=[FIRST])
     started = anyio.current_time()
     assert (await talk.ask()).text == "there"
-    assert (anyio.current_time() - started >= 0.3, talk.told[0].delay) == (True, pytest.approx(0.3))
+    assert anyio.current_time() - started >= 0.3
+    assert talk.told[0].delay == pytest.approx(0.3)
 
 
 async def test_a_fault_that_stays_ends_in_one_failure_that_knows_them_all() -> None:
@@ -234,7 +235,8 @@ async def test_a_request_that_does_not_extend_the_last_one_is_told_with_what_it_
     await talk.ask()
     talk.messages = (User(id="u9", at=0, text="other"),)
     await talk.ask()
-    assert breaks == [PrefixBroken(reason="earlier messages were dropped or summed up", cost=pytest.approx(100e-6))]
+    assert [one.reason for one in breaks] == ["earlier messages were dropped or summed up"]
+    assert breaks[0].cost == pytest.approx(100e-6)
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b"[]", b"<html>busy</html>", b'{"choices": []}', b"data: {broken\n\n"], ids=repr)

@@ -50,7 +50,7 @@ def test_a_purse_above_counts_what_all_below_it_spend_and_nothing_stays_held() -
 
 
 def test_what_others_spent_today_counts() -> None:
-    day = Purse(name="day", caps=Caps(cost=1.0), spent_before=lambda: 1.2)
+    day = Purse(name="day", caps=Caps(cost=1.0), elsewhere=lambda: 1.2)
     with pytest.raises(BudgetSpent, match=r"\$1.2000 of \$1.00"):
         day.reserve(Reservation(tokens=1, cost=0.0))
 

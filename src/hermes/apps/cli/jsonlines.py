@@ -26,6 +26,7 @@ from hermes.types.event import (
 )
 from hermes.types.message import Assistant
 from hermes.types.question import Approve, Question
+from hermes.types.usage import Usage
 
 VERSION = 1
 
@@ -79,7 +80,7 @@ class JsonLines:
         """The last line."""
         tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "cached": end.usage.cache_read}
         self._write(
-            "end", status=end.outcome, answer="" if end.failure else end.text, tokens=tokens, cost=None, seconds=round(end.seconds, 2),
+            "end", status=end.outcome, answer="" if end.failure else end.text, tokens=tokens, cost=_cost(end.usage), seconds=round(end.seconds, 2),
             refused=list(end.refused), session=self._session.id,
         )  # fmt: skip
 
@@ -93,3 +94,8 @@ class JsonLines:
         line = msgspec.json.encode(mended({"v": VERSION, "kind": kind, **fields}))
         sys.stdout.buffer.write(line + b"\n")
         sys.stdout.buffer.flush()
+
+
+def _cost(usage: Usage) -> float | None:
+    """US dollars by the price list; None when a part of it has no known price."""
+    return None if usage.unpriced else round(usage.cost, 6)

@@ -22,6 +22,7 @@ from hermes.apps.tui.turns import Turns
 from hermes.commands.catalogue import commands
 from hermes.present.lines import notice_lines
 from hermes.present.spans import Line
+from hermes.present.words import money
 from hermes.types.event import Added, Answered, Asked, Event, Notice, StepStarted, TurnFinished
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Approve
@@ -220,7 +221,7 @@ class Desk:
                 guard=guard,
                 unguarded=unguarded,
                 title=session.title,
-                cost=("free",) if session.endpoint.local else (),
+                cost=(money(session.usage),) if session.usage.requests or session.endpoint.local else (),
             )
             self.transcript.key = session.endpoint.credential
         self.region.facts = replace(facts, branch=await git_branch(self.start.cwd))

@@ -7,6 +7,7 @@ from hermes.lib.text import strip_escapes
 from hermes.present.lines import (
     RESTARTED,
     attempt_line,
+    broken_line,
     failure_lines,
     notice_lines,
     queued_line,
@@ -120,20 +121,22 @@ class Transcript:
                 return self._added(event, now)
             case Answered():
                 return self._answered(event)
-            case Notice():
-                return self._noticed(event)
             case TurnFinished():
                 return self._ended(event, now)
-            case ReplyRestarted():
-                return [*self._close_text(), *self.block("notice", [line(RESTARTED, "warning")])]
-            case PrefixBroken() | Titled():
+            case Notice() | ReplyRestarted() | PrefixBroken():
+                return self._noticed(event)
+            case Titled():
                 return []
             case _:
                 self._moved(event, now)
                 return []
 
-    def _noticed(self, notice: Notice) -> list[Line]:
+    def _noticed(self, notice: Notice | ReplyRestarted | PrefixBroken) -> list[Line]:
         """A notice; while a model is made ready, before its first step, progress shows in the working line instead."""
+        if isinstance(notice, ReplyRestarted):
+            return [*self._close_text(), *self.block("notice", [line(RESTARTED, "warning")])]
+        if isinstance(notice, PrefixBroken):
+            return self.block("notice", [broken_line(notice, self.width)])
         if self.turn is not None and not self.turn.stepped and notice.level == "info":
             self.turn.doing = notice.text
             return []

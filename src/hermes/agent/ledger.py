@@ -1,0 +1,88 @@
+"""What a home may spend and has spent: purses for days, sessions and turns, and the record of every request."""
+
+import datetime as dt
+from dataclasses import dataclass, field
+
+from hermes.config.settings import BudgetSettings
+from hermes.models.spending import Caps, Purse, Tariff
+from hermes.store.usage import Entry, UsageLog
+from hermes.types.event import Attempted
+from hermes.types.ports import Ports
+from hermes.types.profile import Price
+from hermes.types.usage import Usage
+
+CHAT = "chat"
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The ledger of one runtime; its sessions and side calls write to it."""
+
+    budget: BudgetSettings
+    log: UsageLog
+    ports: Ports
+    _day: Purse = field(default_factory=lambda: Purse(name="day"))
+    _date: str = ""
+
+    @property
+    def tariff(self) -> Tariff:
+        """What calls without a known price count as."""
+        return Tariff(ceiling=Price(input=self.budget.unknown_price_input, output=self.budget.unknown_price_output))
+
+    def today(self) -> Purse:
+        """The purse of the day, one for all sessions; what other processes spent today counts in it."""
+        date = self._today()
+        if date != self._date:
+            self._date = date
+            limit = self.budget.day_cost
+            self._day = Purse(name="day", caps=Caps(cost=limit), elsewhere=lambda: self.log.counted_on(date))
+        return self._day
+
+    def session(self, used: Usage) -> Purse:
+        """The purse of a session that has used so much before."""
+        caps = Caps(tokens=self.budget.session_tokens, cost=self.budget.session_cost)
+        return Purse(
+            name="session",
+            caps=caps,
+            tokens=used.input_tokens + used.output_tokens,
+            cost=used.cost + self._unpriced(used),
+            above=self.today(),
+        )
+
+    def turn(self, session: Purse) -> Purse:
+        """A purse for one turn; a session that outlives midnight spends of the new day."""
+        session.above = self.today()
+        return Purse(name="turn", caps=Caps(tokens=self.budget.turn_tokens, cost=self.budget.turn_cost), above=session)
+
+    def count(self, session_id: str, event: Attempted, *, task: str = CHAT) -> None:
+        """Write down what a request has used."""
+        used = event.usage
+        if not used.requests:
+            return
+        self.log.add(
+            Entry(
+                day=self._today(),
+                session=session_id,
+                task=task,
+                provider=event.provider,
+                model=event.model,
+                usage=used,
+                counted=used.cost + self._unpriced(used),
+                failed=event.failure is not None,
+            )
+        )
+
+    def used_by(self, session_id: str) -> Usage:
+        """What a session has used since it began."""
+        return self.log.of_session(session_id)
+
+    def _unpriced(self, used: Usage) -> float:
+        """What tokens without a price count as: those of requests of which none had one."""
+        if not used.unpriced:
+            return 0.0
+        share = used.unpriced / max(1, used.input_tokens + used.output_tokens)
+        parts = Usage(input_tokens=round(used.input_tokens * share), output_tokens=round(used.output_tokens * share))
+        return self.tariff.counted(parts, None)
+
+    def _today(self) -> str:
+        return dt.datetime.fromtimestamp(self.ports.now(), tz=dt.UTC).astimezone().date().isoformat()

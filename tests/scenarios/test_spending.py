@@ -1,0 +1,74 @@
+"""Budgets stop a turn before a call, and every request is written down."""
+
+from pathlib import Path
+
+import pytest
+
+from hermes.runtime import SessionOptions, open_runtime
+from hermes.testing import ScriptedModel, call, fail, say
+from hermes.tools.function import FunctionTool, tool
+from hermes.types.event import TurnFinished
+
+pytestmark = pytest.mark.anyio
+
+
+@tool
+def double(number: int) -> int:
+    """Twice a number."""
+    return number * 2
+
+
+async def answered(
+    environ: dict[str, str], model: ScriptedModel, *texts: str, functions: tuple[FunctionTool, ...] = (), **config: object
+) -> list[TurnFinished]:
+    """The ends of turns in one session with these budgets."""
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(exist_ok=True)
+    lines = [f"  {name}: {value}" for name, value in config.items()]
+    (home / "config.yaml").write_text("\n".join(["budget:", *lines]) if lines else "")
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        options = SessionOptions(toolsets=(), functions=functions, base_url="http://127.0.0.1:1/v1", model="scripted", cwd=home)
+        session = await runtime.session(options)
+        ends = [await session.send(text) for text in texts]
+        await session.close()
+        return ends
+
+
+async def test_a_spent_turn_ends_in_words_and_the_next_turn_may_go_on(environ: dict[str, str]) -> None:
+    model = ScriptedModel(call("double", {"number": 1}), "fine")
+    ends = await answered(environ, model, "go", "again", functions=(double,), turn_tokens=100)
+    assert [(end.outcome, end.text) for end in ends] == [
+        (
+            "budget",
+            "(No reply: The token budget of this turn is spent: 110 of 100 tokens. hermes config set budget.turn_tokens raises it.)",
+        ),
+        ("done", "fine"),
+    ]
+
+
+async def test_a_model_without_a_price_counts_at_the_ceiling(environ: dict[str, str]) -> None:
+    model = ScriptedModel("one")
+    ends = await answered(environ, model, "a", "b", session_cost=0.0005)
+    assert [end.outcome for end in ends] == ["done", "budget"]
+    assert ends[0].usage.unpriced == 110
+
+
+async def test_the_money_of_a_day_is_shared_by_sessions_and_survives_a_restart(environ: dict[str, str]) -> None:
+    assert [end.outcome for end in await answered(environ, ScriptedModel("one"), "a", day_cost=0.0005)] == ["done"]
+    assert [end.outcome for end in await answered(environ, ScriptedModel(), "b", day_cost=0.0005)] == ["budget"]
+
+
+async def test_time_is_a_budget_too(environ: dict[str, str]) -> None:
+    model = ScriptedModel(call("double", {"number": 1}, pause=0.05), say("late", pause=0.5))
+    ends = await answered(environ, model, "go", functions=(double,), turn_seconds=0.6)
+    assert ends[0].seconds < 2
+    assert ends[0].outcome in {"failed", "budget"}
+
+
+async def test_failed_requests_are_written_down_with_their_session(environ: dict[str, str]) -> None:
+    model = ScriptedModel(fail(503, headers={"retry-after": "0"}), "here")
+    ends = await answered(environ, model, "hi")
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        lines = runtime.store.usage.summary("model")
+    assert [(one.what, one.usage.requests, one.failed) for one in lines] == [("custom/scripted", 2, 1)]
+    assert lines[0].usage == ends[0].usage
