@@ -42,7 +42,7 @@ CONVERSATIONS: dict[str, tuple[Message, ...]] = {
     "words": (user(1, "Hi"), reply(1, "Hello, ü 🎉"), user(2, "Go on", recalled="<memory>tea</memory>")),
     "tools in parallel, one of which failed, with a steering note": (
         user(1, "Look twice"),
-        reply(1, "I will.", thinking=(Thinking(text="Hm.", signature="sig="), Thinking(text="", signature="xyz=", redacted=True)), calls=(call("c1", at="a"), call("c2", "run"))),
+        reply(1, "I will.", thinking=(Thinking(text="Hm.", signature="sig="), Thinking(text="", signature="xyzz", redacted=True)), calls=(call("c1", at="a"), call("c2", "run"))),
         result(1, "c1", "seen", note="hurry"),
         result(2, "c2", "no such thing", failed=True),
     ),

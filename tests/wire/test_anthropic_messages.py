@@ -26,7 +26,7 @@ def told(*events: dict[str, Any]) -> bytes:
 
 
 def started(**usage: int) -> dict[str, Any]:
-    message = {
+    message: dict[str, Any] = {
         "id": "msg_1",
         "type": "message",
         "role": "assistant",
@@ -247,7 +247,7 @@ def test_what_is_rendered_is_what_a_strict_server_takes(name: str) -> None:
 
 def test_signed_reasoning_returns_to_its_family_only() -> None:
     log = CONVERSATIONS["tools in parallel, one of which failed, with a steering note"]
-    thoughts = [{"type": "thinking", "thinking": "Hm.", "signature": "sig="}, {"type": "redacted_thinking", "data": "xyz="}]
+    thoughts = [{"type": "thinking", "thinking": "Hm.", "signature": "sig="}, {"type": "redacted_thinking", "data": "xyzz"}]
     assert body(*log)["messages"][1]["content"][:2] == thoughts
     from_bedrock = (log[0], reply(1, "I will.", thinking=log[1].thinking, protocol="bedrock_converse"), user(2, "x"))  # type: ignore[union-attr]
     assert body(*from_bedrock)["messages"][1]["content"][:2] == thoughts

@@ -206,7 +206,7 @@ def test_signed_reasoning_returns_to_its_family_only() -> None:
     log = CONVERSATIONS["tools in parallel, one of which failed, with a steering note"]
     thoughts = [
         {"reasoningContent": {"reasoningText": {"text": "Hm.", "signature": "sig="}}},
-        {"reasoningContent": {"redactedContent": "xyz="}},
+        {"reasoningContent": {"redactedContent": "xyzz"}},
     ]
     assert body(*log)["messages"][1]["content"][:2] == thoughts
     other = Endpoint(provider="p", base_url="http://h", model="m", profile=Profile(family="nova"))

@@ -25,7 +25,7 @@ from hermes.types.message import Assistant, Attachment, Thinking, ToolCall, Tool
 from hermes.types.request import Delta, Endpoint, Request
 from hermes.types.usage import Stop, Usage
 
-VERSION = "2023-06-01"
+VERSION = "2023-06-01"  # newer ones take no sampling parameters, and other makers' servers know only this; an endpoint may name another
 OAUTH_BETA = "oauth-2025-04-20"
 OAUTH_TOKEN = "sk-ant-oat"  # noqa: S105  # how such a token begins, not one
 STOPS: Mapping[str, Stop] = {
@@ -82,11 +82,12 @@ class Spelling:
         """A picture."""
         return {"type": "image", "source": {"type": "base64", "media_type": item.media_type, "data": item.data}}
 
-    def document(self, item: Attachment, name: str) -> Block:
+    def document(self, item: Attachment, name: str) -> Block:  # noqa: ARG002  # the other wire needs a name
         """A PDF, or a text as it is."""
         text = plain_text(item)
         kind, media_type, data = ("text", "text/plain", text) if text else ("base64", item.media_type, item.data)
-        return {"type": "document", "source": {"type": kind, "media_type": media_type, "data": data}, "title": item.name or name}
+        titled = {"title": item.name} if item.name else {}
+        return {"type": "document", "source": {"type": kind, "media_type": media_type, "data": data}, **titled}
 
     def call_id(self, block: Block) -> str | None:
         """The id of a call."""
