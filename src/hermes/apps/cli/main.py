@@ -19,6 +19,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "models": ("hermes.apps.cli.models:models", "Providers and local models: list, pull."),
     "sessions": ("hermes.apps.cli.sessions:sessions", "List, show, search, rename, export and delete sessions."),
     "tools": ("hermes.apps.cli.tools:tools", "What the model can call, and what could not be loaded."),
+    "usage": ("hermes.apps.cli.usage:usage", "Tokens and money, by day, model, session or task."),
 }
 """Name, where the command is, and its line in the help: the modules are imported when they are used."""
 
