@@ -326,7 +326,7 @@ def _grow(tree: dict[str, Any], name: str, value: Any) -> None:
 def _remark(block: dict[str, Any]) -> str:
     name = next(iter(block), "")
     if name == "toolUse":
-        return f"The provider ran its own tool {block['toolUse'].get('name')}."
+        return f"The provider ran its own tool {part(block, 'toolUse').get('name')}."
     return f"The reply holds an item of type {name}, which goes back to the provider as it came."
 
 
