@@ -1,5 +1,6 @@
 """What a model family takes: data, by a part of the model's name and, for some rows, by the provider that serves it."""
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ DEFAULT_WINDOW = 128_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Models whose name contains `pattern`: their window in tokens and their profile."""
+    """Models in whose name the regular expression `pattern` is found: their window in tokens and their profile."""
 
     pattern: str
     window: int
@@ -33,8 +34,15 @@ def profile_of(model: str, provider: str = "") -> Profile:
     """The profile of a model, with what its provider changes; PLAIN when nothing is known."""
     found = _find(model)
     profile = found.profile if found else PLAIN
-    changes: Mapping[str, Any] = _tables().get("provider", {}).get(provider, {})
+    changes = _changes(provider, profile.family)
     return replace(profile, **{name: _value(name, value) for name, value in changes.items()}) if changes else profile
+
+
+def _changes(provider: str, family: str) -> Mapping[str, Any]:
+    """What a provider changes for all its models, and for those of one family."""
+    row = _tables().get("provider", {}).get(provider, {})
+    every = {name: value for name, value in row.items() if name != "family"}
+    return {**every, **row.get("family", {}).get(family, {})}
 
 
 def window_of(model: str) -> int:
@@ -59,4 +67,4 @@ def _value(name: str, value: Any) -> Any:
 
 def _find(model: str) -> Family | None:
     lower = model.lower()
-    return next((family for family in families() if family.pattern in lower), None)
+    return next((family for family in families() if re.search(family.pattern, lower)), None)
