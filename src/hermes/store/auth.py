@@ -29,9 +29,13 @@ _STATE = ("status", "exhausted_until", "last_error", "request_count")
 
 @dataclass(frozen=True, slots=True)
 class AuthFile:
-    """The file of one home. Reading a file that is not there gives nothing; StorageDamaged when it cannot be read as one."""
+    """The file of one home. Reading a file that is not there gives nothing; StorageDamaged when it cannot be read as one.
+
+    `patience` is how many seconds to wait for another process that is refreshing a token.
+    """
 
     path: Path
+    patience: float = REFRESH_SECONDS
 
     def providers(self) -> tuple[str, ...]:
         """The providers that have a credential of their own in the file."""
@@ -73,10 +77,10 @@ class AuthFile:
 
     @asynccontextmanager
     async def refreshing(self, credential_id: str) -> AsyncIterator[None]:
-        """Alone, among all processes, with the right to refresh one credential; StoreError when it cannot be had in a minute."""
+        """Alone, among all processes, with the right to refresh one credential; StoreError when that takes too long."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path.with_name(f".{self.path.name}.{credential_id}.lock"), thread_local=False)
-        await _taken(lock)
+        await _taken(lock, self.patience)
         try:
             yield
         finally:
@@ -108,14 +112,14 @@ class AuthFile:
         return dict(tree)
 
 
-async def _taken(lock: FileLock) -> None:
-    end = anyio.current_time() + REFRESH_SECONDS
+async def _taken(lock: FileLock, patience: float) -> None:
+    end = anyio.current_time() + patience
     while True:
         try:
             lock.acquire(blocking=False)
         except Timeout:
             if anyio.current_time() > end:
-                raise StoreError("Another process has been refreshing a token for a minute; end it, or try again.") from None
+                raise StoreError(f"Another process has been refreshing a token for {patience:.0f} s; end it, or try again.") from None
             await anyio.sleep(_POLL)
         else:
             return
