@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hermes.models.transports.base import STEER
-from hermes.models.transports.encoding import arguments, call_id, data_address, is_image, unseen
+from hermes.models.transports.encoding import arguments, call_id, data_address, in_words, is_image
 from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
 from hermes.types.request import LeftOut, Request
@@ -90,7 +90,7 @@ def _part(item: Attachment, form: Form) -> dict[str, Any]:
         return {"type": "image_url", "image_url": {"url": data_address(item)}}
     if item.media_type == "application/pdf" and form.profile.documents:
         return {"type": "file", "file": {"filename": item.name or "document.pdf", "file_data": data_address(item)}}
-    return {"type": "text", "text": unseen(item)}
+    return {"type": "text", "text": in_words(item)}
 
 
 def _reply(message: Assistant, form: Form) -> dict[str, Any]:

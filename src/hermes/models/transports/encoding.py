@@ -1,5 +1,8 @@
 """What JSON wires share: bytes, addresses, headers, ids of calls, data addresses of files."""
 
+import base64
+import binascii
+import contextlib
 import hashlib
 import re
 from collections.abc import Mapping
@@ -68,7 +71,10 @@ def is_image(item: Attachment) -> bool:
     return item.media_type.startswith("image/")
 
 
-def unseen(item: Attachment) -> str:
-    """Words in the place of a file that the model cannot take."""
+def in_words(item: Attachment) -> str:
+    """A file that the model does not take as one: its text, if it is a text, else words in its place."""
     named = f" {item.name}" if item.name else ""
+    if item.media_type.startswith("text/"):
+        with contextlib.suppress(binascii.Error):
+            return f"[The file{named}:]\n{base64.b64decode(item.data).decode('utf-8', 'replace')}"
     return f"[The file{named} ({item.media_type}) is left out: this model does not take it.]"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hermes.models.transports.base import STEER
-from hermes.models.transports.encoding import arguments, call_id, data_address, is_image, unseen
+from hermes.models.transports.encoding import arguments, call_id, data_address, in_words, is_image
 from hermes.types.message import Assistant, Attachment, Compaction, Message, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
 from hermes.types.request import LeftOut
@@ -73,7 +73,7 @@ def _part(item: Attachment, profile: Profile, without: frozenset[LeftOut]) -> di
         return _image(item)
     if item.media_type == "application/pdf" and profile.documents:
         return {"type": "input_file", "filename": item.name or "document.pdf", "file_data": data_address(item)}
-    return _text(unseen(item))
+    return _text(in_words(item))
 
 
 def _output(message: ToolResult, profile: Profile, without: frozenset[LeftOut]) -> dict[str, Any]:
