@@ -156,7 +156,7 @@ def test_eight_processes_spend_each_refresh_token_once_and_all_have_a_token_that
     with running(Identity()) as identity:
         keep = AuthFile(tmp_path / "auth.json")
         keep.add("p", signed_in(identity, expires_at=1.0))
-        arguments = [sys.executable, CHILDREN, str(keep.path), identity.base, "8"]
+        arguments = [sys.executable, str(CHILDREN), str(keep.path), identity.base, "8"]
         with subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as children:
             first = together(children)
             keep.change("p", "t", lambda one: replace(one, expires_at=time.time()))
