@@ -5,7 +5,7 @@ import platform
 import random
 import secrets
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -19,21 +19,24 @@ from hermes.agent.ledger import Ledger
 from hermes.agent.log import Log, replay
 from hermes.agent.prompt import builder
 from hermes.agent.recovery import answers
+from hermes.agent.routes import Routes
 from hermes.agent.session import Parts, Session
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
 from hermes.config.settings import Settings
+from hermes.lib.aio import background
 from hermes.lib.http import new_client
 from hermes.lib.lazy import load as late
 from hermes.lib.secretnames import is_secret_name
 from hermes.models.attempt import Ladder
+from hermes.models.auxiliary import Errand, Task
 from hermes.models.breaker import Breakers
 from hermes.models.client import Limits
-from hermes.models.endpoint import resolve
-from hermes.models.route import OneKey, Place, Route
-from hermes.models.wires import transport_for
+from hermes.models.route import Route
+from hermes.models.windows import Windows
 from hermes.plugins.aliases import old_names
+from hermes.store.auth import AuthFile
 from hermes.store.sessions import SessionRow, Sessions, Stored
 from hermes.tools.discovery import Fault, discover_builtin_tools, discover_folder, tool_files
 from hermes.tools.dispatch import Dispatcher
@@ -83,7 +86,7 @@ class Runtime:
     environ: Mapping[str, str]
     http: httpx2.AsyncClient
     store: Sessions
-    breakers: Breakers
+    routes: Routes
     ledger: Ledger
     ports: Ports = SYSTEM_PORTS
     registry: ToolRegistry = field(default_factory=lambda: registry)
@@ -99,7 +102,7 @@ class Runtime:
 
     def endpoint(self, model: str = "", base_url: str = "") -> Endpoint:
         """The endpoint that a choice, or the settings, lead to; ConfigError when it cannot be had."""
-        return resolve(self.settings, self.environ, model=model, base_url=base_url)
+        return self.routes.endpoint(model, base_url)
 
     async def session(self, options: SessionOptions | None = None) -> Session:
         """A new session, or one that is resumed; ConfigError and StoreError say what cannot be."""
@@ -153,6 +156,9 @@ class Runtime:
             endpoint=endpoint,
             options=Options(temperature=temperature, effort=model.effort, cache=_kept(self.settings.prompt_caching.cache_ttl)),
             route=self._route,
+            along=self._along,
+            errand=self._errand,
+            start=self.routes.start,
             ladder=Ladder(
                 http=self.http,
                 limits=limits,
@@ -216,11 +222,14 @@ class Runtime:
         return builder.build(place)
 
     def _route(self, endpoint: Endpoint, session: Session) -> Route:
-        """The endpoint and its fallbacks, as a session's requests may go."""
-        wake = partial(self._ready, session)
-        return Route(
-            places=[Place(endpoint=endpoint, keys=OneKey(endpoint.credential), wake=wake)], make=transport_for, breakers=self.breakers
-        )
+        return self.routes.main(endpoint, partial(self._ready, session))
+
+    def _along(self, endpoints: Sequence[Endpoint], session: Session) -> Route:
+        return self.routes.along(endpoints, partial(self._ready, session))
+
+    def _errand(self, task: Task, main: Endpoint) -> Errand:
+        find: Callable[..., Errand] = late("hermes.models.chains:errand")
+        return find(task, main, self.settings, self.environ, stored=self.routes.auth.providers())
 
     async def _ready(self, session: Session, endpoint: Endpoint) -> Endpoint:
         if self._local is None:
@@ -240,6 +249,7 @@ class Runtime:
 
     def close(self) -> None:
         """Let go of everything that is not awaited."""
+        self.routes.close()
         if self._local is not None:
             self._local.close()
         self.dispatcher.guest.close()
@@ -262,14 +272,24 @@ async def open_runtime(
     loaded = load(home.config_file, values, flags)
     faults = discover(home)
     store = Sessions(home.sessions_db)
-    async with http or new_client() as client:
+    async with http or new_client() as client, background() as start:
+        routes = Routes(
+            settings=loaded.settings,
+            environ=values,
+            http=client,
+            auth=AuthFile(home.auth_file),
+            ports=ports,
+            windows=Windows(home.windows_file, client),
+            breakers=Breakers(ports.monotonic),
+            start=start,
+        )
         runtime = Runtime(
             home=home,
             loaded=loaded,
             environ=values,
             http=client,
             store=store,
-            breakers=Breakers(ports.monotonic),
+            routes=routes,
             ledger=Ledger(loaded.settings.budget, store.usage, ports),
             ports=ports,
             faults=faults,

@@ -65,6 +65,9 @@ def test_unknown_names_are_told_like_any_module_s() -> None:
 async def test_one_connection_serves_a_session_and_no_request_comes_before_the_first_completion(
     anyio_backend: str, environ: dict[str, str], tmp_path: Path
 ) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text("model: {context_window: 32000}\n")  # known, so that the server is not asked for it
     with ScriptedServer(ScriptedModel("one", "two", "three")).running() as server:
         async with hermes.open(base_url=server.base_url, model="m", environ=environ, cwd=tmp_path) as agent:
             assert server.connections == 0

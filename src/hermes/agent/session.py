@@ -1,25 +1,27 @@
 """A session: the log and the four verbs – send, steer, interrupt, answer."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 
 from hermes.agent.calls import Journal
 from hermes.agent.events import Listener, Listeners
 from hermes.agent.exchange import Exchange
-from hermes.agent.ledger import Ledger
+from hermes.agent.ledger import CHAT, Ledger
 from hermes.agent.log import Log
 from hermes.agent.loops import HomeLoop
 from hermes.agent.questions import Questions
-from hermes.agent.title import title_of
+from hermes.agent.title import naming, title_of
 from hermes.agent.todos import from_log
 from hermes.agent.turn import run_turn
+from hermes.lib.aio import Async
 from hermes.lib.text import mend_surrogates
 from hermes.models.attempt import Ladder
+from hermes.models.auxiliary import Errand, Question, SideCalls, Task
 from hermes.models.route import Route
 from hermes.tools.dispatch import Dispatcher
 from hermes.types import event as events
@@ -61,6 +63,9 @@ class Parts:
     endpoint: Endpoint
     options: Options
     route: Callable[[Endpoint, "Session"], Route]
+    along: Callable[[Sequence[Endpoint], "Session"], Route]
+    errand: Callable[[Task, Endpoint], Errand]
+    start: Callable[[Async[Any]], object]
     ladder: Ladder
     ledger: Ledger
     dispatcher: Dispatcher
@@ -112,7 +117,7 @@ class Session:
             refused=refused,
         )
         if not self.title:
-            await self.rename(title_of(text))
+            await self._name(text, end)
         self.emit(end)
         return end
 
@@ -211,10 +216,21 @@ class Session:
         """Whether the last word is the user's, or a tool's."""
         return self._log.waits_for_reply
 
-    def count(self, event: events.Attempted) -> None:
+    def count(self, event: events.Attempted, *, task: str = CHAT) -> None:
         """A request of this session ended: its usage is counted here and written down."""
         self.usage += event.usage
-        self.parts.ledger.count(self.id, event)
+        self.parts.ledger.count(self.id, event, task=task)
+
+    async def ask_aside(self, task: Task, question: Question) -> str | None:
+        """Ask the model of a side task, within this session's budget; None when no model answers."""
+        parts = self.parts
+        side = SideCalls(
+            ladder=parts.ladder,
+            errand=lambda one: parts.errand(one, self.endpoint),
+            route=lambda chain: parts.along(chain, self),
+            count=lambda one, event: self.count(event, task=one),
+        )
+        return await side.ask(task, question, self.purse)
 
     def take_unsent(self) -> list[str]:
         """The steering notes that no tool result came for; they are the caller's to send now."""
@@ -273,6 +289,20 @@ class Session:
             self._scope = None
         exchange.close("\n\n".join(filter(None, (exchange.partial, STOPPED))))
         return "interrupted", None
+
+    async def _name(self, text: str, end: events.TurnFinished) -> None:
+        """Name the session by its first words, and better, where somebody looks and a model is at hand, in the background."""
+        await self.rename(title_of(text))
+        first = self.title
+        if not (self.parts.attended and end.outcome == "done") or self.endpoint.local:
+            return
+
+        async def better() -> None:
+            found = await self.ask_aside("title", naming(text, end.text))
+            if found and self.title == first:
+                await self.rename(found)
+
+        self.parts.start(better)
 
     def _last_words(self) -> str:
         last = self.log[-1] if self.log else None

@@ -28,6 +28,16 @@ class Home:
         return self.root / ".env"
 
     @property
+    def auth_file(self) -> Path:
+        """Credentials of providers, shared by all processes."""
+        return self.root / "auth.json"
+
+    @property
+    def windows_file(self) -> Path:
+        """What was learned of models' windows; it can be deleted."""
+        return self.root / "cache" / "windows.json"
+
+    @property
     def sessions_db(self) -> Path:
         """The session store."""
         return self.root / "sessions.db"

@@ -2,8 +2,8 @@
 
 import atexit
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import AbstractContextManager, asynccontextmanager
 from typing import Any, TypeVar
 
 import anyio
@@ -27,6 +27,23 @@ async def collect(jobs: Sequence[Callable[[], Awaitable[T]]], *, limit: int) -> 
         for number, job in enumerate(jobs):
             group.start_soon(run, number, job)
     return [results[number] for number in range(len(jobs))]
+
+
+@asynccontextmanager
+async def background() -> AsyncIterator[Callable[[Async[Any]], object]]:
+    """A function that starts jobs beside the caller's work; what still runs at the end is cancelled. Jobs see to their own errors.
+
+    An error of the caller's body leaves as it is, not wrapped in a group.
+    """
+    error: Exception | None = None
+    async with anyio.create_task_group() as group:
+        try:
+            yield group.start_soon
+        except Exception as found:  # noqa: BLE001  # raised again below, outside the group
+            error = found
+        group.cancel_scope.cancel()
+    if error is not None:
+        raise error
 
 
 class GuestLoop:

@@ -10,9 +10,10 @@ import httpx2
 from hermes.lib.lazy import load as late
 from hermes.models import client, retry
 from hermes.models.classify import StalledError, StatusError, classify
+from hermes.models.endpoint import with_credential
 from hermes.models.prefix import cost_of_break
 from hermes.models.remedy import Chances, Remedy, remedy
-from hermes.models.route import Place, Route, with_credential
+from hermes.models.route import Place, Route
 from hermes.models.spending import Purse, Reservation, Tariff, priced
 from hermes.models.transports.base import BadReplyError, CutShortError, Reader, Transport, WireError
 from hermes.types.error import ContextOverflow, Exhausted, Failure, ModelError
@@ -109,8 +110,11 @@ class _Climb:
         if isinstance(result, Assistant):
             self.route.breakers.worked(endpoint)
             self.route.fill(usage.input_tokens)
+            self.route.reached(endpoint)
             return result, usage, False
         self.route.breakers.failed(endpoint, result.reason)
+        if result.window:
+            self.route.learn(endpoint, result.window)
         return result, usage, place.keys.failed(credential, result)
 
     async def _awake(self) -> Place:
@@ -168,13 +172,13 @@ class _Climb:
     async def _act(self, chosen: Remedy, failure: Failure, usage: Usage, seconds: float) -> None:
         """Tell of a failed request and do what follows; raises when it was the last."""
         onward = self.route.onward()
-        names = {"leave_out": failure.leave_out, "next_endpoint": self.route.places[onward].name if onward is not None else ""}
+        names = {"leave_out": chosen.part, "next_endpoint": self.route.places[onward].name if onward is not None else ""}
         self._tell(usage, seconds, chosen, failure=failure, following=names.get(chosen.action, ""))
         match chosen.action:
             case "wait":
                 await anyio.sleep(chosen.delay)
             case "leave_out":
-                self.route.place.leave_out(cast("LeftOut", failure.leave_out))
+                self.route.place.leave_out(cast("LeftOut", chosen.part))
             case "next_endpoint" if onward is not None:
                 self.route.at, self.here = onward, 0
             case "next_credential":
@@ -209,7 +213,10 @@ class _Climb:
 def _for(request: Request, endpoint: Endpoint, without: frozenset[LeftOut]) -> Request:
     if request.endpoint is endpoint and request.without == without:
         return request
-    return replace(request, endpoint=endpoint, without=without)
+    messages = request.messages
+    if "large_images" in without:
+        messages = tuple(map(late("hermes.models.images:smaller"), messages))
+    return replace(request, endpoint=endpoint, without=without, messages=messages)
 
 
 def _no_key(place: Place) -> Failure:

@@ -8,6 +8,7 @@ from hermes.types.event import Action
 LONGEST_WAIT = 600.0
 _SLOW = frozenset({"timeout", "rate_limit"})
 """Faults where another endpoint, if there is one, is a better answer than waiting for this one."""
+_LARGER_PART = {"large_images": "images", "tool_images": "images"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,16 +32,18 @@ class Chances:
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """What follows, and after how many seconds."""
+    """What follows, after how many seconds, and without which part of the request."""
 
     action: Action
     delay: float = 0.0
+    part: str = ""
 
 
 def remedy(failure: Failure, chances: Chances) -> Remedy:
     """The first that applies: leave out what was refused, the next key, a pause, the next endpoint, the end."""
-    if failure.leave_out and failure.leave_out not in chances.refused:
-        return Remedy("leave_out")
+    part = _part(failure.leave_out, chances.refused)
+    if part:
+        return Remedy("leave_out", part=part)
     if failure.rotate and chances.others and not failure.shared:
         return Remedy("next_credential")
     onward = chances.onward and (failure.fall_back or (failure.compress and chances.larger))
@@ -49,6 +52,14 @@ def remedy(failure: Failure, chances: Chances) -> Remedy:
     if may_wait and not (onward and failure.reason in _SLOW):
         return Remedy("wait", delay)
     return Remedy("next_endpoint") if onward and chances.left > 0 else Remedy("give_up")
+
+
+def _part(refused_now: str, refused_before: frozenset[str]) -> str:
+    """What to leave out: what was refused, or, where that did not help, the next larger part."""
+    part = refused_now
+    while part and part in refused_before:
+        part = _LARGER_PART.get(part, "")
+    return part
 
 
 def _delay(failure: Failure, chances: Chances) -> float:

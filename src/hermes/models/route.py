@@ -1,7 +1,7 @@
 """The way that a session's requests may go: its own endpoint first, then the fallbacks, each with its keys and what it has refused."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from hermes.models.breaker import Breakers
@@ -69,11 +69,18 @@ class Place:
 
 @dataclass(slots=True)
 class Route:
-    """The places of a session, in order of preference; `at` is the one in use. A turn that left the first stays where it is."""
+    """The places of a session, in order of preference; `at` is the one in use. A turn that left the first stays where it is.
+
+    `measured` gives an endpoint with the window that is known of it now, `learn` hears of the window that an overflow stated,
+    `reached` of every reply.
+    """
 
     places: Sequence[Place]
     make: Callable[[Endpoint], Transport]
     breakers: Breakers
+    measured: Callable[[Endpoint], Endpoint] = lambda endpoint: endpoint
+    learn: Callable[[Endpoint, int], None] = lambda _endpoint, _window: None
+    reached: Callable[[Endpoint], None] = lambda _endpoint: None
     at: int = 0
     largest_prompt: int = 0
     prefix: Prefix = field(default_factory=Prefix)
@@ -92,7 +99,9 @@ class Route:
         return place.transport
 
     def start(self) -> None:
-        """Begin a turn: at the first place whose breaker is closed, else at the first of all."""
+        """Begin a turn: at the first place whose breaker is closed, else at the first of all; windows learned meanwhile count."""
+        for place in self.places:
+            place.endpoint = self.measured(place.endpoint)
         self.at = next((number for number, place in enumerate(self.places) if self.breakers.closed(place.endpoint)), 0)
 
     def onward(self) -> int | None:
@@ -107,8 +116,3 @@ class Route:
     def fill(self, prompt: int) -> None:
         """Note how many tokens the last prompt had."""
         self.largest_prompt = max(self.largest_prompt, prompt)
-
-
-def with_credential(endpoint: Endpoint, credential: str) -> Endpoint:
-    """The endpoint with the credential of the moment; the same object where nothing changes, so that kept frames stay good."""
-    return endpoint if endpoint.credential == credential else replace(endpoint, credential=credential)

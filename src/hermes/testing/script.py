@@ -120,6 +120,8 @@ class _Wire(httpx2.AsyncBaseTransport):
         self._model = model
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.method != "POST":
+            return httpx2.Response(404)
         turn = self._model.next(await request.aread())
         return httpx2.Response(turn.status, headers=dict(turn.headers), stream=_Pieces(turn))
 

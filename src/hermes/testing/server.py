@@ -52,6 +52,12 @@ def _handler(owner: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             super().setup()
             owner.connections += 1
 
+        def do_GET(self) -> None:
+            """Lists nothing: a server need not tell its models."""
+            self.send_response(404)
+            self.send_header("content-length", "0")
+            self.end_headers()
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             try:

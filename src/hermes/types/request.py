@@ -17,7 +17,17 @@ Auth = Literal["bearer", "x-api-key", "api-key", "aws"]
 """How a credential travels: as a bearer token, in a header of that name, or as a signature (AWS Signature Version 4)."""
 
 LeftOut = Literal[
-    "thinking", "tool_images", "images", "schema_patterns", "strict", "cache_marks", "effort", "temperature", "limit", "usage"
+    "thinking",
+    "tool_images",
+    "images",
+    "large_images",
+    "schema_patterns",
+    "strict",
+    "cache_marks",
+    "effort",
+    "temperature",
+    "limit",
+    "usage",
 ]
 """What an endpoint may refuse and a request can do without."""
 

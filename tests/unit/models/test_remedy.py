@@ -17,6 +17,7 @@ LIMITED = Failure(reason="rate_limit", message="", retryable=True, rotate=True, 
 KEY = Failure(reason="auth", message="", rotate=True, fall_back=True)
 LONG = Failure(reason="context_overflow", message="", compress=True)
 POLICY = Failure(reason="provider_policy_blocked", message="")
+LARGE = Failure(reason="image_too_large", message="", leave_out="large_images")
 SIGNED = Failure(reason="thinking_signature", message="", leave_out="thinking")
 
 
@@ -41,7 +42,10 @@ SIGNED = Failure(reason="thinking_signature", message="", leave_out="thinking")
         (LONG, replace(CALM, onward=True), Remedy("give_up")),
         (LONG, replace(CALM, onward=True, larger=True), Remedy("next_endpoint")),
         (POLICY, replace(CALM, onward=True, others=True), Remedy("give_up")),
-        (SIGNED, CALM, Remedy("leave_out")),
+        (SIGNED, CALM, Remedy("leave_out", part="thinking")),
+        (LARGE, CALM, Remedy("leave_out", part="large_images")),
+        (LARGE, replace(CALM, refused=frozenset({"large_images"})), Remedy("leave_out", part="images")),
+        (LARGE, replace(CALM, refused=frozenset({"large_images", "images"})), Remedy("give_up")),
         (SIGNED, replace(CALM, refused=frozenset({"thinking"})), Remedy("give_up")),
         (replace(SIGNED, fall_back=True), replace(CALM, refused=frozenset({"thinking"}), onward=True), Remedy("next_endpoint")),
     ],
@@ -66,7 +70,7 @@ def test_a_remedy_is_always_one_that_is_there_and_fits_the_time(failure: Failure
     assert chosen.action != "wait" or (failure.retryable and chosen.delay < chances.left and chances.failures <= chances.retries)
     assert chosen.action != "next_credential" or (chances.others and failure.rotate)
     assert chosen.action != "next_endpoint" or chances.onward
-    assert chosen.action != "leave_out" or failure.leave_out not in chances.refused
+    assert chosen.action != "leave_out" or (chosen.part and chosen.part not in chances.refused)
 
 
 class TestBreaker:

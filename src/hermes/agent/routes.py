@@ -1,0 +1,101 @@
+"""The ways that requests of one home may go: endpoints with their keys, fallbacks, breakers and what is known of their windows."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import httpx2
+
+from hermes.config.settings import Settings
+from hermes.lib.aio import Async
+from hermes.models.breaker import Breakers
+from hermes.models.catalogue import known_models, known_providers
+from hermes.models.credentials import Pool, environment_keys
+from hermes.models.endpoint import fallbacks, resolve
+from hermes.models.route import Keys, OneKey, Place, Route
+from hermes.models.tokens import Opener, PooledKeys
+from hermes.models.windows import Windows
+from hermes.models.wires import transport_for
+from hermes.store.auth import AuthFile
+from hermes.types.ports import Ports
+from hermes.types.request import Endpoint
+
+Wake = Callable[[Endpoint], Awaitable[Endpoint]]
+
+
+@dataclass(slots=True, kw_only=True)
+class Routes:
+    """Makes the routes of one runtime's sessions and side calls; what they learn of keys, servers and windows is shared."""
+
+    settings: Settings
+    environ: dict[str, str]
+    http: httpx2.AsyncClient
+    auth: AuthFile
+    ports: Ports
+    windows: Windows
+    breakers: Breakers
+    start: Callable[[Async[Any]], object]
+    _keys: dict[str, Keys] = field(default_factory=dict)
+    _seen: set[str] = field(default_factory=set)
+
+    def endpoint(self, model: str = "", base_url: str = "") -> Endpoint:
+        """The endpoint that a choice, or the settings, lead to; ConfigError when it cannot be had."""
+        return resolve(self.settings, self.environ, model=model, base_url=base_url, stored=self.auth.providers())
+
+    def main(self, endpoint: Endpoint, wake: Wake) -> Route:
+        """A session's route: its endpoint, then the fallbacks of the settings."""
+        others = fallbacks(self.settings, self.environ, stored=self.auth.providers()) if self.settings.fallback_providers else ()
+        return self.along((endpoint, *(one for one in others if one != endpoint)), wake)
+
+    def along(self, endpoints: Sequence[Endpoint], wake: Wake) -> Route:
+        """A route over these endpoints. What is not known of a server's window is asked in the background, after its first reply."""
+        places = [Place(endpoint=self._measured(one), keys=self._keys_of(one), wake=wake) for one in endpoints]
+        return Route(
+            places=places,
+            make=transport_for,
+            breakers=self.breakers,
+            measured=self._measured,
+            learn=self.windows.learn,
+            reached=self._reached,
+        )
+
+    def _measured(self, endpoint: Endpoint) -> Endpoint:
+        """The endpoint with the window that was learned of it; what the user set stands."""
+        learned = 0 if endpoint.local or self.settings.model.context_window else self.windows.of(endpoint)
+        return replace(endpoint, context_window=learned) if learned and learned != endpoint.context_window else endpoint
+
+    def _reached(self, endpoint: Endpoint) -> None:
+        if endpoint.base_url in self._seen:
+            return
+        self._seen.add(endpoint.base_url)
+        listed = f"{endpoint.provider}/{endpoint.model}" in known_models(self.settings)
+        if not (listed or endpoint.local or self.windows.of(endpoint) or self.settings.model.context_window):
+            self.start(partial(self.windows.ask, endpoint))
+
+    def _keys_of(self, endpoint: Endpoint) -> Keys:
+        """The provider's pool; an endpoint with a key of its own keeps to that."""
+        provider = known_providers(self.settings).get(endpoint.provider)
+        environment = environment_keys(provider, self.environ) if provider else ()
+        own = endpoint.credential and endpoint.credential not in {one.secret for one in environment}
+        stored = any(not one.from_environment for one in self.auth.credentials(endpoint.provider))
+        if provider is None or own or (len(environment) <= 1 and not stored and not provider.key_command):
+            return OneKey(endpoint.credential)
+        if provider.name not in self._keys:
+            pool = Pool(
+                provider=provider.name,
+                keep=self.auth,
+                uniform=self.ports.uniform,
+                environment=environment,
+                strategy=self.settings.credential_pool_strategies.get(provider.name, "fill_first"),
+                account_quota=provider.quota == "account",
+            )
+            opener = Opener(http=self.http, keep=self.auth, environ=self.environ, now=self.ports.now)
+            self._keys[provider.name] = PooledKeys(pool=pool, opener=opener)
+        return self._keys[provider.name]
+
+    def close(self) -> None:
+        """Write what the pools have only counted so far."""
+        for keys in self._keys.values():
+            if isinstance(keys, PooledKeys):
+                keys.pool.flush()
