@@ -1,5 +1,6 @@
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.models.transports.anthropic_messages import AnthropicMessages, unmarked
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
-from hermes.types.message import Assistant, Thinking, ToolCall
+from hermes.types.message import Assistant, Attachment, Thinking, ToolCall
 from hermes.types.profile import Profile
 from hermes.types.request import CallStarted, Delta, Endpoint, LeftOut, Options, Remark, Request, Text, ThinkingText
 from hermes.types.usage import Usage
@@ -260,8 +261,8 @@ def test_a_model_that_sees_no_images_is_told_that_there_was_one() -> None:
     blind = Endpoint(provider="p", base_url="http://h", model="m", profile=Profile(vision=False))
     log = (user(1, "Look", attachments=(image("a.png"),)), reply(1, calls=(call("c1"),)), result(1, "c1", "x", images=(image(),)))
     for tree in (body(*log, endpoint=blind), body(*log, without=frozenset[LeftOut]({"images"}))):
-        assert tree["messages"][0]["content"][1]["text"] == "[An image (a.png) was left out: this model does not take it here.]"
-        assert tree["messages"][2]["content"][0]["content"][1]["text"] == "[An image was left out: this model does not take it here.]"
+        assert tree["messages"][0]["content"][1]["text"] == "[The file a.png (image/png) is left out: this model does not take it.]"
+        assert tree["messages"][2]["content"][0]["content"][1]["text"] == "[The file (image/png) is left out: this model does not take it.]"
     only_results = body(*log, without=frozenset[LeftOut]({"tool_images"}))["messages"]
     assert [only_results[0]["content"][1]["type"], only_results[2]["content"][0]["content"][1]["type"]] == ["image", "text"]
 
@@ -349,6 +350,20 @@ def test_each_longer_request_begins_with_the_bytes_of_the_one_before(name: str, 
     ]
     bodies = [unmarked(transport.render(request).body).removesuffix(b"]}") for request in requests]
     assert all(later.startswith(earlier.removesuffix(b"]}")) for earlier, later in itertools.pairwise(bodies))
+
+
+def test_messages_are_encoded_anew_when_the_endpoint_has_refused_a_part_of_them() -> None:
+    transport, smaller = AnthropicMessages(), Attachment(media_type="image/png", data="AA==")
+    request = Request(endpoint=ENDPOINT, system="s", messages=(user(1, "Look", attachments=(image(),)),))
+    transport.render(request)
+    again = replace(request, messages=(user(1, "Look", attachments=(smaller,)),), without=frozenset[LeftOut]({"large_images"}))
+    assert json.loads(transport.render(again).body)["messages"][0]["content"][1]["source"]["data"] == "AA=="
+
+
+def test_what_a_user_adds_does_not_make_it_another_request() -> None:
+    endpoint = replace(ENDPOINT, extra_body={"model": "x", "messages": [], "stream": False, "service_tier": "auto"})
+    tree = body(user(1, "Hi"), endpoint=endpoint)
+    assert (tree["model"], tree["stream"], len(tree["messages"]), tree["service_tier"]) == ("claude-x", True, 1, "auto")
 
 
 def test_a_message_is_encoded_once() -> None:

@@ -232,7 +232,7 @@ def test_documents_have_names_that_the_wire_takes_and_that_differ() -> None:
 def test_a_model_that_sees_no_images_is_told_that_there_was_one() -> None:
     log = (user(1, "Look", attachments=(image("a.png"),)), reply(1, calls=(call("c1"),)), result(1, "c1", "x", images=(image(),)))
     tree = body(*log, without=frozenset[LeftOut]({"images"}))
-    assert tree["messages"][0]["content"][1] == {"text": "[An image (a.png) was left out: this model does not take it here.]"}
+    assert tree["messages"][0]["content"][1] == {"text": "[The file a.png (image/png) is left out: this model does not take it.]"}
     only_results = body(*log, without=frozenset[LeftOut]({"tool_images"}))["messages"]
     assert ["image" in only_results[0]["content"][1], "text" in only_results[2]["content"][0]["toolResult"]["content"][1]] == [True, True]
 

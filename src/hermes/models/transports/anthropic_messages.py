@@ -8,7 +8,7 @@ from hermes.models.transports.base import BadReplyError, CutShortError, WireErro
 from hermes.models.transports.blocks import (
     Block,
     Kept,
-    encoded,
+    functions,
     has_marks,
     legal_name,
     messages,
@@ -16,10 +16,10 @@ from hermes.models.transports.blocks import (
     plain_text,
     same_frame,
     schema_of,
-    tools_of,
 )
 from hermes.models.transports.drafts import Draft, Item, count, part, string, tree_of, with_origin
 from hermes.models.transports.effort import room
+from hermes.models.transports.encoding import encode, merged
 from hermes.models.transports.sse import Events
 from hermes.types.message import Assistant, Attachment, Thinking, ToolCall, ToolResult
 from hermes.types.request import Delta, Endpoint, Request
@@ -125,7 +125,7 @@ class AnthropicMessages:
     def _head(self, request: Request) -> bytes:
         known, head = self._frame
         if known is None or not same_frame(known, request):
-            head = encoded(frame(request))[:-1] + b',"messages":['
+            head = encode(frame(request))[:-1] + b',"messages":['
             self._frame = (request, head)
         return head
 
@@ -137,14 +137,14 @@ def frame(request: Request) -> dict[str, Any]:
     temperature = request.options.temperature
     if temperature is not None and not asked.thinks and "temperature" not in request.without:
         tree["temperature"] = temperature
-    tools = [_tool(function, request) for function in tools_of(request)]
+    tools = [_tool(function, request) for function in functions(request)]
     if tools:
         tree |= {"tools": tools} if request.tools else {"tools": tools, "tool_choice": {"type": "none"}}
     if request.system.strip():
         marked = {"cache_control": _control(request)} if has_marks(request) else {}
         tree["system"] = [{"type": "text", "text": request.system, **marked}]
     kept = {name: value for name, value in tree.items() if name not in endpoint.profile.omits}
-    return {**kept, **endpoint.profile.fixed, **endpoint.extra_body}
+    return merged({**kept, **endpoint.profile.fixed}, endpoint.extra_body)
 
 
 def _tool(function: Mapping[str, Any], request: Request) -> dict[str, Any]:
@@ -164,7 +164,7 @@ def mark_of(request: Request) -> Callable[[bytes], bytes] | None:
     """What puts a cache mark into the bytes of a block; None when the request has no marks."""
     if not has_marks(request):
         return None
-    mark = b',"cache_control":' + encoded(_control(request)) + b"}"
+    mark = b',"cache_control":' + encode(_control(request)) + b"}"
     return lambda block: block[:-1] + mark
 
 

@@ -9,7 +9,7 @@ from hermes.models.transports.base import BadReplyError, CutShortError, WireErro
 from hermes.models.transports.blocks import (
     Block,
     Kept,
-    encoded,
+    functions,
     has_marks,
     legal_name,
     messages,
@@ -17,10 +17,10 @@ from hermes.models.transports.blocks import (
     plain_text,
     same_frame,
     schema_of,
-    tools_of,
 )
 from hermes.models.transports.drafts import Draft, Item, count, part, string, tree_of, with_origin
 from hermes.models.transports.effort import room
+from hermes.models.transports.encoding import encode, merged
 from hermes.models.transports.eventstream import Frame, Frames
 from hermes.types.message import Assistant, Attachment, Thinking, ToolCall, ToolResult
 from hermes.types.request import Delta, Endpoint, Request
@@ -130,7 +130,7 @@ class BedrockConverse:
     def _head(self, request: Request) -> bytes:
         known, head = self._frame
         if known is None or not same_frame(known, request):
-            head = encoded(frame(request))[:-1] + b',"messages":['
+            head = encode(frame(request))[:-1] + b',"messages":['
             self._frame = (request, head)
         return head
 
@@ -147,20 +147,19 @@ def frame(request: Request) -> dict[str, Any]:
     additional = {name: value for name, value in named.items() if name not in _INFERENCE}
     if additional:
         tree["additionalModelRequestFields"] = additional
-    tools = [_tool(function, request) for function in tools_of(request)]
+    tools = [_tool(function, request) for function in functions(request)]
     if tools:
         tree["toolConfig"] = {"tools": tools}
     if request.system.strip():
         tree["system"] = [{"text": request.system}, *([_point(request)] if has_marks(request) else [])]
-    return _with(tree, endpoint.extra_body)
+    added = {name: _together(tree.get(name), value) for name, value in endpoint.extra_body.items()}
+    return merged(tree, added)
 
 
-def _with(tree: dict[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
+def _together(known: Any, value: Any) -> Any:
     """What the user adds; a table that is there already is added to."""
-    for name, value in extra.items():
-        both = isinstance(value, Mapping) and isinstance(tree.get(name), Mapping)
-        tree[name] = {**tree[name], **value} if both else value
-    return tree
+    both = isinstance(known, Mapping) and isinstance(value, Mapping)
+    return {**known, **value} if both else value
 
 
 def _tool(function: Mapping[str, Any], request: Request) -> dict[str, Any]:
@@ -181,7 +180,7 @@ def mark_of(request: Request) -> Callable[[bytes], bytes] | None:
     """What puts a cache point behind the bytes of a block; None when the request has no marks."""
     if not has_marks(request):
         return None
-    mark = b"," + encoded(_point(request))
+    mark = b"," + encode(_point(request))
     return lambda block: block + mark
 
 

@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import msgspec
-
-from hermes.lib.codec import mended
 from hermes.models.transports.base import STEER
+from hermes.models.transports.dialects import adapt
+from hermes.models.transports.encoding import encode, in_words
 from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
 from hermes.types.request import Request
@@ -23,8 +22,6 @@ NOTHING_SAID = "(no text)"
 NO_OUTPUT = "(no output)"
 BEGINNING = "(What was said before this is not shown.)"
 MARKS = 3
-_SHOWN = frozenset({"thinking", "images", "tool_images"})
-_encode = msgspec.json.Encoder().encode
 _is_legal = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 
 
@@ -84,7 +81,7 @@ class Kept:
 
     def pieces(self, request: Request) -> list[Piece]:
         """The pieces of a request's messages, in order."""
-        view = (request.endpoint.profile, request.without & _SHOWN)
+        view = (request.endpoint.profile, request.without)
         if view != self._view:
             self._view = view
             for kept in (self._pieces, self._owners, self._ids):
@@ -103,7 +100,7 @@ class Kept:
             case Assistant():
                 role, blocks = "assistant", self._replied(message, request)
         carries = bool(blocks) and self._words.can_carry(blocks[-1])
-        piece = self._pieces[message.id] = Piece(role, tuple(encoded(block) for block in blocks), carries)
+        piece = self._pieces[message.id] = Piece(role, tuple(encode(block) for block in blocks), carries)
         return piece
 
     def _said(self, message: User, request: Request) -> list[Block]:
@@ -117,10 +114,9 @@ class Kept:
             return self._words.image(item)
         if item.media_type == PDF and profile.documents:
             return self._words.document(item, document_name(item, place))
-        text = plain_text(item)
-        if text and profile.documents:
+        if profile.documents and plain_text(item):
             return self._words.document(item, document_name(item, place))
-        return self._words.text(f"{item.name or 'Attached text'}:\n{text}" if text else left_out(item))
+        return self._words.text(in_words(item))
 
     def _answered(self, message: ToolResult, request: Request) -> Block:
         text = message.content + (STEER.format(note=message.note) if message.note else "")
@@ -128,7 +124,7 @@ class Kept:
         shows = request.endpoint.profile.tool_images and not request.without & {"images", "tool_images"}
         for item in message.images:
             visible = shows and item.media_type in IMAGES
-            content.append(self._words.image(item) if visible else self._words.text(left_out(item)))
+            content.append(self._words.image(item) if visible else self._words.text(in_words(item)))
         call_id = self._ids.get(message.call_id) or legal_id(message.call_id)
         return self._words.result(call_id, message, content or [self._words.text(NO_OUTPUT)])
 
@@ -221,21 +217,16 @@ def same_frame(known: Request, request: Request) -> bool:
 def opening(pieces: Iterable[Piece], words: Words) -> list[Piece]:
     """A piece to put before a conversation that does not begin with a user, as both wires demand; else nothing."""
     first = next((piece for piece in pieces if piece.parts), None)
-    return [Piece("user", (encoded(words.text(BEGINNING)),), carries=False)] if first and first.role != "user" else []
+    return [Piece("user", (encode(words.text(BEGINNING)),), carries=False)] if first and first.role != "user" else []
 
 
-def encoded(tree: Any) -> bytes:
-    """JSON bytes; lone surrogates become U+FFFD."""
-    try:
-        return _encode(tree)
-    except UnicodeEncodeError:
-        return _encode(mended(tree))
+def functions(request: Request) -> tuple[Mapping[str, Any], ...]:
+    """The functions that a request offers, in its profile's dialect.
 
-
-def tools_of(request: Request) -> tuple[Mapping[str, Any], ...]:
-    """The functions that a request offers. Without any, those that its calls name: both wires refuse calls of undefined tools."""
+    Without any, those that its calls name: both wires refuse calls of undefined tools.
+    """
     if request.tools:
-        return tuple(tool["function"] for tool in request.tools)
+        return tuple(tool["function"] for tool in adapt(request.tools, request.endpoint.profile.dialect, request.without))
     called = {legal_name(call.name) for message in request.messages if isinstance(message, Assistant) for call in message.calls}
     return tuple({"name": name, "description": "Cannot be called any more."} for name in sorted(called))
 
@@ -276,9 +267,3 @@ def plain_text(item: Attachment) -> str:
     except binascii.Error:
         return ""
     return text if text.strip() else ""
-
-
-def left_out(item: Attachment) -> str:
-    """What stands for a file that the model cannot take."""
-    what = "An image" if item.media_type.startswith("image/") else f"A file of type {item.media_type}"
-    return f"[{what}{f' ({item.name})' if item.name else ''} was left out: this model does not take it here.]"

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hermes.models.transports.parameters import SCALE, nearest
 from hermes.types.request import Request
 
-EFFORTS = ("minimal", "low", "medium", "high", "xhigh", "max")
 BUDGETS: Mapping[str, int] = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16_384, "xhigh": 32_768, "max": 63_000}
 LEAST_BUDGET = 1024
 DEFAULT_LIMIT = 32_000
@@ -33,7 +33,7 @@ def room(request: Request) -> Room:
         return Room(limit, {"thinking": {"type": "disabled"}} if style in {"adaptive", "toggle"} else {})
     if style == "budget":
         return _budgeted(effort, limit, max(limit, ceiling))
-    named = {"output_config": {"effort": accepted(effort, request.endpoint.profile.efforts)}}
+    named = {"output_config": {"effort": nearest(effort, request.endpoint.profile.efforts or SCALE)}}
     if style == "adaptive":
         return Room(limit, {"thinking": {"type": "adaptive"}, **named}, thinks=True)
     return Room(limit, named) if style == "effort" else Room(limit, {"thinking": {"type": "enabled"}}, thinks=True)
@@ -47,11 +47,3 @@ def _budgeted(effort: str, limit: int, ceiling: int) -> Room:
     if budget < LEAST_BUDGET:
         return Room(limit, {})
     return Room(total, {"thinking": {"type": "enabled", "budget_tokens": budget}}, thinks=True)
-
-
-def accepted(effort: str, efforts: tuple[str, ...]) -> str:
-    """The effort itself, or the nearest one that the model takes; `efforts` empty takes all."""
-    if not efforts or effort in efforts or effort not in EFFORTS:
-        return effort
-    known = [name for name in efforts if name in EFFORTS]
-    return min(known, key=lambda name: abs(EFFORTS.index(name) - EFFORTS.index(effort)), default=effort)
