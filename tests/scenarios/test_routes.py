@@ -1,0 +1,112 @@
+"""A session over several keys, models and side calls, as a user configures them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import msgspec
+import pytest
+
+from hermes.agent.session import Session
+from hermes.models.auxiliary import Question
+from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.testing import ScriptedModel, fail, network, say
+from hermes.types.event import Attempted, PrefixBroken, ReplyRestarted, TextDelta, Titled
+from tests.scenarios.conftest import events_of
+
+pytestmark = pytest.mark.anyio
+
+CONFIG = {
+    "providers": {
+        "one": {"base_url": "http://one/v1", "api_key_env": "ONE_KEY"},
+        "two": {"base_url": "http://two/v1", "models": {"b": {"price": {"input": 1, "output": 2}}}},
+    },
+    "model": {"default": "one/a"},
+    "fallback_providers": ["two/b"],
+}
+
+
+@asynccontextmanager
+async def running(environ: dict[str, str], models: dict[str, ScriptedModel], **config: object) -> AsyncIterator[tuple[Runtime, Session]]:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_bytes(msgspec.json.encode({**CONFIG, **config}))
+    async with open_runtime(environ={**environ, "ONE_KEY": "k1"}, http=network(models)) as runtime:
+        session = await runtime.session(SessionOptions(toolsets=(), cwd=home))
+        yield runtime, session
+        await session.close()
+
+
+async def test_when_the_key_is_exhausted_the_turn_carries_on_with_the_fallback_and_the_next_one_starts_at_home(
+    environ: dict[str, str],
+) -> None:
+    models = {"one": ScriptedModel(fail(402, "pay"), say("home again", breaks_prefix=True)), "two": ScriptedModel("from two")}
+    async with running(environ, models) as (_, session):
+        first = await session.send("hi")
+        events = await events_of(session, "again")
+    assert (first.text, first.usage.requests, first.usage.cost > 0) == ("from two", 2, True)
+    assert [event.reason for event in events if isinstance(event, PrefixBroken)] == ["the model is one/a now"]
+    assert session.log[-1].text == "home again"  # type: ignore[union-attr]
+
+
+async def test_keys_of_auth_json_take_turns_when_one_is_refused(environ: dict[str, str]) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir()
+    rows = [{"id": "x", "kind": "api_key", "label": "second", "secret": "k2", "priority": 20}]
+    (home / "auth.json").write_bytes(msgspec.json.encode({"version": 1, "providers": {"one": rows}}))
+    (home / "auth.json").chmod(0o600)
+    async with running(environ, {"one": ScriptedModel(fail(401), "ok", "ok")}) as (_, session):
+        events = await events_of(session, "hi")
+        await session.send("again")
+    assert [event.action for event in events if isinstance(event, Attempted)] == ["next_credential", "done"]
+
+
+async def test_a_cut_reply_is_never_shown_twice(environ: dict[str, str]) -> None:
+    cut = say("The answer is forty-two.", size=4)
+    models = {"one": ScriptedModel(replace(cut, pieces=cut.pieces[:4]), say("The answer is forty-two.", size=4))}
+    async with running(environ, models, fallback_providers=[]) as (_, session):
+        events = await events_of(session, "hi")
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "The answer is forty-two."
+    assert not [event for event in events if isinstance(event, ReplyRestarted)]
+
+
+async def test_a_reply_that_begins_again_in_other_words_says_so(environ: dict[str, str]) -> None:
+    cut = say("Let me see now.", size=4)
+    models = {"one": ScriptedModel(replace(cut, pieces=cut.pieces[:2]), "It is 42.")}
+    async with running(environ, models, fallback_providers=[]) as (_, session):
+        events = await events_of(session, "hi")
+    at = next(number for number, event in enumerate(events) if isinstance(event, ReplyRestarted))
+    assert "".join(event.text for event in events[at:] if isinstance(event, TextDelta)) == "It is 42."
+
+
+async def test_a_side_call_is_counted_by_its_task_and_in_the_session(environ: dict[str, str]) -> None:
+    models = {"one": ScriptedModel("hello", say("in short", breaks_prefix=True))}
+    async with running(environ, models) as (runtime, session):
+        await session.send("hi")
+        assert await session.ask_aside("compression", Question(instructions="Sum up.", text="long")) == "in short"
+        assert [(one.what, one.usage.requests) for one in runtime.store.usage.summary("task")] == [("chat", 1), ("compression", 1)]
+        assert session.usage.requests == 2
+
+
+async def test_a_side_call_without_a_model_that_answers_gives_nothing(environ: dict[str, str]) -> None:
+    models = {"one": ScriptedModel("hello", replace(fail(401), breaks_prefix=True)), "two": ScriptedModel()}
+    async with running(environ, models) as (_, session):
+        await session.send("hi")
+        assert await session.ask_aside("compression", Question(instructions="Sum up.", text="long")) is None
+
+
+async def test_a_title_comes_from_the_small_model_that_was_set(environ: dict[str, str]) -> None:
+    models = {"one": ScriptedModel("Rain is likely."), "two": ScriptedModel("Weather in Rome")}
+    async with running(environ, models, auxiliary={"title": {"provider": "two", "model": "b"}}) as (runtime, session):
+        with session.watch() as listener:
+            await session.send("will it rain in rome?")
+            titles: list[str] = []
+            with anyio.fail_after(2):
+                async for event in listener:
+                    titles += [event.title] if isinstance(event, Titled) else []
+                    if len(titles) == 2:
+                        break
+        assert titles == ["will it rain in rome?", "Weather in Rome"]
+        assert [one.what for one in runtime.store.usage.summary("task")] == ["title", "chat"]
