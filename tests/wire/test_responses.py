@@ -272,12 +272,12 @@ def test_a_request_renders_as_the_wire_wants_it() -> None:
         "model": "m", "instructions": "be good",
         "input": [
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "<memory>tea</memory>\n\nlook"}, image, {"type": "input_file", "filename": "a.pdf", "file_data": "data:application/pdf;base64,BB=="}]},
-            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "I will"}]},
+            {"type": "message", "role": "assistant", "content": "I will"},
             {"type": "function_call", "call_id": "c1", "name": "t", "arguments": '{"x":1}'},
             {"type": "function_call", "call_id": "0ed17962d", "name": "t", "arguments": "{}"},
             {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "{}"}, image]},
             {"type": "function_call_output", "call_id": "0ed17962d", "output": '{"error": "no"}\n\n[While you were working: hurry]'},
-            {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "done"}]},
+            {"type": "message", "role": "assistant", "content": "done"},
             {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "what came before"}]},
         ],
         "stream": True, "store": False, "tools": [{"type": "function", "name": "t", "description": "d", "parameters": {"type": "object", "properties": {}}, "strict": False}],
@@ -314,7 +314,7 @@ def test_a_call_that_was_dropped_is_not_replayed_and_a_changed_one_is_replayed_a
 
 def test_another_family_or_wire_hears_text_and_calls_only() -> None:
     plain = [
-        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "Grüße 🎉"}]},
+        {"type": "message", "role": "assistant", "content": "Grüße 🎉"},
         {"type": "function_call", "call_id": "c1", "name": "read_file", "arguments": '{"path": "ä.txt"}'},
         {"type": "function_call", "call_id": "c2", "name": "terminal", "arguments": '{"command": "ls"}'},
     ]

@@ -85,7 +85,7 @@ def _output(message: ToolResult, profile: Profile, without: frozenset[LeftOut]) 
 
 def _retold(message: Assistant, profile: Profile) -> list[dict[str, Any]]:
     """A reply of any wire, by its text and its calls."""
-    said = [{"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": message.text}]}] if message.text else []
+    said = [{"type": "message", "role": "assistant", "content": message.text}] if message.text else []
     return [*said, *(_call(call, profile) for call in message.calls)]
 
 
