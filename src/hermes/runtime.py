@@ -26,13 +26,13 @@ from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
 from hermes.config.settings import Settings
 from hermes.lib.aio import background
-from hermes.lib.http import new_client
 from hermes.lib.lazy import load as late
 from hermes.lib.secretnames import is_secret_name
 from hermes.models.attempt import Ladder
 from hermes.models.auxiliary import Errand, Task
 from hermes.models.breaker import Breakers
 from hermes.models.client import Limits
+from hermes.models.network import client_for
 from hermes.models.route import Route
 from hermes.models.windows import Windows
 from hermes.plugins.aliases import old_names
@@ -272,7 +272,7 @@ async def open_runtime(
     loaded = load(home.config_file, values, flags)
     faults = discover(home)
     store = Sessions(home.sessions_db)
-    async with http or new_client() as client, background() as start:
+    async with http or client_for(loaded.settings, values) as client, background() as start:
         routes = Routes(
             settings=loaded.settings,
             environ=values,

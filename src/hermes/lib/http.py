@@ -17,7 +17,7 @@ def new_client(
 
     Proxies are HTTPS_PROXY, HTTP_PROXY and ALL_PROXY of `environ`, in capitals or not, and NO_PROXY names hosts that are reached without.
     SSL_CERT_FILE replaces the certificates that are trusted, `ca_cert` (a PEM file) adds to them, and `hosts` adds a file for single
-    hosts. ValueError says which file or address is none.
+    hosts. ValueError says which file or address is none. Without `environ` the variables of the process count.
     """
     given = environ or {}
     trusted = _context(given, ca_cert)
@@ -26,7 +26,7 @@ def new_client(
         limits=LIMITS,
         verify=trusted,
         mounts={**dict(_proxied(given, trusted)), **{f"https://{host}": _to(host, given, file) for host, file in (hosts or {}).items()}},
-        trust_env=False,
+        trust_env=environ is None,
         follow_redirects=False,
     )
 

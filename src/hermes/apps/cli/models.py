@@ -61,7 +61,7 @@ def shelf(choices: Choices) -> Shelf:
         environ=environ,
         providers=known_providers(settings),
         models=known_models(settings),
-        stored=frozenset(AuthFile(home.root / "auth.json").providers()),
+        stored=frozenset(AuthFile(home.auth_file).providers()),
     )
 
 

@@ -1,0 +1,59 @@
+"""`hermes model`: which model answers from now on."""
+
+import sys
+
+import click
+
+from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.models import Shelf, shelf
+from hermes.config import edit
+from hermes.config.environ import environment
+from hermes.config.home import locate
+from hermes.models.catalogue import models_of
+from hermes.models.endpoint import resolve
+from hermes.models.local import catalogue
+from hermes.types.error import ConfigError
+
+SHOWN = 40
+
+
+@click.command()
+@click.argument("name", metavar="[PROVIDER/MODEL]", default="")
+@click.pass_obj
+def model(choices: Choices, name: str) -> None:
+    """Choose the model for later sessions; without a name and without a terminal, show the one in force."""
+    known = shelf(choices)
+    if not name and not (sys.stdin.isatty() and sys.stdout.isatty()):
+        click.echo(_in_force(known))
+        return
+    chosen = name or _asked(known)
+    endpoint = resolve(known.settings, known.environ, model=chosen, stored=known.stored)
+    home = locate(environment(), choices.profile)
+    full = f"{endpoint.provider}/{endpoint.model}" if endpoint.model else endpoint.provider
+    edit.set_key(home.config_file, "model.default", full)
+    beside = f" model.base_url still points to {known.settings.model.base_url}; hermes config unset model.base_url removes it."
+    click.echo(f"{full} answers from now on.{beside if known.settings.model.base_url else ''}")
+
+
+def _in_force(known: Shelf) -> str:
+    endpoint = resolve(known.settings, known.environ, stored=known.stored)
+    return f"{endpoint.provider}/{endpoint.model}" if endpoint.model else f"local/{catalogue.default().alias}"
+
+
+def _asked(known: Shelf) -> str:
+    names = _offered(known)
+    for number, each in enumerate(names, start=1):
+        click.echo(f"{number:>3}  {each}")
+    answer = str(click.prompt(f"Number or name (now {_in_force(known)})")).strip()
+    if not answer.isdigit():
+        return answer
+    if not 1 <= int(answer) <= len(names):
+        raise ConfigError(f"There is no number {answer}; the list ends with {len(names)}.")
+    return names[int(answer) - 1]
+
+
+def _offered(known: Shelf) -> list[str]:
+    """Local models, then the known ones of every provider that has a key."""
+    usable = [one for one in known.providers.values() if known.usable(one) and (not one.keyless or one.own)]
+    hosted = [each.name for one in usable for each in models_of(one.name, known.models)]
+    return [*(f"local/{one.alias}" for one in catalogue.entries()), *hosted][:SHOWN]
