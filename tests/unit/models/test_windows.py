@@ -50,7 +50,7 @@ async def test_a_server_is_asked_once_and_its_answer_outlives_the_process(tmp_pa
     http, asked = serving(httpx2.Response(200, json={"data": [{"id": "m", "max_model_len": 8192}, {"id": "n", "max_model_len": 4096}]}))
     windows = Windows(tmp_path / "w.json", http)
     assert [await windows.ask(HERE) for _ in range(3)] == [8192] * 3
-    assert [(one.url, one.headers["authorization"]) for one in asked] == [("http://h/v1/models", "Bearer key")]
+    assert [(str(one.url), one.headers["authorization"]) for one in asked] == [("http://h/v1/models", "Bearer key")]
     assert Windows(tmp_path / "w.json", http).of(HERE) == 8192
     assert "key" not in (tmp_path / "w.json").read_text().replace("keys", "")
 
