@@ -1,17 +1,22 @@
 """The command that shows or changes the model."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from hermes.commands.conversation import Conversation
-from hermes.types.error import HermesError
+from hermes.models.catalogue import Model, models, search
+from hermes.types.error import ConfigError, HermesError
 from hermes.types.request import Endpoint
 
 HOW = (
-    "- `/model NAME`: another model of the same server, or `provider/name`\n"
+    "- `/model NAME`: another model of the same server, `provider/name`, or a part of a known name\n"
     "- `/model NAME http://host:port/v1 [KEY]`: a model at an OpenAI-compatible address\n"
-    "- `hermes config set model.default NAME` keeps it for later sessions"
+    "- `hermes model NAME` keeps it for later sessions"
 )
 _SHOWN_OF_KEY = 4
+_SHOWN_NAMES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,10 +63,42 @@ async def model(talk: Conversation, argument: str) -> None:
     if talk.session is not None and talk.session.busy:
         raise HermesError("A turn is running; stop it first (Esc, or /stop).")
     wish = read_wish(argument)
-    await talk.use_model(wish.model, wish.base_url, wish.key)
+    await _use(talk, wish)
     if talk.session is not None:
         key = f" The key ends in {wish.key[-_SHOWN_OF_KEY:]}." if len(wish.key) > _SHOWN_OF_KEY * 2 else ""
         talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.{key}")
+
+
+async def _use(talk: Conversation, wish: Wish) -> None:
+    """Take the name as it stands; a bare one that nobody has may be a part of one that is known."""
+    try:
+        await talk.use_model(wish.model, wish.base_url, wish.key)
+    except ConfigError as error:
+        if wish.base_url or "/" in wish.model or not wish.model:
+            raise
+        provider = talk.session.endpoint.provider if talk.session else ""
+        meant = understood(wish.model, models(), provider)
+        if len(meant) == 1:
+            await talk.use_model(meant[0], "", wish.key)
+        elif meant:
+            raise ConfigError(
+                f"{wish.model} may be {', '.join(f'`{name}`' for name in meant[:_SHOWN_NAMES])}; write one of them."
+            ) from error
+        else:
+            raise
+
+
+def understood(name: str, known: Mapping[str, Model], provider: str) -> list[str]:
+    """The models that a bare name may mean, likeliest first.
+
+    These are the ones with all its parts in theirs, of `provider` if that has any; else the ones that are spelt most like it.
+    """
+    having = search(re.split(r"[-_.:\s]+", name), known.values())
+    here = [one.name for one in having if one.provider == provider]
+    if here or having:
+        return here or [one.name for one in having]
+    by_id = {one.id.rpartition("/")[2].lower(): one.name for one in reversed(list(known.values()))}
+    return [by_id[id_] for id_ in get_close_matches(name.lower(), by_id, n=3, cutoff=0.75)]
 
 
 def _named(endpoint: Endpoint) -> str:

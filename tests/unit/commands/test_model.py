@@ -1,0 +1,62 @@
+"""`/model` with names that are not whole."""
+
+from typing import Any
+
+import pytest
+
+from hermes.commands.model import model, understood
+from hermes.models.catalogue import models
+from hermes.types.error import ConfigError
+
+
+class Person:
+    """A conversation that knows whole names alone and notes what it was asked for."""
+
+    session = None
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, str, str]] = []
+
+    async def use_model(self, name: str, base_url: str, key: str) -> None:
+        self.asked.append((name, base_url, key))
+        if "/" not in name and not base_url:
+            raise ConfigError(f"Model {name!r} names no provider.")
+
+
+async def say(words: str) -> list[tuple[str, str, str]]:
+    person: Any = Person()
+    await model(person, words)
+    asked: list[tuple[str, str, str]] = person.asked
+    return asked
+
+
+def test_a_part_of_a_name_means_the_models_that_have_it() -> None:
+    assert understood("opus-4-8", models(), "anthropic") == ["anthropic/claude-opus-4-8"]
+    assert understood("haiku-5", models(), "openrouter") == [
+        "openrouter/anthropic/claude-haiku-4.5",
+        "openrouter/anthropic/claude-haiku-5.5",
+    ]
+    assert understood("codestral", models(), "") == ["mistral/codestral-2508"]
+
+
+def test_a_misspelt_name_means_the_nearest() -> None:
+    assert understood("gpt-5-mnii", models(), "")[0] == "openai/gpt-5-mini"
+    assert understood("zzzzzz", models(), "") == []
+
+
+@pytest.mark.anyio
+async def test_a_name_that_can_only_mean_one_model_is_taken() -> None:
+    assert await say("codestral") == [("codestral", "", ""), ("mistral/codestral-2508", "", "")]
+    assert await say("openai/x") == [("openai/x", "", "")]
+
+
+@pytest.mark.anyio
+async def test_a_name_that_may_mean_several_is_answered_with_them() -> None:
+    with pytest.raises(ConfigError, match="sonnet may be `anthropic/claude-sonnet-5`, .*; write one of them."):
+        await say("sonnet")
+
+
+@pytest.mark.anyio
+async def test_a_name_that_means_nothing_keeps_its_own_sentence() -> None:
+    with pytest.raises(ConfigError, match="Model 'zzzzzz' names no provider"):
+        await say("zzzzzz")
