@@ -2,8 +2,11 @@
 
 import json
 import sqlite3
+import struct
 import sys
-from collections.abc import Sequence
+import zlib
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,23 +14,85 @@ import anyio
 import httpx2
 
 
+async def read_chat(response: httpx2.Response, words: list[str]) -> None:
+    """The words of a streamed chat completion."""
+    async for line in response.aiter_lines():
+        if line.startswith("data: ") and line != "data: [DONE]":
+            words.extend(choice["delta"].get("content", "") for choice in json.loads(line[6:])["choices"])
+
+
+async def read_typed(response: httpx2.Response, words: list[str]) -> None:
+    """The words of typed events: Messages and Responses."""
+    async for line in response.aiter_lines():
+        if line.startswith("data: "):
+            event = json.loads(line[6:])
+            if event["type"] == "content_block_delta":
+                words.append(event["delta"]["text"])
+            elif event["type"] == "response.output_text.delta":
+                words.append(event["delta"])
+
+
+async def read_frames(response: httpx2.Response, words: list[str]) -> None:
+    """The words of event-stream frames, their checksums compared as any client must."""
+    rest = b""
+    async for data in response.aiter_bytes():
+        rest += data
+        while len(rest) >= 16 and len(rest) >= (total := struct.unpack_from(">I", rest)[0]):
+            frame, rest = rest[:total], rest[total:]
+            assert struct.unpack_from(">I", frame, total - 4)[0] == zlib.crc32(frame[:-4])
+            payload = json.loads(frame[12 + struct.unpack_from(">I", frame, 4)[0] : -4])
+            if "delta" in payload:
+                words.append(payload["delta"]["text"])
+
+
+@dataclass(frozen=True)
+class Wire:
+    """One protocol by hand: where requests go, what they hold, how replies are read."""
+
+    path: str
+    body: Callable[[list[dict[str, Any]]], dict[str, Any]]
+    read: Callable[[httpx2.Response, list[str]], Awaitable[None]]
+
+
+def _converse(messages: list[dict[str, Any]]) -> dict[str, Any]:
+    told = [{"role": one["role"], "content": [{"text": one["content"]}]} for one in messages[1:]]
+    return {"system": [{"text": messages[0]["content"]}], "messages": told}
+
+
+WIRES = {
+    "chat_completions": Wire(
+        "/chat/completions",
+        lambda told: {"model": "m", "messages": told, "stream": True, "stream_options": {"include_usage": True}},
+        read_chat,
+    ),
+    "anthropic_messages": Wire(
+        "/messages",
+        lambda told: {"model": "m", "max_tokens": 32000, "system": told[0]["content"], "messages": told[1:], "stream": True},
+        read_typed,
+    ),
+    "codex_responses": Wire(
+        "/responses",
+        lambda told: {"model": "m", "instructions": told[0]["content"], "input": told[1:], "stream": True, "store": False},
+        read_typed,
+    ),
+    "bedrock_converse": Wire("/model/m/converse-stream", _converse, read_frames),
+}
+
+
 class Conversation:
     """A bare loop: whole history as JSON in each request, streamed reply, every message into SQLite with FTS5."""
 
-    def __init__(self, http: httpx2.AsyncClient, url: str, path: Path | None) -> None:
-        self.http, self.url = http, url
+    def __init__(self, http: httpx2.AsyncClient, url: str, path: Path | None, wire: str = "chat_completions") -> None:
+        self.http, self.url, self.wire = http, url, WIRES[wire]
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": "You are a helpful assistant."}]
         self.db = open_store(path) if path else None
 
     async def turn(self, text: str) -> str:
         """One question, one streamed answer."""
         self.keep({"role": "user", "content": text})
-        body = {"model": "m", "messages": self.messages, "stream": True, "stream_options": {"include_usage": True}}
         words: list[str] = []
-        async with self.http.stream("POST", self.url, json=body) as response:
-            async for line in response.aiter_lines():
-                if line.startswith("data: ") and line != "data: [DONE]":
-                    words.extend(choice["delta"].get("content", "") for choice in json.loads(line[6:])["choices"])
+        async with self.http.stream("POST", self.url + self.wire.path, json=self.wire.body(self.messages)) as response:
+            await self.wire.read(response, words)
         self.keep({"role": "assistant", "content": "".join(words)})
         return "".join(words)
 
@@ -61,7 +126,7 @@ def append(db: sqlite3.Connection, message: dict[str, Any]) -> None:
 async def main(arguments: Sequence[str]) -> None:
     """One turn from a cold start: the program that `hermes -z` is compared with."""
     async with httpx2.AsyncClient() as http:
-        print(await Conversation(http, f"{arguments[0]}/chat/completions", None).turn("hi"))
+        print(await Conversation(http, arguments[0], None).turn("hi"))
 
 
 if __name__ == "__main__":

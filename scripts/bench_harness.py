@@ -17,9 +17,10 @@ from typing import Any
 
 import anyio
 import anyio.to_thread
+import bench_wires
 import httpx2
 import psutil
-from bench_floor import Conversation, append, open_store
+from bench_floor import WIRES, Conversation, append, open_store
 
 import hermes
 from hermes.agent.session import Session
@@ -48,9 +49,10 @@ class Row:
 
 
 @contextmanager
-def server(chunks: int, delay: float = 0.0) -> Iterator[str]:
+def server(chunks: int, delay: float = 0.0, wire: str = "chat_completions") -> Iterator[str]:
     """The address of a fresh server in a process of its own."""
-    process = subprocess.Popen([sys.executable, HERE / "bench_server.py", str(chunks), str(delay)], stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, HERE / "bench_server.py", str(chunks), str(delay), wire]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
@@ -102,7 +104,7 @@ async def turns() -> list[Row]:
     with server(20) as url, folder() as path:
         async with runtime(path) as opened, httpx2.AsyncClient() as http:
             session = await opened.session(options(url))
-            floor = Conversation(http, f"{url}/chat/completions", path / "floor.db")
+            floor = Conversation(http, url, path / "floor.db")
             done = 0
             for history in (10, 50, 100, 400):
                 while done < history:
@@ -126,7 +128,7 @@ async def chunks() -> list[Row]:
         with server(count) as url, folder() as path:
             async with runtime(path) as opened, httpx2.AsyncClient() as http:
                 session = await opened.session(options(url))
-                floor = Conversation(http, f"{url}/chat/completions", None)
+                floor = Conversation(http, url, None)
                 await session.send("hi")
                 await floor.turn("hi")
                 measured[count] = (median(await timed(9, partial(session.send, "hi"))), median(await timed(9, partial(floor.turn, "hi"))))
@@ -150,6 +152,32 @@ async def sessions() -> list[Row]:
     return rows
 
 
+async def wires() -> list[Row]:
+    """Each wire: a turn after 50 and 400 turns, and one streamed chunk."""
+    rows = []
+    for wire in WIRES:
+        with server(20, wire=wire) as url, folder() as path:
+            for history, ours, by_hand in await bench_wires.turns(wire, url, path, TEXT):
+                goal = "≤ 2" if history == 50 else "≤ 1"
+                rows.append(Row(f"{wire}: turn after {history} turns, CPU", f"{ours:.2f} ms", f"{by_hand:.2f} ms", ours / by_hand, goal))
+        measured = {}
+        for count in (10, 2010):
+            with server(count, wire=wire) as url, folder() as path:
+                measured[count] = await bench_wires.replies(wire, url, path)
+        ours, by_hand = ((measured[2010][side] - measured[10][side]) / 2000 * 1e6 for side in (0, 1))
+        rows.append(Row(f"{wire}: one streamed chunk, CPU", f"{ours:.1f} µs", f"{by_hand:.1f} µs", ours / by_hand, "≤ 2"))
+    return rows
+
+
+async def ladder() -> list[Row]:
+    """What the ladder costs when all goes well, and how long it takes to go on at another endpoint."""
+    ours, bare = await bench_wires.good_path()
+    return [
+        Row("the ladder on the good path", f"{ours - bare:.0f} µs", f"{bare:.0f} µs in all", None, "≤ 50 µs"),
+        Row("from a refusal to the next endpoint", f"{await bench_wires.switching():.2f} ms", goal="≤ 20 ms"),
+    ]
+
+
 async def _many(count: int) -> tuple[float, float, int]:
     with server(20, 0.2) as url, folder() as path:
         async with runtime(path) as opened:
@@ -169,7 +197,7 @@ async def _many_by_hand(count: int) -> tuple[float, float, int]:
     with server(20, 0.2) as url, folder() as path:
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         async with httpx2.AsyncClient(limits=limits) as http:
-            made = [Conversation(http, f"{url}/chat/completions", None) for _ in range(count)]
+            made = [Conversation(http, url, None) for _ in range(count)]
             shared = open_store(path / "floor.db")
             for conversation in made:
                 conversation.db = shared
@@ -361,6 +389,8 @@ PARTS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "start": start,
     "turns": turns,
     "chunks": chunks,
+    "wires": wires,
+    "ladder": ladder,
     "dispatch": dispatch,
     "definitions": definitions,
     "parallel": parallel,

@@ -1,24 +1,103 @@
-"""A chat-completions server that costs next to nothing: the reply's bytes are made once. Arguments: chunks per reply, delay in seconds."""
+"""A model server that costs next to nothing: the reply's bytes are made once. Arguments: chunks per reply, delay in seconds, wire."""
 
 import asyncio  # noqa: TID251  # the server is no part of the program
 import json
+import struct
 import sys
+import zlib
 
 
-def reply(chunks: int) -> bytes:
+def reply(chunks: int, wire: str) -> bytes:
     """A whole HTTP answer that streams `chunks` pieces of text."""
+    events = WIRES[wire](chunks)
+    body = b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events) + b"0\r\n\r\n"
+    kind = b"application/vnd.amazon.eventstream" if wire == "bedrock_converse" else b"text/event-stream"
+    return b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + b"\r\ntransfer-encoding: chunked\r\n\r\n" + body
+
+
+def chat_completions(chunks: int) -> list[bytes]:
+    """Pieces of a chat completion."""
     pieces = [{"choices": [{"index": 0, "delta": {"content": "word "}}]} for _ in range(chunks)]
     pieces.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     pieces.append({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": chunks}})
     events = [b"data: " + json.dumps({"id": "x", "object": "chat.completion.chunk", **piece}).encode() + b"\n\n" for piece in pieces]
-    events.append(b"data: [DONE]\n\n")
-    body = b"".join(b"%x\r\n%b\r\n" % (len(event), event) for event in events) + b"0\r\n\r\n"
-    return b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n" + body
+    return [*events, b"data: [DONE]\n\n"]
 
 
-async def serve(chunks: int, delay: float) -> None:
+def anthropic_messages(chunks: int) -> list[bytes]:
+    """Events of the Messages API."""
+    pieces = [
+        {
+            "type": "message_start",
+            "message": {
+                "id": "x",
+                "type": "message",
+                "role": "assistant",
+                "content": [],
+                "usage": {"input_tokens": 10, "output_tokens": 1},
+            },
+        },
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        *[{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "word "}}] * chunks,
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": chunks}},
+        {"type": "message_stop"},
+    ]
+    return [_named(piece) for piece in pieces]
+
+
+def codex_responses(chunks: int) -> list[bytes]:
+    """Events of the Responses API."""
+    text = "word " * chunks
+    part = {"type": "output_text", "text": text, "annotations": []}
+    item = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
+    usage = {"input_tokens": 10, "output_tokens": chunks, "total_tokens": 10 + chunks}
+    pieces = [
+        {"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": [], "status": "in_progress"}},
+        {"type": "response.content_part.added", "output_index": 0, "content_index": 0, "item_id": "m", "part": {**part, "text": ""}},
+        *[{"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "m", "delta": "word "}] * chunks,
+        {"type": "response.output_text.done", "output_index": 0, "content_index": 0, "item_id": "m", "text": text},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [item], "usage": usage}},
+    ]
+    return [_named(piece) for piece in pieces]
+
+
+def bedrock_converse(chunks: int) -> list[bytes]:
+    """Frames of a Converse stream."""
+    pieces = [
+        ("messageStart", {"role": "assistant"}),
+        *[("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "word "}})] * chunks,
+        ("contentBlockStop", {"contentBlockIndex": 0}),
+        ("messageStop", {"stopReason": "end_turn"}),
+        ("metadata", {"usage": {"inputTokens": 10, "outputTokens": chunks, "totalTokens": 10 + chunks}}),
+    ]
+    return [_frame(name, payload) for name, payload in pieces]
+
+
+def _named(piece: dict[str, object]) -> bytes:
+    return f"event: {piece['type']}\ndata: {json.dumps(piece)}\n\n".encode()
+
+
+def _frame(name: str, payload: dict[str, object]) -> bytes:
+    """One frame of application/vnd.amazon.eventstream: lengths, checksum, headers, payload, checksum."""
+    named = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
+    headers = b"".join(
+        bytes([len(key)]) + key.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode() for key, value in named.items()
+    )
+    data = json.dumps(payload).encode()
+    start = struct.pack(">II", 16 + len(headers) + len(data), len(headers))
+    frame = start + struct.pack(">I", zlib.crc32(start)) + headers + data
+    return frame + struct.pack(">I", zlib.crc32(frame))
+
+
+WIRES = {one.__name__: one for one in (chat_completions, anthropic_messages, codex_responses, bedrock_converse)}
+
+
+async def serve(chunks: int, delay: float, wire: str) -> None:
     """Answer every POST; GET /stats tells requests and connections. Prints the port."""
-    answer, counts = reply(chunks), {"requests": 0, "connections": 0}
+    answer, counts = reply(chunks, wire), {"requests": 0, "connections": 0}
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         counts["connections"] += 1
@@ -48,4 +127,4 @@ async def serve(chunks: int, delay: float) -> None:
 
 
 if __name__ == "__main__":
-    asyncio.run(serve(int(sys.argv[1]), float(sys.argv[2])))
+    asyncio.run(serve(int(sys.argv[1]), float(sys.argv[2]), sys.argv[3]))

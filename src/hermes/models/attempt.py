@@ -127,12 +127,11 @@ class _Climb:
     async def _send(self, request: Request, transport: Transport, reader: Reader) -> Assistant | Failure:
         ladder, endpoint = self.ladder, request.endpoint
         self._watch_prefix(request, transport)
-        limits = replace(ladder.limits, total=max(0.0, self.deadline - anyio.current_time()))
         try:
             wire = transport.render(request)
             if endpoint.auth == "aws":
                 wire = late("hermes.models.aws:sign", extra="bedrock")(wire, endpoint)
-            return await client.send(ladder.http, wire, reader, limits, self.listener.emit)
+            return await client.send(ladder.http, wire, reader, ladder.limits, self.listener.emit, deadline=self.deadline)
         except FAULTS as error:
             size = 0 if reader.progress else self._prompt
             return classify(error, endpoint, size, now=ladder.now())
@@ -144,9 +143,9 @@ class _Climb:
 
     def _account(self, wanted: Reservation, reader: Reader, endpoint: Endpoint) -> Usage:
         """Count what a request has used as far as the wire told: at least the request itself."""
-        usage = priced(replace(reader.usage, requests=1), endpoint.price)
+        usage = priced(reader.usage, endpoint.price)
         self.purse.settle(wanted, usage.input_tokens + usage.output_tokens, self.ladder.tariff.counted(usage, endpoint.price))
-        self.used += usage
+        self.used = self.used + usage if self.failures else usage
         return usage
 
     @property

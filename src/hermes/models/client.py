@@ -1,5 +1,6 @@
 """Send a rendered request, feed the reader, hand out deltas as they come."""
 
+import math
 from collections.abc import Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -25,10 +26,18 @@ class Limits:
     total: float = 900.0
 
 
-async def send(http: httpx2.AsyncClient, wire: WireRequest, reader: Reader, limits: Limits, emit: Callable[[Delta], None]) -> Assistant:
-    """One attempt. StatusError, StalledError, transport errors and the reader's own errors pass through."""
+async def send(
+    http: httpx2.AsyncClient,
+    wire: WireRequest,
+    reader: Reader,
+    limits: Limits,
+    emit: Callable[[Delta], None],
+    *,
+    deadline: float = math.inf,
+) -> Assistant:
+    """One attempt, over by `deadline` on anyio's clock. StatusError, StalledError, transport and reader errors pass through."""
     started = anyio.current_time()
-    end = started + limits.total
+    end = min(deadline, started + limits.total)
     with anyio.CancelScope(deadline=min(end, started + limits.first_byte)) as scope:
         request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
         response = await http.send(request, stream=True)
@@ -64,7 +73,7 @@ async def _error_body(response: httpx2.Response) -> bytes:
 
 def _stalled(limits: Limits, reader: Reader, *, late: bool) -> str:
     if late:
-        return f"the reply was not whole after {limits.total:.0f} s"
+        return "the reply was not whole when its time was over"
     if reader.progress:
         return f"the reply stopped: nothing more came for {limits.idle:.0f} s"
     return f"no reply began within {limits.first_byte:.0f} s"

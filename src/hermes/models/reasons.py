@@ -31,3 +31,15 @@ def reasons() -> Mapping[Reason, Entry]:
     """Every reason, in the order of the documentation."""
     tree = tomllib.loads((files("hermes") / "data" / "failures.toml").read_text(encoding="utf-8"))
     return {name: msgspec.convert(tree[name], Entry) for name in sorted(get_args(Reason), key=list(tree).index)}
+
+
+def what_follows(entry: Entry) -> str:
+    """What the ladder does about a failure of this kind, in the order in which it tries."""
+    steps = [
+        f"once more without {entry.leave_out.replace('_', ' ')}" if entry.leave_out else "once more without it" if entry.names else "",
+        "the next key" if entry.rotate else "",
+        "a pause and the same again" if entry.retryable else "",
+        "the next model" if entry.fall_back else "",
+        "a model with more room, else the turn makes room or ends" if entry.compress and not entry.fall_back else "",
+    ]
+    return ", then ".join(filter(None, steps)) or "the turn ends"

@@ -8,6 +8,8 @@ from hermes.types.profile import Price
 from hermes.types.usage import Usage
 
 MILLION = 1_000_000
+NOTHING = 1e-9
+"""Less than this is what is left of sums of fractions, not money."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,8 +48,8 @@ def priced(usage: Usage, price: Price | None) -> Usage:
 class Purse:
     """What one turn, session or day may spend; a call is reserved in it and in every purse above before it starts.
 
-    `elsewhere` asks for the money that all processes together have written down for the same budget. `held` is what calls under way
-    may still use, so that calls side by side cannot overspend together by more than one call.
+    `elsewhere` asks for the money that all processes together have written down for the same budget. `held_tokens` and
+    `held_cost` are what calls under way may still use, so that calls side by side cannot overspend together by more than one call.
     """
 
     name: str
@@ -56,7 +58,8 @@ class Purse:
     elsewhere: Callable[[], float] = lambda: 0.0
     tokens: int = 0
     cost: float = 0.0
-    held: Reservation = field(default_factory=lambda: Reservation(tokens=0, cost=0.0))
+    held_tokens: int = 0
+    held_cost: float = 0.0
 
     def reserve(self, wanted: Reservation) -> None:
         """Hold what a call may use; BudgetSpent, and nothing held, when a purse on the way up is spent."""
@@ -64,12 +67,14 @@ class Purse:
         for purse in chain:
             purse.check(wanted)
         for purse in chain:
-            purse.held = Reservation(tokens=purse.held.tokens + wanted.tokens, cost=purse.held.cost + wanted.cost)
+            purse.held_tokens += wanted.tokens
+            purse.held_cost += wanted.cost
 
     def settle(self, wanted: Reservation, tokens: int, cost: float) -> None:
         """The call is over: let go of what was held and count what was used."""
         for purse in self.chain():
-            purse.held = Reservation(tokens=purse.held.tokens - wanted.tokens, cost=purse.held.cost - wanted.cost)
+            purse.held_tokens -= wanted.tokens
+            purse.held_cost -= wanted.cost
             purse.tokens += tokens
             purse.cost += cost
 
@@ -83,19 +88,19 @@ class Purse:
     def check(self, wanted: Reservation) -> None:
         """BudgetSpent when this purse is spent, or will be once the calls under way are through."""
         caps = self.caps
-        if caps.tokens and self._over(self.tokens, self.held.tokens, wanted.tokens, caps.tokens):
+        if caps.tokens and self._over(self.tokens, self.held_tokens, wanted.tokens, caps.tokens):
             raise BudgetSpent(
                 f"The token budget of this {self.name} is spent: {self.tokens:,} of {caps.tokens:,} tokens. {self._raise('tokens')}"
             )
         if not caps.cost:
             return
         spent = max(self.cost, self.elsewhere())
-        if self._over(spent, self.held.cost, wanted.cost, caps.cost):
+        if self._over(spent, self.held_cost, wanted.cost, caps.cost):
             raise BudgetSpent(f"The money budget of this {self.name} is spent: ${spent:.4f} of ${caps.cost:.2f}. {self._raise('cost')}")
 
     def _over(self, spent: float, held: float, wanted: float, cap: float) -> bool:
         """A first call may start while anything is left; a second beside it only if both fit."""
-        return spent >= cap or (held > 0 and spent + held + wanted > cap)
+        return spent >= cap or (held > NOTHING and spent + held + wanted > cap)
 
     def _raise(self, what: str) -> str:
         return f"hermes config set budget.{self.name}_{what} raises it."
@@ -110,9 +115,8 @@ class Tariff:
 
     def wanted(self, price: Price | None, prompt: int, max_output: int | None) -> Reservation:
         """What a call with a prompt of so many tokens may use."""
-        output = max_output or self.typical_output
-        usage = Usage(input_tokens=prompt, output_tokens=output)
-        return Reservation(tokens=prompt + output, cost=cost_of(usage, price or self.ceiling))
+        output, paid = max_output or self.typical_output, price or self.ceiling
+        return Reservation(tokens=prompt + output, cost=(prompt * paid.input + output * paid.output) / MILLION)
 
     def counted(self, usage: Usage, price: Price | None) -> float:
         """What a call counts in money against a budget."""

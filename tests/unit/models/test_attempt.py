@@ -219,7 +219,7 @@ async def test_an_interrupted_request_is_counted() -> None:
     with anyio.move_on_after(0.25):
         await talk.ask()
     assert [(one.action, one.usage.requests) for one in talk.told] == [("interrupted", 1)]
-    assert talk.purse.held.cost == 0.0
+    assert talk.purse.held_cost == 0.0
 
 
 async def test_every_piece_of_a_reply_is_handed_on_as_it_comes() -> None:

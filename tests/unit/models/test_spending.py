@@ -46,7 +46,7 @@ def test_a_purse_above_counts_what_all_below_it_spend_and_nothing_stays_held() -
         turns[2].reserve(wanted)
     for turn in turns[:2]:
         turn.settle(wanted, 1, 0.4)
-    assert (day.cost, day.held, turns[2].held) == (0.8, Reservation(tokens=0, cost=0.0), Reservation(tokens=0, cost=0.0))
+    assert (day.cost, day.held_cost, day.held_tokens, turns[2].held_cost) == (0.8, 0.0, 0, 0.0)
 
 
 def test_what_others_spent_today_counts() -> None:
