@@ -69,6 +69,8 @@ CONVERSATIONS: dict[str, tuple[Message, ...]] = {
     "a beginning without a user": (reply(1, "I was here first."), user(1, "Indeed")),
 }  # fmt: skip
 
+THOUGHTS = {("other", kind) for kind in ("thinking", "redacted_thinking", "reasoningContent")}
+
 
 def faults(body: dict[str, Any], kind: str) -> Iterator[str]:
     """What a strict server would say against a request; `kind` is the wire: anthropic or bedrock."""
@@ -85,6 +87,8 @@ def faults(body: dict[str, Any], kind: str) -> Iterator[str]:
             yield f"message {number} answers {answered}, not {waiting}"
         if [name for name, _ in blocks[: len(answered)]] != ["result"] * len(answered):
             yield f"message {number} has something before its results"
+        if role == "assistant" and blocks[-1] in THOUGHTS:
+            yield f"message {number} ends in reasoning"
         waiting = [value for name, value in blocks if name == "call"]
         if (role == "user" and waiting) or (role == "assistant" and answered):
             yield f"message {number} of role {role} calls or answers"

@@ -167,6 +167,14 @@ def test_interleaved_reasoning_keeps_its_place() -> None:
     assert (found.text, found.thinking) == ("ac", (Thinking(text="b", signature="s"),))
 
 
+def test_a_reply_with_calls_stops_for_them_whatever_the_server_says() -> None:
+    use = block(0, {"type": "tool_use", "id": "t", "name": "look", "input": {"at": 1}})
+    assert (read(told(started(), *use, *stopped("end_turn"))).stop, read(told(started(), *use, *stopped("refusal"))).stop) == (
+        "calls",
+        "refusal",
+    )
+
+
 @pytest.mark.parametrize("arguments", ['{"at": 1', "[1]"])
 def test_arguments_that_would_have_to_be_guessed_carry_a_fault(arguments: str) -> None:
     use = block(0, {"type": "tool_use", "id": "t", "name": "look", "input": {}}, {"type": "input_json_delta", "partial_json": arguments})
@@ -284,6 +292,7 @@ def test_an_id_that_two_messages_use_is_made_two() -> None:
         (CLAUDE, Options(temperature=0.5, effort="low"), (), {"max_tokens": 8000, "thinking": {"type": "enabled", "budget_tokens": 4096}}),
         (CLAUDE, Options(max_output=1000, effort="low"), (), {"max_tokens": 5096, "thinking": {"type": "enabled", "budget_tokens": 4096}}),
         (CLAUDE, Options(effort="max"), (), {"max_tokens": 8000, "thinking": {"type": "enabled", "budget_tokens": 6000}}),
+        (CLAUDE, Options(max_output=100, effort="minimal"), (), {"max_tokens": 1124, "thinking": {"type": "enabled", "budget_tokens": 1024}}),
         (CLAUDE, Options(effort="none", temperature=1.0), (), {"max_tokens": 8000, "temperature": 1.0}),
         (CLAUDE, Options(effort="high"), ("effort",), {"max_tokens": 8000}),
         (Profile(thinking="adaptive", efforts=("low", "high")), Options(effort="max"), (), {"max_tokens": 8000, "thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}),
@@ -304,6 +313,12 @@ def test_parameters_are_those_of_the_profile(
 def test_without_a_limit_a_reply_may_take_a_third_of_the_window() -> None:
     small, large = (Endpoint(provider="p", base_url="http://h", model="m", context_window=window) for window in (9000, 1_000_000))
     assert [body(user(1, "x"), endpoint=endpoint)["max_tokens"] for endpoint in (small, large)] == [3000, 32_000]
+
+
+def test_where_there_is_no_room_for_reasoning_none_is_asked_for() -> None:
+    small = Endpoint(provider="p", base_url="http://h", model="m", profile=CLAUDE, max_output=1000)
+    tree = body(user(1, "x"), endpoint=small, options=Options(effort="high"))
+    assert (tree["max_tokens"], "thinking" in tree) == (1000, False)
 
 
 def test_tools_are_told_and_calls_of_earlier_steps_stay_defined_where_none_are_offered() -> None:

@@ -4,8 +4,10 @@ import base64
 import hashlib
 import hmac
 import json
+import os
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]  # it ships no types
@@ -247,3 +249,33 @@ def test_neither_key_nor_signature_is_in_a_representation() -> None:
     endpoint = replace(ENDPOINT, auth="aws", credential=KEYS)
     shown = repr(aws.sign(BedrockConverse().render(replace(REQUEST, endpoint=endpoint)), endpoint)) + repr(endpoint)
     assert not any(word in shown for word in (SECRET, TOKEN, "Signature="))
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """A machine on which AWS tools know nothing."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    aws._session.cache_clear()
+    yield monkeypatch
+    aws._session.cache_clear()
+
+
+def test_without_a_credential_the_keys_of_the_machine_are_used(machine: pytest.MonkeyPatch) -> None:
+    machine.setenv("AWS_ACCESS_KEY_ID", ACCESS)
+    machine.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    machine.setenv("AWS_DEFAULT_REGION", "ap-south-1")
+    endpoint = replace(ENDPOINT, auth="aws", credential="")
+    wire = aws.sign(BedrockConverse().render(replace(REQUEST, endpoint=endpoint)), endpoint)
+    found = {name.lower(): value for name, value in wire.headers.items()}
+    assert found["authorization"].split("/")[2] == "ap-south-1"
+    assert checked(wire.url.removeprefix("http://h"), found | {"host": "h"}, wire.body) == found["authorization"]
+
+
+def test_without_any_keys_the_error_says_what_to_do(machine: pytest.MonkeyPatch) -> None:
+    endpoint = replace(ENDPOINT, auth="aws", credential="")
+    with pytest.raises(ConfigError, match="run `aws configure`"):
+        aws.sign(BedrockConverse().render(replace(REQUEST, endpoint=endpoint)), endpoint)
