@@ -99,6 +99,50 @@ def test_each_credential_is_tried_at_the_provider(run: Run, identity: Identity) 
     )
 
 
+RING = """
+import json, pathlib
+from keyring.backend import KeyringBackend
+
+PATH = pathlib.Path(__file__).with_name("ring.json")
+
+
+class Ring(KeyringBackend):
+    priority = 1
+
+    def _all(self):
+        return json.loads(PATH.read_text()) if PATH.exists() else {}
+
+    def get_password(self, service, username):
+        return self._all().get(f"{service}:{username}")
+
+    def set_password(self, service, username, password):
+        PATH.write_text(json.dumps({**self._all(), f"{service}:{username}": password}))
+
+    def delete_password(self, service, username):
+        PATH.write_text(json.dumps({name: value for name, value in self._all().items() if name != f"{service}:{username}"}))
+"""
+
+
+def test_a_key_in_the_key_ring_is_in_no_file_of_ours(run: Run, home: Path, identity: Identity, tmp_path: Path) -> None:
+    (tmp_path / "ring.py").write_text(RING)
+    ring = {"PYTHON_KEYRING_BACKEND": "ring.Ring", "PYTHONPATH": str(tmp_path)}
+    own_server(run, identity.base)
+    identity.valid = {"rung-key"}
+    done = run("auth", "add", "groq", "--keyring", "--label", "ring", given="rung-key\n", **ring)
+    assert done.returncode == 0, done.stderr
+    assert "rung-key" not in (home / "auth.json").read_text()
+    assert run("auth", "test", "groq", **ring).stdout == f"✓ groq ring: taken by {identity.base}\n"
+    run("auth", "remove", "groq", "ring", **ring)
+    assert json.loads((tmp_path / "ring.json").read_text()) == {}
+
+
+def test_a_key_ring_that_is_locked_is_told(run: Run, home: Path) -> None:
+    locked = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+    code, sentence = told(run("auth", "add", "groq", "--keyring", given="k\n", **locked))
+    assert (code, sentence) == (2, "The system's key ring did not take the key (NoKeyringError); leave out --keyring.")
+    assert not (home / "auth.json").exists()
+
+
 def test_signing_in_with_a_code_keeps_tokens_that_open_the_door(run: Run, home: Path, identity: Identity) -> None:
     own_server(run, identity.base)
     for name, value in (("client_id", "us"), ("device_url", f"{identity.base}/device"), ("token_url", f"{identity.base}/token")):
@@ -143,6 +187,7 @@ def test_a_question_is_answered_with_a_stored_key(run: Run, home: Path) -> None:
         run("auth", "add", "groq", given="stored-key\n")
         done = run("-z", "hi", "-m", "groq/anything")
     assert (done.stdout, done.returncode) == ("Hello.\n", 0), done.stderr
+    assert "✓ model: groq/anything at" in run("-m", "groq/anything", "doctor").stdout
     assert "stored-key" not in done.stdout + done.stderr + "".join(path.read_text(errors="replace") for path in home.glob("*.db"))
 
 

@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -226,3 +227,12 @@ def test_one_field_of_a_users_provider_is_set_and_checked(path: Path) -> None:
     assert found.fallback_providers == ["openai/gpt-5", Fallback(provider="mine", model="big")]
     with pytest.raises(ConfigError, match="adress"):
         set_key(path, "providers.mine.adress", "x")
+
+
+GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "providers.md"
+
+
+@pytest.mark.parametrize("block", re.findall(r"^```yaml\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL))
+def test_the_settings_that_the_guide_shows_are_settings(path: Path, block: str) -> None:
+    path.write_text(block)
+    assert load(path, {}).warnings == ()

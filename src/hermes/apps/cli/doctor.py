@@ -21,7 +21,8 @@ from hermes.environments.workspace import open_sandbox
 from hermes.models.endpoint import resolve
 from hermes.models.local import catalogue
 from hermes.runtime import discover, model_cache
-from hermes.types.error import ConfigError
+from hermes.store.auth import AuthFile
+from hermes.types.error import ConfigError, StoreError
 from hermes.types.request import Endpoint
 
 State = Literal["ok", "warning", "fault"]
@@ -59,7 +60,7 @@ def examine(choices: Choices) -> Iterator[Finding]:
         yield from (Finding("fault", line) for line in str(error).splitlines())
         return
     yield from _settings(home, loaded)
-    yield from _model(choices, loaded, environ)
+    yield from _model(choices, home, loaded, environ)
     yield _sandbox(loaded, environ)
     yield from _programs(environ)
     yield _store(home)
@@ -72,10 +73,11 @@ def _settings(home: Home, loaded: Loaded) -> Iterator[Finding]:
     yield from (Finding("warning", warning) for warning in loaded.warnings)
 
 
-def _model(choices: Choices, loaded: Loaded, environ: dict[str, str]) -> Iterator[Finding]:
+def _model(choices: Choices, home: Home, loaded: Loaded, environ: dict[str, str]) -> Iterator[Finding]:
     try:
-        endpoint = resolve(loaded.settings, environ, model=choices.model, base_url=choices.base_url)
-    except ConfigError as error:
+        stored = AuthFile(home.auth_file).providers()
+        endpoint = resolve(loaded.settings, environ, model=choices.model, base_url=choices.base_url, stored=stored)
+    except (ConfigError, StoreError) as error:
         yield Finding("fault", str(error))
         return
     yield (
