@@ -161,6 +161,15 @@ def test_calls_that_were_dropped_from_a_reply_are_dropped_from_its_kept_items_to
     ]
 
 
+def test_what_a_block_says_beyond_what_a_message_holds_goes_back_with_it() -> None:
+    direct = {"type": "tool_use", "id": "t", "name": "look", "input": {}, "caller": {"type": "direct"}}
+    assert read(told(started(), *block(0, direct), *stopped("tool_use"))).opaque == ()
+    by_code = {**direct, "caller": {"type": "code_execution_20250825", "tool_id": "srvtoolu_1"}}
+    found = read(told(started(), *block(0, by_code, {"type": "input_json_delta", "partial_json": '{"at": 1}'}), *stopped("tool_use")))
+    kept = reply(1, calls=found.calls, opaque=found.opaque)
+    assert body(user(1, "Go"), kept, result(1, "t", "y"))["messages"][1]["content"] == [{**by_code, "input": {"at": 1}}]
+
+
 def test_interleaved_reasoning_keeps_its_place() -> None:
     found = read(told(started(), *said("a"), *block(1, {"type": "thinking", "thinking": "b", "signature": "s"}), *block(2, {"type": "text", "text": "c"}), *stopped("end_turn")))  # fmt: skip
     assert [item["type"] for item in found.opaque] == ["text", "thinking", "text"]

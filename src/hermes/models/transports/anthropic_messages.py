@@ -50,6 +50,7 @@ STATUSES: Mapping[str, int] = {
     "overloaded_error": 529,
 }
 _CARRIERS = frozenset({"text", "tool_use", "tool_result", "image", "document"})
+_SAID = frozenset({"type", "text", "thinking", "signature", "id", "name", "input"})
 _LINES = (b"data", b"even", b"id:", b"retr", b":")
 _A_REPLY = "a reply of the Messages wire"
 
@@ -301,17 +302,16 @@ class AnthropicReader:
         draft, kind = self._draft, block.get("type")
         match kind:
             case "text":
-                item = draft.item(index, "text")
-                item.tree, item.rich = block, bool(block.get("citations"))
+                _begin(draft.item(index, "text"), block)
                 draft.text(index, string(block, "text"))
             case "thinking":
-                draft.item(index, "thinking")
+                _begin(draft.item(index, "thinking"), block)
                 draft.thinking(index, string(block, "thinking"))
                 draft.signature(index, string(block, "signature"))
             case "redacted_thinking":
                 draft.redacted(index, string(block, "data"))
             case "tool_use":
-                draft.call(index, string(block, "id"), string(block, "name")).tree = block
+                _begin(draft.call(index, string(block, "id"), string(block, "name")), block)
                 draft.arguments(index, block.get("input"))
             case _:
                 draft.other(index, block, _remark(block))
@@ -333,6 +333,12 @@ class AnthropicReader:
                 item.tree["citations"] = [*(item.tree.get("citations") or []), delta.get("citation")]
             case _:
                 _grow(draft.other(index, {}, _remark(delta)), delta)
+
+
+def _begin(item: Item, block: dict[str, Any]) -> None:
+    """A block that says more than a message can hold makes its reply one that is kept whole."""
+    more = {name: value for name, value in block.items() if value and name not in _SAID}
+    item.tree, item.rich = block, bool(more) and more != {"caller": {"type": "direct"}}
 
 
 def _grow(item: Item, delta: dict[str, Any]) -> None:
@@ -360,7 +366,7 @@ def _raw(item: Item, call: ToolCall | None) -> dict[str, Any]:
         case "text":
             return {"type": "text", **item.tree, "text": item.whole_text}
         case "thinking":
-            return {"type": "thinking", "thinking": item.whole_text, "signature": item.whole_signature}
+            return {"type": "thinking", **item.tree, "thinking": item.whole_text, "signature": item.whole_signature}
         case "redacted":
             return {"type": "redacted_thinking", "data": item.whole_signature}
         case "call":

@@ -159,7 +159,7 @@ class Kept:
                 if not isinstance(text, str) or text.strip():
                     yield item
             elif call_id in calls:
-                yield self._words.call(ids[call_id], calls[call_id])
+                yield {**item, **self._words.call(ids[call_id], calls[call_id])}
 
     def _call_id(self, message: Assistant, call: ToolCall) -> str:
         """An id that the wire takes and that no other message of the session uses."""
