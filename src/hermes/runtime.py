@@ -147,6 +147,7 @@ class Runtime:
 
     def _parts(self, row: SessionRow, chosen: SessionOptions, endpoint: Endpoint, *, system: str, tools: Snapshot) -> Parts:
         model = self.settings.model
+        redact = partial(_redacted, secrets=secrets_of(self.environ))
         limits = Limits(first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout)
         temperature = model.temperature if model.temperature is not None or not endpoint.local else 0.0
         return Parts(
@@ -167,12 +168,13 @@ class Runtime:
                 monotonic=self.ports.monotonic,
                 uniform=self.ports.uniform,
                 tariff=self.ledger.tariff,
+                redact=redact,
             ),
             ledger=self.ledger,
             dispatcher=self.dispatcher,
             store=self.store,
             ports=self.ports,
-            redact=partial(_redacted, secrets=secrets_of(self.environ)),
+            redact=redact,
             workplace=partial(self._workplace, row, chosen),
             max_steps=chosen.max_steps or self.settings.agent.max_turns,
             attended=chosen.attended,

@@ -33,7 +33,7 @@ async def running(environ: dict[str, str], models: dict[str, ScriptedModel], **c
     home = Path(environ["HERMES_HOME"])
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_bytes(msgspec.json.encode({**CONFIG, **config}))
-    async with open_runtime(environ={**environ, "ONE_KEY": "k1"}, http=network(models)) as runtime:
+    async with open_runtime(environ={"ONE_KEY": "k1-only", **environ}, http=network(models)) as runtime:
         session = await runtime.session(SessionOptions(toolsets=(), cwd=home))
         yield runtime, session
         await session.close()
@@ -110,3 +110,24 @@ async def test_a_title_comes_from_the_small_model_that_was_set(environ: dict[str
                         break
         assert titles == ["will it rain in rome?", "Weather in Rome"]
         assert [one.what for one in runtime.store.usage.summary("task")] == ["title", "chat"]
+
+
+CANARY = "sk-canary-0123456789abcdef"
+
+
+async def test_a_key_that_the_server_repeats_is_in_no_event_no_log_and_no_file(environ: dict[str, str]) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir()
+    rows = [{"id": "x", "kind": "api_key", "label": "mine", "secret": CANARY, "priority": 1}]
+    (home / "auth.json").write_bytes(msgspec.json.encode({"version": 1, "providers": {"one": rows}}))
+    (home / "auth.json").chmod(0o600)
+    said = f"Incorrect API key provided: {CANARY}."
+    models = {
+        "one": ScriptedModel(fail(401, said), fail(401, "Incorrect API key provided: k1-very-secret")),
+        "two": ScriptedModel(fail(500, said), fail(500, said), fail(400, said)),
+    }
+    async with running({**environ, "ONE_KEY": "k1-very-secret"}, models) as (_, session):
+        events = await events_of(session, "hi")
+    assert CANARY not in repr(events)
+    kept = [path.read_bytes() for path in home.rglob("*") if path.is_file() and path.name not in {"auth.json", "auth.json.lock"}]
+    assert not [data for data in kept if CANARY.encode() in data or b"k1-very-secret" in data]

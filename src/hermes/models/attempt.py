@@ -22,6 +22,7 @@ from hermes.types.message import Assistant
 from hermes.types.request import Delta, Endpoint, LeftOut, Request
 from hermes.types.usage import NO_USAGE, Usage
 
+SHORTEST_KEY, HIDDEN = 6, "[the key]"
 FAULTS = (StatusError, StalledError, WireError, CutShortError, BadReplyError, httpx2.RequestError, httpx2.InvalidURL)
 
 
@@ -39,7 +40,10 @@ class Listener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ladder:
-    """What attempts need from outside: the HTTP client, limits, a clock in epoch seconds and one for spans, and randomness."""
+    """What attempts need from outside: the HTTP client, limits, a clock in epoch seconds and one for spans, and randomness.
+
+    `redact` takes secrets out of what servers say in their errors: some repeat the key that they refuse.
+    """
 
     http: httpx2.AsyncClient
     limits: client.Limits
@@ -48,6 +52,7 @@ class Ladder:
     monotonic: Callable[[], float]
     uniform: Callable[[float, float], float]
     tariff: Tariff = field(default_factory=Tariff)
+    redact: Callable[[str], str] = str
 
     async def stream(self, request: Request, route: Route, listener: Listener, purse: Purse, *, seconds: float | None = None) -> Assistant:
         """The reply; its usage is of all requests that it took.
@@ -134,7 +139,13 @@ class _Climb:
             return await client.send(ladder.http, wire, reader, ladder.limits, self.listener.emit, deadline=self.deadline)
         except FAULTS as error:
             size = 0 if reader.progress else self._prompt
-            return classify(error, endpoint, size, now=ladder.now())
+            return self._without_secrets(classify(error, endpoint, size, now=ladder.now()), endpoint)
+
+    def _without_secrets(self, failure: Failure, endpoint: Endpoint) -> Failure:
+        message = failure.message
+        if len(endpoint.credential) >= SHORTEST_KEY:
+            message = message.replace(endpoint.credential, HIDDEN)
+        return replace(failure, message=self.ladder.redact(message))
 
     def _watch_prefix(self, request: Request, transport: Transport) -> None:
         reason = self.route.prefix.sent(request, transport)
