@@ -19,7 +19,7 @@ from hermes.types.request import Auth, Protocol
 Entry = Literal["api_key", "device_code", "pkce", "aws", "external"]
 """How one gets in: with a key, by signing in, by the cloud's own tools, or in a way that `Provider.how` tells."""
 
-_VARIABLE = re.compile(r"\$\{(\w+)(?::-([^}]*))?\}")
+_VARIABLE = re.compile(r"\$\{([\w|]+)(?::-([^}]*))?\}")
 _DATE = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
@@ -161,9 +161,10 @@ def address(provider: Provider, environ: Mapping[str, str]) -> str:
     """The provider's base address with variables filled in; ConfigError names the one that is missing."""
 
     def value(found: re.Match[str]) -> str:
-        given = environ.get(found[1]) or found[2]
+        names = found[1].split("|")
+        given = next((environ[name] for name in names if environ.get(name)), found[2])
         if given is None:
-            raise ConfigError(f"{provider.name} has no address yet: set {found[1]} in the environment or in .env.")
+            raise ConfigError(f"{provider.name} has no address yet: set {names[0]} in the environment or in .env.")
         return given
 
     return _VARIABLE.sub(value, provider.base_url)

@@ -24,6 +24,7 @@ def test_of_an_unknown_model_nothing_is_claimed() -> None:
 def test_addresses_take_variables_of_the_environment() -> None:
     assert address(provider("aws"), {}) == "https://bedrock-runtime.us-east-1.amazonaws.com"
     assert address(provider("aws"), {"AWS_REGION": "eu-west-1"}) == "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    assert address(provider("aws"), {"AWS_DEFAULT_REGION": "eu-west-2"}) == "https://bedrock-runtime.eu-west-2.amazonaws.com"
     assert address(provider("novita"), {"NOVITA_BASE_URL": "http://127.0.0.1:1/v1"}) == "http://127.0.0.1:1/v1"
     with pytest.raises(ConfigError, match="vertex has no address yet: set GOOGLE_CLOUD_PROJECT in the environment"):
         address(provider("vertex"), {})

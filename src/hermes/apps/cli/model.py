@@ -14,7 +14,7 @@ from hermes.models.endpoint import resolve
 from hermes.models.local import catalogue
 from hermes.types.error import ConfigError
 
-SHOWN = 40
+SHOWN_OF_ONE = 12
 
 
 @click.command()
@@ -53,7 +53,7 @@ def _asked(known: Shelf) -> str:
 
 
 def _offered(known: Shelf) -> list[str]:
-    """Local models, then the known ones of every provider that has a key."""
+    """Local models, then some of the known ones of every provider that has a key; any other can be named."""
     usable = [one for one in known.providers.values() if known.usable(one) and (not one.keyless or one.own)]
-    hosted = [each.name for one in usable for each in models_of(one.name, known.models)]
-    return [*(f"local/{one.alias}" for one in catalogue.entries()), *hosted][:SHOWN]
+    hosted = [each.name for one in usable for each in models_of(one.name, known.models)[:SHOWN_OF_ONE]]
+    return [*(f"local/{one.alias}" for one in catalogue.entries()), *hosted]
