@@ -324,6 +324,15 @@ def test_without_a_limit_a_reply_may_take_a_third_of_the_window() -> None:
     assert [body(user(1, "x"), endpoint=endpoint)["max_tokens"] for endpoint in (small, large)] == [3000, 32_000]
 
 
+def test_a_tool_loop_that_began_without_reasoning_goes_on_without_until_the_next_user() -> None:
+    began = (user(1, "x"), reply(1, calls=(call("c1"),), family="gpt", protocol="chat_completions"), result(1, "c1", "y"))
+    thought = (user(1, "x"), reply(1, thinking=(Thinking(text="Hm.", signature="s"),), calls=(call("c1"),)), result(1, "c1", "y"))
+    later = (*thought, reply(2, calls=(call("c2"),)), result(2, "c2", "z"))
+    after = (*began, reply(2, "done"), user(2, "And?"))
+    asked = [("thinking" in body(*log, options=Options(effort="low"))) for log in (began, thought, later, after)]
+    assert asked == [False, True, True, True]
+
+
 def test_where_there_is_no_room_for_reasoning_none_is_asked_for() -> None:
     small = Endpoint(provider="p", base_url="http://h", model="m", profile=CLAUDE, max_output=1000)
     tree = body(user(1, "x"), endpoint=small, options=Options(effort="high"))

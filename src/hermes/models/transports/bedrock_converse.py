@@ -9,6 +9,7 @@ from hermes.models.transports.base import BadReplyError, CutShortError, WireErro
 from hermes.models.transports.blocks import (
     Block,
     Kept,
+    framed,
     functions,
     has_marks,
     legal_name,
@@ -120,7 +121,7 @@ class BedrockConverse:
     def render(self, request: Request) -> WireRequest:
         """The request as bytes: all that rarely changes, then the messages."""
         pieces = self._kept.pieces(request)
-        body = self._head(request) + messages([*opening(pieces, SPELLING), *pieces], mark_of(request)) + b"]}"
+        body = self._head(framed(request, pieces)) + messages([*opening(pieces, SPELLING), *pieces], mark_of(request)) + b"]}"
         return WireRequest(url=address(request.endpoint), headers=_headers(request.endpoint), body=body)
 
     def reader(self, request: Request) -> "BedrockReader":

@@ -4,8 +4,8 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from hermes.models.transports.base import STEER
@@ -62,11 +62,15 @@ class Words(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One message as the wire takes it: encoded blocks of one role; `carries` says that a cache mark may stand at its end."""
+    """One message as the wire takes it: encoded blocks of one role.
+
+    `carries` says that a cache mark may stand at its end, `thinks` that it begins with reasoning.
+    """
 
     role: str
     parts: tuple[bytes, ...]
     carries: bool
+    thinks: bool = False
 
 
 class Kept:
@@ -100,7 +104,8 @@ class Kept:
             case Assistant():
                 role, blocks = "assistant", self._replied(message, request)
         carries = bool(blocks) and self._words.can_carry(blocks[-1])
-        piece = self._pieces[message.id] = Piece(role, tuple(encode(block) for block in blocks), carries)
+        thinks = bool(blocks) and self._words.is_thinking(blocks[0])
+        piece = self._pieces[message.id] = Piece(role, tuple(encode(block) for block in blocks), carries, thinks)
         return piece
 
     def _said(self, message: User, request: Request) -> list[Block]:
@@ -212,6 +217,23 @@ def same_frame(known: Request, request: Request) -> bool:
         and known.without == request.without
         and known.endpoint == request.endpoint
     )
+
+
+def framed(request: Request, pieces: Sequence[Piece]) -> Request:
+    """The request as its frame has to see it.
+
+    A model with a reasoning budget takes no tool loop that began without reasoning, as one does that another model began: it goes on
+    without until the next user.
+    """
+    if request.endpoint.profile.thinking != "budget" or not request.options.effort:
+        return request
+    first: Piece | None = None
+    for message, piece in zip(reversed(request.messages), reversed(pieces), strict=True):
+        if isinstance(message, User | Compaction):
+            break
+        first = piece if isinstance(message, Assistant) else first
+    lacks = first is not None and bool(first.parts) and not first.thinks
+    return replace(request, without=request.without | {"effort"}) if lacks else request
 
 
 def opening(pieces: Iterable[Piece], words: Words) -> list[Piece]:
