@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -193,16 +194,19 @@ def _at(host: str, known: Known) -> Provider | None:
     """Whose address it is; a key meant for one company is sent to nobody else."""
     if host in _LOOPBACK:
         return None
-    return next((one for one in known.providers.values() if any(_within(host, owned) for owned in _hosts(one))), None)
+    return next((one for one in known.providers.values() if any(_within(host, owned) for owned in _hosts(one, known.environ))), None)
 
 
-def _hosts(found: Provider) -> tuple[str, ...]:
-    own = urlsplit(found.base_url).hostname if "${" not in found.base_url.partition("/v1")[0] else None
+def _hosts(found: Provider, environ: Mapping[str, str]) -> tuple[str, ...]:
+    try:
+        own = urlsplit(address(found, environ)).hostname
+    except ConfigError:
+        own = None
     return (*found.hosts, own) if own else found.hosts
 
 
 def _within(host: str, owned: str) -> bool:
-    return host == owned or host.endswith(f".{owned}")
+    return fnmatchcase(host, owned) or host.endswith(f".{owned}")
 
 
 def _fallback(entry: str | Fallback, known: Known, number: int) -> Endpoint:

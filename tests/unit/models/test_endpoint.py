@@ -150,6 +150,10 @@ def test_a_codex_token_names_its_account() -> None:
 def test_an_address_of_a_known_provider_is_that_provider() -> None:
     found = chosen(default="z-ai/glm-5", base_url="https://openrouter.ai/api/v1")
     assert (found.provider, found.credential, found.price is not None) == ("openrouter", "or-key", True)
+    bedrock = chosen(base_url="https://bedrock-runtime.eu-west-1.amazonaws.com")
+    assert (bedrock.provider, bedrock.auth, bedrock.protocol) == ("bedrock", "aws", "bedrock_converse")
+    assert chosen(base_url="https://bucket.s3.amazonaws.com/v1").provider == "custom"
+    assert chosen(base_url="https://api.novita.ai/openai/v1").provider == "novita"
     assert chosen(base_url="https://openrouter.ai.evil.example/v1").credential == ""
     assert chosen(base_url="https://evilopenrouter.ai/v1").credential == ""
 
