@@ -147,7 +147,7 @@ class Runtime:
 
     def _parts(self, row: SessionRow, chosen: SessionOptions, endpoint: Endpoint, *, system: str, tools: Snapshot) -> Parts:
         model = self.settings.model
-        redact = partial(_redacted, secrets=secrets_of(self.environ))
+        redact = partial(_redacted, secrets=(*secrets_of(self.environ), *self.routes.secrets()))
         limits = Limits(first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout)
         temperature = model.temperature if model.temperature is not None or not endpoint.local else 0.0
         return Parts(

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
+from hermes.agent.session import Session
 from hermes.runtime import SessionOptions, open_runtime
 from hermes.testing import ScriptedModel, call, fail, say
 from hermes.tools.function import FunctionTool, tool
@@ -72,3 +74,27 @@ async def test_failed_requests_are_written_down_with_their_session(environ: dict
         lines = runtime.store.usage.summary("model")
     assert [(one.what, one.usage.requests, one.failed) for one in lines] == [("custom/scripted", 2, 1)]
     assert lines[0].usage == ends[0].usage
+
+
+async def test_eight_sessions_side_by_side_overspend_a_day_by_one_call_at_most(environ: dict[str, str]) -> None:
+    """Each reply costs 110 tokens at the ceiling, 0.00075 dollars; the day allows four and a bit (invariant 12)."""
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir()
+    (home / "config.yaml").write_text("budget: {day_cost: 0.0032}\nmodel: {max_output: 10}\n")
+    model = ScriptedModel(*[say("x", pause=0.01, breaks_prefix=True)] * 64)
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        made = [await runtime.session(SessionOptions(toolsets=(), base_url="http://127.0.0.1:1/v1", model="m", cwd=home)) for _ in range(8)]
+
+        async def talk(session: Session) -> None:
+            for _ in range(8):
+                await session.send("go")
+
+        async with anyio.create_task_group() as group:
+            for session in made:
+                group.start_soon(talk, session)
+        spent = runtime.store.usage.summary("day")[0].usage
+        for session in made:
+            await session.close()
+    each = 100 * 5e-6 + 10 * 25e-6
+    assert spent.requests == len(model.requests)
+    assert 0.0032 - each <= spent.requests * each <= 0.0032 + each

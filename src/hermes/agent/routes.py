@@ -94,6 +94,11 @@ class Routes:
             self._keys[provider.name] = PooledKeys(pool=pool, opener=opener)
         return self._keys[provider.name]
 
+    def secrets(self) -> tuple[str, ...]:
+        """Every key and token of auth.json, so that none of them is ever shown."""
+        kept = [one for name in self.auth.providers() for one in self.auth.credentials(name)]
+        return tuple(secret for one in kept for secret in (one.secret, one.refresh_token) if secret)
+
     def close(self) -> None:
         """Write what the pools have only counted so far."""
         for keys in self._keys.values():
