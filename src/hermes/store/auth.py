@@ -46,6 +46,12 @@ class AuthFile:
         """All credentials of a provider, the state of environment keys (without their secret) included."""
         return _entries(self._read(), provider, self.path)
 
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret in the file, so that they can be kept out of what is shown and stored."""
+        tree = self._read()
+        every = [one for name in tree["providers"] for one in _entries(tree, name, self.path)]
+        return tuple(secret for one in every for secret in (one.secret, one.refresh_token) if secret)
+
     def add(self, provider: str, credential: Credential) -> None:
         """Put one in, or put it in the place of the one with its id."""
         with self._changed() as tree:
@@ -95,9 +101,16 @@ class AuthFile:
                 before = json.dumps(tree)
                 yield tree
                 if json.dumps(tree) != before:
+                    self._clear_leftovers()
                     write_atomic(self.path, json.dumps(tree, indent=1).encode() + b"\n", mode=0o600)
         except Timeout as error:
             raise StoreError(f"{self.path} has been locked by another process for {LOCK_SECONDS:.0f} s; try again.") from error
+
+    def _clear_leftovers(self) -> None:
+        """Remove copies that a killed process left half-way; under the lock nobody else is writing one."""
+        for copy in self.path.parent.glob(f".{self.path.name}.*"):
+            if copy.suffix != ".lock":
+                copy.unlink(missing_ok=True)
 
     def _read(self) -> dict[str, Any]:
         try:

@@ -64,6 +64,19 @@ def test_what_is_removed_is_gone_and_its_provider_with_the_last(keep: AuthFile) 
     assert (keep.remove("p", "x"), keep.remove("p", "a"), keep.remove("p", "a"), keep.providers()) == (False, True, False, ())
 
 
+def test_every_secret_is_known_so_that_none_is_shown(keep: AuthFile) -> None:
+    keep.add("p", KEY)
+    keep.add("q", TOKEN)
+    assert (keep.secrets(), AuthFile(keep.path.with_name("none.json")).secrets()) == (("sk-1", "t", "r"), ())
+
+
+def test_the_copy_of_a_process_that_was_killed_is_cleared_away(keep: AuthFile) -> None:
+    keep.add("p", KEY)
+    (keep.path.parent / ".auth.json.x7_a.b").write_text("a secret of before")
+    keep.add("p", TOKEN)
+    assert sorted(path.name for path in keep.path.parent.iterdir()) == [".auth.json.lock", "auth.json"]
+
+
 def test_keys_that_nobody_knows_stay(keep: AuthFile) -> None:
     keep.path.parent.mkdir()
     row = {"id": "a", "secret": "sk", "colour": "red", "priority": 10}
