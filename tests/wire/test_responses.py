@@ -1,5 +1,6 @@
 import itertools
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -363,3 +364,14 @@ def test_what_the_user_adds_is_in_the_body_and_does_not_replace_the_conversation
     wire = CodexResponses().render(Request(endpoint=endpoint, system="", messages=LOG[:1]))
     body = json.loads(wire.body)
     assert (wire.url, body["prompt_cache_key"], body["store"], len(body["input"])) == ("http://h/v1/responses?api-version=1", "k", True, 1)
+
+
+def test_a_message_is_written_anew_only_when_what_the_endpoint_takes_has_changed() -> None:
+    transport = CodexResponses()
+    request = Request(endpoint=ENDPOINT, system="s", messages=LOG)
+    transport.render(request)
+    kept = dict(transport._blocks)
+    transport.render(replace(request, messages=(*LOG, User(id="u9", at=0.0, text="more"))))
+    assert all(transport._blocks[name] is block for name, block in kept.items())
+    assert b"input_image" not in transport.render(replace(request, without=frozenset({"images"}))).body
+    assert b"input_image" in transport.render(request).body

@@ -255,6 +255,8 @@ def _some_choice(schema: Schema) -> Schema:
     null = {"nullable": True} if len(left) < len(choices) else {}
     if len(left) == 1:
         return {**left[0], **_without(schema, {"anyOf"}), **null}
+    if not left:
+        return {**_without(schema, {"anyOf"}), **null}
     return {**schema, "anyOf": left, **null}
 
 
@@ -322,7 +324,7 @@ def _branches(types: Sequence[str], rest: Mapping[str, Any]) -> list[Schema]:
             branch["enum"] = [value for value in values if _type_of(value) == _KIN.get(name, name)]
         if values is None or branch["enum"]:
             found.append(branch)
-    return found
+    return found or [{"type": name} for name in types]
 
 
 def _each(change: Callable[[Schema], Schema]) -> Callable[[dict[str, Any]], dict[str, Any]]:
