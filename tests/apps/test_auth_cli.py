@@ -191,7 +191,7 @@ def test_a_question_is_answered_with_a_stored_key(run: Run, home: Path) -> None:
     assert "stored-key" not in done.stdout + done.stderr + "".join(path.read_text(errors="replace") for path in home.glob("*.db"))
 
 
-def test_a_damaged_file_of_credentials_stops_nothing_but_what_needs_it(run: Run, home: Path) -> None:
+def test_a_damaged_file_of_credentials_is_told_and_left_alone(run: Run, home: Path) -> None:
     home.mkdir()
     (home / "auth.json").write_text("{broken")
     code, sentence = told(run("auth", "list"))

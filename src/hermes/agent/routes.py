@@ -96,8 +96,7 @@ class Routes:
 
     def secrets(self) -> tuple[str, ...]:
         """Every key and token of auth.json, so that none of them is ever shown."""
-        kept = [one for name in self.auth.providers() for one in self.auth.credentials(name)]
-        return tuple(secret for one in kept for secret in (one.secret, one.refresh_token) if secret)
+        return self.auth.secrets()
 
     def close(self) -> None:
         """Write what the pools have only counted so far."""
