@@ -73,7 +73,9 @@ def _to(host: str, environ: Mapping[str, str], ca_cert: str) -> httpx2.AsyncBase
 def _through(address: str, trusted: ssl.SSLContext) -> httpx2.AsyncBaseTransport:
     try:
         return httpx2.AsyncHTTPTransport(proxy=httpx2.Proxy(address), verify=trusted, limits=LIMITS, trust_env=False)
-    except (ValueError, ImportError, httpx2.InvalidURL) as error:
+    except ImportError as error:
+        raise ValueError("A SOCKS proxy needs the package socksio; run: pip install socksio") from error
+    except (ValueError, httpx2.InvalidURL) as error:
         shown = address.rpartition("@")[2]
         raise ValueError(f"The proxy {shown} cannot be used ({error}); write it like http://host:port.") from error
 

@@ -117,3 +117,5 @@ def test_what_is_no_certificate_and_no_proxy_is_told(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="The proxy host:1 cannot be used") as fault:
         new_client({"HTTPS_PROXY": "gopher://user:sekret@host:1"})
     assert "sekret" not in str(fault.value)
+    with pytest.raises(ValueError, match="A SOCKS proxy needs the package socksio"):
+        new_client({"ALL_PROXY": "socks5://127.0.0.1:9"})
