@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import cast
 
 import anyio
+import anyio.to_thread
 import httpx2
 
+from hermes.lib.lazy import Missing
 from hermes.lib.lazy import load as late
 from hermes.models import client, retry
 from hermes.models.classify import StalledError, StatusError, classify
@@ -16,7 +18,7 @@ from hermes.models.remedy import Chances, Remedy, remedy
 from hermes.models.route import Place, Route
 from hermes.models.spending import Purse, Reservation, Tariff, priced
 from hermes.models.transports.base import BadReplyError, CutShortError, Reader, Transport, WireError
-from hermes.types.error import ContextOverflow, Exhausted, Failure, ModelError
+from hermes.types.error import ConfigError, ContextOverflow, Exhausted, Failure, ModelError
 from hermes.types.event import Attempted, PrefixBroken
 from hermes.types.message import Assistant
 from hermes.types.request import Delta, Endpoint, LeftOut, Request
@@ -58,11 +60,14 @@ class Ladder:
         """The reply; its usage is of all requests that it took.
 
         `seconds` is what is left for it. Raises ContextOverflow for the turn to handle, BudgetSpent before a call that may not start,
-        else ModelError when nothing helps.
+        ConfigError where a package is missing, else ModelError when nothing helps.
         """
         total = self.limits.total if seconds is None else min(seconds, self.limits.total)
         climb = _Climb(self, request, route, listener, purse, anyio.current_time() + total)
-        return await climb.up()
+        try:
+            return await climb.up()
+        except Missing as error:
+            raise ConfigError(str(error)) from error
 
 
 @dataclass(slots=True)
@@ -134,8 +139,8 @@ class _Climb:
         self._watch_prefix(request, transport)
         try:
             wire = transport.render(request)
-            if endpoint.auth == "aws":
-                wire = late("hermes.models.aws:sign", extra="bedrock")(wire, endpoint)
+            if endpoint.auth == "aws":  # in a thread: looking for credentials may read files and ask servers
+                wire = await anyio.to_thread.run_sync(late("hermes.models.aws:sign"), wire, endpoint)
             return await client.send(ladder.http, wire, reader, ladder.limits, self.listener.emit, deadline=self.deadline)
         except FAULTS as error:
             size = 0 if reader.progress else self._prompt
