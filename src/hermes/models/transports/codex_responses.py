@@ -109,12 +109,11 @@ def _parameters(request: Request) -> dict[str, Any]:
         named["max_output_tokens"] = request.options.max_output or request.endpoint.max_output
     named |= profile.fixed
     if profile.thinking and "thinking" not in without:
-        named |= {"include": ["reasoning.encrypted_content"], "reasoning": _reasoning(request)}
+        named["include"] = ["reasoning.encrypted_content"]
+        named["reasoning"] = None if "effort" in without else _reasoning(request)
     return {name: value for name, value in named.items() if value is not None and name not in profile.omits}
 
 
 def _reasoning(request: Request) -> dict[str, Any]:
-    if "effort" in request.without:
-        return {"summary": "auto"}
     effort = nearest(request.options.effort, request.endpoint.profile.efforts)
     return {"effort": effort, "summary": "auto"} if effort else {"summary": "auto"}
