@@ -105,11 +105,11 @@ class _Climb:
         if credential is None:
             return _no_key(place), NO_USAGE, False
         endpoint = with_credential(place.endpoint, credential)
-        wanted = ladder.tariff.wanted(endpoint.price, self._prompt, self.request.options.max_output or endpoint.max_output)
-        self.purse.reserve(wanted)
         transport = self.route.transport
         request = _for(self.request, endpoint, place.without)
         reader = transport.reader(request)
+        wanted = ladder.tariff.wanted(endpoint.price, self._prompt, request.options.max_output or endpoint.max_output)
+        self.purse.reserve(wanted)
         try:
             result = await self._send(request, transport, reader)
         except BaseException:  # the turn was interrupted, and what came so far has been paid for
