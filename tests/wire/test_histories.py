@@ -49,11 +49,11 @@ def histories(draw: Callable[..., Any]) -> list[tuple[Message, ...]]:
             )
         )
         for _ in range(draw(st.integers(0, 3))):
-            points.append(visible(log.messages))
+            points.append(visible(log))
             if draw(st.integers(0, 5)) == 0:
                 kept = draw(st.sampled_from([message.id for message in log.messages if isinstance(message, User | Assistant)]))
                 log = log.add(Compaction(id=f"k{next(number)}", at=0.0, summary=draw(WORDS), first_kept=kept))
-                points.append(visible(log.messages))
+                points.append(visible(log))
             calls = calls_of(draw)
             log = log.add(Assistant(id=f"a{next(number)}", at=0.0, text=draw(WORDS), thinking=tuple(draw(st.lists(THOUGHTS, max_size=2))), calls=calls, protocol=draw(ORIGINS), family=draw(st.sampled_from(["claude", "gpt", ""]))))  # fmt: skip
             for call in calls:
@@ -61,7 +61,7 @@ def histories(draw: Callable[..., Any]) -> list[tuple[Message, ...]]:
             if not log.waits_for_reply:
                 break
         if log.waits_for_reply:
-            points.append(visible(log.messages))
+            points.append(visible(log))
             log = log.add(Assistant(id=f"a{next(number)}", at=0.0, text=draw(WORDS)))
     return points
 

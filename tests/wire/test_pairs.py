@@ -165,9 +165,15 @@ def test_thirty_thousand_logs_render_to_requests_that_a_strict_server_takes(
     check(messages, profile, without)
 
 
+def last_compaction(messages: tuple[Message, ...]) -> int:
+    return max((number for number, message in enumerate(messages) if isinstance(message, Compaction)), default=-1)
+
+
 def check(messages: tuple[Message, ...], profile: Profile, without: frozenset[LeftOut]) -> None:
     endpoint = Endpoint(provider="p", base_url="http://h", model="m", profile=profile)
-    request: Request = view.request(messages, endpoint=endpoint, system="s", tools=TOOLS, options=Options())
+    request: Request = view.request(
+        Log(messages, compacted=last_compaction(messages)), endpoint=endpoint, system="s", tools=TOOLS, options=Options()
+    )
     asked = Request(endpoint=endpoint, system="s", messages=request.messages, tools=TOOLS, without=without)
     assert list(chat_faults(json.loads(ChatCompletions().render(asked).body))) == []
     assert list(item_faults(json.loads(CodexResponses().render(asked).body))) == []

@@ -62,7 +62,7 @@ class Exchange:
         session, parts = self._session, self._parts
         session.emit(StepStarted(step=step.number, model=session.endpoint.model))
         tools = () if step.grace else session.tools.definitions
-        request = view.request(session.log, endpoint=session.endpoint, system=session.system, tools=tools, options=parts.options)
+        request = view.request(session.whole_log, endpoint=session.endpoint, system=session.system, tools=tools, options=parts.options)
         reply = await parts.ladder.stream(request, session.route, self._listener, self._purse, seconds=self._seconds_left())
         self._shown.finish(reply.text)
         return replace(reply, id=parts.ports.token(), at=parts.ports.now())

@@ -12,16 +12,23 @@ class PairingError(HermesError):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Messages in order; `open` are the calls that wait for their answer, in call order; `awaits` says that a reply is due."""
+    """Messages in order; `open` are the calls that wait for their answer, in call order; `awaits` says that a reply is due.
+
+    `turns` counts what users said; `compacted` is where the last compaction stands, -1 without one.
+    """
 
     messages: tuple[Message, ...] = ()
     open: tuple[ToolCall, ...] = ()
     awaits: bool = False
+    turns: int = 0
+    compacted: int = -1
 
     def add(self, message: Message) -> "Log":
         """The log with one more message; PairingError when it may not follow."""
         open_calls, awaits = _after(self.open, self.awaits, message)
-        return Log((*self.messages, message), open_calls, awaits)
+        turns = self.turns + isinstance(message, User)
+        compacted = len(self.messages) if isinstance(message, Compaction) else self.compacted
+        return Log((*self.messages, message), open_calls, awaits, turns, compacted)
 
     @property
     def waits_for_reply(self) -> bool:
@@ -32,10 +39,12 @@ class Log:
 def replay(messages: tuple[Message, ...]) -> Log:
     """A log with these messages; PairingError when they are not a log."""
     open_calls: tuple[ToolCall, ...] = ()
-    awaits = False
-    for message in messages:
+    awaits, turns, compacted = False, 0, -1
+    for number, message in enumerate(messages):
         open_calls, awaits = _after(open_calls, awaits, message)
-    return Log(messages, open_calls, awaits)
+        turns += isinstance(message, User)
+        compacted = number if isinstance(message, Compaction) else compacted
+    return Log(messages, open_calls, awaits, turns, compacted)
 
 
 def _after(open_calls: tuple[ToolCall, ...], awaits: bool, message: Message) -> tuple[tuple[ToolCall, ...], bool]:  # noqa: FBT001  # a state

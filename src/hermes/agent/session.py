@@ -12,7 +12,7 @@ from hermes.agent.calls import Journal
 from hermes.agent.events import Listener, Listeners
 from hermes.agent.exchange import Exchange
 from hermes.agent.ledger import CHAT, Ledger
-from hermes.agent.log import Log
+from hermes.agent.log import Log, replay
 from hermes.agent.loops import HomeLoop
 from hermes.agent.questions import Questions
 from hermes.agent.title import naming, title_of
@@ -170,6 +170,11 @@ class Session:
         return self._log.messages
 
     @property
+    def whole_log(self) -> Log:
+        """The log with what is known of it."""
+        return self._log
+
+    @property
     def workplace(self) -> "Workplace":
         """Where the tools work; made when it is first needed."""
         if self.opened is None:
@@ -194,7 +199,7 @@ class Session:
     @property
     def turns(self) -> int:
         """How many turns there are in the log."""
-        return sum(isinstance(message, User) for message in self.log)
+        return self._log.turns
 
     @property
     def context_tokens(self) -> int:
@@ -255,7 +260,7 @@ class Session:
         at = users[-min(turns, len(users))]
         self.parts.store.drop_last(self.id, len(self.log) - at)
         dropped = self.log[at]
-        self._log = Log(self.log[:at])
+        self._log = replay(self.log[:at])
         return dropped.text if isinstance(dropped, User) else ""
 
     async def rename(self, title: str) -> None:

@@ -3,14 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from hermes.agent.log import Log
 from hermes.types.message import Compaction, Message
 from hermes.types.request import Endpoint, Options, Request
 
 
-def visible(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def visible(log: Log) -> tuple[Message, ...]:
     """The log as the model sees it: head, summary and what was kept, where a compaction stands; else all of it."""
-    at = next((number for number in range(len(messages) - 1, -1, -1) if isinstance(messages[number], Compaction)), None)
-    if at is None:
+    messages, at = log.messages, log.compacted
+    if at < 0:
         return messages
     entry = messages[at]
     if not isinstance(entry, Compaction):
@@ -19,8 +20,6 @@ def visible(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     return (*messages[: entry.head], entry, *messages[kept:at], *messages[at + 1 :])
 
 
-def request(
-    messages: tuple[Message, ...], *, endpoint: Endpoint, system: str, tools: tuple[Mapping[str, Any], ...], options: Options
-) -> Request:
+def request(log: Log, *, endpoint: Endpoint, system: str, tools: tuple[Mapping[str, Any], ...], options: Options) -> Request:
     """The request for the next reply."""
-    return Request(endpoint=endpoint, system=system, messages=visible(messages), tools=tools, options=options)
+    return Request(endpoint=endpoint, system=system, messages=visible(log), tools=tools, options=options)

@@ -157,7 +157,7 @@ def _variable(node: "Node", scope: Scope) -> str:
     name = text_of(names[0])
     if name in {"@", "*"} and "@" in scope.arrays:
         return " ".join(scope.arrays["@"])
-    if name.isdigit() and 0 < int(name) <= len(scope.arrays.get("@", ())):
+    if name.isdecimal() and 0 < int(name) <= len(scope.arrays.get("@", ())):
         return scope.arrays["@"][int(name) - 1]
     return scope.variables.get(name, " " if name == "IFS" else scope.cwd if name == "PWD" else UNKNOWN)
 
