@@ -155,7 +155,12 @@ class Runtime:
             system=system,
             tools=tools,
             endpoint=endpoint,
-            options=Options(temperature=temperature, effort=model.effort, cache=_kept(self.settings.prompt_caching.cache_ttl)),
+            options=Options(
+                temperature=temperature,
+                max_output=model.max_output or None,
+                effort=model.effort,
+                cache=_kept(self.settings.prompt_caching.cache_ttl),
+            ),
             route=self._route,
             along=self._along,
             errand=self._errand,

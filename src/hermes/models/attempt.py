@@ -109,7 +109,7 @@ class _Climb:
         request = _for(self.request, endpoint, place.without)
         reader = transport.reader(request)
         wanted = ladder.tariff.wanted(endpoint.price, self._prompt, request.options.max_output or endpoint.max_output)
-        self.purse.reserve(wanted)
+        await self.purse.reserve(wanted, seconds=self.deadline - anyio.current_time())
         try:
             result = await self._send(request, transport, reader)
         except BaseException:  # the turn was interrupted, and what came so far has been paid for

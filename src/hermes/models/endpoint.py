@@ -13,9 +13,11 @@ from hermes.config.settings import Fallback, ModelSettings, Settings, WireName
 from hermes.models.catalogue import Model, Provider, address, key_of, known_models, known_providers, model_of, provider, providers
 from hermes.models.profiles import profile_of, window_of
 from hermes.types.error import ConfigError
+from hermes.types.profile import Price
 from hermes.types.request import Endpoint, Protocol
 
 LOCAL = "local"
+LOCAL_WINDOW = 8192
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
@@ -82,7 +84,15 @@ def fallbacks(settings: Settings, environ: Mapping[str, str], *, stored: Collect
 
 def local(model: str) -> Endpoint:
     """The endpoint of a model that runs in this process; `model` is an alias, a path, or empty for the default."""
-    return Endpoint(provider=LOCAL, base_url="", model=model, local=True, calls="constrained")
+    return Endpoint(
+        provider=LOCAL,
+        base_url="",
+        model=model,
+        local=True,
+        calls="constrained",
+        price=Price(input=0.0, output=0.0),
+        context_window=LOCAL_WINDOW,
+    )
 
 
 def protocol_of(found: Provider, base_url: str, model: str) -> Protocol:

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
+import anyio
+
 from hermes.types.error import BudgetSpent
 from hermes.types.profile import Price
 from hermes.types.usage import Usage
@@ -60,15 +62,28 @@ class Purse:
     cost: float = 0.0
     held_tokens: int = 0
     held_cost: float = 0.0
+    _waiting: list[anyio.Event] = field(default_factory=list)
 
-    def reserve(self, wanted: Reservation) -> None:
-        """Hold what a call may use; BudgetSpent, and nothing held, when a purse on the way up is spent."""
+    async def reserve(self, wanted: Reservation, *, seconds: float) -> None:
+        """Hold what a call may use; BudgetSpent, and nothing held, when a purse on the way up is spent.
+
+        Where calls under way leave no room it waits for them, for so many seconds: they seldom use all that they hold.
+        """
         chain = list(self.chain())
-        for purse in chain:
-            purse.check(wanted)
+        while crowded := next((purse for purse in chain if purse.crowded(wanted)), None):
+            await crowded.change(seconds)
         for purse in chain:
             purse.held_tokens += wanted.tokens
             purse.held_cost += wanted.cost
+
+    async def change(self, seconds: float) -> None:
+        """Wait until a call under way is over; BudgetSpent when none ends in time."""
+        settled = anyio.Event()
+        self._waiting.append(settled)
+        with anyio.move_on_after(seconds):
+            await settled.wait()
+            return
+        raise BudgetSpent(f"Other calls hold what is left of the budget of this {self.name}; try again when they are through.")
 
     def settle(self, wanted: Reservation, tokens: int, cost: float) -> None:
         """The call is over: let go of what was held and count what was used."""
@@ -77,6 +92,9 @@ class Purse:
             purse.held_cost -= wanted.cost
             purse.tokens += tokens
             purse.cost += cost
+            for waiting in purse._waiting:  # noqa: SLF001  # a purse of this class
+                waiting.set()
+            purse._waiting.clear()  # noqa: SLF001  # as above
 
     def chain(self) -> "Iterator[Purse]":
         """This purse and those above it."""
@@ -85,25 +103,24 @@ class Purse:
             yield purse
             purse = purse.above
 
-    def check(self, wanted: Reservation) -> None:
-        """BudgetSpent when this purse is spent, or will be once the calls under way are through."""
+    def crowded(self, wanted: Reservation) -> bool:
+        """Whether calls under way must end before this one may start; BudgetSpent when this purse is spent."""
         caps = self.caps
-        if caps.tokens and self._over(self.tokens, self.held_tokens, wanted.tokens, caps.tokens):
-            raise BudgetSpent(
-                f"The token budget of this {self.name} is spent: {self.tokens:,} of {caps.tokens:,} tokens. {self._raise('tokens')}"
-            )
-        if not caps.cost:
-            return
-        spent = max(self.cost, self.elsewhere())
-        if self._over(spent, self.held_cost, wanted.cost, caps.cost):
-            raise BudgetSpent(f"The money budget of this {self.name} is spent: ${spent:.4f} of ${caps.cost:.2f}. {self._raise('cost')}")
+        money = max(self.cost, self.elsewhere()) if caps.cost else 0.0
+        if caps.tokens and self.tokens >= caps.tokens:
+            raise self._spent("tokens", f"The token budget of this {self.name} is spent: {self.tokens:,} of {caps.tokens:,} tokens.")
+        if caps.cost and money >= caps.cost:
+            raise self._spent("cost", f"The money budget of this {self.name} is spent: ${money:.4f} of ${caps.cost:.2f}.")
+        by_tokens = _no_room(self.tokens, self.held_tokens, wanted.tokens, caps.tokens)
+        return by_tokens or _no_room(money, self.held_cost, wanted.cost, caps.cost)
 
-    def _over(self, spent: float, held: float, wanted: float, cap: float) -> bool:
-        """A first call may start while anything is left; a second beside it only if both fit."""
-        return spent >= cap or (held > NOTHING and spent + held + wanted > cap)
+    def _spent(self, what: str, sentence: str) -> BudgetSpent:
+        return BudgetSpent(f"{sentence} hermes config set budget.{self.name}_{what} raises it.")
 
-    def _raise(self, what: str) -> str:
-        return f"hermes config set budget.{self.name}_{what} raises it."
+
+def _no_room(spent: float, held: float, wanted: float, cap: float) -> bool:
+    """A first call may start while anything is left; a second beside it only if both fit."""
+    return bool(cap) and held > NOTHING and spent + held + wanted > cap
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

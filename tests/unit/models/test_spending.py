@@ -1,5 +1,9 @@
 """Money and tokens: what is counted, and when no call may start."""
 
+import contextlib
+from functools import partial
+
+import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,35 +28,43 @@ def test_without_a_price_tokens_are_counted_as_unpriced_and_the_ceiling_counts_a
     assert Tariff(ceiling=Price(input=1.0, output=2.0)).counted(usage, None) == pytest.approx(20e-6)
 
 
-def test_a_spent_purse_lets_no_call_start_and_says_which_and_how_to_raise_it() -> None:
+@pytest.mark.anyio
+async def test_a_spent_purse_lets_no_call_start_and_says_which_and_how_to_raise_it() -> None:
     purse = Purse(name="session", caps=Caps(cost=0.5))
     wanted = Reservation(tokens=10, cost=0.4)
-    purse.reserve(wanted)
+    await purse.reserve(wanted, seconds=1)
     purse.settle(wanted, 10, 0.6)
     with pytest.raises(BudgetSpent) as fault:
-        purse.reserve(wanted)
+        await purse.reserve(wanted, seconds=1)
     assert (
         str(fault.value) == "The money budget of this session is spent: $0.6000 of $0.50. hermes config set budget.session_cost raises it."
     )
 
 
-def test_a_purse_above_counts_what_all_below_it_spend_and_nothing_stays_held() -> None:
+@pytest.mark.anyio
+async def test_a_call_that_has_no_room_beside_others_waits_for_them_and_nothing_stays_held() -> None:
     day = Purse(name="day", caps=Caps(cost=1.0))
     turns = [Purse(name="turn", above=Purse(name="session", above=day)) for _ in range(3)]
     wanted = Reservation(tokens=1, cost=0.4)
     for turn in turns[:2]:
-        turn.reserve(wanted)
-    with pytest.raises(BudgetSpent):
-        turns[2].reserve(wanted)
-    for turn in turns[:2]:
-        turn.settle(wanted, 1, 0.4)
-    assert (day.cost, day.held_cost, day.held_tokens, turns[2].held_cost) == (0.8, 0.0, 0, 0.0)
+        await turn.reserve(wanted, seconds=0)
+    with pytest.raises(BudgetSpent, match="Other calls hold"):
+        await turns[2].reserve(wanted, seconds=0.02)
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(turns[2].reserve, wanted, seconds=1))
+        await anyio.sleep(0.02)
+        assert turns[2].held_cost == 0.0
+        turns[0].settle(wanted, 1, 0.1)
+    turns[1].settle(wanted, 1, 0.4)
+    turns[2].settle(wanted, 1, 0.4)
+    assert (round(day.cost, 9), round(day.held_cost, 9), day.held_tokens) == (0.9, 0.0, 0)
 
 
-def test_what_others_spent_today_counts() -> None:
+@pytest.mark.anyio
+async def test_what_others_spent_today_counts() -> None:
     day = Purse(name="day", caps=Caps(cost=1.0), elsewhere=lambda: 1.2)
     with pytest.raises(BudgetSpent, match=r"\$1.2000 of \$1.00"):
-        day.reserve(Reservation(tokens=1, cost=0.0))
+        await day.reserve(Reservation(tokens=1, cost=0.0), seconds=1)
 
 
 CALLS = st.lists(st.tuples(st.integers(0, 7), st.floats(0.0, 0.5)), max_size=60)
@@ -64,17 +76,22 @@ def test_the_worst_overshoot_is_one_call(calls: list[tuple[int, float]], cap: fl
     day = Purse(name="day", caps=Caps(cost=cap))
     children = [Purse(name="turn", above=day) for _ in range(8)]
     running: dict[int, Reservation] = {}
-    for child, cost in calls:
+
+    async def step(child: int, cost: float) -> None:
         if child in running:
             wanted = running.pop(child)
             children[child].settle(wanted, 0, wanted.cost)
-            continue
+            return
         wanted = Reservation(tokens=0, cost=cost)
-        try:
-            children[child].reserve(wanted)
-        except BudgetSpent:
-            continue
-        running[child] = wanted
+        with contextlib.suppress(BudgetSpent):
+            await children[child].reserve(wanted, seconds=0)
+            running[child] = wanted
+
+    async def run() -> None:
+        for child, cost in calls:
+            await step(child, cost)
+
+    anyio.run(run)
     for child, wanted in running.items():
         children[child].settle(wanted, 0, wanted.cost)
     assert day.cost <= cap + 0.5 + 1e-9
