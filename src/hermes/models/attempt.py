@@ -1,6 +1,6 @@
 """The recovery ladder: one loop that classifies once and acts on the failure's flags. Every request goes through here."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -83,9 +83,16 @@ class _Climb:
     failures: list[Failure] = field(default_factory=list)
     here: int = 0
     used: Usage = NO_USAGE
+    pauses: Iterator[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """At another place, or with another key, the attempts and their pauses are counted from the beginning."""
+        self.here, self.pauses = 0, retry.delays(self.ladder.uniform)
 
     async def up(self) -> Assistant:
-        pauses = retry.delays(self.ladder.uniform)
         while True:
             started = self.ladder.monotonic()
             result, usage, others = await self._attempt(started)
@@ -95,7 +102,7 @@ class _Climb:
                 return replace(result, usage=self.used)
             self.failures.append(result)
             self.here += 1
-            chosen = remedy(result, self._chances(next(pauses), others=others))
+            chosen = remedy(result, self._chances(next(self.pauses), others=others))
             await self._act(chosen, result, usage, seconds)
 
     async def _attempt(self, started: float) -> tuple[Assistant | Failure, Usage, bool]:
@@ -195,9 +202,10 @@ class _Climb:
             case "leave_out":
                 self.route.place.leave_out(cast("LeftOut", chosen.part))
             case "next_endpoint" if onward is not None:
-                self.route.at, self.here = onward, 0
+                self.route.at = onward
+                self._begin_anew()
             case "next_credential":
-                self.here = 0
+                self._begin_anew()
             case _:
                 raise self._final()
 
@@ -205,7 +213,7 @@ class _Climb:
         endpoint = self.route.place.endpoint
         self.listener.tell(
             Attempted(
-                attempt=len(self.failures) + (failure is None),
+                attempt=self.here + (failure is None),
                 attempts=self.ladder.retries + 1,
                 provider=endpoint.provider,
                 model=endpoint.model,

@@ -23,7 +23,7 @@ from hermes.commands.catalogue import commands
 from hermes.present.lines import notice_lines
 from hermes.present.spans import Line
 from hermes.present.words import money
-from hermes.types.event import Added, Answered, Asked, Event, Notice, StepStarted, TurnFinished
+from hermes.types.event import Added, Answered, Asked, Attempted, Event, Notice, StepStarted, TurnFinished
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Approve
 
@@ -145,8 +145,8 @@ class Desk:
             self._asked(event)
         elif isinstance(event, Answered):
             self.close_box(event.id)
-        elif isinstance(event, StepStarted):
-            self.region.facts = replace(self.region.facts, model=event.model)
+        elif isinstance(event, StepStarted | Attempted):
+            self.region.facts = replace(self.region.facts, model=_model_after(event))
         elif isinstance(event, Added):
             self._added(event.message)
         elif isinstance(event, TurnFinished):
@@ -241,3 +241,9 @@ class Desk:
 def _listed() -> list[Item]:
     """The slash commands as rows of the menu; one that takes arguments leaves room for them."""
     return [Item(f"/{command.name}{' ' if command.arguments else ''}", command.usage, command.summary) for command in commands()]
+
+
+def _model_after(event: StepStarted | Attempted) -> str:
+    """The model that answers now."""
+    moved = isinstance(event, Attempted) and event.action == "next_endpoint"
+    return event.next.partition("/")[2] if moved else event.model

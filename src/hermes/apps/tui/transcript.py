@@ -1,8 +1,8 @@
 """What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from hermes.apps.tui.underway import Finished, Running, Turn
 from hermes.lib.text import strip_escapes
 from hermes.present.lines import (
     RESTARTED,
@@ -43,49 +43,15 @@ from hermes.types.event import (
 )
 from hermes.types.message import Assistant, ToolCall, ToolResult
 from hermes.types.question import Deny, Question
-from hermes.types.usage import Usage
 
 _QUIET = 10.0
+_CENT = 0.01
 _MINUTE = 60
 _FRAME = 0.04
 _NOTHING: tuple[float, int, list[Line]] = (0.0, 0, [])
 _KEPT_OUTPUT = 4000
 _THOUGHT_ROWS = 5
 _SHORTEST = 8
-
-
-@dataclass(slots=True, kw_only=True)
-class Running:
-    """A call between its start and its result."""
-
-    call: ToolCall
-    emoji: str
-    started: float
-    output: str = ""
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
-    """A call whose line is in the scrollback; it can be shown whole."""
-
-    call: ToolCall
-    result: ToolResult
-    seconds: float
-    emoji: str
-
-
-@dataclass(slots=True, kw_only=True)
-class Turn:
-    """What the running turn has done so far, for the working line."""
-
-    started: float
-    heard: float
-    doing: str = "starting"
-    stepped: bool = False
-    usage: Usage = field(default_factory=Usage)
-    streamed: int = 0
-    finished: list[Finished] = field(default_factory=list)
 
 
 class Transcript:
@@ -129,14 +95,20 @@ class Transcript:
                 return []
             case _:
                 self._moved(event, now)
-                return []
+                return self._changed_course(event)
+
+    def _changed_course(self, event: Event) -> list[Line]:
+        """What a person should find later: that another key or model answered, or that a part was left out. Pauses pass."""
+        if isinstance(event, Attempted) and event.goes_on and event.action != "wait":
+            return self.block("notice", [attempt_line(event, 0.0, self.width)])
+        return []
 
     def _noticed(self, notice: Notice | ReplyRestarted | PrefixBroken) -> list[Line]:
         """A notice; while a model is made ready, before its first step, progress shows in the working line instead."""
         if isinstance(notice, ReplyRestarted):
             return [*self._close_text(), *self.block("notice", [line(RESTARTED, "warning")])]
         if isinstance(notice, PrefixBroken):
-            return self.block("notice", [broken_line(notice, self.width)])
+            return self.block("notice", [broken_line(notice, self.width)]) if (notice.cost or 0.0) >= _CENT else []
         if self.turn is not None and not self.turn.stepped and notice.level == "info":
             self.turn.doing = notice.text
             return []

@@ -1,0 +1,40 @@
+"""What is under way in a turn: its calls as they run and when they are done, and what the working line tells."""
+
+from dataclasses import dataclass, field
+
+from hermes.types.message import ToolCall, ToolResult
+from hermes.types.usage import Usage
+
+
+@dataclass(slots=True, kw_only=True)
+class Running:
+    """A call between its start and its result."""
+
+    call: ToolCall
+    emoji: str
+    started: float
+    output: str = ""
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A call whose line is in the scrollback; it can be shown whole."""
+
+    call: ToolCall
+    result: ToolResult
+    seconds: float
+    emoji: str
+
+
+@dataclass(slots=True, kw_only=True)
+class Turn:
+    """What the running turn has done so far, for the working line."""
+
+    started: float
+    heard: float
+    doing: str = "starting"
+    stepped: bool = False
+    usage: Usage = field(default_factory=Usage)
+    streamed: int = 0
+    finished: list[Finished] = field(default_factory=list)
