@@ -245,5 +245,6 @@ def _listed() -> list[Item]:
 
 def _model_after(event: StepStarted | Attempted) -> str:
     """The model that answers now."""
-    moved = isinstance(event, Attempted) and event.action == "next_endpoint"
-    return event.next.partition("/")[2] if moved else event.model
+    if isinstance(event, Attempted) and event.action == "next_endpoint":
+        return event.next.partition("/")[2]
+    return event.model
