@@ -80,7 +80,7 @@ class Steps:
         if end.outcome == "refused":
             listed = "; ".join(end.refused)
             sys.stderr.write(f"hermes: not allowed, because nobody could be asked: {listed}. --yolo or command_allowlist lets it run.\n")
-        if end.outcome == "budget":
+        if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
 
     def _tool(self, result: ToolResult) -> list[Line]:
