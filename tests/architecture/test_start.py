@@ -34,7 +34,20 @@ def test_help_imports_no_http_client_and_no_event_loop() -> None:
 
 
 def test_the_core_imports_without_screens_and_vendors() -> None:
-    heavy = {"rich", "prompt_toolkit", "openai", "anthropic", "boto3", "jsonschema", "tree_sitter", "xllamacpp", "ruamel.yaml"}
+    heavy = {
+        "rich",
+        "prompt_toolkit",
+        "openai",
+        "anthropic",
+        "boto3",
+        "botocore",
+        "keyring",
+        "PIL",
+        "jsonschema",
+        "tree_sitter",
+        "xllamacpp",
+        "ruamel.yaml",
+    }
     assert heavy & imported("import hermes.runtime") == set()
 
 

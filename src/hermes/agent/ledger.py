@@ -34,8 +34,8 @@ class Ledger:
         date = self._today()
         if date != self._date:
             self._date = date
-            limit = self.budget.day_cost
-            self._day = Purse(name="day", caps=Caps(cost=limit), elsewhere=lambda: self.log.counted_on(date))
+            caps = Caps(tokens=self.budget.day_tokens, cost=self.budget.day_cost)
+            self._day = Purse(name="day", caps=caps, elsewhere=lambda: self.log.counted_on(date))
         return self._day
 
     def session(self, used: Usage) -> Purse:

@@ -4,11 +4,17 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import TYPE_CHECKING
 
 from hermes.commands.conversation import Conversation
 from hermes.models.catalogue import Model, models, search
+from hermes.models.prefix import cost_of_break
+from hermes.present.words import dollars
 from hermes.types.error import ConfigError, HermesError
 from hermes.types.request import Endpoint
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
 
 HOW = (
     "- `/model NAME`: another model of the same server, `provider/name`, or a part of a known name\n"
@@ -66,7 +72,7 @@ async def model(talk: Conversation, argument: str) -> None:
     await _use(talk, wish)
     if talk.session is not None:
         key = f" The key ends in {wish.key[-_SHOWN_OF_KEY:]}." if len(wish.key) > _SHOWN_OF_KEY * 2 else ""
-        talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.{key}")
+        talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.{_reading(talk.session)}{key}")
 
 
 async def _use(talk: Conversation, wish: Wish) -> None:
@@ -99,6 +105,12 @@ def understood(name: str, known: Mapping[str, Model], provider: str) -> list[str
         return here or [one.name for one in having]
     by_id = {one.id.rpartition("/")[2].lower(): one.name for one in reversed(list(known.values()))}
     return [by_id[id_] for id_ in get_close_matches(name.lower(), by_id, n=3, cutoff=0.75)]
+
+
+def _reading(session: "Session") -> str:
+    """What it costs that another model has to read the conversation from its beginning."""
+    cost = cost_of_break(session.context_tokens, session.endpoint.price)
+    return f" It reads the conversation anew, for about {dollars(cost)}." if cost else ""
 
 
 def _named(endpoint: Endpoint) -> str:

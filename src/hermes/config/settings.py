@@ -120,6 +120,7 @@ class BudgetSettings(Struct, frozen=True, kw_only=True):
     turn_seconds: Annotated[Ceiling, _doc("Seconds that one turn may take.")] = 0.0
     session_tokens: Annotated[int, Meta(ge=0), _doc("Tokens that one session may use.")] = 0
     session_cost: Annotated[Ceiling, _doc("US dollars that one session may cost.")] = 0.0
+    day_tokens: Annotated[int, Meta(ge=0), _doc("Tokens that all sessions of a day may use.")] = 0
     day_cost: Annotated[Ceiling, _doc("US dollars that all sessions of a day may cost.")] = 0.0
     unknown_price_input: Annotated[
         Ceiling, _doc("US dollars for a million input tokens that a model without a known price counts as, in budgets.")

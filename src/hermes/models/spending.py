@@ -50,14 +50,14 @@ def priced(usage: Usage, price: Price | None) -> Usage:
 class Purse:
     """What one turn, session or day may spend; a call is reserved in it and in every purse above before it starts.
 
-    `elsewhere` asks for the money that all processes together have written down for the same budget. `held_tokens` and
+    `elsewhere` asks for the tokens and money that all processes together have written down for the same budget. `held_tokens` and
     `held_cost` are what calls under way may still use, so that calls side by side cannot overspend together by more than one call.
     """
 
     name: str
     caps: Caps = field(default_factory=Caps)
     above: "Purse | None" = None
-    elsewhere: Callable[[], float] = lambda: 0.0
+    elsewhere: Callable[[], tuple[int, float]] = lambda: (0, 0.0)
     tokens: int = 0
     cost: float = 0.0
     held_tokens: int = 0
@@ -106,12 +106,15 @@ class Purse:
     def crowded(self, wanted: Reservation) -> bool:
         """Whether calls under way must end before this one may start; BudgetSpent when this purse is spent."""
         caps = self.caps
-        money = max(self.cost, self.elsewhere()) if caps.cost else 0.0
-        if caps.tokens and self.tokens >= caps.tokens:
-            raise self._spent("tokens", f"The token budget of this {self.name} is spent: {self.tokens:,} of {caps.tokens:,} tokens.")
+        if not (caps.tokens or caps.cost):
+            return False
+        theirs = self.elsewhere()
+        tokens, money = max(self.tokens, theirs[0]), max(self.cost, theirs[1])
+        if caps.tokens and tokens >= caps.tokens:
+            raise self._spent("tokens", f"The token budget of this {self.name} is spent: {tokens:,} of {caps.tokens:,} tokens.")
         if caps.cost and money >= caps.cost:
-            raise self._spent("cost", f"The money budget of this {self.name} is spent: ${money:.4f} of ${caps.cost:.2f}.")
-        by_tokens = _no_room(self.tokens, self.held_tokens, wanted.tokens, caps.tokens)
+            raise self._spent("cost", f"The money budget of this {self.name} is spent: ${money:.4f} of ${caps.cost:.4f}.")
+        by_tokens = _no_room(tokens, self.held_tokens, wanted.tokens, caps.tokens)
         return by_tokens or _no_room(money, self.held_cost, wanted.cost, caps.cost)
 
     def _spent(self, what: str, sentence: str) -> BudgetSpent:

@@ -60,10 +60,11 @@ class UsageLog:
                 ),
             )  # fmt: skip
 
-    def counted_on(self, day: str) -> float:
-        """US dollars that count against the budget of a day, of all processes."""
+    def counted_on(self, day: str) -> tuple[int, float]:
+        """Tokens and US dollars that count against the budgets of a day, of all processes."""
         with self._faults():
-            return float(self._db.execute("SELECT coalesce(sum(counted), 0) FROM usage WHERE day = ?", (day,)).fetchone()[0])
+            row = self._db.execute("SELECT sum(input + output), sum(counted) FROM usage WHERE day = ?", (day,)).fetchone()
+        return int(row[0] or 0), float(row[1] or 0.0)
 
     def of_session(self, session: str) -> Usage:
         """What a session has used since it began."""

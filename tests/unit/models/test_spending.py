@@ -37,7 +37,7 @@ async def test_a_spent_purse_lets_no_call_start_and_says_which_and_how_to_raise_
     with pytest.raises(BudgetSpent) as fault:
         await purse.reserve(wanted, seconds=1)
     assert (
-        str(fault.value) == "The money budget of this session is spent: $0.6000 of $0.50. hermes config set budget.session_cost raises it."
+        str(fault.value) == "The money budget of this session is spent: $0.6000 of $0.5000. hermes config set budget.session_cost raises it."
     )
 
 
@@ -62,8 +62,8 @@ async def test_a_call_that_has_no_room_beside_others_waits_for_them_and_nothing_
 
 @pytest.mark.anyio
 async def test_what_others_spent_today_counts() -> None:
-    day = Purse(name="day", caps=Caps(cost=1.0), elsewhere=lambda: 1.2)
-    with pytest.raises(BudgetSpent, match=r"\$1.2000 of \$1.00"):
+    day = Purse(name="day", caps=Caps(cost=1.0), elsewhere=lambda: (0, 1.2))
+    with pytest.raises(BudgetSpent, match=r"\$1.2000 of \$1.0000"):
         await day.reserve(Reservation(tokens=1, cost=0.0), seconds=1)
 
 

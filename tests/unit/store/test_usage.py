@@ -30,7 +30,9 @@ def test_a_day_is_counted_over_all_processes(tmp_path: Path) -> None:
     stores = [Sessions(tmp_path / "s.db") for _ in range(2)]
     for store in stores:
         store.usage.add(entry())
-    assert [store.usage.counted_on("2026-11-22") for store in stores] == [pytest.approx(0.6)] * 2
-    assert stores[0].usage.counted_on("2026-11-23") == 0.0
+    found = [store.usage.counted_on("2026-11-22") for store in stores]
+    assert [tokens for tokens, _ in found] == [220, 220]
+    assert [money for _, money in found] == [pytest.approx(0.6)] * 2
+    assert stores[0].usage.counted_on("2026-11-23") == (0, 0.0)
     for store in stores:
         store.close()
