@@ -16,6 +16,7 @@ import anyio
 import hermes
 from hermes.runtime import SessionOptions, open_runtime
 from hermes.store.sessions import Sessions
+from hermes.store.usage import Entry, UsageLog
 from hermes.testing import ScriptedModel, call, calls, say
 from hermes.types.message import Message, ToolResult, User
 
@@ -92,6 +93,19 @@ class WatchedStore(Sessions):
         self.points()
 
 
+class WatchedUsage(UsageLog):
+    """The real usage table, with a fault point on both sides of every write."""
+
+    def __init__(self, store: WatchedStore, points: Points) -> None:
+        super().__init__(store._db, store._faults)
+        self._points = points
+
+    def add(self, entry: Entry) -> None:
+        self._points()
+        super().add(entry)
+        self._points()
+
+
 async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
     ledger = Ledger(folder / "ledger")
 
@@ -120,6 +134,7 @@ async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
         store = WatchedStore(runtime.home.sessions_db)
         store.points, store.ledger = points, ledger
         runtime.store = store
+        runtime.ledger.log = WatchedUsage(store, points)
         session = await runtime.session(
             SessionOptions(
                 base_url="http://127.0.0.1:1/v1", model="m", toolsets=(), functions=(effect, write_file), resume=resume, cwd=folder
