@@ -2,13 +2,13 @@
 
 import ssl
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import httpx2
 
 from hermes.models.reasons import reasons
-from hermes.models.said import Said, reset_at, said, window_in
+from hermes.models.said import Said, one_line, reset_at, said, window_in
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
 from hermes.types.error import Failure, Reason
 from hermes.types.request import Endpoint
@@ -43,7 +43,11 @@ class Fault:
 
     def says(self, reason: Reason) -> bool:
         """Whether the provider used words that tell this reason."""
-        return any(phrase in self.given.whole for phrase in reasons()[reason].phrases)
+        return self.certainly(reason) or any(phrase in self.given.whole for phrase in reasons()[reason].phrases)
+
+    def certainly(self, reason: Reason) -> bool:
+        """Whether it used words that tell this reason whatever else it said."""
+        return any(phrase in self.given.whole for phrase in reasons()[reason].certain)
 
     @property
     def refused(self) -> bool:
@@ -62,7 +66,7 @@ def classify(error: Exception, endpoint: Endpoint, size: int, *, now: float) -> 
     guessed = reason == "context_overflow" and fault.kind == "transport"
     return Failure(
         reason=reason,
-        message=fault.given.message or entry.meaning,
+        message=one_line(fault.given.message) or entry.meaning,
         status=fault.status or None,
         address=endpoint.base_url,
         retryable=entry.retryable or guessed,
@@ -79,8 +83,8 @@ def classify(error: Exception, endpoint: Endpoint, size: int, *, now: float) -> 
 def _fault(error: Exception, *, crowded: bool, now: float) -> Fault:
     match error:
         case StatusError():
-            given = said(error.body)
-            given = given if given.message else Said(message=f"HTTP {error.status}", code=given.code, whole=given.whole)
+            given = said(error.body, error.headers.get("x-amzn-errortype", ""))
+            given = given if given.message else replace(given, message=f"HTTP {error.status}")
             return Fault(kind="status", given=given, status=error.status, reset_at=reset_at(given, error.headers, now))
         case WireError():
             given = Said(message=str(error), code=error.code, whole=f"{error.code} {error}".lower())
@@ -117,6 +121,19 @@ def _is_tls(error: BaseException) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------- the predicates
+
+
+def _certainly(reason: Reason) -> Callable[[Fault], bool]:
+    return lambda fault: fault.refused and fault.certainly(reason)
+
+
+def _certain_part(fault: Fault) -> bool:
+    return fault.refused and fault.certainly("parameter") and bool(_named_part(fault))
+
+
+def _bad_call(fault: Fault) -> bool:
+    """The server looked for a tool call in what the model wrote, and found a broken one."""
+    return fault.refused and fault.says("bad_reply")
 
 
 def _bad_certificate(fault: Fault) -> bool:
@@ -167,11 +184,11 @@ def _quota_that_comes_back(fault: Fault) -> bool:
 def _empty_account(fault: Fault) -> bool:
     if fault.status == 402:
         return True
-    return fault.refused and fault.status < 500 and fault.says("billing") and fault.reset_at is None
+    return fault.refused and fault.says("billing") and fault.reset_at is None
 
 
 def _request_too_large(fault: Fault) -> bool:
-    return fault.status == 413 or (fault.refused and fault.status in {0, 400} and fault.says("payload_too_large"))
+    return fault.status == 413 or (fault.refused and fault.status in {0, 400, 429} and fault.says("payload_too_large"))
 
 
 def _overflow(fault: Fault) -> bool:
@@ -179,7 +196,7 @@ def _overflow(fault: Fault) -> bool:
 
 
 def _overflow_in_a_limit(fault: Fault) -> bool:
-    """Some servers answer 429 or 413 to a prompt that is simply too long."""
+    """Some servers answer 429 to a prompt that is simply too long."""
     return fault.status == 429 and fault.says("context_overflow") and not fault.says("rate_limit")
 
 
@@ -200,9 +217,9 @@ def _too_many(fault: Fault) -> bool:
 
 
 def _model_missing(fault: Fault) -> bool:
-    if fault.status == 404:
+    if fault.status in {404, 410}:
         return True
-    return fault.refused and fault.status in {0, 400, 403, 410, 422} and fault.says("model_not_found")
+    return fault.refused and fault.status in {0, 400, 403, 422} and fault.says("model_not_found")
 
 
 def _key_refused(fault: Fault) -> bool:
@@ -222,7 +239,7 @@ def _named_part(fault: Fault) -> str:
 
 
 def _late(fault: Fault) -> bool:
-    if fault.kind == "stall" or fault.status in {408, 504, 522, 524}:
+    if fault.kind == "stall" or fault.status in {408, 499, 504, 522, 524}:
         return True
     return fault.refused and (fault.status == 0 or fault.status >= 500) and fault.says("timeout")
 
@@ -235,6 +252,13 @@ RULES: tuple[tuple[Reason, Callable[[Fault], bool]], ...] = (
     # transport security comes before everything that looks at a broken connection: it is never an overflow
     ("certificate", _bad_certificate),
     ("connection", _transport_security),
+    # words that leave no doubt, whatever the status
+    ("billing", _certainly("billing")),
+    ("rate_limit", _certainly("rate_limit")),
+    ("model_not_found", _certainly("model_not_found")),
+    ("parameter", _certain_part),
+    ("server_error", _certainly("server_error")),
+    ("bad_reply", _bad_call),
     # what only one kind of provider says
     ("thinking_signature", _refused_reasoning),
     ("llama_cpp_grammar_pattern", _refused_grammar),

@@ -14,10 +14,14 @@ from hermes.types.error import Reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One reason: the flags of its Failure, a sentence for a person, the words that tell it, and names of parts a request can lack."""
+    """One reason: the flags of its Failure, a sentence for a person, the words that tell it, and names of parts a request can lack.
+
+    `certain` are words that tell it whatever the status is and whatever else was said.
+    """
 
     meaning: str
     phrases: tuple[str, ...] = ()
+    certain: tuple[str, ...] = ()
     retryable: bool = False
     rotate: bool = False
     fall_back: bool = False

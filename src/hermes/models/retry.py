@@ -9,6 +9,7 @@ BASE, CAP = 0.5, 30.0
 _MILLISECONDS_FROM = 100_000_000_000
 _EPOCH_FROM = 1_000_000_000
 _UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_NUMBER = re.compile(r"[0-9]{1,18}(?:\.[0-9]+)?")
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hours?|d|days?)(?![a-z])", re.IGNORECASE)
 
 
@@ -27,10 +28,8 @@ def parse_reset(value: Any, now: float) -> float | None:
     """
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, int | float):
-        return _moment(float(value), now)
     text = str(value).strip()
-    if re.fullmatch(r"\d+(\.\d+)?", text):
+    if _NUMBER.fullmatch(text):
         return _moment(float(text), now)
     return _iso(text) or parse_span(text, now)
 
@@ -54,6 +53,6 @@ def _moment(number: float, now: float) -> float:
 def _iso(text: str) -> float | None:
     try:
         moment = dt.datetime.fromisoformat(text)
-    except ValueError:
+        return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()
+    except (ValueError, OverflowError):
         return None
-    return (moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)).timestamp()

@@ -10,19 +10,41 @@ from typing import Any
 from hermes.models.retry import parse_reset, parse_span
 
 LONGEST = 500
-_RESETS = ("resets_at", "reset_at", "resetsat", "resettime", "reset_time", "quotaresettimestamp", "retry_after", "retryafter", "retrydelay")
-_SPANS = ("resets_in_seconds", "retry_after_seconds", "reset_after")
+_RESETS = (
+    "resets_at",
+    "reset_at",
+    "resetsat",
+    "resettime",
+    "reset_time",
+    "quotaresettimestamp",
+    "retry_after",
+    "retryafter",
+    "retrydelay",
+    "x-ratelimit-reset",
+)
+_SPANS = ("resets_in_seconds", "retry_after_seconds", "reset_after", "estimated_time")
+_HEADERS = ("x-ratelimit-reset", "anthropic-ratelimit-unified-reset")
+_LATEST = 400 * 86_400.0
+"""A time that is further away than this, in seconds, is none."""
+_DATE = re.compile(r"(\d{4}-\d\d-\d\d)(?: at |[ T])(\d\d:\d\d(?::\d\d)?)")
+_NUMBER = re.compile(r"[0-9]{1,12}(?:\.[0-9]+)?")
 _COME_BACK = re.compile(
     r"(?:try again|retry|available again|resets?|wait)[^.\d]{0,40}((?:\d+(?:\.\d+)?\s*[a-z]+[\s,]*(?:and )?)+)", re.IGNORECASE
 )
 _WINDOWS = (
-    re.compile(r'"n_ctx"\s*:\s*(\d{3,})'),
+    re.compile(r"n_ctx\W{1,6}(\d{3,9})"),
     re.compile(
-        r"(?:maximum|max)(?: allowed)? (?:context|prompt|input|sequence)[ _](?:length|window|size)\D{0,30}?(\d[\d,]{2,})", re.IGNORECASE
+        r"(?:while limit is|exceeds the limit of|model token limit:|must be <=|context limit: \d+ \+ \d+ >|must have less than"
+        r"|input length should be \[\d+,) (\d[\d,]{2,9})"
     ),
-    re.compile(r"context (?:length|window|size)\D{0,40}?(\d[\d,]{2,})", re.IGNORECASE),
-    re.compile(r"tokens? (?:>|exceeds?)\D{0,40}(\d[\d,]{2,})", re.IGNORECASE),
-    re.compile(r"maximum number of (?:input )?tokens(?: allowed)?\D{0,6}(\d[\d,]{2,})", re.IGNORECASE),
+    re.compile(r"with (\d[\d,]{2,9}) maximum context"),
+    re.compile(
+        r"(?:maximum|max)(?: allowed)? (?:context|prompt|input|sequence|model)[ _](?:length|window|size)\D{0,30}?(\d[\d,]{2,9})",
+        re.IGNORECASE,
+    ),
+    re.compile(r"context (?:length|window|size)[^\d(]{0,40}?(\d[\d,]{2,9})", re.IGNORECASE),
+    re.compile(r"tokens? (?:>|exceeds?)\D{0,40}(\d[\d,]{2,9})", re.IGNORECASE),
+    re.compile(r"maximum number of (?:input )?tokens(?: allowed)?\D{0,6}(\d[\d,]{2,9})", re.IGNORECASE),
 )
 
 
@@ -36,20 +58,27 @@ class Said:
     tree: Any = None
 
 
-def said(body: bytes) -> Said:
-    """What an error body says; a page of HTML says nothing."""
+def said(body: bytes, kind: str = "") -> Said:
+    """What an error body says; a page of HTML says nothing. `kind` is the word for it that a header gave."""
     text = body.decode("utf-8", "replace").strip()
     try:
         tree: Any = json.loads(text)
-    except ValueError:
-        page = text.startswith("<")
-        return Said(message="" if page else text[:LONGEST], whole="" if page else text.lower())
-    return Said(message=_message(tree)[:LONGEST], code=_codes(tree), whole=text.replace("\\n", " ").lower(), tree=tree)
+        message, code = one_line(_message(tree)), f"{kind.lower()} {_codes(tree)}".strip()
+    except (ValueError, RecursionError):
+        words = "" if text.startswith("<") else text
+        return Said(message=one_line(words), code=kind.lower(), whole=f"{kind} {words}".lower())
+    return Said(message=message, code=code, whole=f"{kind} {text}".replace("\\n", " ").lower(), tree=tree)
+
+
+def one_line(text: str) -> str:
+    """Words for a screen: one line of LONGEST letters at most, without control characters."""
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text[: 4 * LONGEST]).split())[:LONGEST]
 
 
 def reset_at(given: Said, headers: Mapping[str, str], now: float) -> float | None:
     """When to come back, in epoch seconds: from the headers (RFC 9110 and providers' own), the body's fields, or its sentence."""
-    return _from_headers(headers, now) or _from_fields(given.tree, now) or _from_words(given.message, now)
+    moments = (_from_headers(headers, now), _from_fields(given.tree, now), _from_words(given.message, now))
+    return next((moment for moment in moments if moment is not None and abs(moment - now) < _LATEST), None)
 
 
 def window_in(given: Said) -> int:
@@ -105,31 +134,34 @@ def _fields(tree: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
 
 
 def _from_headers(headers: Mapping[str, str], now: float) -> float | None:
-    milliseconds = headers.get("retry-after-ms", "")
-    if milliseconds.replace(".", "", 1).isdigit():
+    milliseconds, seconds = headers.get("retry-after-ms", ""), headers.get("retry-after", "")
+    if _NUMBER.fullmatch(milliseconds):
         return now + float(milliseconds) / 1000
-    given = headers.get("retry-after", "")
-    if given.replace(".", "", 1).isdigit():
-        return now + float(given)
-    return _date(given) or parse_reset(headers.get("x-ratelimit-reset"), now)
+    if _NUMBER.fullmatch(seconds):
+        return now + float(seconds)
+    found = (parse_reset(headers[name], now) for name in _HEADERS if name in headers)
+    return _date(seconds) or next((moment for moment in found if moment is not None), None)
 
 
 def _date(text: str) -> float | None:
     try:
         return email.utils.parsedate_to_datetime(text).timestamp() if text else None
-    except ValueError:
+    except (ValueError, OverflowError, IndexError):  # the standard library's parser raises all of them for odd text
         return None
 
 
 def _from_fields(tree: Any, now: float) -> float | None:
     for name, value in _fields(tree):
         if name in _SPANS and isinstance(value, int | float):
-            return now + value
+            return parse_reset(f"{value} s", now)
         if name in _RESETS and (moment := parse_reset(value, now)):
             return moment
     return None
 
 
 def _from_words(sentence: str, now: float) -> float | None:
-    found = _COME_BACK.search(sentence)
-    return parse_span(found[1], now) if found else None
+    """Out of "try again in 5 minutes" or a date; without a zone it is taken for UTC."""
+    if found := _COME_BACK.search(sentence):
+        return parse_span(found[1], now)
+    date = _DATE.search(sentence)
+    return parse_reset(f"{date[1]}T{date[2]}", now) if date else None
