@@ -1,6 +1,7 @@
 """The Anthropic Messages wire: Claude itself, and the servers that speak like it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from hermes.lib.jsonfix import parse_arguments
@@ -8,19 +9,16 @@ from hermes.models.transports.base import BadReplyError, CutShortError, WireErro
 from hermes.models.transports.blocks import (
     Block,
     Kept,
-    framed,
     functions,
     has_marks,
     legal_name,
-    messages,
-    opening,
     plain_text,
-    same_frame,
     schema_of,
 )
 from hermes.models.transports.drafts import Draft, Item, count, part, string, tree_of, with_origin
 from hermes.models.transports.effort import room
 from hermes.models.transports.encoding import encode, merged
+from hermes.models.transports.growing import Mark
 from hermes.models.transports.sse import Events
 from hermes.types.message import Assistant, Attachment, Thinking, ToolCall, ToolResult
 from hermes.types.request import Delta, Endpoint, Request
@@ -111,35 +109,26 @@ class AnthropicMessages:
     """Renders requests and hands out readers; keeps the bytes of each message of its session."""
 
     def __init__(self) -> None:
-        self._kept = Kept(SPELLING)
-        self._frame: tuple[Request | None, bytes] = (None, b"")
+        self._kept = Kept(SPELLING, frame)
 
     def render(self, request: Request) -> WireRequest:
         """The request as bytes: all that rarely changes, then the messages."""
-        pieces = self._kept.pieces(request)
-        body = self._head(framed(request, pieces)) + messages([*opening(pieces, SPELLING), *pieces], mark_of(request)) + b"]}"
+        body = self._kept.body(request, mark_of(request))
         return WireRequest(url=address(request.endpoint.base_url), headers=_headers(request.endpoint), body=body)
 
     def reader(self, request: Request) -> "AnthropicReader":
         """A fresh reader."""
         return AnthropicReader(request)
 
-    def _head(self, request: Request) -> bytes:
-        known, head = self._frame
-        if known is None or not same_frame(known, request):
-            head = encode(frame(request))[:-1] + b',"messages":['
-            self._frame = (request, head)
-        return head
 
-
-def frame(request: Request) -> dict[str, Any]:
+def frame(request: Request, called: AbstractSet[str]) -> dict[str, Any]:
     """All of a request's body but its messages."""
     endpoint, asked = request.endpoint, room(request)
     tree: dict[str, Any] = {"model": endpoint.model, "max_tokens": asked.limit, "stream": True, **asked.fields}
     temperature = request.options.temperature
     if temperature is not None and not asked.thinks and "temperature" not in request.without:
         tree["temperature"] = temperature
-    tools = [_tool(function, request) for function in functions(request)]
+    tools = [_tool(function, request) for function in functions(request, called)]
     if tools:
         tree |= {"tools": tools} if request.tools else {"tools": tools, "tool_choice": {"type": "none"}}
     if request.system.strip():
@@ -162,12 +151,11 @@ def _control(request: Request) -> dict[str, str]:
     return {"type": "ephemeral", "ttl": "1h"} if request.options.cache == "1h" else {"type": "ephemeral"}
 
 
-def mark_of(request: Request) -> Callable[[bytes], bytes] | None:
-    """What puts a cache mark into the bytes of a block; None when the request has no marks."""
+def mark_of(request: Request) -> Mark | None:
+    """What puts a cache mark on the bytes of a message; None when the request has no marks."""
     if not has_marks(request):
         return None
-    mark = b',"cache_control":' + encode(_control(request)) + b"}"
-    return lambda block: block[:-1] + mark
+    return Mark(b',"cache_control":' + encode(_control(request)), len(b"}]}"))
 
 
 def unmarked(body: bytes) -> bytes:

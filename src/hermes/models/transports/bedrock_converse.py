@@ -1,6 +1,7 @@
 """The Converse wire of Amazon Bedrock: Claude and others behind one form, in Amazon's binary event frames."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any
 from urllib.parse import quote
 
@@ -9,20 +10,17 @@ from hermes.models.transports.base import BadReplyError, CutShortError, WireErro
 from hermes.models.transports.blocks import (
     Block,
     Kept,
-    framed,
     functions,
     has_marks,
     legal_name,
-    messages,
-    opening,
     plain_text,
-    same_frame,
     schema_of,
 )
 from hermes.models.transports.drafts import Draft, Item, count, part, string, tree_of, with_origin
 from hermes.models.transports.effort import room
 from hermes.models.transports.encoding import encode, merged
 from hermes.models.transports.eventstream import Frame, Frames
+from hermes.models.transports.growing import Mark
 from hermes.types.message import Assistant, Attachment, Thinking, ToolCall, ToolResult
 from hermes.types.request import Delta, Endpoint, Request
 from hermes.types.usage import Stop, Usage
@@ -115,28 +113,19 @@ class BedrockConverse:
     """
 
     def __init__(self) -> None:
-        self._kept = Kept(SPELLING)
-        self._frame: tuple[Request | None, bytes] = (None, b"")
+        self._kept = Kept(SPELLING, frame)
 
     def render(self, request: Request) -> WireRequest:
         """The request as bytes: all that rarely changes, then the messages."""
-        pieces = self._kept.pieces(request)
-        body = self._head(framed(request, pieces)) + messages([*opening(pieces, SPELLING), *pieces], mark_of(request)) + b"]}"
+        body = self._kept.body(request, mark_of(request))
         return WireRequest(url=address(request.endpoint), headers=_headers(request.endpoint), body=body)
 
     def reader(self, request: Request) -> "BedrockReader":
         """A fresh reader."""
         return BedrockReader(request)
 
-    def _head(self, request: Request) -> bytes:
-        known, head = self._frame
-        if known is None or not same_frame(known, request):
-            head = encode(frame(request))[:-1] + b',"messages":['
-            self._frame = (request, head)
-        return head
 
-
-def frame(request: Request) -> dict[str, Any]:
+def frame(request: Request, called: AbstractSet[str]) -> dict[str, Any]:
     """All of a request's body but its messages."""
     endpoint, asked = request.endpoint, room(request)
     named: dict[str, Any] = {"max_tokens": asked.limit, **asked.fields}
@@ -148,7 +137,7 @@ def frame(request: Request) -> dict[str, Any]:
     additional = {name: value for name, value in named.items() if name not in _INFERENCE}
     if additional:
         tree["additionalModelRequestFields"] = additional
-    tools = [_tool(function, request) for function in functions(request)]
+    tools = [_tool(function, request) for function in functions(request, called)]
     if tools:
         tree["toolConfig"] = {"tools": tools}
     if request.system.strip():
@@ -177,12 +166,11 @@ def _point(request: Request) -> dict[str, Any]:
     return {"cachePoint": {"type": "default", **long}}
 
 
-def mark_of(request: Request) -> Callable[[bytes], bytes] | None:
-    """What puts a cache point behind the bytes of a block; None when the request has no marks."""
+def mark_of(request: Request) -> Mark | None:
+    """What puts a cache point at the end of the bytes of a message; None when the request has no marks."""
     if not has_marks(request):
         return None
-    mark = b"," + encode(_point(request))
-    return lambda block: block + mark
+    return Mark(b"," + encode(_point(request)), len(b"]}"))
 
 
 def unmarked(body: bytes) -> bytes:

@@ -4,13 +4,15 @@ import base64
 import binascii
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from hermes.models.transports.base import STEER
 from hermes.models.transports.dialects import adapt
-from hermes.models.transports.encoding import encode, in_words
+from hermes.models.transports.encoding import encode, in_words, same_frame
+from hermes.models.transports.growing import Encoded, Growing, Mark, Messages
 from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
 from hermes.types.request import Request
@@ -21,7 +23,6 @@ PDF = "application/pdf"
 NOTHING_SAID = "(no text)"
 NO_OUTPUT = "(no output)"
 BEGINNING = "(What was said before this is not shown.)"
-MARKS = 3
 _is_legal = re.compile(r"[a-zA-Z0-9_-]{1,64}").fullmatch
 
 
@@ -74,24 +75,69 @@ class Piece:
 
 
 class Kept:
-    """The pieces of one session's messages; each message is encoded once, unless what the endpoint takes changes."""
+    """What one session's requests are in bytes; each message is encoded once, unless what the endpoint takes changes.
 
-    def __init__(self, words: Words) -> None:
-        self._words = words
+    `frame` gives all of a request's body but its messages; it gets the names of the tools that the conversation calls.
+    """
+
+    def __init__(self, words: Words, frame: Callable[[Request, AbstractSet[str]], dict[str, Any]]) -> None:
+        self._words, self._frame = words, frame
         self._pieces: dict[str, Piece] = {}
         self._view: tuple[Profile, frozenset[str]] | None = None
         self._owners: dict[str, str] = {}
         self._ids: dict[str, str] = {}
+        self._called: set[str] = set()
+        self._grown = Growing()
+        self._head: tuple[Request | None, int, bytes] = (None, 0, b"")
 
-    def pieces(self, request: Request) -> list[Piece]:
-        """The pieces of a request's messages, in order."""
+    def body(self, request: Request, mark: Mark | None) -> bytes:
+        """A request's body: the frame, then the messages: roles alternate, a user begins, the last ones that can carry a mark have it."""
         view = (request.endpoint.profile, request.without)
         if view != self._view:
             self._view = view
-            for kept in (self._pieces, self._owners, self._ids):
+            for kept in (self._pieces, self._owners, self._ids, self._called):
                 kept.clear()
-        pieces = self._pieces
-        return [pieces.get(message.id) or self._piece(message, request) for message in request.messages]
+
+        def take(messages: Messages, index: int) -> None:
+            self._add(self._pieces.get(messages[index].id) or self._piece(messages[index], request))
+
+        self._grown.grow(request.messages, (view, bool(mark)), take)
+        return b"".join((self._framed(request), *self._grown.parts(mark), b"]}"))
+
+    def _add(self, piece: Piece) -> None:
+        if not piece.parts:
+            return
+        start, last = b'{"role":"' + piece.role.encode() + b'","content":[', self._grown.last
+        if last.startswith(start):
+            self._grown.replace(Encoded(b",".join((last[:-2], *piece.parts)) + b"]}", piece.carries))
+            return
+        if not last and piece.role != "user":
+            self._add(Piece("user", (encode(self._words.text(BEGINNING)),), carries=False))
+        self._grown.add(Encoded(start + b",".join(piece.parts) + b"]}", piece.carries))
+
+    def _framed(self, request: Request) -> bytes:
+        request = self._as_begun(request)
+        known, called, head = self._head
+        if known is None or not same_frame(known, request) or (not request.tools and called != len(self._called)):
+            head = encode(self._frame(request, self._called))[:-1] + b',"messages":['
+            self._head = (request, len(self._called), head)
+        return head
+
+    def _as_begun(self, request: Request) -> Request:
+        """The request as its frame has to see it.
+
+        A model with a reasoning budget takes no tool loop that began without reasoning, as one does that another model began: it
+        goes on without until the next user.
+        """
+        if request.endpoint.profile.thinking != "budget" or not request.options.effort:
+            return request
+        first: Piece | None = None
+        for message in reversed(request.messages):
+            if isinstance(message, User | Compaction):
+                break
+            first = self._pieces[message.id] if isinstance(message, Assistant) else first
+        lacks = first is not None and bool(first.parts) and not first.thinks
+        return replace(request, without=request.without | {"effort"}) if lacks else request
 
     def _piece(self, message: Message, request: Request) -> Piece:
         match message:
@@ -172,34 +218,8 @@ class Kept:
         if self._owners.setdefault(wire_id, message.id) != message.id:
             wire_id = hashed_id(call.id, message.id)
         self._ids[call.id] = wire_id
+        self._called.add(legal_name(call.name))
         return wire_id
-
-
-def messages(pieces: Iterable[Piece], mark: Callable[[bytes], bytes] | None) -> bytes:
-    """The messages as the inside of a JSON array: roles alternate, a user begins, the last ones that can carry a mark have it.
-
-    `mark` takes the bytes of a message's last block and gives them with the mark.
-    """
-    groups = _grouped(pieces)
-    marked = [number for number, group in enumerate(groups) if group.carries][-MARKS:] if mark else []
-    return b",".join(_message(group, mark if number in marked else None) for number, group in enumerate(groups))
-
-
-def _grouped(pieces: Iterable[Piece]) -> list[Piece]:
-    groups: list[Piece] = []
-    for piece in pieces:
-        if not piece.parts:
-            continue
-        if groups and groups[-1].role == piece.role:
-            groups[-1] = Piece(piece.role, groups[-1].parts + piece.parts, piece.carries)
-        else:
-            groups.append(piece)
-    return groups
-
-
-def _message(group: Piece, mark: Callable[[bytes], bytes] | None) -> bytes:
-    parts = (*group.parts[:-1], mark(group.parts[-1])) if mark else group.parts
-    return b'{"role":"' + group.role.encode() + b'","content":[' + b",".join(parts) + b"]}"
 
 
 def has_marks(request: Request) -> bool:
@@ -207,49 +227,13 @@ def has_marks(request: Request) -> bool:
     return bool(request.options.cache) and request.endpoint.profile.cache_marks and "cache_marks" not in request.without
 
 
-def same_frame(known: Request, request: Request) -> bool:
-    """Whether all but the messages of two requests is the same; without tools the messages have a say in it."""
-    return (
-        bool(request.tools)
-        and known.tools is request.tools
-        and known.system == request.system
-        and known.options == request.options
-        and known.without == request.without
-        and known.endpoint == request.endpoint
-    )
-
-
-def framed(request: Request, pieces: Sequence[Piece]) -> Request:
-    """The request as its frame has to see it.
-
-    A model with a reasoning budget takes no tool loop that began without reasoning, as one does that another model began: it goes on
-    without until the next user.
-    """
-    if request.endpoint.profile.thinking != "budget" or not request.options.effort:
-        return request
-    first: Piece | None = None
-    for message, piece in zip(reversed(request.messages), reversed(pieces), strict=True):
-        if isinstance(message, User | Compaction):
-            break
-        first = piece if isinstance(message, Assistant) else first
-    lacks = first is not None and bool(first.parts) and not first.thinks
-    return replace(request, without=request.without | {"effort"}) if lacks else request
-
-
-def opening(pieces: Iterable[Piece], words: Words) -> list[Piece]:
-    """A piece to put before a conversation that does not begin with a user, as both wires demand; else nothing."""
-    first = next((piece for piece in pieces if piece.parts), None)
-    return [Piece("user", (encode(words.text(BEGINNING)),), carries=False)] if first and first.role != "user" else []
-
-
-def functions(request: Request) -> tuple[Mapping[str, Any], ...]:
+def functions(request: Request, called: Iterable[str]) -> tuple[Mapping[str, Any], ...]:
     """The functions that a request offers, in its profile's dialect.
 
-    Without any, those that its calls name: both wires refuse calls of undefined tools.
+    Without any, those that have been called: both wires refuse calls of undefined tools.
     """
     if request.tools:
         return tuple(tool["function"] for tool in adapt(request.tools, request.endpoint.profile.dialect, request.without))
-    called = {legal_name(call.name) for message in request.messages if isinstance(message, Assistant) for call in message.calls}
     return tuple({"name": name, "description": "Cannot be called any more."} for name in sorted(called))
 
 

@@ -1,11 +1,12 @@
 """The Responses wire: OpenAI's own, xAI's, and the one behind a ChatGPT account."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from hermes.models.transports.base import WireRequest
 from hermes.models.transports.dialects import adapt
-from hermes.models.transports.encoding import address, encode, headers, merged
+from hermes.models.transports.encoding import address, encode, headers, merged, same_frame
+from hermes.models.transports.growing import Encoded, Growing, Messages, shown_before
 from hermes.models.transports.parameters import nearest
 from hermes.models.transports.responses_items import items, pictures, sees
 from hermes.models.transports.responses_reader import ResponsesReader
@@ -19,6 +20,7 @@ class CodexResponses:
 
     def __init__(self) -> None:
         self._form: tuple[Profile, frozenset[LeftOut]] | None = None
+        self._grown = Growing()
         self._blocks: dict[str, bytes] = {}
         self._frame: tuple[Request | None, bytes, bytes] = (None, b"", b"")
 
@@ -29,22 +31,31 @@ class CodexResponses:
             self._form = form
             self._blocks.clear()
         head, tail = self._frame_of(request)
+        settled, rest = self._input(request)
         return WireRequest(
             url=address(request.endpoint.base_url, "/responses"),
             headers=headers(request),
-            body=head + b",".join(filter(None, self._input(request))) + tail,
+            body=b"".join((head, settled, rest, tail)),
         )
 
     def reader(self, request: Request) -> ResponsesReader:
         """A fresh reader."""
         return ResponsesReader(request.endpoint)
 
-    def _input(self, request: Request) -> list[bytes]:
-        kept = self._blocks
-        found = [kept[message.id] if message.id in kept else self._block(message, request) for message in request.messages]
-        if "tool_images" not in request.without or not sees(request.endpoint.profile, request.without):
-            return found
-        return _with_pictures(found, request.messages)
+    def _input(self, request: Request) -> tuple[bytearray, bytes]:
+        apart = "tool_images" in request.without and sees(request.endpoint.profile, request.without)
+
+        def take(messages: Messages, index: int) -> None:
+            message = messages[index]
+            if apart and not isinstance(message, ToolResult) and (results := shown_before(messages, index)):
+                self._grown.add(Encoded(encode(pictures(results))))
+            block = self._blocks[message.id] if message.id in self._blocks else self._block(message, request)
+            if block:
+                self._grown.add(Encoded(block))
+
+        self._grown.grow(request.messages, self._form, take)
+        owed = shown_before(request.messages, len(request.messages)) if apart else []
+        return self._grown.parts(None, [Encoded(encode(pictures(owed)))] if owed else [])
 
     def _block(self, message: Message, request: Request) -> bytes:
         each = items(message, request.endpoint.profile, request.without)
@@ -54,34 +65,10 @@ class CodexResponses:
     def _frame_of(self, request: Request) -> tuple[bytes, bytes]:
         """Bytes before and after the input; rendered anew only when what they say has changed."""
         known, head, tail = self._frame
-        if known is None or not _same_frame(known, request):
+        if known is None or not same_frame(known, request):
             head, tail = _frame(request)
             self._frame = (request, head, tail)
         return head, tail
-
-
-def _with_pictures(blocks: list[bytes], messages: Sequence[Message]) -> list[bytes]:
-    """The blocks with a user's message of images behind each batch of results that has some."""
-    found: list[bytes] = []
-    owed: list[ToolResult] = []
-    for message, block in zip(messages, blocks, strict=True):
-        if owed and not isinstance(message, ToolResult):
-            found.append(encode(pictures(owed)))
-            owed = []
-        found.append(block)
-        if isinstance(message, ToolResult) and message.images:
-            owed.append(message)
-    return [*found, encode(pictures(owed))] if owed else found
-
-
-def _same_frame(known: Request, request: Request) -> bool:
-    return (
-        known.tools is request.tools
-        and known.system == request.system
-        and known.options == request.options
-        and known.endpoint == request.endpoint
-        and known.without == request.without
-    )
 
 
 def _frame(request: Request) -> tuple[bytes, bytes]:

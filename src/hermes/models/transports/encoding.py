@@ -43,6 +43,17 @@ def headers(request: Request) -> dict[str, str]:
     return {**common, endpoint.auth: endpoint.credential}
 
 
+def same_frame(known: Request, request: Request) -> bool:
+    """Whether all but the messages of two requests is the same."""
+    return (
+        known.tools is request.tools
+        and known.system == request.system
+        and known.options == request.options
+        and known.endpoint == request.endpoint
+        and known.without == request.without
+    )
+
+
 def merged(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """`body` with what the user adds to it; what makes the request this request stays."""
     return {**body, **{name: value for name, value in extra.items() if name not in _FRAME_FIELDS}}
