@@ -88,7 +88,7 @@ def test_a_dead_address_is_named_and_each_retry_is_told(run: Run) -> None:
     assert retry.startswith("no connection · http://127.0.0.1:9/v1")
     assert retry.endswith("try 1 of 1")
     assert failure == "✗ no connection: the server cannot be reached"
-    assert address.strip() == "http://127.0.0.1:9/v1/chat/completions"
+    assert address.strip() == "http://127.0.0.1:9/v1"
     assert fix.strip().startswith("Check that the server runs")
 
 

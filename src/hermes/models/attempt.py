@@ -214,7 +214,7 @@ class _Climb:
         self.listener.tell(
             Attempted(
                 attempt=self.here + (failure is None),
-                attempts=self.ladder.retries + 1,
+                attempts=self.ladder.retries,
                 provider=endpoint.provider,
                 model=endpoint.model,
                 seconds=seconds,

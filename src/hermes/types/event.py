@@ -108,7 +108,7 @@ Action = Literal["done", "interrupted", "wait", "next_credential", "next_endpoin
 class Attempted:
     """A model request ended, well or not: every request made is one of these.
 
-    `attempt` counts from 1 at one endpoint and key, `attempts` is how many there may be. `failure` is None when it went well.
+    `attempt` counts from 1 at one endpoint and key, `attempts` how many times it may be tried again. `failure` is None when it went well.
     `delay` is in seconds; `next` names the model, credential or part that `action` is about.
     """
 
