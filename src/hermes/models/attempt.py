@@ -83,6 +83,7 @@ class _Climb:
     failures: list[Failure] = field(default_factory=list)
     here: int = 0
     used: Usage = NO_USAGE
+    refused: set[str] = field(default_factory=set, repr=False)
     pauses: Iterator[float] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -132,7 +133,14 @@ class _Climb:
         self.route.breakers.failed(endpoint, result.reason)
         if result.window:
             self.route.learn(endpoint, result.window)
-        return result, usage, place.keys.failed(credential, result)
+        return result, usage, self._others(place, credential, result)
+
+    def _others(self, place: Place, credential: str, failure: Failure) -> bool:
+        """Whether another key may be tried at once. Each is left only once, or two that cool down for a moment would alternate for ever."""
+        again = credential in self.refused
+        if failure.rotate:
+            self.refused.add(credential)
+        return place.keys.failed(credential, failure) and not again
 
     async def _awake(self) -> Place:
         """The place in use; a model that runs here is started when it is first needed."""

@@ -20,7 +20,7 @@ Kind = Literal["status", "wire", "stall", "transport", "tls", "bad", "other"]
 
 
 class StatusError(Exception):
-    """The server answered with an HTTP error."""
+    """The server answered with an HTTP error, or pointed elsewhere: a key is not sent on to an address that nobody wrote down."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         super().__init__(f"HTTP {status}")
@@ -84,7 +84,7 @@ def _fault(error: Exception, *, crowded: bool, now: float) -> Fault:
     match error:
         case StatusError():
             given = said(error.body, error.headers.get("x-amzn-errortype", ""))
-            given = given if given.message else replace(given, message=f"HTTP {error.status}")
+            given = given if given.message else replace(given, message=_bare(error))
             return Fault(kind="status", given=given, status=error.status, reset_at=reset_at(given, error.headers, now))
         case WireError():
             given = Said(message=str(error), code=error.code, whole=f"{error.code} {error}".lower())
@@ -97,6 +97,13 @@ def _fault(error: Exception, *, crowded: bool, now: float) -> Fault:
             return Fault(kind="tls" if _is_tls(error) else "transport", given=_words(error), crowded=crowded and _is_disconnect(error))
         case _:
             return Fault(kind="other", given=Said(message=f"{type(error).__name__}: {error}"))
+
+
+def _bare(error: StatusError) -> str:
+    elsewhere = error.headers.get("location", "")
+    if error.status < 400 and elsewhere:
+        return f"HTTP {error.status}: this address points to {elsewhere}; put the right one into base_url."
+    return f"HTTP {error.status}"
 
 
 def _words(error: Exception) -> Said:
@@ -281,7 +288,7 @@ RULES: tuple[tuple[Reason, Callable[[Fault], bool]], ...] = (
     ("parameter", _parameter_refused),
     ("timeout", _late),
     ("server_error", _broken_server),
-    ("format_error", lambda fault: fault.status >= 400),
+    ("format_error", lambda fault: fault.status >= 300),
     # no answer at all
     ("bad_reply", lambda fault: fault.kind == "bad"),
     ("context_overflow", _dropped_while_crowded),

@@ -42,7 +42,7 @@ async def send(
         request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
         response = await http.send(request, stream=True)
         try:
-            if response.status_code >= 400:
+            if response.status_code >= 300:
                 raise StatusError(response.status_code, response.headers, await _error_body(response))
             seen = 0
             async with aclosing(response.aiter_bytes()) as pieces:

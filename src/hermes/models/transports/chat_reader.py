@@ -81,6 +81,7 @@ class _Chunk(Struct):
     choices: list[_Choice] | None = None
     usage: _Usage | None = None
     error: Any = None
+    base_resp: Any = None
 
 
 _decode = msgspec.json.Decoder(_Chunk).decode
@@ -180,6 +181,8 @@ class ChatReader:
         chunk = _read(data)
         if chunk.error is not None or chunk.object == "error":
             raise _wire_error(chunk.error or json.loads(data))
+        if isinstance(chunk.base_resp, Mapping) and chunk.base_resp.get("status_code"):
+            raise WireError(str(chunk.base_resp.get("status_msg") or chunk.base_resp), code=str(chunk.base_resp["status_code"]))
         if chunk.usage is not None:
             self.usage = _usage(chunk.usage)
         if not self._id and chunk.id:
