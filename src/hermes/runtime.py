@@ -28,6 +28,7 @@ from hermes.config.settings import Settings
 from hermes.lib.aio import background
 from hermes.lib.lazy import load as late
 from hermes.lib.secretnames import is_secret_name
+from hermes.lib.secretvalues import SecretValues
 from hermes.models.attempt import Ladder
 from hermes.models.auxiliary import Errand, Task
 from hermes.models.breaker import Breakers
@@ -88,6 +89,7 @@ class Runtime:
     store: Sessions
     routes: Routes
     ledger: Ledger
+    secrets: SecretValues = field(default_factory=SecretValues)
     ports: Ports = SYSTEM_PORTS
     registry: ToolRegistry = field(default_factory=lambda: registry)
     faults: tuple[Fault, ...] = ()
@@ -147,7 +149,8 @@ class Runtime:
 
     def _parts(self, row: SessionRow, chosen: SessionOptions, endpoint: Endpoint, *, system: str, tools: Snapshot) -> Parts:
         model = self.settings.model
-        redact = partial(_redacted, secrets=(*secrets_of(self.environ), *self.routes.secrets()))
+        self.routes.learn_secrets()
+        redact = partial(_redacted, known=self.secrets)
         limits = Limits(first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout)
         temperature = model.temperature if model.temperature is not None or not endpoint.local else 0.0
         return Parts(
@@ -180,6 +183,7 @@ class Runtime:
             store=self.store,
             ports=self.ports,
             redact=redact,
+            secrets=self.secrets,
             workplace=partial(self._workplace, row, chosen),
             max_steps=chosen.max_steps or self.settings.agent.max_turns,
             attended=chosen.attended,
@@ -199,6 +203,7 @@ class Runtime:
             output=settings.tool_output,
             allowlist=tuple(settings.command_allowlist),
             save=partial(late("hermes.config.edit:append_to_list"), self.home.config_file, "command_allowlist"),
+            known=self.secrets,
             yolo=chosen.yolo,
         )
         opened: Workplace = place.open_workplace(options, ask)
@@ -278,7 +283,7 @@ async def open_runtime(
     values = with_dotenv(given, home.env_file)
     loaded = load(home.config_file, values, flags)
     faults = discover(home)
-    store = Sessions(home.sessions_db)
+    store, known = Sessions(home.sessions_db), SecretValues(*secrets_of(values))
     async with http or client_for(loaded.settings, values) as client, background() as start:
         routes = Routes(
             settings=loaded.settings,
@@ -289,6 +294,7 @@ async def open_runtime(
             windows=Windows(home.windows_file, client),
             breakers=Breakers(ports.monotonic),
             start=start,
+            known=known,
         )
         runtime = Runtime(
             home=home,
@@ -298,9 +304,10 @@ async def open_runtime(
             store=store,
             routes=routes,
             ledger=Ledger(loaded.settings.budget, store.usage, ports),
+            secrets=known,
             ports=ports,
             faults=faults,
-            dispatcher=Dispatcher(results=Results(folder=home.results, name=ports.token)),
+            dispatcher=Dispatcher(results=Results(folder=home.results, name=ports.token, redact=partial(_redacted, known=known))),
         )
         try:
             yield runtime
@@ -331,9 +338,9 @@ def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(value for name, value in environ.items() if value and is_secret_name(name))
 
 
-def _redacted(text: str, secrets: tuple[str, ...]) -> str:
-    """`text` without credentials: those given by value, others by their form."""
-    return str(late("hermes.safety.redact:redact")(text, secrets))
+def _redacted(text: str, known: SecretValues) -> str:
+    """`text` without credentials: known ones by their value, others by their form."""
+    return str(late("hermes.safety.redact:redact")(known.hide(text)))
 
 
 def is_small(endpoint: Endpoint) -> bool:

@@ -3,7 +3,7 @@
 import hashlib
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -11,6 +11,7 @@ import anyio
 import msgspec
 
 from hermes.lib.aio import collect
+from hermes.lib.secretvalues import SecretValues, Veil
 from hermes.tools.dispatch import Dispatcher, Outcome
 from hermes.tools.policy import ToolPolicy, policy_of
 from hermes.tools.registry import tool_error, unknown_tool
@@ -57,6 +58,7 @@ class Surroundings:
     ask: "Callable[[Question], Awaitable[Answer]]"
     emit: "Callable[[Event], None]"
     redact: "Callable[[str], str]"
+    secrets: SecretValues = field(default_factory=SecretValues)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class _Context:
     call_id: str
     around: Surroundings
     stopping: anyio.Event
+    output: Veil
 
     @property
     def session_id(self) -> str:
@@ -91,7 +94,7 @@ class _Context:
         return await self.around.ask(question)
 
     def progress(self, text: str) -> None:
-        self.around.emit(ToolProgress(call_id=self.call_id, text=self.around.redact(text)))
+        self.output.add(text)
 
 
 class Batch:
@@ -144,21 +147,25 @@ class Batch:
             return Outcome(content=tool_error(call.fault), failed=True)
         if policy_of(call.name).effects:
             around.journal.begin(around.session_id, call.id, call.name, digest(call))
-        return await around.dispatcher.call(entry, call.arguments, self._keywords(call))
+        output = Veil(around.secrets, lambda text: around.emit(ToolProgress(call_id=call.id, text=around.redact(text))))
+        try:
+            return await around.dispatcher.call(entry, call.arguments, self._keywords(call, output))
+        finally:
+            output.end()
 
     def _cwd(self) -> str:
         """Where relative paths start; only asked where paths matter, for a workspace is not made for nothing."""
         by_path = any(policy_of(call.name).parallel == "by_path" for call in self.calls)
         return self.around.workspace().cwd if by_path and len(self.calls) > 1 else ""
 
-    def _keywords(self, call: ToolCall) -> Mapping[str, Any]:
+    def _keywords(self, call: ToolCall, output: Veil) -> Mapping[str, Any]:
         around = self.around
         return {
             "task_id": around.session_id,
             "session_id": around.session_id,
             "user_task": around.user_task,
             "tool_call_id": call.id,
-            "ctx": _Context(call.id, around, self._stopping),
+            "ctx": _Context(call.id, around, self._stopping, output),
         }
 
     def _result(self, call: ToolCall, outcome: Outcome) -> ToolResult:

@@ -8,6 +8,7 @@ from hermes.agent import view
 from hermes.agent.budget import Budget, Step
 from hermes.agent.calls import Batch, Surroundings
 from hermes.agent.shown import Shown
+from hermes.agent.unseen import Unseen, without_secrets
 from hermes.models.attempt import Listener
 from hermes.types.error import BudgetSpent, StoreError
 from hermes.types.event import Attempted, Notice, ReplyRestarted, StepStarted, TextDelta, ThinkingDelta
@@ -26,14 +27,15 @@ class Exchange:
         self.budget = Budget(session.parts.max_steps)
         self._purse = session.parts.ledger.turn(session.purse)
         self._shown = Shown(lambda text: session.emit(TextDelta(text=text)), lambda void: session.emit(ReplyRestarted(void=void)))
+        self._unseen = Unseen(self._parts.secrets, self._shown.add, lambda text: session.emit(ThinkingDelta(text=text)))
         self._listener = Listener(emit=self._delta, tell=self._attempted, broken=session.emit)
         self._started = session.parts.ports.monotonic()
         session.route.start()
 
     @property
     def partial(self) -> str:
-        """What of the running reply has been shown."""
-        return self._shown.text
+        """What of the running reply has been shown, or was about to be."""
+        return self._shown.text + self._unseen.waiting
 
     def append(self, message: Message) -> None:
         """Store a message, then let it be seen."""
@@ -64,6 +66,8 @@ class Exchange:
         tools = () if step.grace else session.tools.definitions
         request = view.request(session.whole_log, endpoint=session.endpoint, system=session.system, tools=tools, options=parts.options)
         reply = await parts.ladder.stream(request, session.route, self._listener, self._purse, seconds=self._seconds_left())
+        reply = without_secrets(reply, parts.secrets)
+        self._unseen.end()
         self._shown.finish(reply.text)
         return replace(reply, id=parts.ports.token(), at=parts.ports.now())
 
@@ -110,6 +114,7 @@ class Exchange:
             ask=session.questions.ask,
             emit=session.emit,
             redact=parts.redact,
+            secrets=parts.secrets,
         )
 
     def _noted(self, result: ToolResult) -> ToolResult:
@@ -124,14 +129,15 @@ class Exchange:
 
     def _delta(self, delta: Delta) -> None:
         if isinstance(delta, Text):
-            self._shown.add(delta.text)
+            self._unseen.text(delta.text)
         elif isinstance(delta, ThinkingText):
-            self._session.emit(ThinkingDelta(text=delta.text))
+            self._unseen.thinking(delta.text)
         elif isinstance(delta, Remark):
-            self._session.emit(Notice(level="info", text=delta.text))
+            self._session.emit(Notice(level="info", text=self._parts.redact(delta.text)))
 
     def _attempted(self, event: Attempted) -> None:
         if event.failure is not None:
+            self._unseen.forget()
             self._shown.again()
         self._session.count(event)
         self._session.emit(event)

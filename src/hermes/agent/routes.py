@@ -9,6 +9,7 @@ import httpx2
 
 from hermes.config.settings import Settings
 from hermes.lib.aio import Async
+from hermes.lib.secretvalues import SecretValues
 from hermes.models.breaker import Breakers
 from hermes.models.catalogue import known_models, known_providers
 from hermes.models.credentials import Pool, environment_keys
@@ -36,6 +37,7 @@ class Routes:
     windows: Windows
     breakers: Breakers
     start: Callable[[Async[Any]], object]
+    known: SecretValues
     _keys: dict[str, Keys] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
@@ -75,6 +77,7 @@ class Routes:
 
     def _keys_of(self, endpoint: Endpoint) -> Keys:
         """The provider's pool; an endpoint with a key of its own keeps to that."""
+        self.known.learn(endpoint.credential)
         provider = known_providers(self.settings).get(endpoint.provider)
         environment = environment_keys(provider, self.environ) if provider else ()
         own = endpoint.credential and endpoint.credential not in {one.secret for one in environment}
@@ -90,13 +93,13 @@ class Routes:
                 strategy=self.settings.credential_pool_strategies.get(provider.name, "fill_first"),
                 account_quota=provider.quota == "account",
             )
-            opener = Opener(http=self.http, keep=self.auth, environ=self.environ, now=self.ports.now)
+            opener = Opener(http=self.http, keep=self.auth, environ=self.environ, now=self.ports.now, known=self.known)
             self._keys[provider.name] = PooledKeys(pool=pool, opener=opener)
         return self._keys[provider.name]
 
-    def secrets(self) -> tuple[str, ...]:
-        """Every key and token of auth.json, so that none of them is ever shown."""
-        return self.auth.secrets()
+    def learn_secrets(self) -> None:
+        """Know every key and token of auth.json, so that none of them is ever shown."""
+        self.known.learn(*self.auth.secrets())
 
     def close(self) -> None:
         """Write what the pools have only counted so far."""

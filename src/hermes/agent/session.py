@@ -19,6 +19,7 @@ from hermes.agent.title import naming, title_of
 from hermes.agent.todos import from_log
 from hermes.agent.turn import run_turn
 from hermes.lib.aio import Async
+from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import mend_surrogates
 from hermes.models.attempt import Ladder
 from hermes.models.auxiliary import Errand, Question, SideCalls, Task
@@ -72,6 +73,7 @@ class Parts:
     store: Store
     ports: Ports
     redact: Callable[[str], str]
+    secrets: SecretValues
     workplace: "Callable[[Ask], Workplace]"
     max_steps: int = 90
     attended: bool = True

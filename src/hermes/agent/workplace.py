@@ -1,7 +1,7 @@
 """Where a session's tools work: the workspace, the gate in front of it, and the sandbox around its commands."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from hermes.config.settings import ApprovalSettings, TerminalSettings, ToolOutpu
 from hermes.environments.base import Limits
 from hermes.environments.sandbox import Sandbox
 from hermes.environments.workspace import LocalWorkspace, WorkspaceOptions, open_sandbox
+from hermes.lib.secretvalues import SecretValues
 from hermes.safety.decide import Policy, is_concealed
 from hermes.types.error import EnvironmentUnavailable
 from hermes.types.question import Answer, Question
@@ -31,6 +32,7 @@ class WorkplaceOptions:
     output: ToolOutputSettings
     allowlist: tuple[str, ...]
     save: Callable[[str], None]
+    known: SecretValues = field(default_factory=SecretValues)
     yolo: bool = False
 
 
@@ -60,6 +62,7 @@ def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
             ),
             time_limit=options.terminal.timeout,
             passthrough=tuple(options.terminal.env_passthrough),
+            known=options.known,
             concealed=partial(is_concealed, policy=policy),
         ),
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hermes.environments.base import Limits
+from hermes.lib.secretvalues import SecretValues, Veil
 from hermes.lib.text import clip, strip_escapes
 
 _BYTES_PER_CHAR = 4  # the longest UTF-8 sequence, so that a full buffer never holds fewer characters than the limit
@@ -14,7 +15,7 @@ _BYTES_PER_CHAR = 4  # the longest UTF-8 sequence, so that a full buffer never h
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """Text fit for a model; `full` is the path of the uncut bytes when something was left out."""
+    """Text fit for a model; `full` is the path of the uncut output, without known secrets, when something was left out."""
 
     text: str
     clipped: bool
@@ -22,9 +23,11 @@ class Captured:
 
 
 class Capture:
-    """Bytes of a stream as they come; `spill` is the file that is made when they are too many."""
+    """Bytes of a stream as they come; `spill` is the file that is made when they are too many, without the secrets that are known."""
 
-    def __init__(self, limits: Limits, spill: Path, on_output: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, limits: Limits, spill: Path, on_output: Callable[[str], None] | None = None, known: SecretValues | None = None
+    ) -> None:
         self._limits = limits
         self._spill = spill
         self._on_output = on_output
@@ -35,6 +38,8 @@ class Capture:
         self._head = bytearray()
         self._tail = bytearray()
         self._file: BinaryIO | None = None
+        self._copied = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
+        self._veil = Veil(known or SecretValues(), self._write)
         self._spilled = 0
         self.total = 0
 
@@ -53,7 +58,7 @@ class Capture:
     def finish(self) -> Captured:
         """The text, clipped in the middle by characters and by lines; the file is removed when nothing was left out."""
         if self._file is not None:
-            self._file.close()
+            self._end_copy()
         lost = self.total > self._head_room + self._tail_room
         if lost:
             del self._tail[: max(0, len(self._tail) - self._tail_room)]
@@ -65,8 +70,8 @@ class Capture:
         text = fit(whole, self._limits)
         clipped = lost or text != whole
         if clipped and self._file is None:
-            self._spill.parent.mkdir(parents=True, exist_ok=True)
-            self._spill.write_bytes(raw)
+            self._begin_copy(raw)
+            self._end_copy()
         if not clipped:
             self._spill.unlink(missing_ok=True)
         return Captured(text, clipped, str(self._spill) if clipped else "")
@@ -75,15 +80,28 @@ class Capture:
         if self._file is None:
             if self.total <= self._limits.max_chars:
                 return
-            self._spill.parent.mkdir(parents=True, exist_ok=True)
-            self._file = self._spill.open("wb")
-            self._write(bytes(self._head + self._tail))
-        self._write(data)
+            self._begin_copy(bytes(self._head + self._tail))
+        self._copy(data)
 
-    def _write(self, data: bytes) -> None:
+    def _begin_copy(self, data: bytes) -> None:
+        self._spill.parent.mkdir(parents=True, exist_ok=True)
+        self._file = self._spill.open("wb")
+        self._copy(data)
+
+    def _copy(self, data: bytes) -> None:
+        if self._spilled < self._limits.max_spill:
+            self._veil.add(self._copied(data))
+
+    def _end_copy(self) -> None:
+        self._veil.add(self._copied(b"", final=True))
+        self._veil.end()
+        if self._file is not None:
+            self._file.close()
+
+    def _write(self, text: str) -> None:
         room = self._limits.max_spill - self._spilled
         if room > 0 and self._file is not None:
-            self._spilled += self._file.write(data[:room])
+            self._spilled += self._file.write(text.encode("utf-8", "surrogateescape")[:room])
 
 
 def fit(text: str, limits: Limits) -> str:

@@ -17,6 +17,7 @@ from hermes.environments.base import Finished, Job, Limits
 from hermes.environments.capture import Capture
 from hermes.environments.pty import on_terminal, open_terminal
 from hermes.environments.sandbox import CLEAN, Sandbox
+from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 TIMED_OUT: Final = 124
@@ -103,12 +104,13 @@ class LocalChild:
 
 
 class LocalEnvironment:
-    """This machine: implements `Environment`. Uncut outputs go to the folder `outputs`."""
+    """This machine: implements `Environment`. Uncut outputs go to the folder `outputs`, without the secrets that are known."""
 
     name = "local"
 
-    def __init__(self, *, outputs: Path, limits: Limits, sandbox: Sandbox | None = None) -> None:
+    def __init__(self, *, outputs: Path, limits: Limits, sandbox: Sandbox | None = None, known: SecretValues | None = None) -> None:
         self._outputs = outputs
+        self._known = known
         self._limits = limits
         self._sandbox = sandbox
         self._calls = itertools.count(1)
@@ -126,7 +128,7 @@ class LocalEnvironment:
         """Run a job to its end or for `timeout` seconds; its tree is killed on timeout and on cancellation."""
         begun = anyio.current_time()
         call = next(self._calls)
-        capture = Capture(self._limits, self._outputs / f"output-{os.getpid()}-{call}.txt", on_output)
+        capture = Capture(self._limits, self._outputs / f"output-{os.getpid()}-{call}.txt", on_output, self._known)
         child = self._foreground(job, call, stdin)
         try:
             timed_out = await _follow(child, capture, timeout, stdin if job.pty else None)

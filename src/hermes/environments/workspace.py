@@ -21,6 +21,7 @@ from hermes.environments.sandbox import INSIDE, Sandbox, default_mounts, find_sa
 from hermes.environments.scrub import scrubbed
 from hermes.environments.search import Search, find_files, search_lines
 from hermes.environments.shell import Shell, Start
+from hermes.lib.secretvalues import SecretValues
 from hermes.types.action import Action, Command, FileAccess, Permit
 from hermes.types.error import Refused
 from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
@@ -67,12 +68,13 @@ class Scratch:
 class WorkspaceOptions:
     """What may be set: output limits, variables that children may have although their names say secret.
 
-    `concealed` says of an absolute path that a search must not look into it.
+    `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a search must not look into it.
     """
 
     limits: Limits = field(default_factory=Limits)
     time_limit: float = 180.0
     passthrough: tuple[str, ...] = ()
+    known: SecretValues = field(default_factory=SecretValues)
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
 
 
@@ -105,7 +107,7 @@ class LocalWorkspace:
         self._turns = anyio.Lock()  # invariant: one command at a time uses the carried shell
         folders = Scratch(root=scratch.resolve())
         folders.make()
-        self._local = LocalEnvironment(outputs=folders.outputs, limits=self._options.limits, sandbox=sandbox)
+        self._local = LocalEnvironment(outputs=folders.outputs, limits=self._options.limits, sandbox=sandbox, known=self._options.known)
         env = {**_QUIET, **scrubbed(environ, self._options.passthrough)}
         self._shell = Shell(cwd=str(self._root), env=env, folder=folders.shell, inside=INSIDE if sandbox else "")
         self.processes = Background(clock)

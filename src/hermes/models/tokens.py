@@ -9,6 +9,7 @@ import httpx2
 
 from hermes.lib.lazy import Missing
 from hermes.lib.lazy import load as late
+from hermes.lib.secretvalues import SecretValues
 from hermes.models import oauth
 from hermes.models.credentials import Keep, Pool
 from hermes.types.credential import Credential
@@ -33,17 +34,24 @@ class LockedError(HermesError):
 class Opener:
     """Gets at secrets. `environ` is what commands run with, `now` the time in epoch seconds.
 
-    What a command or the key ring gave is kept in memory for five minutes.
+    What a command or the key ring gave is kept in memory for five minutes. `known` learns every secret that comes this way.
     """
 
     http: httpx2.AsyncClient
     keep: Keep
     environ: Mapping[str, str]
     now: Callable[[], float]
+    known: SecretValues = field(default_factory=SecretValues)
     _kept: dict[str, tuple[str, float]] = field(default_factory=dict, repr=False)
 
     async def open(self, provider: str, credential: Credential) -> Credential:
         """The credential with its secret in it; LockedError says in a sentence why not."""
+        self.known.learn(credential.secret, credential.refresh_token)
+        opened = await self._opened(provider, credential)
+        self.known.learn(opened.secret, opened.refresh_token)
+        return opened
+
+    async def _opened(self, provider: str, credential: Credential) -> Credential:
         match credential.kind:
             case "oauth":
                 return await self._fresh(provider, credential)
@@ -95,6 +103,7 @@ class Opener:
         found = next((one for one in self.keep.credentials(provider) if one.id == credential.id), None)
         if found is None:
             raise LockedError(f"The sign-in {credential.label or credential.id} of {provider} has been removed.", final=True)
+        self.known.learn(found.secret, found.refresh_token)
         return found
 
     def _lasts(self, credential: Credential) -> bool:
@@ -108,7 +117,7 @@ class Opener:
                 found = await oauth.refresh(self.http, old.token_url, old.client_id, old.refresh_token, now=self.now())
             except oauth.SignInError as error:
                 hint = f" Sign in again with: hermes auth add {provider}" if error.final else ""
-                raise LockedError(f"{error}{hint}", final=error.final) from error
+                raise LockedError(f"{self.known.hide(str(error))}{hint}", final=error.final) from error
             fresh = replace(old, secret=found.access, refresh_token=found.refresh, expires_at=found.expires_at)
             self.keep.change(provider, old.id, lambda one: _renewed_row(one, fresh))
         return fresh

@@ -11,15 +11,17 @@ from hermes.tools.registry import tool_result
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Results:
-    """Where whole results are kept; `name()` gives a fresh file name."""
+    """Where whole results are kept; `name()` gives a fresh file name, `redact` takes out what must not be kept."""
 
     folder: Path
     name: Callable[[], str]
+    redact: Callable[[str], str] = str
 
     def fit(self, text: str, limit: int) -> tuple[str, str]:
         """What the model gets, at most about `limit` characters, and the path of the whole; empty when nothing was cut."""
         if len(text) <= limit:
             return text, ""
+        text = self.redact(text)
         path = self.folder / f"{self.name()}.txt"
         write_atomic(path, text.encode("utf-8", "replace"), mode=0o600)
         shown = clip(text, max(200, limit - 400))

@@ -1,0 +1,54 @@
+"""A reply on its way to the screen and the log: known secrets that it repeats are taken out of it, also where they come in pieces."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from hermes.lib.secretvalues import SecretValues, Veil
+from hermes.types.message import Assistant, Thinking
+
+
+class Unseen:
+    """The text and the reasoning of a running reply; what may be the beginning of a secret waits for what follows."""
+
+    def __init__(self, known: SecretValues, show: Callable[[str], None], show_thinking: Callable[[str], None]) -> None:
+        self._text, self._thinking = Veil(known, show), Veil(known, show_thinking)
+
+    @property
+    def waiting(self) -> str:
+        """The end of the text that has not been shown."""
+        return self._text.waiting
+
+    def text(self, text: str) -> None:
+        """More of the text."""
+        self._thinking.end()
+        self._text.add(text)
+
+    def thinking(self, text: str) -> None:
+        """More of the reasoning."""
+        self._text.end()
+        self._thinking.add(text)
+
+    def end(self) -> None:
+        """The reply is whole."""
+        self._thinking.end()
+        self._text.end()
+
+    def forget(self) -> None:
+        """The request failed; what waits belongs to nothing."""
+        self._text.waiting = self._thinking.waiting = ""
+
+
+def without_secrets(reply: Assistant, known: SecretValues) -> Assistant:
+    """The reply, its words and reasoning without known secrets; a signature falls with the words that it signed.
+
+    Calls stay as they are: a call with a mask in it would do something else.
+    """
+    text, thinking = known.hide(reply.text), tuple(_thought(one, known) for one in reply.thinking)
+    if (text, thinking) == (reply.text, reply.thinking):
+        return reply
+    return replace(reply, text=text, thinking=thinking, opaque=())
+
+
+def _thought(thought: Thinking, known: SecretValues) -> Thinking:
+    text = known.hide(thought.text)
+    return thought if text == thought.text else Thinking(text=text)

@@ -1,0 +1,135 @@
+"""Secrets by their value: text without them, in whichever form they stand in it, also where the text comes in pieces."""
+
+import base64
+import html
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from urllib.parse import quote, quote_plus
+
+SHORTEST = 8
+"""A shorter value would also hit ordinary words."""
+MASK = "[redacted]"
+
+_LINE = 16
+_BASE64 = 10
+_WIDTHS = (76, 64)
+_URL_SAFE = str.maketrans("+/", "-_")
+
+
+class SecretValues:
+    """The secrets that are known, and may become more."""
+
+    def __init__(self, *secrets: str) -> None:
+        self._values: set[str] = set()
+        self._forms: tuple[str, ...] | None = None
+        self._beginnings: dict[str, list[str]] = {}
+        self.learn(*secrets)
+
+    def __repr__(self) -> str:
+        return f"<{len(self._values)} secrets>"
+
+    def learn(self, *secrets: str) -> None:
+        """Know these too."""
+        fresh = {value for secret in secrets for value in _values(secret)} - self._values
+        if fresh:
+            self._values |= fresh
+            self._forms = None
+
+    def hide(self, text: str) -> str:
+        """`text` with a mask for every known secret in it."""
+        for form in self._known():
+            if form in text:
+                text = text.replace(form, MASK)
+        return text
+
+    def held(self, text: str) -> int:
+        """How many characters at the end of `text` may be the beginning of a secret."""
+        longest = len(next(iter(self._known()), ""))
+        for at in range(max(0, len(text) - longest + 1), len(text)):
+            forms = self._beginnings.get(text[at])
+            if forms and any(form.startswith(text[at:]) for form in forms):
+                return len(text) - at
+        return 0
+
+    def _known(self) -> tuple[str, ...]:
+        """Every form, the longest first; made when it is first asked for."""
+        if self._forms is None:
+            found = {form for value in self._values for form in forms(value) if len(form) >= SHORTEST}
+            self._forms = tuple(sorted(found, key=lambda form: (-len(form), form)))
+            beginnings = defaultdict(list)
+            for form in self._forms:
+                beginnings[form[0]].append(form)
+            self._beginnings = beginnings
+        return self._forms
+
+
+class Veil:
+    """Shows a text that comes in pieces, without secrets: what may be the beginning of one waits for what follows."""
+
+    def __init__(self, known: SecretValues, show: Callable[[str], None]) -> None:
+        self._known, self._show = known, show
+        self.waiting = ""
+
+    def add(self, text: str) -> None:
+        """More of the text."""
+        text = self._known.hide(self.waiting + text)
+        shown = len(text) - self._known.held(text)
+        self.waiting = text[shown:]
+        if shown:
+            self._show(text[:shown])
+
+    def end(self) -> None:
+        """Nothing follows: what waits was no secret."""
+        text, self.waiting = self.waiting, ""
+        if text:
+            self._show(text)
+
+
+def forms(secret: str) -> Iterator[str]:
+    """A secret as it is and as text commonly carries it: in JSON, addresses, markup, base64 and hexadecimal digits, and backwards."""
+    yield secret
+    for ascii_only in (True, False):
+        once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
+        yield once
+        yield once.replace("/", "\\/")
+        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+    for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+        yield quoted
+        yield _lower_escapes(quoted)
+    yield html.escape(secret)
+    yield html.escape(secret, quote=False)
+    data = secret.encode("utf-8", "surrogateescape")
+    yield data.hex()
+    yield data.hex().upper()
+    yield from _in_base64(data)
+    yield secret[::-1]
+
+
+def _values(secret: str) -> Iterator[str]:
+    """A secret with and without the space around it, and its lines where they are no words: files are shown line by line."""
+    lines = [line.strip() for line in secret.splitlines()] if "\n" in secret else []
+    for value in (secret, secret.strip(), *(line for line in lines if len(line) >= _LINE and " " not in line)):
+        if len(value) >= SHORTEST:
+            yield value
+
+
+def _lower_escapes(quoted: str) -> str:
+    head, *parts = quoted.split("%")
+    return head + "".join(f"%{part[:2].lower()}{part[2:]}" for part in parts)
+
+
+def _in_base64(data: bytes) -> Iterator[str]:
+    """The part of its base64 that does not depend on what stands around it, for each of the three ways in which it may begin."""
+    for before in range(3):
+        coded = base64.b64encode(b"\0" * before + data).decode()
+        sure = coded[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
+        yield from _long_enough(sure)
+        if not before:
+            for width in _WIDTHS:
+                lines = [sure[at : at + width] for at in range(0, len(sure), width)]
+                yield from (form for line in lines[: len(lines) if len(lines) > 1 else 0] for form in _long_enough(line))
+
+
+def _long_enough(coded: str) -> tuple[str, ...]:
+    return (coded, coded.translate(_URL_SAFE)) if len(coded) >= _BASE64 else ()

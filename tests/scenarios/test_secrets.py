@@ -1,0 +1,198 @@
+"""No credential that the process knows is in anything that comes out of it (invariant 16)."""
+
+import json
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import msgspec
+import pytest
+
+import hermes
+from hermes.agent.session import Session
+from hermes.models.route import OneKey
+from hermes.runtime import SYSTEM_PORTS, SessionOptions, open_runtime
+from hermes.testing.script import Turn, call, calls, fail, raw, say
+from hermes.types.event import Event, TextDelta, ThinkingDelta, ToolProgress
+from tests.scenarios import canaries
+from tests.scenarios.canaries import DOTENV, FRESH, KEPT, LATER, PRINTED, SECRETS, all_shapes, everything, hits
+
+pytestmark = pytest.mark.anyio
+
+RENEWAL = "sign-in did not renew the sign-in: Refresh token [redacted] is not known. Sign in again with: hermes auth add one"
+PATH = "/usr/local/bin:/usr/bin:/bin"
+
+
+@dataclass
+class Providers(httpx2.AsyncBaseTransport):
+    """Model servers and a place to sign in; `sent` is every byte that came, but for the headers that carry credentials."""
+
+    replies: deque[Turn] = field(default_factory=deque)
+    sign_ins: deque[httpx2.Response] = field(default_factory=deque)
+    sent: list[bytes] = field(default_factory=list)
+    seen: list[str] = field(default_factory=list)
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        if request.url.host == "sign-in":
+            return self.sign_ins.popleft()
+        if request.method != "POST":
+            return httpx2.Response(404)
+        self.seen.append(request.headers.get("authorization", "").removeprefix("Bearer "))
+        others = [f"{name}: {value}" for name, value in request.headers.items() if name != "authorization"]
+        self.sent.append("\n".join([str(request.url), *others]).encode() + await request.aread())
+        turn = self.replies.popleft()
+        return httpx2.Response(turn.status, headers=dict(turn.headers), content=b"".join(turn.pieces))
+
+
+@dataclass
+class Talk:
+    """What a session with secrets all around it did and told."""
+
+    home: Path
+    work: Path
+    environ: dict[str, str]
+    server: Providers = field(default_factory=Providers)
+    events: list[Event] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def open(self, **config: Any) -> AsyncIterator[Session]:
+        tree = {**canaries.settle(self.home, self.work / "print-key"), **config}
+        (self.home / "config.yaml").write_bytes(msgspec.json.encode(tree))
+        ports = replace(SYSTEM_PORTS, uniform=lambda _low, _high: 0.0)
+        async with open_runtime(environ=self.environ, http=httpx2.AsyncClient(transport=self.server), ports=ports) as runtime:
+            options = SessionOptions(
+                toolsets=("terminal", "file"), functions=(give, stumble, heap), cwd=self.work, attended=False, yolo=True
+            )
+            session = await runtime.session(options)
+            with session.watch() as listener:
+                yield session
+                await session.close()
+            self.events += [event async for event in listener]
+
+    async def ask(self, session: Session, *replies: Turn) -> None:
+        self.server.replies = deque(replies)
+        await session.send("go on")
+        assert not self.server.replies
+
+    def leaks(self) -> Mapping[str, Mapping[str, int]]:
+        """Where something came out, and how many secrets in which form."""
+        sinks: dict[str, str | bytes] = {
+            "events": repr(self.events),
+            "text": "".join(event.text for event in self.events if isinstance(event, TextDelta)),
+            "thinking": "".join(event.text for event in self.events if isinstance(event, ThinkingDelta)),
+            "progress": "".join(event.text for event in self.events if isinstance(event, ToolProgress)),
+            "requests": b"\n".join(self.server.sent),
+            **dict(canaries.kept_elsewhere(self.home)),
+        }
+        found = {name: hits(value) for name, value in sinks.items()}
+        return {name: Counter(form.name for form in forms) for name, forms in found.items() if forms}
+
+
+@pytest.fixture
+def talk(environ: dict[str, str], tmp_path: Path) -> Talk:
+    work = tmp_path / "work"
+    work.mkdir()
+    for kind in ("", "raw", "base64"):
+        (work / f"leak{kind}.txt").write_text("\n".join(everything(kind)))
+    return Talk(home=Path(environ["HERMES_HOME"]), work=work, environ={**environ, **canaries.ENVIRON, "PATH": PATH})
+
+
+@hermes.tool
+def give(what: str) -> dict[str, Any]:
+    """Give it all, as data in data."""
+    return {"what": what, "found": everything(), "again": json.dumps(everything("raw")), "by": dict.fromkeys(SECRETS, 1)}
+
+
+@hermes.tool
+def stumble(at: int) -> str:
+    """Fail over a secret."""
+    raise ValueError(f"cannot log in with {everything()[at]}")
+
+
+@hermes.tool
+def heap(lines: int) -> str:
+    """More than a model can take."""
+    return "\n".join(["x" * 70] * lines + everything() + ["y" * 70] * lines)
+
+
+def in_words(size: int) -> Turn:
+    return say("\n".join(everything()), size=size, thinking="I see " + "\n".join(everything()))
+
+
+async def test_what_tools_print_is_shown_sent_and_kept_without_secrets(talk: Talk) -> None:
+    slowly = "; ".join(f"head -c {size} leakraw.txt | tail -c 25; sleep 0.002" for size in range(25, 3000, 25))
+    async with talk.open() as session:
+        await talk.ask(session, call("terminal", {"command": "cat leak.txt"}), say("done"))
+        await talk.ask(session, call("terminal", {"command": slowly}), say("done"))
+        await talk.ask(session, call("terminal", {"command": "env; export -p; printenv; set"}), say("done"))
+        await talk.ask(session, calls(("read_file", {"path": "leak.txt", "limit": 2000}), ("give", {"what": "x"})), say("done"))
+        await talk.ask(session, call("search_files", {"pattern": ".", "path": "leakraw.txt"}), say("done"))
+        await talk.ask(session, *[call("stumble", {"at": at}) for at in range(0, len(everything()), 25)], say("done"))
+        await talk.ask(session, call("heap", {"lines": 2000}), say("done"))
+        await talk.ask(session, call("terminal", {"command": "seq 30000; cat leak.txt; seq 30000"}), say("done"))
+        await talk.ask(session, call("terminal", {"command": "cat leak.txt; sleep 5", "background": True}), say("done"))
+        (process,) = [one.id for one in session.workspace.processes.list()]
+        asked: list[dict[str, Any]] = [
+            {"action": "wait", "timeout": 1},
+            {"action": "log", "limit": 5000},
+            {"action": "poll"},
+            {"action": "kill"},
+        ]
+        await talk.ask(session, *[call("process", {"session_id": process, **one}) for one in asked], say("done"))
+    assert talk.leaks() == {}
+
+
+async def test_a_secret_that_a_model_repeats_in_pieces_is_not_shown_and_not_kept(talk: Talk) -> None:
+    async with talk.open() as session:
+        for size in (1, 3, 11, 10_000):
+            await talk.ask(session, in_words(size))
+    assert talk.leaks() == {}
+
+
+async def test_what_servers_say_of_secrets_in_their_errors_goes_nowhere(talk: Talk) -> None:
+    lines = everything()
+    pages = ["\n".join(lines[at : at + 12]) for at in range(0, len(lines), 12)]
+    bodies = [fail(400, page[:450]) for page in pages]
+    odd = [
+        fail(400, "x", headers={"x-secret": SECRETS[0]}),
+        replace(fail(400, ""), pieces=(f"<html>{pages[0]}</html>".encode(),), headers={"content-type": "text/html"}),
+        replace(fail(400, ""), pieces=(pages[1].encode(),), headers={"content-type": "text/plain"}),
+        raw(b"data: " + json.dumps({"error": {"message": f"bad key {KEPT['first']}", "code": 400}}).encode() + b"\n\n"),
+        raw(f"<html>{SECRETS[3]}".encode(), content_type="text/html"),
+        raw(f"{{{SECRETS[4]}".encode(), content_type="application/json"),
+        raw(f"data: {SECRETS[5]}\n\n".encode()),
+    ]
+    async with talk.open(model={"default": "one/m", "max_retries": 0}) as session:
+        for turn in (*bodies, *odd):
+            await talk.ask(session, turn)
+    assert talk.leaks() == {}
+
+
+async def test_keys_that_are_refused_in_turn_are_not_repeated(talk: Talk) -> None:
+    """The key of the environment, those of auth.json, and a sign-in whose renewal is refused with its own words."""
+    refusal = {"error": "invalid_grant", "error_description": f"Refresh token {KEPT['other refresh']} is not known."}
+    talk.server.sign_ins.append(httpx2.Response(400, json=refusal))
+    keys = (DOTENV["ONE_API_KEY"], KEPT["first"], KEPT["second"], KEPT["spare"])
+    async with talk.open(model={"default": "one/m", "max_retries": 0}) as session:
+        await talk.ask(session, *[fail(401, f"Incorrect key {key}") for key in keys])
+    assert talk.server.seen == list(keys)
+    assert talk.leaks() == {}
+    errors = [row["last_error"] for row in json.loads((talk.home / "auth.json").read_text())["providers"]["one"]]
+    assert errors == [*["Incorrect key [the key]"] * 3, RENEWAL, "Incorrect key [the key]"]
+
+
+async def test_what_a_sign_in_and_a_command_gave_is_known_from_then_on(talk: Talk) -> None:
+    fresh = {"access_token": FRESH["access"], "refresh_token": FRESH["refresh"], "expires_in": 3600}
+    talk.server.sign_ins.append(httpx2.Response(200, json=fresh))
+    later = "\n".join(form.text for form in all_shapes(*LATER))
+    (talk.work / "later.txt").write_text(later)
+    async with talk.open(model={"default": "two/m", "max_retries": 0}) as session:
+        await talk.ask(session, fail(402, f"no money for {PRINTED}"), fail(402, f"none for {FRESH['access']} and {FRESH['refresh']}"))
+        assert talk.server.seen == [PRINTED, FRESH["access"]]
+        session.route.places[0].keys = OneKey("another key")
+        await talk.ask(session, call("terminal", {"command": "cat later.txt"}), say(later, size=5, thinking=later))
+    assert talk.leaks() == {}
