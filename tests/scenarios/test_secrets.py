@@ -1,6 +1,8 @@
 """No credential that the process knows is in anything that comes out of it (invariant 16)."""
 
 import json
+import subprocess
+import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -16,6 +18,7 @@ import hermes
 from hermes.agent.session import Session
 from hermes.models.route import OneKey
 from hermes.runtime import SYSTEM_PORTS, SessionOptions, open_runtime
+from hermes.testing import ScriptedModel, ScriptedServer
 from hermes.testing.script import Turn, call, calls, fail, raw, say
 from hermes.types.event import Event, TextDelta, ThinkingDelta, ToolProgress
 from tests.scenarios import canaries
@@ -196,3 +199,27 @@ async def test_what_a_sign_in_and_a_command_gave_is_known_from_then_on(talk: Tal
         session.route.places[0].keys = OneKey("another key")
         await talk.ask(session, call("terminal", {"command": "cat later.txt"}), say(later, size=5, thinking=later))
     assert talk.leaks() == {}
+
+
+def test_the_command_line_prints_no_secret(talk: Talk) -> None:
+    """Programs that show what is kept, over a server that repeats what it is told."""
+    settings = canaries.settle(talk.home, talk.work / "print-key")
+    replies = [call("terminal", {"command": "cat leak.txt"}), fail(429, f"slow down, {KEPT['first']}"), in_words(7)]
+    script = [replace(turn, headers={**turn.headers, "retry-after": "0"}) for turn in replies]
+    with ScriptedServer(ScriptedModel(*script)).running() as server:
+        settings["providers"]["one"]["base_url"] = server.base_url
+        (talk.home / "config.yaml").write_bytes(msgspec.json.encode(settings))
+        printed = [hermes_says(talk, "-z", "go on", "--json", "--yolo")]
+    shows = (("sessions", "show"), ("sessions", "export", "--format", "jsonl"), ("auth", "list"), ("config", "list"), ("doctor",))
+    printed += [hermes_says(talk, *words) for words in shows]
+    assert [len(one) > 20 for one in printed] == [True] * 6
+    assert [Counter(form.name for form in hits(one)) for one in printed] == [Counter()] * 6
+    assert [Counter(form.name for form in hits(json.dumps(one))) for one in server.model.requests] == [Counter()] * 3
+    assert talk.leaks() == {}
+
+
+def hermes_says(talk: Talk, *words: str) -> bytes:
+    """What a program writes on both streams."""
+    command = [sys.executable, "-m", "hermes", *words]
+    done = subprocess.run(command, cwd=talk.work, env=talk.environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=50, check=False)
+    return done.stdout + done.stderr

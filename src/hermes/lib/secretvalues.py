@@ -93,7 +93,8 @@ def forms(secret: str) -> Iterator[str]:
         once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
         yield once
         yield once.replace("/", "\\/")
-        yield json.dumps(once, ensure_ascii=ascii_only)[1:-1]
+        yield json.dumps(once)[1:-1]
+        yield json.dumps(once, ensure_ascii=False)[1:-1]
     for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
         yield quoted
         yield _lower_escapes(quoted)
