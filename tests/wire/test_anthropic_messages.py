@@ -319,9 +319,15 @@ def test_parameters_are_those_of_the_profile(
     assert {name: value for name, value in tree.items() if name != "messages"} == {**fixed, **expected}
 
 
-def test_without_a_limit_a_reply_may_take_a_third_of_the_window() -> None:
-    small, large = (Endpoint(provider="p", base_url="http://h", model="m", context_window=window) for window in (9000, 1_000_000))
-    assert [body(user(1, "x"), endpoint=endpoint)["max_tokens"] for endpoint in (small, large)] == [3000, 32_000]
+@pytest.mark.parametrize(
+    ("window", "cap", "limit"),
+    [(9000, None, 3000), (1_000_000, None, 32_000), (1_000_000, 128_000, 32_000), (9000, 128_000, 3000), (9000, 500, 500)],
+)
+def test_without_a_limit_a_reply_may_take_a_third_of_the_window_and_never_more_than_the_model_gives(
+    window: int, cap: int | None, limit: int
+) -> None:
+    endpoint = Endpoint(provider="p", base_url="http://h", model="m", context_window=window, max_output=cap)
+    assert body(user(1, "x"), endpoint=endpoint)["max_tokens"] == limit
 
 
 def test_a_tool_loop_that_began_without_reasoning_goes_on_without_until_the_next_user() -> None:

@@ -295,6 +295,12 @@ def test_parameters_follow_the_profile_and_what_was_refused(profile: Profile, wi
     assert {name: value for name, value in body.items() if name not in {"model", "messages", "stream", "stream_options"}} == parameters
 
 
+def test_a_limit_is_sent_only_where_one_is_asked_for() -> None:
+    capped = Request(endpoint=replace(ENDPOINT, max_output=9000), system="s", messages=LOG[:1])
+    bodies = [json.loads(ChatCompletions().render(replace(capped, options=Options(max_output=limit))).body) for limit in (None, 50)]
+    assert [body.get("max_tokens") for body in bodies] == [None, 50]
+
+
 def test_no_reasoning_can_be_asked_for() -> None:
     toggled = Profile(thinking="toggle", toggle_field="thinking.type", toggle=("enabled", "disabled"))
     assert body_of(LOG[0], profile=toggled, options=Options(effort="none"))["thinking"] == {"type": "disabled"}

@@ -68,7 +68,7 @@ STREAMS: Mapping[str, bytes] = {
 
 
 def endpoint(address: str) -> Endpoint:
-    return Endpoint(provider="openai", base_url=f"{address}/v1", model="m", profile=GPT, credential="secret", max_output=100)
+    return Endpoint(provider="openai", base_url=f"{address}/v1", model="m", profile=GPT, credential="secret")
 
 
 def sdk(address: str) -> openai.OpenAI:
@@ -83,7 +83,7 @@ def test_the_request_is_the_one_that_the_official_client_sends() -> None:
                 max_completion_tokens=100, temperature=0.5, reasoning_effort="high",
             ):  # fmt: skip
                 pass
-        options = Options(temperature=0.5, effort="xhigh")
+        options = Options(temperature=0.5, effort="xhigh", max_output=100)
         wire = ChatCompletions().render(
             Request(endpoint=endpoint(server.address), system="be good", messages=LOG, tools=TOOLS, options=options)
         )

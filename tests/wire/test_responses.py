@@ -352,6 +352,12 @@ def test_what_an_endpoint_refused_is_left_out() -> None:
     assert not bare.keys() & {"reasoning", "max_output_tokens"}
 
 
+def test_a_limit_is_sent_only_where_one_is_asked_for() -> None:
+    capped = Request(endpoint=replace(ENDPOINT, max_output=9000), system="s", messages=LOG[:1])
+    bodies = [json.loads(CodexResponses().render(replace(capped, options=Options(max_output=limit))).body) for limit in (None, 50)]
+    assert [body.get("max_output_tokens") for body in bodies] == [None, 50]
+
+
 def test_what_a_provider_does_not_take_is_data() -> None:
     codex = Profile(family="gpt", thinking="effort", omits=frozenset({"max_output_tokens", "temperature"}))
     assert not rendered(LOG[0], profile=codex, options=Options(max_output=5, temperature=1.0)).keys() & codex.omits

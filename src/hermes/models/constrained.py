@@ -49,9 +49,9 @@ def body_fields(request: Request) -> dict[str, Any]:
     """What the body of the request must carry so that the reply has the form that the log asks for, and an end."""
     step = next_step(request)
     schema = response_schema(() if step == "answer" else _fitting(request), must_call=step == "call")
-    unbounded = request.options.max_output is None and request.endpoint.max_output is None
+    bound = min(_REPLY_TOKENS, request.endpoint.max_output or _REPLY_TOKENS)
     # A small model can repeat itself inside a string for as long as the window lasts.
-    return {**_constraint(schema, local=request.endpoint.local), **({"max_tokens": _REPLY_TOKENS} if unbounded else {})}
+    return {**_constraint(schema, local=request.endpoint.local), **({} if request.options.max_output else {"max_tokens": bound})}
 
 
 def _constraint(schema: Mapping[str, Any], *, local: bool) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class TestSchema:
     def test_a_reply_always_has_a_bound_and_a_chosen_one_is_kept(self) -> None:
         chosen = replace(request(said("hi")), options=Options(max_output=50))
         capped = request(said("hi"), endpoint=replace(LOCAL, max_output=50))
-        assert [body_fields(one).get("max_tokens") for one in (request(said("hi")), chosen, capped)] == [1024, None, None]
+        assert [body_fields(one).get("max_tokens") for one in (request(said("hi")), chosen, capped)] == [1024, None, 50]
 
     @pytest.mark.parametrize(
         ("text", "may_write"),

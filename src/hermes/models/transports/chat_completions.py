@@ -37,7 +37,7 @@ class ChatCompletions:
         return WireRequest(
             url=address(request.endpoint.base_url, "/chat/completions"),
             headers=headers(request),
-            body=b"".join((head, settled, rest, tail)),
+            body=b"".join((head, b"," if request.system and rest else b"", settled, rest, tail)),
         )
 
     def reader(self, request: Request) -> ChatReader:
@@ -96,7 +96,6 @@ def _frame(request: Request, form: Form) -> tuple[bytes, bytes]:
     if request.system:
         system = encode(system_message(request.system, form))
         head += _mark(request.options).on(system) if form.marks else system
-        head += b"," if request.messages else b""
     after: dict[str, Any] = {"stream": True}
     if "usage" not in request.without:
         after["stream_options"] = {"include_usage": True}

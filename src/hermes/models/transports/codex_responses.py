@@ -93,7 +93,7 @@ def _parameters(request: Request) -> dict[str, Any]:
     if "temperature" not in without:
         named["temperature"] = request.options.temperature
     if "limit" not in without:
-        named["max_output_tokens"] = request.options.max_output or request.endpoint.max_output
+        named["max_output_tokens"] = request.options.max_output
     named |= profile.fixed
     if profile.thinking and "thinking" not in without:
         named["include"] = ["reasoning.encrypted_content"]

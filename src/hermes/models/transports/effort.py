@@ -23,9 +23,9 @@ class Room:
 
 def room(request: Request) -> Room:
     """What a request asks for, within what its endpoint and profile allow."""
-    ceiling = request.endpoint.max_output or max(1, min(DEFAULT_LIMIT, request.endpoint.context_window // 3))
-    asked = request.options.max_output or ceiling
-    limit = min(asked, request.endpoint.max_output or asked)
+    cap, usual = request.endpoint.max_output, max(1, min(DEFAULT_LIMIT, request.endpoint.context_window // 3))
+    wanted = request.options.max_output or usual
+    limit, ceiling = min(wanted, cap or wanted), cap or usual
     effort, style = request.options.effort, request.endpoint.profile.thinking
     if not effort or not style or request.without & {"effort", "thinking"}:
         return Room(limit, {})

@@ -16,7 +16,7 @@ def sampling(request: Request) -> dict[str, Any]:
     if "temperature" not in without:
         named["temperature"] = request.options.temperature
     if "limit" not in without:
-        named[profile.limit_name] = request.options.max_output or request.endpoint.max_output
+        named[profile.limit_name] = request.options.max_output
     named |= profile.fixed
     if without.isdisjoint({"effort", "thinking"}):
         named |= _depth(request)
