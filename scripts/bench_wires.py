@@ -98,10 +98,11 @@ def _route(*hosts: str) -> Route:
 async def good_path(count: int = 400) -> tuple[float, float]:
     """Microseconds of one reply through the ladder, and of the same request sent without it."""
     model = ScriptedModel(*[say("hi", breaks_prefix=True)] * (count * 2 + 2))
-    request = Request(endpoint=_endpoint("one"), system=SYSTEM, messages=(User(id="u", at=0.0, text="hi"),))
+    route, purse = _route("one"), Purse(name="turn")
+    request = Request(endpoint=route.place.endpoint, system=SYSTEM, messages=(User(id="u", at=0.0, text="hi"),))
     listener = Listener(emit=lambda _: None, tell=lambda _: None, broken=lambda _: None)
     async with network({"one": model}) as http:
-        ladder, route, purse = _ladder(http), _route("one"), Purse(name="turn")
+        ladder = _ladder(http)
         transport = transport_for(request.endpoint)
         with_it, without = [], []
         for _ in range(count):

@@ -25,6 +25,7 @@ from hermes.types.request import Delta, Endpoint, LeftOut, Request
 from hermes.types.usage import NO_USAGE, Usage
 
 SHORTEST_KEY, HIDDEN = 6, "[the key]"
+DONE = Remedy("done")
 FAULTS = (StatusError, StalledError, WireError, CutShortError, BadReplyError, httpx2.RequestError, httpx2.InvalidURL)
 
 
@@ -99,7 +100,7 @@ class _Climb:
             result, usage, others = await self._attempt(started)
             seconds = self.ladder.monotonic() - started
             if isinstance(result, Assistant):
-                self._tell(usage, seconds, Remedy("done"))
+                self._tell(usage, seconds, DONE)
                 return replace(result, usage=self.used)
             self.failures.append(result)
             self.here += 1

@@ -15,11 +15,16 @@ from hermes.types.request import Delta
 
 ERROR_BODY_LIMIT = 64_000
 FIRST_BYTES_OF_ERROR = 10.0
+STEP = 1 / 16
+"""By what part of the idle limit its end is moved at once: to move it for every piece costs more than to read the piece."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Seconds: to the first piece of the reply, between two pieces, and in all. What only keeps a line open is no piece."""
+    """Seconds: to the first piece of the reply, between two pieces, and in all. What only keeps a line open is no piece.
+
+    The time between two pieces may be longer than `idle` by up to a sixteenth of it.
+    """
 
     first_byte: float = 120.0
     idle: float = 60.0
@@ -44,17 +49,20 @@ async def send(
         try:
             if response.status_code >= 300:
                 raise StatusError(response.status_code, response.headers, await _error_body(response))
-            seen = 0
+            seen, move = 0, -math.inf
             async with aclosing(response.aiter_bytes()) as pieces:
                 async for data in pieces:
                     for delta in reader.feed(data):
                         emit(delta)
                     if reader.progress != seen:
-                        seen = reader.progress
-                        scope.deadline = min(end, anyio.current_time() + limits.idle)
+                        seen, now = reader.progress, anyio.current_time()
+                        if now >= move:
+                            move = now + limits.idle * STEP
+                            scope.deadline = min(end, move + limits.idle)
         finally:
-            with anyio.CancelScope(shield=True):
-                await response.aclose()
+            if not response.is_closed:
+                with anyio.CancelScope(shield=True):
+                    await response.aclose()
         return reader.finish()
     raise StalledError(_stalled(limits, reader, late=anyio.current_time() >= end))
 

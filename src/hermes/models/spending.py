@@ -1,7 +1,7 @@
 """Money and tokens: what a request costs, and purses that are asked before each call and told after it (invariant 12)."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import anyio
 
@@ -41,9 +41,16 @@ def cost_of(usage: Usage, price: Price) -> float:
 
 def priced(usage: Usage, price: Price | None) -> Usage:
     """The usage with its cost; without a price all its tokens are counted as unpriced."""
-    if price is None:
-        return replace(usage, unpriced=usage.input_tokens + usage.output_tokens)
-    return replace(usage, cost=cost_of(usage, price))
+    return Usage(
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        cache_read=usage.cache_read,
+        cache_write=usage.cache_write,
+        reasoning=usage.reasoning,
+        requests=usage.requests,
+        cost=cost_of(usage, price) if price else usage.cost,
+        unpriced=usage.unpriced if price else usage.input_tokens + usage.output_tokens,
+    )
 
 
 @dataclass(slots=True, kw_only=True)

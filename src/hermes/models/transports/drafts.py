@@ -49,6 +49,8 @@ class Draft:
         self._items: dict[int, Item] = {}
         self._calls = Calls()
         self._deltas: list[Delta] = []
+        self._kind: type[Text | ThinkingText] = Text
+        self._pieces: list[str] = []
         self._remarks: set[str] = set()
 
     def item(self, index: int, kind: Kind) -> Item:
@@ -62,13 +64,13 @@ class Draft:
         """More text."""
         if piece:
             self.item(index, "text").text.append(piece)
-            self._deltas.append(Text(text=piece))
+            self._said(Text, piece)
 
     def thinking(self, index: int, piece: str) -> None:
         """More reasoning."""
         if piece:
             self.item(index, "thinking").text.append(piece)
-            self._deltas.append(ThinkingText(text=piece))
+            self._said(ThinkingText, piece)
 
     def signature(self, index: int, piece: str) -> None:
         """More of a signature."""
@@ -82,7 +84,7 @@ class Draft:
         """A call begins."""
         started = self._calls.add(index, call_id, name, None)
         if started:
-            self._deltas.append(CallStarted(name=started))
+            self._told().append(CallStarted(name=started))
         return self.item(index, "call")
 
     def arguments(self, index: int, piece: Any) -> None:
@@ -99,22 +101,26 @@ class Draft:
         item.tree.update(tree)
         if remark not in self._remarks:
             self._remarks.add(remark)
-            self._deltas.append(Remark(text=remark))
+            self._told().append(Remark(text=remark))
         return item
 
     def taken(self) -> list[Delta]:
         """What has come since the last time; pieces of text that came together are merged."""
-        merged: list[Delta] = []
-        for delta in self._deltas:
-            last = merged[-1] if merged else None
-            if isinstance(delta, Text) and isinstance(last, Text):
-                merged[-1] = Text(text=last.text + delta.text)
-            elif isinstance(delta, ThinkingText) and isinstance(last, ThinkingText):
-                merged[-1] = ThinkingText(text=last.text + delta.text)
-            else:
-                merged.append(delta)
-        self._deltas = []
-        return [_mended(delta) for delta in merged]
+        taken, self._deltas = self._told(), []
+        return taken
+
+    def _said(self, kind: type[Text | ThinkingText], piece: str) -> None:
+        if kind is not self._kind:
+            self._told()
+            self._kind = kind
+        self._pieces.append(piece)
+
+    def _told(self) -> list[Delta]:
+        """The deltas so far, with the one that was being put together."""
+        if self._pieces:
+            self._deltas.append(self._kind(text=mended("".join(self._pieces))))
+            self._pieces.clear()
+        return self._deltas
 
     def finish(self, stop: Stop, reply_id: str, usage: Usage, raw: Callable[[Item, ToolCall | None], dict[str, Any]]) -> Assistant:
         """The reply, its origin still open; `raw` gives a block in the wire's own form."""
@@ -136,16 +142,6 @@ class Draft:
         )
 
 
-def _mended(delta: Delta) -> Delta:
-    match delta:
-        case Text():
-            return Text(text=mended(delta.text))
-        case ThinkingText():
-            return ThinkingText(text=mended(delta.text))
-        case _:
-            return delta
-
-
 def _is_thought(item: Item) -> bool:
     return item.kind in {"thinking", "redacted"} and bool(item.text or item.signature)
 
@@ -160,10 +156,13 @@ def with_origin(reply: Assistant, request: Request) -> Assistant:
     return replace(reply, provider=endpoint.provider, model=endpoint.model, protocol=endpoint.protocol, family=endpoint.profile.family)
 
 
+_decode = msgspec.json.Decoder().decode
+
+
 def tree_of(data: bytes, what: str) -> dict[str, Any]:
     """The JSON object in `data`; lone surrogates and broken UTF-8 do not matter. BadReplyError when it is none; `what` names it."""
     try:
-        tree = msgspec.json.decode(data)
+        tree = _decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):
         try:
             tree = json.loads(data.decode("utf-8", "replace"), strict=False)

@@ -48,8 +48,8 @@ def same_frame(known: Request, request: Request) -> bool:
     return (
         known.tools is request.tools
         and known.system == request.system
-        and known.options == request.options
-        and known.endpoint == request.endpoint
+        and (known.options is request.options or known.options == request.options)
+        and (known.endpoint is request.endpoint or known.endpoint == request.endpoint)
         and known.without == request.without
     )
 
