@@ -117,6 +117,12 @@ def test_the_step_limit_has_its_exit_code(run: Run) -> None:
     assert (done.returncode, done.stdout) == (4, "That is all I did.\n")
 
 
+def test_a_fault_before_the_turn_ends_the_json_lines_too(run: Run) -> None:
+    done = run("--json", "-z", "hi", "-m", "nosuch/model")
+    assert (done.returncode, [json.loads(line)["kind"] for line in done.stdout.splitlines()]) == (2, ["error", "end"])
+    assert json.loads(done.stdout.splitlines()[0])["message"] in done.stderr
+
+
 def test_json_lines_are_few_versioned_and_end_with_end(run: Run) -> None:
     done = ask(run, ScriptedModel(call("read_file", {"path": "notes.txt"}), say("Milk.", size=100)), "--json", "-z", "what?")
     lines = [json.loads(line) for line in done.stdout.splitlines()]

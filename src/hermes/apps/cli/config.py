@@ -9,6 +9,7 @@ from hermes.config import edit
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, known_keys, load, nearest
+from hermes.safety.redact import redact
 from hermes.types.error import ConfigError
 
 
@@ -22,7 +23,7 @@ def config() -> None:
 def list_settings(choices: Choices) -> None:
     """Every key, its value and its origin."""
     _, loaded = _loaded(choices)
-    rows = [(key, _text(value.value), value.origin) for key, value in loaded.values.items()]
+    rows = [(key, redact(_text(value.value)), value.origin) for key, value in loaded.values.items()]
     tables.show(rows, head=("KEY", "VALUE", "FROM"))
     _warn(loaded)
 

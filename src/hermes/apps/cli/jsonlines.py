@@ -80,8 +80,8 @@ class JsonLines:
         """The last line."""
         tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "cached": end.usage.cache_read}
         self._write(
-            "end", status=end.outcome, answer="" if end.failure else end.text, tokens=tokens, cost=_cost(end.usage), seconds=round(end.seconds, 2),
-            refused=list(end.refused), session=self._session.id,
+            "end", status=end.outcome, answer="" if end.failure else end.text, tokens=tokens, cost=_cost(end.usage),
+            seconds=round(end.seconds, 2), refused=list(end.refused), session=self._session.id,
         )  # fmt: skip
 
     def _approval(self, event: Answered) -> None:
@@ -91,9 +91,19 @@ class JsonLines:
             self._write("approval", command=question.command, reasons=list(question.reasons), answer=said, by=event.by)
 
     def _write(self, kind: str, **fields: Any) -> None:
-        line = msgspec.json.encode(mended({"v": VERSION, "kind": kind, **fields}))
-        sys.stdout.buffer.write(line + b"\n")
-        sys.stdout.buffer.flush()
+        _write(kind, **fields)
+
+
+def write_early_end(sentence: str) -> None:
+    """The last lines of a turn that could not begin."""
+    _write("error", reason="unknown", message=sentence, status=None, address="")
+    _write("end", status="failed", answer="", tokens={"input": 0, "output": 0, "cached": 0}, cost=0.0, seconds=0.0, refused=[], session="")
+
+
+def _write(kind: str, **fields: Any) -> None:
+    line = msgspec.json.encode(mended({"v": VERSION, "kind": kind, **fields}))
+    sys.stdout.buffer.write(line + b"\n")
+    sys.stdout.buffer.flush()
 
 
 def _cost(usage: Usage) -> float | None:

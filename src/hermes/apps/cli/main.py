@@ -150,3 +150,5 @@ def _tell(sentence: str, *, debug: bool) -> None:
     if debug:
         traceback.print_exc()
     click.echo(f"hermes: {sentence}", err=True)
+    if "--json" in sys.argv and {"-z", "--oneshot", "chat"} & set(sys.argv):  # who reads lines waits for the last one
+        late("hermes.apps.cli.jsonlines:write_early_end")(sentence)
