@@ -67,7 +67,10 @@ KEPT: Mapping[str, str] = {
 }
 FRESH: Mapping[str, str] = {"access": made("fresh access", 40), "refresh": made("fresh refresh", 40)}
 PRINTED = made("printed by a command", 33)
-SECRETS: tuple[str, ...] = tuple(secret for secret in (*ENVIRON.values(), *DOTENV.values(), *KEPT.values()) if secret != "nothing")
+HEADERS = (made("header", 22), made("other header", 31))
+SECRETS: tuple[str, ...] = tuple(
+    secret for secret in (*ENVIRON.values(), *DOTENV.values(), *KEPT.values(), *HEADERS) if secret != "nothing"
+)
 """What a process knows as soon as it has a home."""
 LATER: tuple[str, ...] = (*FRESH.values(), PRINTED)
 """What it learns when it signs in anew and runs the command for a key."""
@@ -126,13 +129,14 @@ def settle(home: Path, command: Path) -> dict[str, Any]:
     keys = [{"id": name, "kind": "api_key", "label": name, "secret": KEPT[name], "priority": 20} for name in ("first", "second", "spare")]
     sign_in = {"id": "oa", "kind": "oauth", "label": "me", "secret": KEPT["access"], "refresh_token": KEPT["refresh"], "expires_at": 1.0}
     other = {**sign_in, "id": "ob", "secret": "", "refresh_token": KEPT["other refresh"]}
+    headers = {"x-team-key": "no secret", "x-api-key": HEADERS[0], "Proxy-Authorization": f"Bearer {HEADERS[1]}"}
     place = {"token_url": "http://sign-in/token", "client_id": "hermes"}
     rows = {"one": [*keys, {**other, **place, "priority": 30}], "two": [{**sign_in, **place, "priority": 1}]}
     (home / "auth.json").write_bytes(msgspec.json.encode({"version": 1, "providers": rows}))
     (home / "auth.json").chmod(0o600)
     return {
         "providers": {
-            "one": {"base_url": "http://one/v1", "api_key_env": "ONE_API_KEY"},
+            "one": {"base_url": "http://one/v1", "api_key_env": "ONE_API_KEY", "headers": headers},
             "two": {"base_url": "http://two/v1", "api_key_command": [str(command)]},
         },
         "model": {"default": "one/m", "max_retries": 2},

@@ -26,6 +26,7 @@ from tests.scenarios.canaries import DOTENV, FRESH, KEPT, LATER, PRINTED, SECRET
 
 pytestmark = pytest.mark.anyio
 
+CARRIERS = {"authorization", "proxy-authorization", "x-api-key"}
 RENEWAL = "sign-in did not renew the sign-in: Refresh token [redacted] is not known. Sign in again with: hermes auth add one"
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -45,7 +46,7 @@ class Providers(httpx2.AsyncBaseTransport):
         if request.method != "POST":
             return httpx2.Response(404)
         self.seen.append(request.headers.get("authorization", "").removeprefix("Bearer "))
-        others = [f"{name}: {value}" for name, value in request.headers.items() if name != "authorization"]
+        others = [f"{name}: {value}" for name, value in request.headers.items() if name not in CARRIERS]
         self.sent.append("\n".join([str(request.url), *others]).encode() + await request.aread())
         turn = self.replies.popleft()
         return httpx2.Response(turn.status, headers=dict(turn.headers), content=b"".join(turn.pieces))

@@ -1,6 +1,6 @@
 """The ways that requests of one home may go: endpoints with their keys, fallbacks, breakers and what is known of their windows."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -9,6 +9,7 @@ import httpx2
 
 from hermes.config.settings import Settings
 from hermes.lib.aio import Async
+from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.breaker import Breakers
 from hermes.models.catalogue import known_models, known_providers
@@ -77,7 +78,7 @@ class Routes:
 
     def _keys_of(self, endpoint: Endpoint) -> Keys:
         """The provider's pool; an endpoint with a key of its own keeps to that."""
-        self.known.learn(endpoint.credential)
+        self.known.learn(endpoint.credential, *_secret_headers(endpoint))
         provider = known_providers(self.settings).get(endpoint.provider)
         environment = environment_keys(provider, self.environ) if provider else ()
         own = endpoint.credential and endpoint.credential not in {one.secret for one in environment}
@@ -106,3 +107,10 @@ class Routes:
         for keys in self._keys.values():
             if isinstance(keys, PooledKeys):
                 keys.pool.flush()
+
+
+def _secret_headers(endpoint: Endpoint) -> Iterator[str]:
+    """The values of headers whose names say that they open a door, and what stands in them behind a word such as Bearer."""
+    for name, value in endpoint.headers.items():
+        if is_secret_name(name.replace("-", "_")) or "authorization" in name.lower():
+            yield from (value, value.rpartition(" ")[2])

@@ -7,6 +7,7 @@ import anyio
 
 from hermes.environments.base import Child
 from hermes.environments.rolling import Reader, Rolling
+from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import ExecError
 from hermes.types.workspace import ProcessState
 
@@ -21,10 +22,10 @@ _LINGER: Final = 0.3  # what a process wrote last may still be in the pipe
 class _Process:
     """One tracked process: what it is, what it wrote, whether its end was noticed."""
 
-    def __init__(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool, started: float) -> None:
+    def __init__(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool, started: float, known: SecretValues) -> None:
         self.id = process_id
         self.child = child
-        self.output = Rolling()
+        self.output = Rolling(known)
         self.notify = notify
         self.seen = False
         self.ended_at: float | None = None
@@ -38,7 +39,6 @@ class _Process:
 
     def state(self, chars: int, *, text: str = "") -> ProcessState:
         """How it stands, with the last `chars` characters or `text`."""
-        kept = self.output.text()
         return ProcessState(
             id=self.id,
             command=self._command,
@@ -46,7 +46,7 @@ class _Process:
             cwd=self._cwd,
             started=self._started,
             code=self._code,
-            text=text or kept[len(kept) - min(chars, len(kept)) :],
+            text=text or (self.output.text()[-chars:] if chars else ""),
             total_chars=self.output.total,
         )
 
@@ -57,15 +57,16 @@ class Background:
     Output is read by one thread, so that a process never waits on a full pipe, whatever the event loop does meanwhile.
     """
 
-    def __init__(self, clock: Callable[[], float], *, grace: float = GRACE) -> None:
+    def __init__(self, clock: Callable[[], float], *, grace: float = GRACE, known: SecretValues | None = None) -> None:
         self._clock = clock
+        self._known = known or SecretValues()
         self._grace = grace
         self._tracked: dict[str, _Process] = {}
         self._reader = Reader()
 
     def add(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool) -> ProcessState:
         """Track a child that was just started."""
-        process = _Process(process_id, child, command=command, cwd=cwd, notify=notify, started=self._clock())
+        process = _Process(process_id, child, command=command, cwd=cwd, notify=notify, started=self._clock(), known=self._known)
         self._tracked[process_id] = process
         self._reader.follow(child.output, process.output)
         return process.state(0)

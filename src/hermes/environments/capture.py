@@ -38,8 +38,9 @@ class Capture:
         self._head = bytearray()
         self._tail = bytearray()
         self._file: BinaryIO | None = None
+        self._known = known or SecretValues()
         self._copied = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
-        self._veil = Veil(known or SecretValues(), self._write)
+        self._veil = Veil(self._known, self._write)
         self._spilled = 0
         self.total = 0
 
@@ -66,7 +67,7 @@ class Capture:
             raw = bytes(self._head) + f"\n… {gap} bytes left out …\n".encode() + bytes(self._tail)
         else:
             raw = bytes(self._head + self._tail)
-        whole = strip_escapes(raw.decode("utf-8", "replace"))
+        whole = self._known.hide(strip_escapes(raw.decode("utf-8", "replace")))  # before a cut can leave half of one
         text = fit(whole, self._limits)
         clipped = lost or text != whole
         if clipped and self._file is None:

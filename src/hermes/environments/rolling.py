@@ -8,6 +8,7 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Final
 
+from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import strip_escapes
 
 if TYPE_CHECKING:
@@ -18,9 +19,13 @@ _CHUNK: Final = 65_536
 
 
 class Rolling:
-    """The last 200 000 characters of a stream, escapes stripped; written by one thread, read by any."""
+    """The last 200 000 characters of a stream, escapes stripped; written by one thread, read by any.
 
-    def __init__(self) -> None:
+    Secrets that are known are hidden before any part of it is shown, so that no part begins in the middle of one.
+    """
+
+    def __init__(self, known: SecretValues | None = None) -> None:
+        self._known = known or SecretValues()
         self._lock = threading.Lock()  # invariant: `_text` and `total` are of the same moment
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._text = ""
@@ -38,7 +43,8 @@ class Rolling:
     def text(self) -> str:
         """What is kept."""
         with self._lock:
-            return self._text
+            kept = self._text
+        return self._known.hide(kept)
 
 
 class Reader:

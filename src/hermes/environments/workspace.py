@@ -110,7 +110,7 @@ class LocalWorkspace:
         self._local = LocalEnvironment(outputs=folders.outputs, limits=self._options.limits, sandbox=sandbox, known=self._options.known)
         env = {**_QUIET, **scrubbed(environ, self._options.passthrough)}
         self._shell = Shell(cwd=str(self._root), env=env, folder=folders.shell, inside=INSIDE if sandbox else "")
-        self.processes = Background(clock)
+        self.processes = Background(clock, known=self._options.known)
 
     @property
     def cwd(self) -> str:
