@@ -44,7 +44,7 @@ def zipped(data: bytes) -> Turn:
 
 
 FAULTS = (
-    Fault(name="429 with a time", turn=refused(429, "slow down", retry_after="0.2"), reason="rate_limit", helps="again"),
+    Fault(name="429 with a time", turn=refused(429, "slow down", retry_after="0.1"), reason="rate_limit", helps="again"),
     Fault(name="429 without a time", turn=refused(429, "slow down"), reason="rate_limit", helps="again"),
     Fault(name="429 for an hour", turn=refused(429, "slow down", retry_after="3600"), reason="rate_limit", helps="key"),
     Fault(name="429 and no money", turn=refused(429, "insufficient_quota"), reason="billing", helps="key"),

@@ -94,7 +94,7 @@ def _fault(error: Exception, *, crowded: bool, now: float) -> Fault:
         case StalledError() | TimeoutError() | httpx2.TimeoutException():
             return Fault(kind="stall", given=_words(error))
         case CutShortError() | httpx2.RequestError() | httpx2.InvalidURL():
-            return Fault(kind="tls" if _is_tls(error) else "transport", given=_words(error), crowded=crowded and _is_disconnect(error))
+            return Fault(kind="tls" if _tls_fault(error) else "transport", given=_words(error), crowded=crowded and _is_disconnect(error))
         case _:
             return Fault(kind="other", given=Said(message=f"{type(error).__name__}: {error}"))
 
@@ -107,8 +107,9 @@ def _bare(error: StatusError) -> str:
 
 
 def _words(error: Exception) -> Said:
-    text = str(error) or type(error).__name__
-    if isinstance(error, httpx2.ConnectError) and not _is_tls(error):
+    tls = _tls_fault(error)
+    text = str(tls or error) or type(error).__name__
+    if isinstance(error, httpx2.ConnectError) and tls is None:
         text = "the server cannot be reached"
     return Said(message=text, whole=text.lower())
 
@@ -117,14 +118,14 @@ def _is_disconnect(error: Exception) -> bool:
     return isinstance(error, httpx2.RemoteProtocolError | httpx2.ReadError | httpx2.WriteError)
 
 
-def _is_tls(error: BaseException) -> bool:
-    """Whether the fault lies in TLS; the library wraps it, so the causes are looked at as well."""
+def _tls_fault(error: BaseException) -> BaseException | None:
+    """The fault that lies in TLS; the library wraps it, and not every event loop repeats its words, so the causes are looked at as well."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, ssl.SSLError) or "ssl" in str(cause).lower() or "tls" in str(cause).lower():
-            return True
+            return cause
         cause = cause.__cause__ or cause.__context__
-    return False
+    return None
 
 
 # ---------------------------------------------------------------------------------------------------------- the predicates

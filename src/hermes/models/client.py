@@ -44,8 +44,7 @@ async def send(
     started = anyio.current_time()
     end = min(deadline, started + limits.total)
     with anyio.CancelScope(deadline=min(end, started + limits.first_byte)) as scope:
-        request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
-        response = await http.send(request, stream=True)
+        response = await _answer(http, wire)
         try:
             if response.status_code >= 300:
                 raise StatusError(response.status_code, response.headers, await _error_body(response))
@@ -65,6 +64,14 @@ async def send(
                     await response.aclose()
         return reader.finish()
     raise StalledError(_stalled(limits, reader, late=anyio.current_time() >= end))
+
+
+async def _answer(http: httpx2.AsyncClient, wire: WireRequest) -> httpx2.Response:
+    request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
+    try:
+        return await http.send(request, stream=True)
+    except UnicodeError as error:  # what the resolver makes of a name that is none; not every event loop wraps it
+        raise httpx2.InvalidURL(f"{request.url.host} is no name of a server; set base_url to its address.") from error
 
 
 async def _error_body(response: httpx2.Response) -> bytes:

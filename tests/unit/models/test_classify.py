@@ -88,6 +88,13 @@ def wrapped(inner: Exception, outer: type[httpx2.RequestError] = httpx2.ConnectE
     return error
 
 
+def wordless(inner: Exception) -> Exception:
+    """As it comes through an event loop that does not repeat the words."""
+    error = httpx2.ConnectError("")
+    error.__cause__ = wrapped(inner)
+    return error
+
+
 CERTIFICATE = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate")
 ALERT = ssl.SSLError(1, "[SSL: SSLV3_ALERT_BAD_RECORD_MAC] ssl/tls alert bad record mac")
 
@@ -115,6 +122,7 @@ ALERT = ssl.SSLError(1, "[SSL: SSLV3_ALERT_BAD_RECORD_MAC] ssl/tls alert bad rec
         (BadReplyError("not JSON"), 0, "bad_reply", True, False, "not JSON"),
         (httpx2.DecodingError("incorrect header check"), 0, "bad_reply", True, False, "incorrect header check"),
         (wrapped(CERTIFICATE), 0, "certificate", False, False, str(CERTIFICATE)),
+        (wordless(CERTIFICATE), 0, "certificate", False, False, str(CERTIFICATE)),
         (wrapped(ALERT), 0, "connection", True, False, str(ALERT)),
         (wrapped(ALERT, httpx2.ReadError), FULL, "connection", True, False, str(ALERT)),
         (wrapped(ssl.SSLEOFError(8, "EOF occurred in violation of protocol"), httpx2.ReadError), FULL, "connection", True, False, "EOF occurred in violation of protocol"),
