@@ -1,5 +1,6 @@
 """No credential that the process knows is in anything that comes out of it (invariant 16)."""
 
+import itertools
 import json
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from hermes.testing.script import Turn, call, calls, fail, raw, say
 from hermes.types.event import Event, TextDelta, ThinkingDelta, ToolProgress
 from tests.scenarios import canaries
 from tests.scenarios.canaries import DOTENV, FRESH, KEPT, LATER, PRINTED, SECRETS, all_shapes, everything, hits
+from tests.scenarios.wires import FAMILIES, Recorder, Said, extends
 
 pytestmark = pytest.mark.anyio
 
@@ -199,6 +201,31 @@ async def test_what_a_sign_in_and_a_command_gave_is_known_from_then_on(talk: Tal
         assert talk.server.seen == [PRINTED, FRESH["access"]]
         session.route.places[0].keys = OneKey("another key")
         await talk.ask(session, call("terminal", {"command": "cat later.txt"}), say(later, size=5, thinking=later))
+    assert talk.leaks() == {}
+
+
+@pytest.mark.parametrize("wire", FAMILIES)
+async def test_no_wire_gets_back_what_its_model_repeated(talk: Talk, wire: str) -> None:
+    """Signed reasoning and the wire's own items included; the next requests extend the one before all the same."""
+    said = "\n".join(everything("raw"))
+    server, model = Recorder(wire), FAMILIES[wire]
+    settings = canaries.settle(talk.home, talk.work / "print-key")
+    one = {**settings["providers"]["one"], "protocol": wire}
+    (talk.home / "config.yaml").write_bytes(
+        msgspec.json.encode({**settings, "providers": {"one": one}, "model": {"default": f"one/{model}"}})
+    )
+    async with open_runtime(environ=talk.environ, http=httpx2.AsyncClient(transport=server)) as runtime:
+        session = await runtime.session(SessionOptions(toolsets=(), functions=(give,), cwd=talk.work, attended=False))
+        with session.watch() as listener:
+            server.replies = deque(
+                [Said(said, (("give", {"what": "x"}),), thinking=said), Said("well", thinking=said), Said(said), Said("bye")]
+            )
+            ends = [await session.send(text) for text in ("go", "on", "and on")]
+            await session.close()
+        talk.events = [event async for event in listener]
+    talk.server.sent = server.bodies
+    assert [end.outcome for end in ends] == ["done"] * 3
+    assert [extends(wire, before, after) for before, after in itertools.pairwise(server.bodies)] == [True] * 3
     assert talk.leaks() == {}
 
 

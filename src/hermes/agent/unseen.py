@@ -1,7 +1,10 @@
 """A reply on its way to the screen and the log: known secrets that it repeats are taken out of it, also where they come in pieces."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
+
+import msgspec
 
 from hermes.lib.secretvalues import SecretValues, Veil
 from hermes.types.message import Assistant, Thinking
@@ -39,14 +42,19 @@ class Unseen:
 
 
 def without_secrets(reply: Assistant, known: SecretValues) -> Assistant:
-    """The reply, its words and reasoning without known secrets; a signature falls with the words that it signed.
+    """The reply, its words and reasoning without known secrets.
 
+    A signature falls with the words that it signed, and the wire's own items do where one of them is not free of secrets.
     Calls stay as they are: a call with a mask in it would do something else.
     """
     text, thinking = known.hide(reply.text), tuple(_thought(one, known) for one in reply.thinking)
-    if (text, thinking) == (reply.text, reply.thinking):
-        return reply
-    return replace(reply, text=text, thinking=thinking, opaque=())
+    changed = text != reply.text or thinking != reply.thinking
+    return replace(reply, text=text, thinking=thinking, opaque=() if changed or _holds_any(reply.opaque, known) else reply.opaque)
+
+
+def _holds_any(items: tuple[Mapping[str, Any], ...], known: SecretValues) -> bool:
+    carried = msgspec.json.encode(items).decode() if items else ""
+    return known.hide(carried) != carried
 
 
 def _thought(thought: Thinking, known: SecretValues) -> Thinking:
