@@ -21,9 +21,10 @@ from hermes.types.usage import NO_USAGE, Usage
 
 SECONDS = 5.0
 ANSWER = "The answer, in a few words more than one, is forty-two."
+TEXTS = (ANSWER, "Something else altogether.", "Let me see.")
 WORDS = say(ANSWER, size=7)
-OTHER = say("Something else altogether.", size=5)
-STEP = call("double", {"number": 21}, text="Let me see.")
+OTHER = say(TEXTS[1], size=5)
+STEP = call("double", {"number": 21}, text=TEXTS[2])
 FAULTS: Mapping[str, Turn] = {
     "busy": fail(429, "slow down", headers={"retry-after": "0"}),
     "down": fail(500, "oops"),
@@ -141,6 +142,7 @@ def screens(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
         match event:
             case TextDelta():
                 shown += event.text
+                assert any(text.startswith(shown) for text in TEXTS), "words stand there twice"
             case ReplyRestarted():
                 assert shown.endswith(event.void)
                 shown = shown.removesuffix(event.void)
