@@ -76,6 +76,18 @@ class Trial:
         return found
 
     @property
+    def voided(self) -> list[str]:
+        """What was shown and then taken back."""
+        return [event.void for event in self.events if isinstance(event, ReplyRestarted)]
+
+    @property
+    def logged(self) -> int:
+        """The number of requests by what the log says of its replies."""
+        return sum(
+            event.message.usage.requests for event in self.events if isinstance(event, Added) and isinstance(event.message, Assistant)
+        )
+
+    @property
     def outcome(self) -> tuple[str, str, tuple[str, ...]]:
         """How it ended, the answer or the reason for none, and the calls that ran."""
         failure = self.end.failure
@@ -93,7 +105,7 @@ class Trial:
             json.loads(result.content)["result"].removeprefix("noted ") for result in self.results if not result.failed
         ]
         assert [screen for screen, _ in self.steps] == [said for _, said in self.steps]
-        assert self.used == self.kept == sum(event.usage.requests for event in self.attempts)
+        assert self.used == self.kept == self.end.usage.requests == sum(event.usage.requests for event in self.attempts)
         if self.end.outcome == "failed":
             assert self.end.failure is not None
             assert self.end.failure.message

@@ -24,7 +24,7 @@ async def test_a_reply_with_a_call_may_be_cut_after_any_byte(
             model.count, model.faults = 0, (wire.turn(wire.call[:cut]),)
             trial = await turn(runtime)
             trial.hold(model)
-            assert trial.outcome == ANSWERED, cut
+            assert (trial.outcome, trial.voided, trial.logged) == (ANSWERED, [], trial.used), cut
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
@@ -36,4 +36,4 @@ async def test_an_answer_may_be_cut_after_any_byte(environ: dict[str, str], wire
             model.count, model.faults = 0, (wire.turn(wire.call), wire.turn(wire.answer[:cut]))
             trial = await turn(runtime)
             trial.hold(model)
-            assert trial.outcome == ANSWERED, cut
+            assert (trial.outcome, trial.voided, trial.logged) == (ANSWERED, [], trial.used), cut
