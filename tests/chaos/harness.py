@@ -20,7 +20,7 @@ from hermes.types.message import Assistant, ToolResult
 from tests.chaos.streams import ANSWER, CHAT, WORD, Wire
 
 TOTAL, GRACE = 5.0, 2.0
-LIMITS: dict[str, Any] = {"default": "one/a", "first_byte_timeout": 0.25, "idle_timeout": 0.25, "total_timeout": TOTAL, "max_retries": 2}
+LIMITS: dict[str, Any] = {"default": "one/a", "first_byte_timeout": 0.2, "idle_timeout": 0.2, "total_timeout": TOTAL, "max_retries": 2}
 AT_ONCE = replace(SYSTEM_PORTS, uniform=lambda _low, _high: 0.0)
 """Pauses without a time of the provider's own take none; the jitter has tests of its own."""
 

@@ -1,5 +1,7 @@
 """Every fault alone, with a fallback, and with a second key: the right answer or one clear failure, in time, nothing twice."""
 
+from typing import Any
+
 import pytest
 
 from hermes.testing import network
@@ -9,6 +11,11 @@ from tests.chaos.harness import ANSWERED, Faulty, Place
 pytestmark = pytest.mark.anyio
 MOST = 5
 """Requests to one endpoint with two keys and two tries again: each key is left once."""
+
+
+def stalls_at_length(fault: Fault) -> Any:
+    """A case; for --long where most of it is waiting."""
+    return pytest.param(fault, id=fault.name, marks=[pytest.mark.slow] if fault.turn.pause else [])
 
 
 def failed(fault: Fault) -> tuple[str, str, tuple[str, ...]]:
@@ -47,7 +54,7 @@ async def test_a_fault_of_the_first_key_is_got_over_with_the_second(environ: dic
     assert trial.outcome == (ANSWERED if fault.helps in {"again", "key"} else failed(fault))
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", [stalls_at_length(fault) for fault in FAULTS])
 async def test_a_fault_that_stays_with_every_key_ends_in_one_failure(environ: dict[str, str], fault: Fault) -> None:
     one = Faulty(fault.turn, always=True)
     trial = await Place(environ, http=network({"one": one}), second_key=True).turn()

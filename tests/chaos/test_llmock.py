@@ -57,7 +57,7 @@ def hold(trial: Trial, server: LLMock) -> None:
     assert len([one for one in server.requests if one.method == "POST"]) == trial.used
 
 
-@pytest.mark.parametrize("wire", [CHAT, ANTHROPIC, at_length(RESPONSES)], ids=lambda wire: wire.name)
+@pytest.mark.parametrize("wire", [CHAT, *map(at_length, (ANTHROPIC, RESPONSES))], ids=lambda wire: wire.name)
 @pytest.mark.parametrize("fault", PASSING)
 async def test_a_fault_that_passes_is_got_over(environ: dict[str, str], llmock: LLMock, fault: str, wire: Wire) -> None:
     PASSING[fault](llmock)
