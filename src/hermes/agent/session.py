@@ -290,7 +290,7 @@ class Session:
                 return await run_turn(exchange), None
         except (HermesError, ExceptionGroup) as error:
             failure = _failure(error)
-            exchange.close(f"(No reply: {failure.message})")
+            exchange.close("\n\n".join(filter(None, (exchange.partial, f"(No reply: {failure.message})"))))
             return "budget" if failure.reason == "budget" else "failed", failure
         finally:
             self._scope = None

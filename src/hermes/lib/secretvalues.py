@@ -12,6 +12,7 @@ SHORTEST = 8
 MASK = "[redacted]"
 
 _LINE = 16
+_LONGEST_WORD = 12
 _BASE64 = 10
 _WIDTHS = (76, 64)
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -111,8 +112,13 @@ def _values(secret: str) -> Iterator[str]:
     """A secret with and without the space around it, and its lines where they are no words: files are shown line by line."""
     lines = [line.strip() for line in secret.splitlines()] if "\n" in secret else []
     for value in (secret, secret.strip(), *(line for line in lines if len(line) >= _LINE and " " not in line)):
-        if len(value) >= SHORTEST:
+        if len(value) >= SHORTEST and not _is_word(value):
             yield value
+
+
+def _is_word(value: str) -> bool:
+    """Whether a value would hide innocent text and hides nothing that cannot be guessed: `postgres`, `password`."""
+    return len(value) < _LONGEST_WORD and value.isascii() and value.isalpha() and value.islower()
 
 
 def _lower_escapes(quoted: str) -> str:

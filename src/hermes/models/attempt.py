@@ -112,7 +112,7 @@ class _Climb:
         ladder, place = self.ladder, await self._awake()
         credential = await place.keys.take()
         if credential is None:
-            return _no_key(place), NO_USAGE, False
+            return _no_key(place, self.failures), NO_USAGE, False
         endpoint = with_credential(place.endpoint, credential)
         transport = self.route.transport
         request = _for(self.request, endpoint, place.without)
@@ -251,13 +251,16 @@ def _for(request: Request, endpoint: Endpoint, without: frozenset[LeftOut]) -> R
     return replace(request, endpoint=endpoint, without=without, messages=messages)
 
 
-def _no_key(place: Place) -> Failure:
-    """No credential of a place may be used at present."""
+def _no_key(place: Place, before: list[Failure]) -> Failure:
+    """No credential of a place may be used at present; where they were refused, waiting helps nobody."""
+    if before and before[-1].address == place.endpoint.base_url and not before[-1].retryable:
+        return replace(before[-1], rotate=False, leave_out="")
+    reset_at = place.keys.reset_at()
     return Failure(
         reason="rate_limit",
         message=f"Every key of {place.endpoint.provider} is cooling down; hermes auth list shows them.",
         address=place.endpoint.base_url,
-        retryable=place.keys.reset_at() is not None,
+        retryable=reset_at is not None,
         fall_back=True,
-        reset_at=place.keys.reset_at(),
+        reset_at=reset_at,
     )

@@ -13,9 +13,11 @@ from hypothesis import strategies as st
 from hermes.lib.secretvalues import MASK, SecretValues, Veil
 
 SECRET = 'p4"ss/w+rd\\ü 7'
-values = st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), min_size=8, max_size=24).filter(
-    lambda text: len(text.strip()) >= 8 and text not in MASK
-)
+values = (
+    st.text(st.characters(codec="utf-8", exclude_characters="\n\r"), min_size=8, max_size=24)
+    .filter(lambda text: len(text.strip()) >= 8 and text not in MASK)
+    .filter(lambda value: not (value.isalpha() and value.islower()))
+)  # a plain word is nobody's secret
 
 
 @pytest.mark.parametrize(
@@ -125,3 +127,8 @@ def test_a_megabyte_is_searched_for_thirty_secrets_within_a_second() -> None:
     started = time.perf_counter()
     assert known.hide(text) == text
     assert time.perf_counter() - started < 1
+
+
+def test_a_password_that_is_a_plain_word_does_not_hide_that_word() -> None:
+    assert SecretValues("postgres", "password").hide("the postgres password") == "the postgres password"
+    assert SecretValues("postgres9", "correcthorsebattery").hide("postgres9 correcthorsebattery") == "[redacted] [redacted]"
