@@ -5,10 +5,12 @@ from collections.abc import Set as AbstractSet
 from typing import Any
 
 from hermes.lib.jsonfix import parse_arguments
+from hermes.models.transports.arrival import Arrival
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError, WireRequest
 from hermes.models.transports.blocks import (
     Block,
     Kept,
+    described,
     functions,
     has_marks,
     legal_name,
@@ -139,12 +141,7 @@ def frame(request: Request, called: AbstractSet[str]) -> dict[str, Any]:
 
 
 def _tool(function: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    tree: dict[str, Any] = {"name": function["name"]}
-    if function.get("description"):
-        tree["description"] = function["description"]
-    if function.get("strict") and "strict" not in request.without:
-        tree["strict"] = True
-    return {**tree, "input_schema": schema_of(function)}
+    return {**described(function, request), "input_schema": schema_of(function)}
 
 
 def _control(request: Request) -> dict[str, str]:
@@ -190,8 +187,7 @@ class AnthropicReader:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._events = Events()
-        self._body: list[bytes] = []
-        self._streams: bool | None = None
+        self._arrival = Arrival()
         self._start = b""
         self._draft = Draft()
         self._used: dict[str, Any] = {}
@@ -203,11 +199,7 @@ class AnthropicReader:
 
     def feed(self, data: bytes) -> list[Delta]:
         """What these bytes added."""
-        if self._streams is None and data.strip():
-            self._streams = not data.lstrip().startswith(b"{")
-        if not self._streams:
-            self._body.append(data)
-            return []
+        data = self._arrival.streamed(data)
         self._start = self._start or data.lstrip()[:100]
         for event in self._events.feed(data):
             self._event(event)
@@ -215,9 +207,8 @@ class AnthropicReader:
 
     def finish(self) -> Assistant:
         """The whole reply."""
-        body = b"".join(self._body)
-        if body.strip():
-            self._message(tree_of(body, _A_REPLY))
+        if self._arrival.body:
+            self._message(tree_of(self._arrival.body, _A_REPLY))
         for event in self._events.finish():
             self._event(event)
         if not self._whole:

@@ -6,10 +6,12 @@ from typing import Any
 from urllib.parse import quote
 
 from hermes.lib.jsonfix import parse_arguments
+from hermes.models.transports.arrival import Arrival
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError, WireRequest
 from hermes.models.transports.blocks import (
     Block,
     Kept,
+    described,
     functions,
     has_marks,
     legal_name,
@@ -153,12 +155,7 @@ def _together(known: Any, value: Any) -> Any:
 
 
 def _tool(function: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    tree: dict[str, Any] = {"name": function["name"]}
-    if function.get("description"):
-        tree["description"] = function["description"]
-    if function.get("strict") and "strict" not in request.without:
-        tree["strict"] = True
-    return {"toolSpec": {**tree, "inputSchema": {"json": schema_of(function)}}}
+    return {"toolSpec": {**described(function, request), "inputSchema": {"json": schema_of(function)}}}
 
 
 def _point(request: Request) -> dict[str, Any]:
@@ -198,8 +195,7 @@ class BedrockReader:
     def __init__(self, request: Request) -> None:
         self._request = request
         self._frames = Frames(_A_REPLY)
-        self._body: list[bytes] = []
-        self._streams: bool | None = None
+        self._arrival = Arrival()
         self._draft = Draft()
         self._stop: Stop | None = None
         self.usage = Usage(requests=1)
@@ -207,20 +203,14 @@ class BedrockReader:
 
     def feed(self, data: bytes) -> list[Delta]:
         """What these bytes added."""
-        if self._streams is None and data.strip():
-            self._streams = not data.lstrip().startswith(b"{")
-        if not self._streams:
-            self._body.append(data)
-            return []
-        for event in self._frames.feed(data):
+        for event in self._frames.feed(self._arrival.streamed(data)):
             self._event(event)
         return self._draft.taken()
 
     def finish(self) -> Assistant:
         """The whole reply."""
-        body = b"".join(self._body)
-        if body.strip():
-            self._message(tree_of(body, _A_REPLY))
+        if self._arrival.body:
+            self._message(tree_of(self._arrival.body, _A_REPLY))
         if self._stop is None:
             raise CutShortError("The stream ended before the reply did.")
         return with_origin(self._draft.finish(self._stop, "", self.usage, _raw), self._request)

@@ -237,6 +237,16 @@ def functions(request: Request, called: Iterable[str]) -> tuple[Mapping[str, Any
     return tuple({"name": name, "description": "Cannot be called any more."} for name in sorted(called))
 
 
+def described(function: Mapping[str, Any], request: Request) -> dict[str, Any]:
+    """What both wires say of a function besides its schema."""
+    tree: dict[str, Any] = {"name": function["name"]}
+    if function.get("description"):
+        tree["description"] = function["description"]
+    if function.get("strict") and "strict" not in request.without:
+        tree["strict"] = True
+    return tree
+
+
 def schema_of(function: Mapping[str, Any]) -> Mapping[str, Any]:
     """The JSON Schema of a function's arguments."""
     return function.get("parameters") or {"type": "object", "properties": {}}

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from hermes.lib.codec import mended
+from hermes.models.transports.arrival import Arrival
 from hermes.models.transports.assembly import Calls
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
 from hermes.models.transports.chat_messages import PROTOCOL
@@ -93,8 +94,7 @@ class ChatReader:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._events = Events()
-        self._body: list[bytes] = []
-        self._streams: bool | None = None
+        self._arrival = Arrival()
         self._text: list[str] = []
         self._thinking: list[str] = []
         self._details = Details()
@@ -109,19 +109,14 @@ class ChatReader:
 
     def feed(self, data: bytes) -> list[Delta]:
         """What these bytes added, pieces of text that came together merged."""
-        if self._streams is None and data.strip():
-            self._streams = not data.lstrip().startswith((b"{", b"<", b"["))
-        if not self._streams:
-            self._body.append(data)
-            return []
-        return self._take(self._events.feed(data))
+        data = self._arrival.streamed(data)
+        return self._take(self._events.feed(data)) if data else []
 
     def finish(self) -> Assistant:
         """The whole reply."""
-        body = b"".join(self._body).strip()
-        if body:
-            self._chunk(body)
-        elif self._streams is None:
+        if self._arrival.body:
+            self._chunk(self._arrival.body)
+        elif self._arrival.streams is None:
             raise BadReplyError("The server sent an empty reply.")
         self._take_rest()
         if self._stop is None and not (self._done and (self._text or self._calls)):
@@ -150,7 +145,7 @@ class ChatReader:
         )
 
     def _missing(self) -> Exception:
-        if not self._answers and (self._body or self._done or self.progress):
+        if not self._answers and (self._arrival.body or self._done or self.progress):
             return BadReplyError("The server sent something that is not a chat completion: there is no choice in it.")
         return CutShortError("The stream ended before the reply did.")
 

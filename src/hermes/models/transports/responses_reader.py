@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from hermes.lib.codec import mended
+from hermes.models.transports.arrival import Arrival
 from hermes.models.transports.assembly import Calls
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
 from hermes.models.transports.responses_items import PROTOCOL, UNDERSTOOD, refuses, says_all, text_of, thoughts
@@ -30,8 +31,7 @@ class ResponsesReader:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._events = Events()
-        self._body: list[bytes] = []
-        self._streams: bool | None = None
+        self._arrival = Arrival()
         self._items: dict[int, dict[str, Any]] = {}
         self._response: Mapping[str, Any] | None = None
         self._last: dict[str, tuple[Any, ...]] = {}
@@ -41,19 +41,14 @@ class ResponsesReader:
 
     def feed(self, data: bytes) -> list[Delta]:
         """What these bytes added, pieces of text that came together merged."""
-        if self._streams is None and data.strip():
-            self._streams = not data.lstrip().startswith((b"{", b"<", b"["))
-        if not self._streams:
-            self._body.append(data)
-            return []
-        return self._take(self._events.feed(data))
+        data = self._arrival.streamed(data)
+        return self._take(self._events.feed(data)) if data else []
 
     def finish(self) -> Assistant:
         """The whole reply."""
-        body = b"".join(self._body).strip()
-        if body:
-            self._whole(_read(body))
-        elif self._streams is None:
+        if self._arrival.body:
+            self._whole(_read(self._arrival.body))
+        elif self._arrival.streams is None:
             raise BadReplyError("The server sent an empty reply.")
         try:
             self._take(self._events.finish())
