@@ -66,6 +66,51 @@ def append_to_list(config_file: Path, key: str, item: str) -> None:
             _save(config_file, yaml, tree)
 
 
+def list_items(config_file: Path, key: str) -> tuple[str, ...]:
+    """The items of a list key as they stand in the file, variables not filled in."""
+    return tuple(str(item) for item in _open(config_file)[1].get(key) or ())
+
+
+def remove_from_list(config_file: Path, key: str, item: str) -> bool:
+    """Take `item` out of a list key, its line and nothing else; whether it was there."""
+    with _locked(config_file):
+        yaml, tree = _open(config_file)
+        present = tree.get(key) or []
+        if item not in present:
+            return False
+        place = present.index(item)
+        kept = [other for index, other in enumerate(present) if index != place]
+        text = _without_item(config_file.read_text(encoding="utf-8"), key, place)
+        if _open_text(text).get(key) == kept:
+            write_atomic(config_file, text.encode())
+        else:  # a list on one line, or one written in an unusual way
+            del present[place]
+            _save(config_file, yaml, tree)
+    return True
+
+
+def _without_item(text: str, key: str, place: int) -> str:
+    """The YAML text without the lines of one item: the library would take the comment after them away, too."""
+    root = late("ruamel.yaml:YAML")(typ="safe", pure=True).compose(text)
+    name, listed = next(pair for pair in root.value if pair[0].value == key)
+    item = listed.value[place]
+    lines = text.splitlines(keepends=True)
+    end = item.end_mark.line + (1 if item.end_mark.column else 0)
+    lines[item.start_mark.line : max(end, item.start_mark.line + 1)] = []
+    if len(listed.value) == 1:
+        line, column = name.end_mark.line, name.end_mark.column
+        lines[line] = f"{lines[line][:column]}: []{lines[line][column + 1 :]}"
+    return "".join(lines)
+
+
+def _open_text(text: str) -> Any:
+    """What a text holds, or an empty mapping when it is not YAML."""
+    try:
+        return late("ruamel.yaml:YAML")(typ="safe").load(text) or {}
+    except late("ruamel.yaml:YAMLError"):
+        return {}
+
+
 def is_secret(name: str) -> bool:
     """Whether a name such as OPENAI_API_KEY belongs in `.env` and not in the settings."""
     return name.isupper() and name.endswith(_SECRET_ENDINGS)

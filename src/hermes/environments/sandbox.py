@@ -115,6 +115,15 @@ class Sandbox:
         self._program = program
         self._mounts = mounts
 
+    @property
+    def program(self) -> str:
+        """The bubblewrap that is used."""
+        return self._program
+
+    def paths(self, kind: Literal["write", "hide", "read"]) -> tuple[str, ...]:
+        """The paths, by their names inside, that a confined job can write, finds empty, or can only read within a writable one."""
+        return tuple(str(mount.path) for mount in _ordered(self._mounts, network=False) if mount.kind == kind)
+
     def wrap(self, argv: tuple[str, ...], *, env: Mapping[str, str], network: bool, pty: bool = False) -> tuple[str, ...]:
         """The argv that runs `argv` confined, from the top folder, with exactly the environment `env`.
 
@@ -178,9 +187,17 @@ def find_sandbox(environ: Mapping[str, str], mounts: Mounts) -> Sandbox | None:
     """A sandbox that was seen to work on this machine, or None; starts one probe process."""
     for program in _programs(environ):
         sandbox = Sandbox(program, mounts)
-        if _works(sandbox):
+        if not _fault(sandbox):
             return sandbox
     return None
+
+
+def why_none(environ: Mapping[str, str]) -> str:
+    """Why there is no sandbox on this machine, as the end of a sentence; "" where bubblewrap as such works."""
+    faults = [(program, _fault(Sandbox(program, Mounts(writable=())))) for program in _programs(environ)]
+    if not faults:
+        return "bubblewrap (bwrap) is not installed"
+    return "" if any(not fault for _, fault in faults) else "; ".join(f"{program} fails with: {fault}" for program, fault in faults)
 
 
 def _programs(environ: Mapping[str, str]) -> Iterator[str]:
@@ -194,12 +211,12 @@ def _programs(environ: Mapping[str, str]) -> Iterator[str]:
             yield str(bundled)
 
 
-def _works(sandbox: Sandbox) -> bool:
+def _fault(sandbox: Sandbox) -> str:
+    """What keeps a sandbox from working, "" when it works."""
     argv = sandbox.wrap(("bash", "--noprofile", "--norc", "-c", "exit 42"), env=CLEAN, network=False)
     try:
-        return (
-            subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, env=CLEAN, timeout=_PROBE_SECONDS, check=False).returncode
-            == 42
-        )
-    except (OSError, subprocess.SubprocessError):
-        return False
+        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, env=CLEAN, timeout=_PROBE_SECONDS, check=False)
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    said = done.stderr.decode(errors="replace").strip()
+    return "" if done.returncode == 42 else said or f"exit code {done.returncode}"

@@ -28,7 +28,9 @@ from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
 
 Authorize = Callable[[Action], Awaitable[Permit]]
 
-_QUIET: Final = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+QUIET: Final = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+"""Variables that keep commands from waiting for a person."""
+
 _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 
 
@@ -108,7 +110,7 @@ class LocalWorkspace:
         folders = Scratch(root=scratch.resolve())
         folders.make()
         self._local = LocalEnvironment(outputs=folders.outputs, limits=self._options.limits, sandbox=sandbox, known=self._options.known)
-        env = {**_QUIET, **scrubbed(environ, self._options.passthrough)}
+        env = {**QUIET, **scrubbed(environ, self._options.passthrough)}
         self._shell = Shell(cwd=str(self._root), env=env, folder=folders.shell, inside=INSIDE if sandbox else "")
         self.processes = Background(clock, known=self._options.known)
 

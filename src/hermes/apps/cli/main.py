@@ -13,12 +13,14 @@ from hermes.lib.lazy import load as late
 from hermes.types.error import ConfigError, HermesError
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
+    "approvals": ("hermes.apps.cli.approvals:approvals", "Try what would happen to a command; list and revoke grants for good."),
     "auth": ("hermes.apps.cli.auth:auth", "Keys and sign-ins of providers: add, list, test, remove."),
     "chat": ("hermes.apps.cli.chat:chat", "Ask one question (-q), or talk."),
     "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
+    "sandbox": ("hermes.apps.cli.sandbox:sandbox", "What confines commands here, and running one confined."),
     "sessions": ("hermes.apps.cli.sessions:sessions", "List, show, search, rename, export and delete sessions."),
     "tools": ("hermes.apps.cli.tools:tools", "What the model can call, and what could not be loaded."),
     "usage": ("hermes.apps.cli.usage:usage", "Tokens and money, by day, model, session or task."),

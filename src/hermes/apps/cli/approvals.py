@@ -1,0 +1,164 @@
+"""`hermes approvals`: what would happen to a command, the rules it is held against, and grants for good."""
+
+import difflib
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+import click
+import msgspec
+
+from hermes.apps.cli import tables
+from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.here import Here, here, policy
+from hermes.config import edit
+from hermes.config.environ import environment
+from hermes.config.home import locate
+from hermes.safety.decide import Policy, Verdict, decide
+from hermes.safety.meanings import Entry, entries
+from hermes.safety.rules import table
+from hermes.types.action import Command
+from hermes.types.error import ConfigError
+
+KEY: Final = "command_allowlist"
+CODES: Final = {"allow": 0, "contain": 0, "ask": 3, "deny": 4}
+_MEANING: Final = {
+    "allow": "it runs without a question",
+    "contain": "it runs in the sandbox without a question",
+    "ask": "it runs only after a yes",
+    "deny": "it never runs",
+}
+
+
+@click.group()
+def approvals() -> None:
+    """What may happen without a question, and why not."""
+
+
+@approvals.command("test", context_settings={"allow_interspersed_args": False})
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.option(
+    "--sandbox",
+    type=click.Choice(["off", "workspace"]),
+    default=None,
+    help="Judge as without, or as with the sandbox.  [default: as it is here]",
+)
+@click.argument("command", nargs=-1, required=True)
+@click.pass_obj
+def test_command(choices: Choices, command: tuple[str, ...], sandbox: str | None, *, as_json: bool) -> None:
+    """Say what would happen to a command here; nothing runs.
+
+    COMMAND is a command line as one argument, or its words. Exit code 0 when it would run without a question, 3 when it would ask,
+    4 when it is never allowed.
+    """
+    place = here(choices)
+    judged = policy(place, "off" if sandbox else place.settings.terminal.sandbox, yolo=choices.yolo)
+    judged = judged if sandbox is None else replace(judged, sandbox=sandbox == "workspace")
+    action = Command(command=command[0] if len(command) == 1 else shlex.join(command), cwd=str(place.cwd))
+    verdict = decide(action, judged)
+    settings = list(_deciding(action, verdict, judged, place))
+    if as_json or choices.as_json:
+        told = {"v": 1, "command": action.command, "cwd": action.cwd, "sandbox": judged.sandbox, **_plain(verdict), "settings": settings}
+        click.echo(msgspec.json.encode(told))
+    else:
+        click.echo("\n".join([f"{verdict.decision}: {_MEANING[verdict.decision]}", *_told(verdict, judged, settings)]))
+    sys.exit(CODES[verdict.decision])
+
+
+@approvals.command("list")
+@click.pass_obj
+def list_grants(choices: Choices) -> None:
+    """What was allowed for good, as command_allowlist of config.yaml holds it."""
+    held = edit.list_items(locate(environment(), choices.profile).config_file, KEY)
+    if not held:
+        click.echo("Nothing is allowed for good; the answer 'always' to a question adds to this list.", err=True)
+    for one in held:
+        click.echo(one)
+
+
+@approvals.command()
+@click.argument("text")
+@click.pass_obj
+def revoke(choices: Choices, text: str) -> None:
+    """Take back what was allowed for good: all of its words, or a part that only one entry has."""
+    file = locate(environment(), choices.profile).config_file
+    item = _only(text, edit.list_items(file, KEY))
+    edit.remove_from_list(file, KEY, item)
+    click.echo(f"{item} is taken out of {KEY} in {file}.")
+
+
+@approvals.command()
+@click.argument("rule", default="")
+def explain(rule: str) -> None:
+    """What a rule is about, with examples; without RULE all of them."""
+    known = entries()
+    if not rule:
+        tables.show([(one.id, one.effect, one.reason) for one in known], head=("RULE", "EFFECT", "BECAUSE"))
+        return
+    found = [one for one in known if one.id == rule]
+    if not found:
+        near = difflib.get_close_matches(rule, dict.fromkeys(one.id for one in known), n=3, cutoff=0.5)
+        meant = f"; did you mean {' or '.join(near)}?" if near else "."
+        raise ConfigError(f"There is no rule {rule}{meant} hermes approvals explain lists them all.")
+    click.echo("\n\n".join("\n".join(_explained(one)) for one in found))
+
+
+def _deciding(action: Command, verdict: Verdict, judged: Policy, place: Here) -> Iterator[str]:
+    """The settings without which the verdict would be another one."""
+    values = place.loaded.values
+    if verdict.by == "allowlist":
+        yield f"{KEY} holds it ({values[KEY].origin})"
+    if verdict.by == "yolo":
+        yield f"approvals.mode is off ({values['approvals.mode'].origin})" if judged.mode == "off" else "--yolo is given"
+    if judged.network and decide(action, replace(judged, network=False)).decision != verdict.decision:
+        yield f"terminal.network is true ({values['terminal.network'].origin})"
+
+
+def _plain(verdict: Verdict) -> dict[str, object]:
+    """The verdict's own fields by name."""
+    names = ("decision", "rule", "effects", "reasons", "by", "confined", "network", "session_pattern", "always_pattern")
+    return {name: getattr(verdict, name) for name in names}
+
+
+def _told(verdict: Verdict, judged: Policy, settings: Sequence[str]) -> Iterator[str]:
+    yield from (f"  setting  {one}" for one in settings)
+    yield from (f"  because  {one}" for one in verdict.reasons)
+    yield from (f"  effect   {one}: {table().effects[one].text}" for one in verdict.effects)
+    if verdict.rule:
+        yield f"  rule     {verdict.rule} (hermes approvals explain {verdict.rule})"
+    if verdict.session_pattern:
+        yield f"  session  a yes for the session covers {verdict.session_pattern}"
+    if verdict.decision == "ask":
+        yield f"  always   {f'a yes for good covers {verdict.always_pattern}' if verdict.always_pattern else 'not offered for this'}"
+    if verdict.decision != "deny":
+        yield f"  runs     {_runs(verdict, judged)}"
+
+
+def _runs(verdict: Verdict, judged: Policy) -> str:
+    if verdict.confined:
+        return "in the sandbox, with the network" if verdict.network else "in the sandbox, without the network"
+    return "outside the sandbox" if judged.sandbox else "without a sandbox"
+
+
+def _only(text: str, held: Sequence[str]) -> str:
+    """The item meant: the whole of one, or the only one that contains the text."""
+    if text in held:
+        return text
+    found = [one for one in held if text in one]
+    if not found:
+        raise ConfigError(f"Nothing in {KEY} contains {text!r}; hermes approvals list shows what it holds.")
+    if len(found) > 1:
+        raise ConfigError(f"{len(found)} entries of {KEY} contain {text!r}; give more of the one you mean:\n" + "\n".join(found))
+    return found[0]
+
+
+def _explained(entry: Entry) -> Iterator[str]:
+    effect = table().effects[entry.effect]
+    yield f"{entry.id}: {entry.reason}"
+    yield f"  effect   {entry.effect}: it {effect.text}{', which is never allowed' if effect.hard else ''}"
+    if effect.contained or effect.sandbox_only:
+        yield "  sandbox  " + ("stands in for the question" if effect.contained else "only there it needs a question")
+    yield from (f"  found    {one}" for one in entry.match)
+    yield from (f"  passes   {one}" for one in entry.passes)

@@ -1,0 +1,30 @@
+"""Whatever is found in a command can be explained, with examples that are true."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import hermes.safety.inspect
+from hermes.safety.decide import Policy
+from hermes.safety.inspect import inspect
+from hermes.safety.meanings import Entry, entries
+from hermes.safety.rules import table
+
+POLICY = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
+FOUND_BY_CODE = entries()[len(table().rules) :]
+
+
+@pytest.mark.parametrize("entry", FOUND_BY_CODE, ids=lambda entry: f"{entry.id}-{entry.effect}")
+def test_what_only_code_finds_is_found_in_its_examples_and_in_no_other(entry: Entry) -> None:
+    def found(command: str) -> set[tuple[str, str]]:
+        return {(one.rule, one.effect) for one in inspect(command, cwd=POLICY.workspace, folders=POLICY.folders)}
+
+    assert [command for command in entry.match if (entry.id, entry.effect) not in found(command)] == []
+    assert [command for command in entry.passes if (entry.id, entry.effect) in found(command)] == []
+
+
+def test_every_finding_has_a_meaning() -> None:
+    source = Path(hermes.safety.inspect.__file__).read_text(encoding="utf-8")
+    named = set(re.findall(r'Finding\("([\w-]+)"', source))
+    assert named == {entry.id for entry in FOUND_BY_CODE}
