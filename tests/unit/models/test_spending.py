@@ -37,7 +37,8 @@ async def test_a_spent_purse_lets_no_call_start_and_says_which_and_how_to_raise_
     with pytest.raises(BudgetSpent) as fault:
         await purse.reserve(wanted, seconds=1)
     assert (
-        str(fault.value) == "The money budget of this session is spent: $0.6000 of $0.5000. hermes config set budget.session_cost raises it."
+        str(fault.value)
+        == "The money budget of this session is spent: $0.6000 of $0.5000. hermes config set budget.session_cost raises it."
     )
 
 
