@@ -1,5 +1,6 @@
 """Read a command line into the simple commands that it would run, without running anything."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -76,11 +77,15 @@ def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | 
     if len(source) > LONGEST:
         script.faults.append("it is longer than can be checked")
         return script
-    texts = {source, source.replace("\\\n", "")}  # joined lines may hide a word, and a comment does not join lines
-    for text in sorted(texts, key=len, reverse=True):
+    texts = [source]
+    if "\\\n" in source:  # joined lines may hide a word, and a comment does not join lines
+        texts.append(source.replace("\\\n", ""))
+    for text in texts:
         tree = _parser().parse(masked(text))
         if tree.root_node.has_error:
             script.faults.append("its syntax cannot be read")
+            if "((" in text:  # what is no arithmetic is a subshell in a subshell
+                texts.append(re.sub(r"\((?=\()", "( ", text))
         start = scope.copy() if scope else Scope(cwd=cwd, variables={"PWD": cwd, **variables})
         _Walk(script, start).visit(tree.root_node, 0)
     script.faults = list(dict.fromkeys(script.faults))

@@ -66,7 +66,8 @@ def _of_script(script: Script, source: str) -> Iterator[Finding]:
         yield Finding("fork-bomb", "halt", "it starts copies of itself without end")
     for fault in script.faults:
         yield Finding("unreadable", "opaque", fault)
-    if re.search(r"/dev/(?:tcp|udp)/", source):
+    paths = [path for command in script.commands for path in (*command.writes, *command.reads)]
+    if re.search(r"/dev/(?:tcp|udp)/", "\n".join([source, *paths])):
         yield Finding("network-shell", "listen", "it connects through the shell itself")
     if re.search(r"://[^/\s]*[^\x00-\x7f]", source):
         yield Finding("look-alike-host", "upload", "the address has letters that look like others")

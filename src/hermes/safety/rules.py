@@ -93,16 +93,17 @@ def findings(command: Simple) -> Iterator[Finding]:
     """What the rules say about one command."""
     if not command.argv:
         return
+    program = command.program
     for rule in table().rules:
-        if rule.programs.fullmatch(command.program) and _holds(rule, command):
+        if rule.programs.fullmatch(program) and _holds(rule, command):
             yield Finding(rule.id, rule.effect, rule.reason)
 
 
 def file_uses(command: Simple) -> Iterator[tuple[str, str]]:
     """Pairs (what is done, path) for the files among a command's words."""
-    words = command.argv[1:]
+    words, program = command.argv[1:], command.program
     for use in table().files:
-        if command.program not in use.programs or (use.needs and not has_option(words, *use.needs)):
+        if program not in use.programs or (use.needs and not has_option(words, *use.needs)):
             continue
         for path in _taken(use, words):
             yield use.does, path

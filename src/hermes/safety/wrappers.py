@@ -20,6 +20,7 @@ _DEEPEST: Final = 8
 
 _RUNS_SUBCOMMAND: Final = frozenset({"uv", "poetry", "pipenv"})  # theirs is `run`
 _TAKES_ALL: Final = frozenset({"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-exec", "-execdir"})
+_SPLITS: Final = re.compile(r"-[0iv]*S(.*)|--s[a-z-]*(?:=(.*))?", re.DOTALL)  # env's option for a command line in one word
 _JOINS: Final = frozenset({"watch", "parallel"})  # these give their words to a shell
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
@@ -51,7 +52,8 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
     if not command.argv:
         return
     if UNKNOWN not in command.argv[0] and command.argv[0] in command.scope.aliases and "alias" not in command.through:
-        yield from _parsed(command, " ".join([command.scope.aliases[command.argv[0]], *_quote(command.argv[1:])]), script, "alias")
+        text = " ".join([command.scope.aliases[command.argv[0]], *_quote(command.argv[1:])])
+        yield from (replace(one, line=f"{one.line} {command.line}") for one in _parsed(command, text, script, "alias"))
     name = command.program
     if name in _prefixes():
         yield from _behind(command, script)
@@ -114,10 +116,16 @@ def _after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str
 
 def _environment(command: Simple, script: Script) -> Iterator[Simple]:
     """The program behind `env`, its assignments taken over."""
-    for text in option_values(command.argv[1:], "-S", "--split-string"):
-        yield from _parsed(command, text, script, "env")
+    words = command.argv[1:]
+    rest = _after_options(words, frozenset({"-u", "--unset", "-C", "--chdir"}))
+    own = words[: len(words) - len(rest)]  # what stands behind the program is the program's
+    for position, given in enumerate(map(_SPLITS.fullmatch, own)):
+        if given is None:
+            continue
+        joined, after = given[1] or given[2], words[position + 1 :]
+        first, more = (joined, after) if joined else ("".join(after[:1]), after[1:])
+        yield from _parsed(command, " ".join(["env", first, *_quote(more)]), script, "env")
         return
-    rest = _after_options(command.argv[1:], frozenset({"-u", "--unset", "-C", "--chdir"}))
     assignments = []
     while rest and re.match(r"\w+=", rest[0]):
         name, _, text = rest[0].partition("=")
