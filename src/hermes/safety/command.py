@@ -78,18 +78,25 @@ def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | 
         script.faults.append("it is longer than can be checked")
         return script
     texts = [source]
-    if "\\\n" in source:  # joined lines may hide a word, and a comment does not join lines
-        texts.append(source.replace("\\\n", ""))
     for text in texts:
         tree = _parser().parse(masked(text))
         if tree.root_node.has_error:
             script.faults.append("its syntax cannot be read")
-            if "((" in text:  # what is no arithmetic is a subshell in a subshell
-                texts.append(re.sub(r"\((?=\()", "( ", text))
+        texts += [other for other in _other_readings(text, tree.root_node) if other not in texts]
         start = scope.copy() if scope else Scope(cwd=cwd, variables={"PWD": cwd, **variables})
         _Walk(script, start).visit(tree.root_node, 0)
     script.faults = list(dict.fromkeys(script.faults))
     return script
+
+
+def _other_readings(text: str, root: "Node") -> Iterator[str]:
+    """The same text as the grammar should have read it, where it is known to err; both readings count."""
+    if "\\\n" in text:  # joined lines may hide a word, and a comment does not join lines
+        yield text.replace("\\\n", "")
+    if "\n\\" in text:  # a line that begins with a backslash is a line of its own
+        yield re.sub(r"\n(?=\\)", "\n ", text)
+    if root.has_error and "((" in text:  # what is no arithmetic is a subshell in a subshell
+        yield re.sub(r"\((?=\()", "( ", text)
 
 
 class _Walk:
@@ -168,29 +175,43 @@ class _Walk:
         return self.visit(node, depth + 1)
 
     def _file(self, node: "Node", start: int, depth: int) -> None:
-        target = node.child_by_field_name("destination")
-        if target is None:
-            return
-        self._substitutions(target, depth)
+        place = len(self._script.commands) - 1
+        targets = node.children_by_field_name("destination")
+        for target in targets:
+            self._substitutions(target, depth)
         operator = next((child.type for child in node.children if not child.is_named), "")
-        path = value(target, self.scope)
-        if operator in {">&", "<&"} and (path.isdigit() or path == "-"):
-            return
+        if operator in {">&-", "<&-"}:  # what closes a descriptor leads nowhere
+            path, words = "-", targets
+        else:
+            path, words = (value(targets[0], self.scope), targets[1:]) if targets else ("-", [])
+        leads = not (operator[:2] in {">&", "<&"} and (path.isdigit() or path == "-"))
         entry = Simple(
-            argv=(),
+            argv=tuple(word for one in words for word in expand(one, self.scope)),  # the grammar takes them for targets, too
             cwd=self.scope.cwd,
             line=text_of(node),
-            writes=(path,) if ">" in operator else (),
-            reads=(path,) if "<" in operator else (),
+            writes=(path,) if leads and ">" in operator else (),
+            reads=(path,) if leads and "<" in operator else (),
         )
-        if len(self._script.commands) > start:
-            last = self._script.commands[-1]
-            self._script.commands[-1] = replace(last, writes=last.writes + entry.writes, reads=last.reads + entry.reads)
-        else:
-            self._script.commands.append(entry)
+        if place >= start:
+            self._extend(place, entry)
+        elif leads or entry.argv:
+            self._script.commands.append(replace(entry, scope=self.scope.copy()))
+
+    def _extend(self, place: int, more: Simple) -> None:
+        """Add files and words from behind a redirection to the command at a place."""
+        last = self._script.commands[place]
+        joined = replace(last, argv=last.argv + more.argv, writes=last.writes + more.writes, reads=last.reads + more.reads)
+        if more.argv:
+            joined = replace(joined, line=f"{last.line} {more.line}")
+            self.scope.cwd = last.cwd
+            self._note(joined)
+        self._script.commands[place] = joined
 
     def _document(self, node: "Node", start: int, depth: int) -> list[Simple]:
-        """Give a here-document's or here-string's text to the commands before it."""
+        """Give a here-document's or here-string's text to the commands before it, and the words behind its mark to the last."""
+        words = tuple(word for one in node.children_by_field_name("argument") for word in expand(one, self.scope))
+        if words and len(self._script.commands) > start:
+            self._extend(len(self._script.commands) - 1, Simple(argv=words, cwd=self.scope.cwd))
         if node.type == "herestring_redirect":
             text = "".join(value(child, self.scope) for child in node.named_children)
             followers = [child for child in node.named_children if child.type == "command_substitution"]

@@ -92,6 +92,8 @@ def _segments(node: "Node", scope: Scope) -> list[tuple[str, bool]]:
 
 
 def _unsplit(node: "Node", scope: Scope) -> str:
+    if node.type == "translated_string" and node.named_children:
+        return _quoted(node.named_children[0], scope)
     if node.type in {"string", "translated_string"}:
         return _quoted(node, scope)
     if node.type == "command_substitution":

@@ -22,6 +22,7 @@ _RUNS_SUBCOMMAND: Final = frozenset({"uv", "poetry", "pipenv"})  # theirs is `ru
 _TAKES_ALL: Final = frozenset({"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-exec", "-execdir"})
 _SPLITS: Final = re.compile(r"-[0iv]*S(.*)|--s[a-z-]*(?:=(.*))?", re.DOTALL)  # env's option for a command line in one word
 _JOINS: Final = frozenset({"watch", "parallel"})  # these give their words to a shell
+_TAKES_ASSIGNMENTS: Final = frozenset({"sudo", "doas", "systemd-run", "time", "coproc"})
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
 
@@ -92,8 +93,9 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
         rest = _after_options(rest[1:], with_value)
     if name == "command" and command.argv[1:2] and re.fullmatch(r"-[pvV]*[vV][pvV]*", command.argv[1]):
         return
-    rest = rest[skip:]
-    while rest and name in {"sudo", "doas", "systemd-run"} and re.match(r"\w+=", rest[0]):
+    rest, assigned = rest[skip:], []
+    while rest and name in _TAKES_ASSIGNMENTS and re.match(r"\w+=", rest[0]):
+        assigned.append((rest[0].partition("=")[0], rest[0].partition("=")[2]))
         rest = rest[1:]
     if not rest:
         return
@@ -101,7 +103,7 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
         yield from _parsed(command, " ".join(word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest), script, name)
         return
     added = (UNKNOWN,) if name in _ADDS_WORDS else ()
-    yield replace(command, argv=(*rest, *added), through=(*command.through, name), assignments=())
+    yield replace(command, argv=(*rest, *added), through=(*command.through, name), assignments=tuple(assigned))
 
 
 def _after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str]:

@@ -92,6 +92,8 @@ def behind(command: str) -> Iterator[str]:
     yield f"/usr/bin/{command}"
     yield f"shopt -s expand_aliases; alias work={first}\nwork{space}{rest}"
     yield f"alias work='{first}'; work{space}{rest}"
+    yield f"{first} >out.txt{space}{rest}"
+    yield f"{first} 2>&1{space}{rest}"
     for wrapper in WRAPPERS:
         yield f"{wrapper} {command}"
 
@@ -131,11 +133,20 @@ def test_most_examples_can_be_written_in_many_ways() -> None:
         "env -S rm -rf /",
         "env -iS '-u A B=1 rm -rf /'",
         "env --split-string='rm -rf' /",
+        "time A=1 rm -rf /",
+        "time 2>x rm -rf /",
+        "coproc A=1 rm -rf /",
+        '$"rm" -rf /',
+        "true\n\\rm -rf /",
+        "rm >x -rf /",
+        "rm -rf 2>&1 /",
+        "rm <<END -rf /\nEND",
+        "nice <x rm -rf /",
         "((rm -rf /); ls)",
         "((((rm -rf /); ls)); ls)",
     ],
 )
-def test_a_hard_limit_is_not_got_around_by_env_or_by_brackets(command: str) -> None:
+def test_a_hard_limit_is_not_got_around_by_odd_ways_of_writing(command: str) -> None:
     assert strictness(command, SANDBOX) == STRICTNESS["deny"]
 
 
