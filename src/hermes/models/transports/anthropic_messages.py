@@ -97,11 +97,11 @@ class Spelling:
 
     def can_carry(self, block: Block) -> bool:
         """Whether the block takes `cache_control`."""
-        return block.get("type") in _CARRIERS
+        return str(block.get("type")) in _CARRIERS
 
     def is_thinking(self, block: Block) -> bool:
         """Whether this is reasoning."""
-        return block.get("type") in {"thinking", "redacted_thinking"}
+        return str(block.get("type")) in {"thinking", "redacted_thinking"}
 
 
 SPELLING = Spelling()
@@ -279,7 +279,7 @@ class AnthropicReader:
         )
 
     def _block(self, index: int, block: dict[str, Any]) -> None:
-        draft, kind = self._draft, block.get("type")
+        draft, kind = self._draft, str(block.get("type"))
         match kind:
             case "text":
                 _begin(draft.item(index, "text"), block)

@@ -44,7 +44,7 @@ def sees(profile: Profile, without: frozenset[LeftOut]) -> bool:
 
 def says_all(output: Sequence[Item]) -> bool:
     """Whether text and calls of a message say all that is in the items: one message of plain text, then calls."""
-    kinds = [item.get("type") for item in output]
+    kinds = [str(item.get("type")) for item in output]
     messages = kinds.count("message")
     in_order = kinds == ["message"] * messages + ["function_call"] * (len(kinds) - messages)
     return in_order and messages <= 1 and all(_is_plain(item) for item in output)
@@ -53,7 +53,8 @@ def says_all(output: Sequence[Item]) -> bool:
 def _is_plain(item: Item) -> bool:
     if item.get("type") == "function_call":
         return not item.get("namespace")
-    return not item.get("phase") and all(part.get("type") == "output_text" for part in item.get("content") or ())
+    parts = _parts(item, "content")
+    return not item.get("phase") and parts == (item.get("content") or []) and all(part.get("type") == "output_text" for part in parts)
 
 
 def _user(content: list[dict[str, Any]]) -> dict[str, Any]:
@@ -103,7 +104,7 @@ def _replayed(message: Assistant, profile: Profile, without: frozenset[LeftOut])
     answered = {item.get("call_id") for item in message.opaque if str(item.get("type")).endswith("_output")}
     found: list[dict[str, Any]] = []
     for item in message.opaque:
-        kind = item.get("type")
+        kind = str(item.get("type"))
         if kind == "function_call":
             call = calls.pop(str(item.get("call_id")), None)
             found += [{**item, **_call(call, profile)}] if call else []

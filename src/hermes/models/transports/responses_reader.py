@@ -114,7 +114,7 @@ class ResponsesReader:
             return []
         index = event.get("output_index")
         self._items[index if isinstance(index, int) else len(self._items)] = item
-        kind = item.get("type")
+        kind = str(item.get("type"))
         return [] if kind in UNDERSTOOD else [Remark(text=f"The reply holds an item that is not understood here: {kind}.")]
 
     def _end(self, response: Mapping[str, Any]) -> None:
