@@ -1,32 +1,12 @@
 """`hermes approvals`, as a program: it says what would happen, runs nothing, and takes grants back."""
 
 import json
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-Done = subprocess.CompletedProcess[str]
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def run(environ: dict[str, str], work: Path) -> Run:
-    def command(*arguments: str, **more: str) -> Done:
-        words = [sys.executable, "-m", "hermes", *arguments]
-        return subprocess.run(words, cwd=work, env={**environ, **more}, input="", capture_output=True, text=True, timeout=50, check=False)
-
-    return command
+from tests.apps.conftest import Run
 
 
 @pytest.fixture

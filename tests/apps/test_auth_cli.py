@@ -5,25 +5,14 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from hermes.testing import ScriptedModel, ScriptedServer
+from tests.apps.conftest import Done, Run
 from tests.unit.models.identity import Identity, running
-
-Done = subprocess.CompletedProcess[str]
-Run = Callable[..., Done]
-
-
-@pytest.fixture
-def run(environ: dict[str, str]) -> Run:
-    def command(*arguments: str, given: str = "", **more: str) -> Done:
-        words = [sys.executable, "-m", "hermes", *arguments]
-        return subprocess.run(words, env={**environ, **more}, input=given, capture_output=True, text=True, timeout=50, check=False)
-
-    return command
 
 
 @pytest.fixture

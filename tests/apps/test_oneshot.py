@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from hermes.testing import ScriptedModel, ScriptedServer, call, fail, say
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.apps.conftest import Run
 
 
 @pytest.fixture
@@ -20,24 +19,6 @@ def work(tmp_path: Path) -> Path:
     folder.mkdir()
     (folder / "notes.txt").write_text("milk\nbread\n")
     return folder
-
-
-@pytest.fixture
-def run(environ: dict[str, str], work: Path) -> Run:
-    def command(*arguments: str, given: str | None = None, **more: str) -> subprocess.CompletedProcess[str]:
-        stdin: Any = {"input": given} if given is not None else {"stdin": subprocess.DEVNULL}
-        return subprocess.run(
-            [sys.executable, "-m", "hermes", *arguments],
-            cwd=work,
-            env={**environ, **more},
-            capture_output=True,
-            text=True,
-            timeout=50,
-            check=False,
-            **stdin,
-        )
-
-    return command
 
 
 def ask(run: Run, model: ScriptedModel, *arguments: str, **more: Any) -> subprocess.CompletedProcess[str]:

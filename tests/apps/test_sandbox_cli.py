@@ -6,31 +6,17 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-Done = subprocess.CompletedProcess[str]
-Run = Callable[..., Done]
+from tests.apps.conftest import Run
 
 
 @pytest.fixture
-def work(tmp_path: Path) -> Path:
-    folder = tmp_path / "work"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def run(environ: dict[str, str], work: Path) -> Run:
-    def command(*arguments: str, given: str = "", **more: str) -> Done:
-        words = [sys.executable, "-m", "hermes", "sandbox", *arguments]
-        return subprocess.run(
-            words, cwd=work, env={**environ, **more}, input=given, capture_output=True, text=True, timeout=50, check=False
-        )
-
-    return command
+def run(run: Run) -> Run:
+    """The program's sandbox command, with a closed pipe on stdin when nothing is given."""
+    return lambda *arguments, given="", **more: run("sandbox", *arguments, given=given, **more)
 
 
 @pytest.fixture

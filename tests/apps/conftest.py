@@ -1,0 +1,31 @@
+"""The program as a user starts it: in a process of its own, in a folder of its own."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Done = subprocess.CompletedProcess[str]
+Run = Callable[..., Done]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def run(environ: dict[str, str], work: Path) -> Run:
+    """`run("models", "list", given="stdin", NAME="value")`; without `given` there is nothing on stdin."""
+
+    def command(*arguments: str, given: str | None = None, **more: str) -> Done:
+        stdin: Any = {"input": given} if given is not None else {"stdin": subprocess.DEVNULL}
+        words = [sys.executable, "-m", "hermes", *arguments]
+        return subprocess.run(words, cwd=work, env={**environ, **more}, capture_output=True, text=True, timeout=50, check=False, **stdin)
+
+    return command
