@@ -23,8 +23,8 @@ FIXTURES = {
 def aimock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the server; it answers words about the weather with a call, and its result with a sentence."""
     node = shutil.which("node")
-    if node is None or not PROGRAM.exists():
-        pytest.skip("another maker's model server is not installed; run scripts/fakes")
+    assert node is not None, "node is needed; install it (Debian: apt install nodejs npm)"
+    assert PROGRAM.exists(), "another maker's model server is not installed; run scripts/fakes"
     fixtures = tmp_path_factory.mktemp("aimock") / "fixtures.json"
     fixtures.write_text(json.dumps(FIXTURES), encoding="utf-8")
     command = [node, str(PROGRAM), "-p", "0", "-f", str(fixtures)]
