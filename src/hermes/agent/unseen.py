@@ -48,8 +48,9 @@ def without_secrets(reply: Assistant, known: SecretValues) -> Assistant:
     Calls stay as they are: a call with a mask in it would do something else.
     """
     text, thinking = known.hide(reply.text), tuple(_thought(one, known) for one in reply.thinking)
-    changed = text != reply.text or thinking != reply.thinking
-    return replace(reply, text=text, thinking=thinking, opaque=() if changed or _holds_any(reply.opaque, known) else reply.opaque)
+    if text == reply.text and thinking == reply.thinking and not _holds_any(reply.opaque, known):
+        return reply
+    return replace(reply, text=text, thinking=thinking, opaque=())
 
 
 def _holds_any(items: tuple[Mapping[str, Any], ...], known: SecretValues) -> bool:

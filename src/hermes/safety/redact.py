@@ -1,13 +1,12 @@
-"""Take credentials out of text: values that are known, and what has the form of a provider's token."""
+"""Take credentials out of text by their form; `lib.secretvalues` takes out those whose value is known."""
 
 import re
-from collections.abc import Iterable
 from typing import Final
 
 from hermes.lib.secretnames import is_secret_name
+from hermes.lib.secretvalues import MASK
 
-_SHORTEST: Final = 8  # a shorter known value would also hit ordinary words
-_MASK: Final = "[redacted]"
+_SHORTEST: Final = 8  # a shorter value is hardly a credential
 
 _TOKENS: Final = re.compile(
     r"(?<![A-Za-z0-9_-])(?:"
@@ -33,15 +32,13 @@ _PLAIN: Final = re.compile(
 )
 
 
-def redact(text: str, secrets: Iterable[str] = ()) -> str:
-    """`text` with each known secret, token, private key and password in an address replaced by a mask; the rest is untouched."""
-    for secret in sorted({one for one in secrets if len(one) >= _SHORTEST}, key=len, reverse=True):
-        text = text.replace(secret, _MASK)
+def redact(text: str) -> str:
+    """`text` with each token, private key and password in an address replaced by a mask; the rest is untouched."""
     if "PRIVATE KEY" in text:
-        text = _KEY_BLOCK.sub(rf"\1{_MASK}\2", text)
-    text = _HEADER.sub(rf"\1{_MASK}", text)
-    text = _TOKENS.sub(_MASK, text)
-    text = _USERINFO.sub(rf"\1{_MASK}\2", text)
+        text = _KEY_BLOCK.sub(rf"\1{MASK}\2", text)
+    text = _HEADER.sub(rf"\1{MASK}", text)
+    text = _TOKENS.sub(MASK, text)
+    text = _USERINFO.sub(rf"\1{MASK}\2", text)
     return _ASSIGNMENT.sub(_assigned, text)
 
 
@@ -51,7 +48,7 @@ def _assigned(match: re.Match[str]) -> str:
     if not is_secret_name(name.replace("-", "_")) or _PLAIN.fullmatch(value) or not _looks_random(value.strip("\"'")):
         return match[0]
     quote = value[0] if value[0] in "\"'" else ""
-    return f"{before}{quote}{_MASK}{quote}"
+    return f"{before}{quote}{MASK}{quote}"
 
 
 def _looks_random(value: str) -> bool:

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.lib.secretvalues import SecretValues
 from hermes.safety.redact import redact
 
 GONE = {
@@ -43,8 +44,8 @@ def test_other_text_stays(text: str) -> None:
 
 
 def test_known_values_go_wherever_they_are() -> None:
-    assert redact("a hunter2hunter2 b", ["hunter2hunter2", "short"]) == "a [redacted] b"
-    assert redact("short words stay", ["short"]) == "short words stay"
+    assert redact(SecretValues("hunter2hunter2", "short").hide("a hunter2hunter2 b")) == "a [redacted] b"
+    assert redact(SecretValues("short").hide("short words stay")) == "short words stay"
 
 
 @given(st.text())
