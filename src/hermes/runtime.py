@@ -191,17 +191,13 @@ class Runtime:
 
     def _workplace(self, row: SessionRow, chosen: SessionOptions, ask: "Ask") -> "Workplace":
         """Where a session's tools work; what it takes is imported when the first tool needs it."""
-        place, settings = late("hermes.agent.workplace"), self.settings
-        options = place.WorkplaceOptions(
+        place = late("hermes.agent.workplace")
+        options = place.options_from(
+            self.settings,
+            self.environ,
             cwd=Path(row.cwd),
-            user_home=Path(self.environ.get("HOME") or Path.home()),
             hermes_home=self.home.root,
             scratch=self.home.scratch / row.id,
-            environ=self.environ,
-            terminal=settings.terminal,
-            approvals=settings.approvals,
-            output=settings.tool_output,
-            allowlist=tuple(settings.command_allowlist),
             save=partial(late("hermes.config.edit:append_to_list"), self.home.config_file, "command_allowlist"),
             known=self.secrets,
             yolo=chosen.yolo,

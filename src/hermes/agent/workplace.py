@@ -4,9 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hermes.agent.permission import Gate
-from hermes.config.settings import ApprovalSettings, TerminalSettings, ToolOutputSettings
+from hermes.config.settings import ApprovalSettings, Settings, TerminalSettings, ToolOutputSettings
 from hermes.environments.base import Limits
 from hermes.environments.sandbox import Sandbox
 from hermes.environments.workspace import LocalWorkspace, WorkspaceOptions, open_sandbox
@@ -43,6 +44,19 @@ class Workplace:
     workspace: LocalWorkspace
     gate: Gate
     sandboxed: bool
+
+
+def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> WorkplaceOptions:
+    """The options that settings and the user's environment say; `rest` are the other fields."""
+    return WorkplaceOptions(
+        user_home=Path(environ.get("HOME") or Path.home()),
+        environ=environ,
+        terminal=settings.terminal,
+        approvals=settings.approvals,
+        output=settings.tool_output,
+        allowlist=tuple(settings.command_allowlist),
+        **rest,
+    )
 
 
 def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:

@@ -5,11 +5,11 @@ What was sent is compared with what is about to be sent; nobody has to remember 
 
 from dataclasses import dataclass
 
+from hermes.models.spending import cost_of
 from hermes.models.transports.base import Transport
 from hermes.types.profile import Price
 from hermes.types.request import Request
-
-MILLION = 1_000_000
+from hermes.types.usage import Usage
 
 
 @dataclass(slots=True)
@@ -46,4 +46,4 @@ class Prefix:
 
 def cost_of_break(prompt: int, price: Price | None) -> float | None:
     """US dollars that reading a prompt of so many tokens anew costs; None without a price."""
-    return None if price is None else prompt * price.input / MILLION
+    return None if price is None else cost_of(Usage(input_tokens=prompt), price)

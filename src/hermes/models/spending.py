@@ -99,9 +99,13 @@ class Purse:
             purse.held_cost -= wanted.cost
             purse.tokens += tokens
             purse.cost += cost
-            for waiting in purse._waiting:  # noqa: SLF001  # a purse of this class
-                waiting.set()
-            purse._waiting.clear()  # noqa: SLF001  # as above
+            purse.wake()
+
+    def wake(self) -> None:
+        """Let the calls that wait look again."""
+        for waiting in self._waiting:
+            waiting.set()
+        self._waiting.clear()
 
     def chain(self) -> "Iterator[Purse]":
         """This purse and those above it."""

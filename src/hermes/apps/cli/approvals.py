@@ -5,14 +5,17 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Final
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final, Literal
 
 import click
 import msgspec
 
+from hermes.agent.workplace import open_workplace, options_from
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import Here, here, policy
+from hermes.apps.cli.here import Here, here
 from hermes.config import edit
 from hermes.config.environ import environment
 from hermes.config.home import locate
@@ -21,6 +24,7 @@ from hermes.safety.meanings import Entry, entries
 from hermes.safety.rules import table
 from hermes.types.action import Command
 from hermes.types.error import ConfigError
+from hermes.types.question import Answer, Deny, Question
 
 KEY: Final = "command_allowlist"
 CODES: Final = {"allow": 0, "contain": 0, "ask": 3, "deny": 4}
@@ -54,7 +58,7 @@ def test_command(choices: Choices, command: tuple[str, ...], sandbox: str | None
     4 when it is never allowed.
     """
     place = here(choices)
-    judged = policy(place, "off" if sandbox else place.settings.terminal.sandbox, yolo=choices.yolo)
+    judged = _policy(place, "off" if sandbox else place.settings.terminal.sandbox, yolo=choices.yolo)
     judged = judged if sandbox is None else replace(judged, sandbox=sandbox == "workspace")
     action = Command(command=command[0] if len(command) == 1 else shlex.join(command), cwd=str(place.cwd))
     verdict = decide(action, judged)
@@ -162,3 +166,22 @@ def _explained(entry: Entry) -> Iterator[str]:
         yield "  sandbox  " + ("stands in for the question" if effect.contained else "only there it needs a question")
     yield from (f"  found    {one}" for one in entry.match)
     yield from (f"  passes   {one}" for one in entry.passes)
+
+
+def _policy(place: Here, sandbox: Literal["auto", "on", "off"], *, yolo: bool) -> Policy:
+    """What a session here would decide by. Unless `sandbox` is off it is tried, in a folder that is gone afterwards."""
+    settings = msgspec.structs.replace(place.settings, terminal=msgspec.structs.replace(place.settings.terminal, sandbox=sandbox))
+    with TemporaryDirectory(prefix="hermes-look-") as scratch:
+        options = options_from(
+            settings, place.environ, cwd=place.cwd, hermes_home=place.home.root, scratch=Path(scratch), save=_forget, yolo=yolo
+        )
+        return open_workplace(options, _nobody).gate.policy
+
+
+async def _nobody(question: Question) -> Answer:
+    del question
+    return Deny()
+
+
+def _forget(pattern: str) -> None:
+    del pattern

@@ -13,9 +13,7 @@ import click
 
 from hermes.apps.cli import signin, tables
 from hermes.apps.cli.choices import Choices
-from hermes.config.environ import environment, with_dotenv
-from hermes.config.home import locate
-from hermes.config.load import load
+from hermes.apps.cli.here import here
 from hermes.config.settings import Settings
 from hermes.models.catalogue import Provider, known_providers, models, models_of, provider
 from hermes.models.credentials import Pool, environment_keys
@@ -58,11 +56,10 @@ class Keys:
 
 
 def _keys(choices: Choices) -> Keys:
-    environ = environment()
-    home = locate(environ, choices.profile)
-    environ = with_dotenv(environ, home.env_file)
-    settings = load(home.config_file, environ).settings
-    return Keys(settings=settings, environ=environ, providers=known_providers(settings), auth=AuthFile(home.auth_file))
+    place = here(choices)
+    return Keys(
+        settings=place.settings, environ=place.environ, providers=known_providers(place.settings), auth=AuthFile(place.home.auth_file)
+    )
 
 
 @click.group()

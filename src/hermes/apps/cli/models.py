@@ -8,10 +8,8 @@ import click
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.here import here
 from hermes.apps.cli.progress import fetch
-from hermes.config.environ import environment, with_dotenv
-from hermes.config.home import locate
-from hermes.config.load import load
 from hermes.config.settings import Settings
 from hermes.models.catalogue import Model, Provider, address, key_of, known_models, known_providers, model_of, models_of, provider, search
 from hermes.models.endpoint import RULES, local, protocol_of
@@ -52,16 +50,13 @@ class Shelf:
 
 def shelf(choices: Choices) -> Shelf:
     """What is known under the home in force."""
-    environ = environment()
-    home = locate(environ, choices.profile)
-    environ = with_dotenv(environ, home.env_file)
-    settings = load(home.config_file, environ).settings
+    place = here(choices)
     return Shelf(
-        settings=settings,
-        environ=environ,
-        providers=known_providers(settings),
-        models=known_models(settings),
-        stored=frozenset(AuthFile(home.auth_file).providers()),
+        settings=place.settings,
+        environ=place.environ,
+        providers=known_providers(place.settings),
+        models=known_models(place.settings),
+        stored=frozenset(AuthFile(place.home.auth_file).providers()),
     )
 
 
