@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import strategies
 
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")
 
@@ -21,6 +22,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if dropped:
         config.hook.pytest_deselected(items=dropped)
         items[:] = kept
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unicode_table() -> None:
+    """Built once, before any test: in a fresh clone it takes two seconds, which the first test that draws text would be blamed for."""
+    strategies.text().validate()
 
 
 @pytest.fixture(params=["asyncio", "trio"])
