@@ -29,7 +29,7 @@ def test_a_verdict_is_told_whole_for_programs_and_nothing_runs(run: Run, work: P
         "v": 1,
         "command": "rm -rf src",
         "cwd": str(work),
-        "sandbox": False,
+        "sandbox": "off",
         "decision": "ask",
         "rule": "delete",
         "effects": ["delete"],

@@ -104,7 +104,7 @@ def _policy(options: WorkplaceOptions, sandbox: Sandbox | None) -> Policy:
         home=str(options.user_home),
         hermes_home=str(options.hermes_home),
         temp=("/tmp", "/var/tmp"),  # noqa: S108  # names to compare with, nothing is made there
-        sandbox=sandbox is not None,
+        sandbox="workspace" if sandbox else "off",
         network=options.terminal.network,
         mode=options.approvals.mode,
         yolo=options.yolo,

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hermes.safety.inspect import inspect
-from hermes.safety.paths import Map, is_env_file, is_secret, place_of, runs_later
+from hermes.safety.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
 from hermes.safety.rules import Finding, table
+from hermes.safety.words import UNKNOWN
 from hermes.safety.wrappers import see_through
 from hermes.types.action import Action, Command, FileAccess, Permit
 
@@ -16,7 +17,9 @@ from hermes.types.action import Action, Command, FileAccess, Permit
 class Policy:
     """What the user has set, and where things are; paths are absolute with links resolved.
 
-    `sandbox`: the kernel sandbox works here. `network`: confined commands may use the network without a question.
+    `sandbox`: what stands around commands. `off`: nothing. `read-only` and `workspace`: the kernel lets them write nowhere, or in the
+    workspace alone. `full`: it hides secrets, our own files and other processes. `container`: a machine that is thrown away, but for
+    the folders of `binds`. `network`: confined commands may use the network without a question, all of it or these hosts.
     `mode` off and `yolo` let everything through but what nothing lets through. `allowlist`: patterns of earlier grants for good.
     """
 
@@ -24,8 +27,9 @@ class Policy:
     home: str
     hermes_home: str
     temp: tuple[str, ...] = ("/tmp", "/var/tmp")  # noqa: S108 -- the machine's folders for temporary files
-    sandbox: bool = False
-    network: bool = False
+    sandbox: Literal["off", "read-only", "workspace", "full", "container"] = "off"
+    network: bool | tuple[str, ...] = False
+    binds: tuple[str, ...] = ()
     mode: Literal["manual", "off"] = "manual"
     yolo: bool = False
     allowlist: tuple[str, ...] = ()
@@ -47,7 +51,8 @@ class Grants:
 class Verdict:
     """`allow`: run. `contain`: run in the sandbox without a question. `ask`: only with a yes. `deny`: never.
 
-    `network` and `confined` say how it runs once it may. The patterns name exactly what a wider yes would cover; empty: none is offered.
+    `network`, `confined` and `writable` say how it runs once it may, as in `Permit`.
+    The patterns name exactly what a wider yes would cover; empty: none is offered.
     """
 
     decision: Literal["allow", "contain", "ask", "deny"]
@@ -56,13 +61,14 @@ class Verdict:
     effects: tuple[str, ...] = ()
     session_pattern: str = ""
     always_pattern: str = ""
-    network: bool = False
+    network: bool | tuple[str, ...] = False
     confined: bool = False
+    writable: bool = False
     by: Literal["rule", "sandbox", "person", "session", "allowlist", "yolo"] = field(default="rule")
 
     def permit(self, by: Literal["rule", "sandbox", "person", "session", "allowlist", "yolo"] | None = None) -> Permit:
         """The yes to the action; `by` says who gave it when the verdict was to ask."""
-        return Permit(confined=self.confined, network=self.network, by=by or self.by)
+        return Permit(confined=self.confined, network=self.network, writable=self.writable, by=by or self.by)
 
 
 def decide(action: Action, policy: Policy, grants: Grants | None = None) -> Verdict:
@@ -85,11 +91,7 @@ def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
         return _verdict("deny", hard)
     counted, way = _counted(found, policy)
     if not counted:
-        return (
-            Verdict(decision="contain", confined=True, network=policy.network, by="sandbox")
-            if policy.sandbox
-            else Verdict(decision="allow")
-        )
+        return Verdict(decision="allow") if policy.sandbox == "off" else _contained(policy)
     covering = set(_covering(action, counted))
     if covering & grants.session:
         return _verdict("allow", counted, way, by="session")
@@ -100,18 +102,27 @@ def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
     return _verdict("ask", counted, way, patterns=_offered(action, counted))
 
 
+def _contained(policy: Policy) -> Verdict:
+    return Verdict(decision="contain", confined=True, network=policy.network, by="sandbox")
+
+
 @dataclass(frozen=True, slots=True)
 class _Way:
     """How something that was found runs once it may."""
 
     confined: bool = False
-    network: bool = False
+    network: bool | tuple[str, ...] = False
+    writable: bool = False
 
     @classmethod
     def of(cls, found: Sequence[Finding], policy: Policy) -> "_Way":
         effects = [table().effects[one.effect] for one in found]
+        if policy.sandbox == "container":
+            return cls(confined=True, network=policy.network)  # a yes does not change where it runs
         return cls(
-            policy.sandbox and not any(effect.open for effect in effects), policy.network or any(effect.network for effect in effects)
+            confined=policy.sandbox != "off" and not any(policy.sandbox in effect.opens for effect in effects),
+            network=any(effect.network for effect in effects) or policy.network,
+            writable=policy.sandbox == "read-only" and any(one.effect in {"change", "delete", "history"} for one in found),
         )
 
 
@@ -119,17 +130,23 @@ def _counted(found: Sequence[Finding], policy: Policy) -> tuple[list[Finding], _
     """The findings that need a decision, and how the command runs after a yes."""
     counted = [one for one in found if _counts(one, policy)]
     way = _Way.of(counted, policy)
-    if counted and policy.sandbox and (way.network or not way.confined):
-        counted = list(found)  # a yes opens the sandbox, so what only the sandbox would have stopped must be said, too
+    if counted and policy.sandbox not in {"off", "container"} and (way.network is True or not way.confined):
+        # A yes opens the sandbox, so what only the sandbox would have stopped must be said, too.
+        counted = [one for one in found if one.effect != "change" or one in counted]
     return counted, way
 
 
 def _counts(finding: Finding, policy: Policy) -> bool:
-    """Whether a finding needs a decision: not what the sandbox stops by itself, and what needs the network only where that is cut off."""
-    effect = table().effects[finding.effect]
-    if policy.sandbox:
-        return not (effect.contained or (effect.sandbox_only and policy.network and not effect.open))
-    return not effect.sandbox_only
+    """Whether a finding needs a decision where the command would run."""
+    online = f"{policy.sandbox}{'+' if policy.network else '-'}network"
+    if not table().effects[finding.effect].free & {policy.sandbox, online}:
+        return True
+    return policy.sandbox == "container" and finding.effect != "change" and _is_bound(finding.path, policy)
+
+
+def _is_bound(path: str, policy: Policy) -> bool:
+    """Whether what happens at a path of a container may happen to a folder of the machine around it."""
+    return bool(path and policy.binds) and (UNKNOWN in path or any(is_within(path, bind) or is_within(bind, path) for bind in policy.binds))
 
 
 def _verdict(
@@ -150,6 +167,7 @@ def _verdict(
         always_pattern=patterns[1],
         network=way.network,
         confined=way.confined,
+        writable=way.writable,
         by=by,
     )
 
@@ -193,6 +211,12 @@ def _file(action: FileAccess, policy: Policy) -> Verdict:
         return _judged("deny", "credentials", "secret", f"{path} holds credentials")
     if action.operation == "read":
         return _reading(path, place, policy)
+    if policy.sandbox == "container" and place != "own" and not _is_bound(path, policy):
+        return _contained(policy)
+    return _writing(path, place, policy)
+
+
+def _writing(path: str, place: Place, policy: Policy) -> Verdict:
     if place == "own":
         return _judged("deny", "own-files", "own", f"{path} belongs to this agent; use its own tools or commands")
     if place in {"system", "root", "device"}:
@@ -203,10 +227,12 @@ def _file(action: FileAccess, policy: Policy) -> Verdict:
         return _asked("start-file", "persistence", f"{path} makes something run later", path, policy)
     if is_env_file(path):
         return _asked("variables-file", "variables", f"{path} is a file of secret variables", path, policy)
+    if policy.sandbox == "read-only" and place != "temp":
+        return _asked("change", "change", f"{path} would change, and the workspace is read-only", path, policy)
     return Verdict(decision="allow")
 
 
-def _reading(path: str, place: str, policy: Policy) -> Verdict:
+def _reading(path: str, place: Place, policy: Policy) -> Verdict:
     if place == "device":
         return _judged("deny", "device", "outside", f"{path} is a device, not a file")
     if is_env_file(path):

@@ -9,7 +9,7 @@ from hermes.lib.secretnames import is_secret_name
 from hermes.safety.code import doubt, program_text
 from hermes.safety.command import Script, Simple
 from hermes.safety.options import has_option, operands, option_values
-from hermes.safety.paths import Map, absolute, is_env_file, place_of, runs_later
+from hermes.safety.paths import Map, Place, absolute, is_env_file, place_of, runs_later
 from hermes.safety.rules import Finding, file_uses, findings
 from hermes.safety.words import UNKNOWN
 from hermes.safety.wrappers import SHELLS, found_paths, see_through
@@ -187,20 +187,22 @@ def _takes_all(path: str) -> bool:
 def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> Iterator[Finding]:
     if not path or "://" in path:
         return
-    place = place_of(path, command.cwd, folders)
+    place, full = place_of(path, command.cwd, folders), absolute(path, command.cwd)
     if place == "root" and recursive:
-        yield Finding("erase", "erase", f"it deletes {_shown(path)}")
+        yield Finding("erase", "erase", f"it deletes {_shown(path)}", full)
     elif place in {"unknown", "repository"} or (place == "workspace" and (recursive or command.program == "shred")):
-        yield Finding("delete", "delete", f"it deletes {_shown(path)}, and {_DROPPED}")
+        yield Finding("delete", "delete", f"it deletes {_shown(path)}, and {_DROPPED}", full)
     elif place == "own":
-        yield Finding("own-files", "own", "it deletes this agent's files")
-    elif place not in {"disposable", "temp", "workspace"}:
-        yield Finding("delete-outside", "outside", f"it deletes {_shown(path)}, outside the workspace")
+        yield Finding("own-files", "own", "it deletes this agent's files", full)
+    elif place in {"disposable", "workspace"}:
+        yield Finding("change", "change", f"it deletes {_shown(path)}", full)
+    elif place != "temp":
+        yield Finding("delete-outside", "outside", f"it deletes {_shown(path)}, outside the workspace", full)
 
 
 def _moved(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
     if place_of(path, cwd, folders) == "root":
-        yield Finding("erase", "erase", f"it moves {_shown(path)} away")
+        yield Finding("erase", "erase", f"it moves {_shown(path)} away", absolute(path, cwd))
     else:
         yield from _written(path, cwd, folders)
 
@@ -208,24 +210,32 @@ def _moved(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
 def _written(path: str, cwd: str, folders: Map, *, recursive: bool = False) -> Iterator[Finding]:
     if re.match(r"[\w.-]+@?[\w.-]*:(?!//)", path) or "://" in path or path == "-":
         return  # another machine's: rules of their own
-    place = place_of(path, cwd, folders)
+    place, full = place_of(path, cwd, folders), absolute(path, cwd)
     if place == "device":
-        hard = re.search(r"/dev/(?:[shvx]v?d[a-z]|nvme|mmcblk|disk|r?disk|loop|mapper|md|dm-|mem|kmem|port)", absolute(path, cwd))
-        yield Finding("write-device", "erase" if hard else "outside", "it writes straight to a device")
+        hard = re.search(r"/dev/(?:[shvx]v?d[a-z]|nvme|mmcblk|disk|r?disk|loop|mapper|md|dm-|mem|kmem|port)", full)
+        yield Finding("write-device", "erase" if hard else "outside", "it writes straight to a device", full)
     elif place == "root" and recursive:
-        yield Finding("erase", "erase", f"it changes all of {_shown(path)}")
-    elif place == "own":
-        yield Finding("own-files", "own", "it changes this agent's files")
-    elif place == "start" or runs_later(absolute(path, cwd)):
-        yield Finding("start-file", "persistence" if place != "start" else "outside", f"{_shown(path)} makes something run later")
+        yield Finding("erase", "erase", f"it changes all of {_shown(path)}", full)
+    else:
+        yield from _changed(path, place, full, recursive=recursive)
+
+
+def _changed(path: str, place: Place, full: str, *, recursive: bool) -> Iterator[Finding]:
+    if place == "own":
+        yield Finding("own-files", "own", "it changes this agent's files", full)
+    elif place == "start" or runs_later(full):
+        yield Finding("start-file", "persistence" if place != "start" else "outside", f"{_shown(path)} makes something run later", full)
     elif is_env_file(path):
-        yield Finding("variables-file", "variables", f"it changes {_shown(path)}, a file of secret variables")
+        yield Finding("variables-file", "variables", f"it changes {_shown(path)}, a file of secret variables", full)
     elif place == "repository" and recursive:
-        yield Finding("repository", "history", "it changes git's own files")
+        yield Finding("repository", "history", "it changes git's own files", full)
     elif place in {"root", "system", "outside", "secret", "home"}:
-        yield Finding("write-outside", "outside", f"it writes to {_shown(path)}, outside the workspace")
+        yield Finding("write-outside", "outside", f"it writes to {_shown(path)}, outside the workspace", full)
     elif place == "unknown":
-        yield Finding("write-unknown", "opaque", "where it writes is only known when it runs")
+        yield Finding("write-unknown", "opaque", "where it writes is only known when it runs", full)
+        yield Finding("change", "change", "it may change files in the workspace", full)
+    elif place != "temp":
+        yield Finding("change", "change", f"it changes {_shown(path)}", full)
 
 
 def _reading(command: Simple, folders: Map) -> Iterator[Finding]:

@@ -75,7 +75,7 @@ def place_of(path: str, cwd: str, folders: Map) -> Place:
         return "unknown"
     if _SECRET.search(full):
         return "secret"
-    if _within(full, folders.hermes_home):
+    if is_within(full, folders.hermes_home):
         return "own"
     if full.startswith("/dev/") or full == "/dev":
         return "temp" if _HARMLESS.fullmatch(full) else "device"
@@ -84,13 +84,18 @@ def place_of(path: str, cwd: str, folders: Map) -> Place:
     return _ordinary(full, folders)
 
 
+def is_within(path: str, folder: str) -> bool:
+    """Whether a path is a folder or below it."""
+    return bool(folder) and (path == folder or path.startswith(folder.rstrip("/") + "/"))
+
+
 def _ordinary(full: str, folders: Map) -> Place:
-    inside = _within(full, folders.workspace)
-    if _START.search(full) and (not inside or _within(folders.home, folders.workspace)):
+    inside = is_within(full, folders.workspace)
+    if _START.search(full) and (not inside or is_within(folders.home, folders.workspace)):
         return "start"
     if inside:
         return _in_workspace(full[len(folders.workspace) :], full == folders.workspace)
-    if any(_within(full, temp) and full not in folders.temp for temp in folders.temp):
+    if any(is_within(full, temp) and full not in folders.temp for temp in folders.temp):
         return "temp"
     return "system" if _SYSTEM.match(full) else "outside"
 
@@ -120,15 +125,11 @@ def is_secret(path: str, folders: Map) -> bool:
 
 def is_own_secret(path: str, folders: Map) -> bool:
     """Whether a path leads to our own credentials."""
-    return _within(path, folders.hermes_home) and bool(re.search(r"/(?:\.env[^/]*|auth\.json|.*token.*|.*oauth.*|.*credential.*)$", path))
+    return is_within(path, folders.hermes_home) and bool(re.search(r"/(?:\.env[^/]*|auth\.json|.*token.*|.*oauth.*|.*credential.*)$", path))
 
 
 def _is_top(full: str, folders: Map) -> bool:
     bare = full.rstrip("*").rstrip("/") or "/"
-    if _within(folders.workspace, bare) and bare != folders.workspace:
+    if is_within(folders.workspace, bare) and bare != folders.workspace:
         return bare in {"/", folders.home} or bool(_TOP.fullmatch(bare))
-    return bare == folders.home or (bool(_TOP.fullmatch(full)) and not _within(bare, folders.workspace) and bare not in folders.temp)
-
-
-def _within(path: str, folder: str) -> bool:
-    return bool(folder) and (path == folder or path.startswith(folder.rstrip("/") + "/"))
+    return bare == folders.home or (bool(_TOP.fullmatch(full)) and not is_within(bare, folders.workspace) and bare not in folders.temp)

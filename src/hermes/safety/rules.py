@@ -22,19 +22,19 @@ class Effect:
 
     text: str
     hard: bool = False
-    contained: bool = False
-    sandbox_only: bool = False
-    open: bool = False
+    free: frozenset[str] = frozenset()
+    opens: frozenset[str] = frozenset()
     network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing in a command that a rule is about; `reason` goes after "because"."""
+    """One thing in a command that a rule is about; `reason` goes after "because". `path`: the place it touches, where there is one."""
 
     rule: str
     effect: str
     reason: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ def table() -> Table:
     """The table, read once; a fault in the file is raised as it is."""
     tree = tomllib.loads((files("hermes") / "data" / "danger.toml").read_text(encoding="utf-8"))
     return Table(
-        effects={name: Effect(**entry) for name, entry in tree["effects"].items()},
+        effects={name: _effect(entry) for name, entry in tree["effects"].items()},
         values={name: frozenset(text.split()) for name, text in tree["values"].items()},
         files=tuple(_file_use(entry) for entry in tree["files"]),
         rules=tuple(_rule(entry) for entry in tree["rule"]),
@@ -96,7 +96,7 @@ def findings(command: Simple) -> Iterator[Finding]:
     program = command.program
     for rule in table().rules:
         if rule.programs.fullmatch(program) and _holds(rule, command):
-            yield Finding(rule.id, rule.effect, rule.reason)
+            yield Finding(rule.id, rule.effect, rule.reason, command.cwd if rule.effect in {"delete", "history"} else "")
 
 
 def file_uses(command: Simple) -> Iterator[tuple[str, str]]:
@@ -167,6 +167,11 @@ def _conditions_hold(rule: Rule, command: Simple) -> bool:
 
 
 _FLAGS: Final = ("not_message", "not_inline", "remote_host", "sql_without_condition", "unless_programs_are_posix")
+
+
+def _effect(entry: Mapping[str, Any]) -> Effect:
+    modes = {name: frozenset(entry.get(name, "").split()) for name in ("free", "opens")}
+    return Effect(text=entry["text"], hard=entry.get("hard", False), network=entry.get("network", False), **modes)
 
 
 def _rule(entry: Mapping[str, Any]) -> Rule:

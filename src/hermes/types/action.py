@@ -31,9 +31,11 @@ Action = Command | FileAccess
 class Permit:
     """The yes to one action, given by `authorize` alone, and what it allows.
 
-    `confined`: the kernel sandbox must be around it. `network`: it may reach the network.
+    `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts. `writable`: a read-only
+    sandbox must let it write in the workspace.
     """
 
     confined: bool = True
-    network: bool = False
+    network: bool | tuple[str, ...] = False
+    writable: bool = False
     by: Literal["rule", "sandbox", "person", "session", "allowlist", "yolo"] = "rule"

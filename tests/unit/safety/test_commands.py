@@ -45,7 +45,13 @@ def test_what_can_do_harm_needs_a_yes(command: str) -> None:
 @pytest.mark.parametrize("command", block("deny"))
 def test_what_destroys_the_machine_is_never_allowed(command: str) -> None:
     free = Policy(
-        workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", yolo=True, mode="off", sandbox=True, network=True
+        workspace="/data/project",
+        home="/home/user",
+        hermes_home="/home/user/.hermes",
+        yolo=True,
+        mode="off",
+        sandbox="workspace",
+        network=True,
     )
     assert verdict(command).decision == "deny"
     assert decide(Command(command=command, cwd="/data/project"), free).decision == "deny"

@@ -8,7 +8,7 @@ from hermes.safety.decide import Grants, Policy, Verdict, decide, is_concealed
 from hermes.types.action import Command, FileAccess, Permit
 
 OPEN = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
-SANDBOX = replace(OPEN, sandbox=True)
+SANDBOX = replace(OPEN, sandbox="workspace")
 
 
 def on(command: str, policy: Policy, *granted: str, cwd: str = "/data/project") -> Verdict:

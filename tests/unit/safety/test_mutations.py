@@ -13,7 +13,8 @@ from hermes.safety.meanings import Entry, entries
 from hermes.types.action import Command
 
 OPEN = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
-SANDBOX = replace(OPEN, sandbox=True)
+SANDBOX = replace(OPEN, sandbox="workspace")
+READ_ONLY = replace(OPEN, sandbox="read-only")
 STRICTNESS: Final = {"allow": 0, "contain": 0, "ask": 1, "deny": 2}
 
 WORD = re.compile(r"""(?:[^\s'"\\;&|()<>]|\\.|'[^']*'|"(?:\\.|[^"\\])*"|\$\([^)]*\))+|&&|\|\||[;&|()<>]+|\s+""")
@@ -111,7 +112,7 @@ def strictness(command: str, policy: Policy) -> int:
 def test_no_other_way_of_writing_makes_a_verdict_milder(entry: Entry) -> None:
     milder = []
     for command in entry.match:
-        plain = {policy: strictness(command, policy) for policy in (OPEN, SANDBOX)}
+        plain = {policy: strictness(command, policy) for policy in (OPEN, SANDBOX, READ_ONLY)}
         assert max(plain.values()) > 0, command
         others = [other for mutation in MUTATIONS for other in mutation(command)]
         for policy in (one for one, strict in plain.items() if strict):

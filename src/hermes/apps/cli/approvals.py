@@ -45,13 +45,15 @@ def approvals() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.option(
     "--sandbox",
-    type=click.Choice(["off", "workspace"]),
+    type=click.Choice(["off", "read-only", "workspace"]),
     default=None,
     help="Judge as without, or as with the sandbox.  [default: as it is here]",
 )
 @click.argument("command", nargs=-1, required=True)
 @click.pass_obj
-def test_command(choices: Choices, command: tuple[str, ...], sandbox: str | None, *, as_json: bool) -> None:
+def test_command(
+    choices: Choices, command: tuple[str, ...], sandbox: Literal["off", "read-only", "workspace"] | None, *, as_json: bool
+) -> None:
     """Say what would happen to a command here; nothing runs.
 
     COMMAND is a command line as one argument, or its words. Exit code 0 when it would run without a question, 3 when it would ask,
@@ -59,7 +61,7 @@ def test_command(choices: Choices, command: tuple[str, ...], sandbox: str | None
     """
     place = here(choices)
     judged = _policy(place, "off" if sandbox else place.settings.terminal.sandbox, yolo=choices.yolo)
-    judged = judged if sandbox is None else replace(judged, sandbox=sandbox == "workspace")
+    judged = judged if sandbox is None else replace(judged, sandbox=sandbox)
     action = Command(command=command[0] if len(command) == 1 else shlex.join(command), cwd=str(place.cwd))
     verdict = decide(action, judged)
     settings = list(_deciding(action, verdict, judged, place))
@@ -143,7 +145,7 @@ def _told(verdict: Verdict, judged: Policy, settings: Sequence[str]) -> Iterator
 def _runs(verdict: Verdict, judged: Policy) -> str:
     if verdict.confined:
         return "in the sandbox, with the network" if verdict.network else "in the sandbox, without the network"
-    return "outside the sandbox" if judged.sandbox else "without a sandbox"
+    return "outside the sandbox" if judged.sandbox != "off" else "without a sandbox"
 
 
 def _only(text: str, held: Sequence[str]) -> str:
@@ -162,8 +164,8 @@ def _explained(entry: Entry) -> Iterator[str]:
     effect = table().effects[entry.effect]
     yield f"{entry.id}: {entry.reason}"
     yield f"  effect   {entry.effect}: it {effect.text}{', which is never allowed' if effect.hard else ''}"
-    if effect.contained or effect.sandbox_only:
-        yield "  sandbox  " + ("stands in for the question" if effect.contained else "only there it needs a question")
+    if effect.free:
+        yield f"  free     needs no question where the sandbox is {', '.join(sorted(effect.free))}"
     yield from (f"  found    {one}" for one in entry.match)
     yield from (f"  passes   {one}" for one in entry.passes)
 

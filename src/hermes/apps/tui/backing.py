@@ -75,5 +75,5 @@ def protection(session: "Session") -> tuple[str, bool]:
     """How a session's commands are guarded, in a few words, and whether nothing asks."""
     policy = session.workplace.gate.policy
     asks = not policy.yolo and policy.mode != "off"
-    box = "sandbox" if policy.sandbox else "no sandbox"
+    box = {"off": "no sandbox", "workspace": "sandbox", "container": "container"}.get(policy.sandbox, f"{policy.sandbox} sandbox")
     return (f"{box} · asks" if asks else f"{box} · never asks"), not asks
