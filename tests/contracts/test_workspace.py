@@ -13,7 +13,8 @@ import psutil
 import pytest
 
 from hermes.environments.base import Limits
-from hermes.environments.workspace import LocalWorkspace, WorkspaceOptions, open_sandbox
+from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.workspace import WorkspaceOptions
 from hermes.types.action import Action, Command, FileAccess, Permit
 from hermes.types.error import ExecError, Refused
 

@@ -9,8 +9,9 @@ from typing import Any
 from hermes.agent.permission import Gate
 from hermes.config.settings import ApprovalSettings, Settings, TerminalSettings, ToolOutputSettings
 from hermes.environments.base import Limits
+from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.sandbox import Sandbox
-from hermes.environments.workspace import LocalWorkspace, WorkspaceOptions, open_sandbox
+from hermes.environments.workspace import WorkspaceOptions
 from hermes.lib.secretvalues import SecretValues
 from hermes.safety.decide import Policy, is_concealed
 from hermes.types.error import EnvironmentUnavailable

@@ -33,7 +33,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """What a foreground job did: its text as the model may see it, and its exit code (124 when its time ran out)."""
+    """What a foreground job did: its text as the model may see it, and its exit code (124 when its time ran out).
+
+    `state` is what its shell wrote about itself, where that comes with the job's end and not in a file.
+    """
 
     text: str
     code: int
@@ -41,6 +44,7 @@ class Finished:
     timed_out: bool = False
     clipped: bool = False
     full: str = ""
+    state: bytes = field(default=b"", repr=False)
 
 
 class Child(Protocol):
@@ -88,7 +92,7 @@ class Environment(Protocol):
     ) -> Finished:
         """Run a job to its end, at most `timeout` seconds; ExecError when it cannot be started."""
 
-    def spawn(self, job: Job) -> Child:
+    async def spawn(self, job: Job) -> Child:
         """Start a job and give it back running, its input open; ExecError when it cannot be started."""
 
 

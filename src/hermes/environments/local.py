@@ -15,6 +15,7 @@ import anyio.abc
 from hermes.environments import tree
 from hermes.environments.base import Finished, Job, Limits
 from hermes.environments.capture import Capture
+from hermes.environments.follow import follow
 from hermes.environments.pty import on_terminal, open_terminal
 from hermes.environments.sandbox import CLEAN, Sandbox
 from hermes.lib.secretvalues import SecretValues
@@ -22,9 +23,6 @@ from hermes.types.error import EnvironmentUnavailable, ExecError
 
 TIMED_OUT: Final = 124
 _CHUNK: Final = 65_536
-_LINGER: Final = 0.3  # how long output of children that outlive the command is waited for
-_DRAIN: Final = 4_000_000  # bytes read from such children at most, should they never pause
-_GRACE: Final = 0.5
 _END_OF_INPUT: Final = b"\x04"  # what a terminal takes for the end of input
 
 
@@ -131,7 +129,7 @@ class LocalEnvironment:
         capture = Capture(self._limits, self._outputs / f"output-{os.getpid()}-{call}.txt", on_output, self._known)
         child = self._foreground(job, call, stdin)
         try:
-            timed_out = await _follow(child, capture, timeout, stdin if job.pty else None)
+            timed_out = await follow(child, capture, timeout, stdin if job.pty else None)
         finally:
             child.release()
         kept = capture.finish()
@@ -145,7 +143,7 @@ class LocalEnvironment:
             full=kept.full,
         )
 
-    def spawn(self, job: Job) -> LocalChild:
+    async def spawn(self, job: Job) -> LocalChild:
         """Start a job and give it back running, its input open."""
         call = next(self._calls)
         if job.pty:
@@ -204,59 +202,3 @@ class LocalEnvironment:
         if self._sandbox is None:
             raise EnvironmentUnavailable("The command must be confined and there is no sandbox here; install bubblewrap.")
         return self._sandbox.wrap(job.argv, env=env, network=job.network, pty=job.pty)
-
-
-async def _follow(child: LocalChild, capture: Capture, timeout: float, typed: bytes | None) -> bool:
-    """Read a child's output until it has ended; True when its time ran out. Its tree is dead after a timeout or cancellation."""
-    try:
-        with anyio.move_on_after(timeout) as scope:
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_read, child, capture)
-                tasks.start_soon(_type, child, typed or b"")
-                await child.ended()
-                tasks.cancel_scope.cancel()
-    except BaseException:
-        with anyio.CancelScope(shield=True):
-            await child.stop(_GRACE)
-        raise
-    timed_out = scope.cancelled_caught
-    with anyio.CancelScope(shield=timed_out):
-        if timed_out:
-            await child.stop(_GRACE)
-        await _drain(child, capture)
-    return timed_out
-
-
-async def _read(child: LocalChild, capture: Capture) -> None:
-    while True:
-        await anyio.wait_readable(child.output)
-        data = child.read()
-        if data == b"":
-            return
-        if data is not None:
-            capture.feed(data)
-
-
-async def _type(child: LocalChild, typed: bytes) -> None:
-    """Type on a terminal, then say that nothing more comes; a child with a pipe or a file gets nothing from here."""
-    with suppress(OSError):  # the child may leave before it has read everything
-        while typed:
-            taken = child.write(typed)
-            typed = typed[taken:]
-            if not taken:
-                await anyio.wait_writable(child.output)
-    child.close_input()
-
-
-async def _drain(child: LocalChild, capture: Capture) -> None:
-    """Read what is left after a child's end.
-
-    Whoever still holds the pipe has a moment to finish (a process substitution does); one that stays is not waited for.
-    """
-    limit = capture.total + _DRAIN
-    with anyio.move_on_after(_LINGER):
-        while capture.total < limit and (data := child.read()) != b"":
-            if data is None:
-                await anyio.wait_readable(child.output)
-            else:
-                capture.feed(data)

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from hermes.environments.dump import Dump, read_dump
 
@@ -16,12 +16,13 @@ _CHOOSES_CODE: Final = re.compile(
     r"|(?:LD|DYLD|BASH|PYTHON|PERL|RUBY|NODE|JAVA|GIT|SSH|SUDO|NPM|PIP|CARGO|RUST|GO|XDG|MAKE)\w*|\w*_(?:OPTIONS|OPTS|COMMAND|PRELOAD)"
 )
 _LONGEST_ARGUMENT: Final = 100_000  # the kernel takes 128 KiB
+_BASH: Final = ("bash", "--noprofile", "--norc")
 
 # What the end of each command writes, without a fork. The file counts only if its last word is there.
 _DUMP: Final = (
     "{{ builtin unset -f trap; builtin printf 'hermes-shell 1\\0'; builtin pwd; builtin printf '\\0'; builtin set +o; builtin printf '\\0';"
     " builtin shopt -p; builtin printf '\\0'; builtin declare -px; builtin printf '\\0'; builtin alias -p; builtin printf '\\0';"
-    " builtin declare -f; builtin printf '\\0'; builtin declare -Fx; builtin printf '\\0end'; }} >| {file} 2>/dev/null"
+    " builtin declare -f; builtin printf '\\0'; builtin declare -Fx; builtin printf '\\0end'; }} {target} 2>/dev/null"
 )
 # A command that sets its own EXIT trap keeps it, and ours follows.
 _TRAP: Final = (
@@ -44,20 +45,70 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """How to start bash for one command; `dump` is the file that it will write, seen from here (None: nothing is carried on)."""
+    """How to start bash for one command; `dump` is the file that it will write, seen from here (None: nothing, or not in a file)."""
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(repr=False)
-    dump: Path | None
+    dump: Path | None = None
 
 
-class Shell:
-    """The carried shell. `folder` takes the dumps; the part for confined commands is seen by them as `inside`."""
+class Carrier(Protocol):
+    """How the words of one shell reach the next: by files on this machine, or beside the output of a job elsewhere."""
 
-    def __init__(self, *, cwd: str, env: Mapping[str, str], folder: Path, inside: str = "") -> None:
+    def target(self, *, confined: bool) -> tuple[str, Path | None]:
+        """The redirection that a dump is written with, and the file it ends in, if it is one."""
+
+    def script(self, text: str, *, confined: bool) -> str:
+        """The path, as the command sees it, of a file with a script that is too long for an argument; "" if any length will do."""
+
+    def dump(self, start: Start, state: bytes) -> Dump | None:
+        """What the command left, or None when that is missing, cut or odd."""
+
+
+class FileCarrier:
+    """Carries by files in `folder`; the part of it for confined commands is seen by them as `inside`."""
+
+    def __init__(self, folder: Path, inside: str) -> None:
         self._folder = folder
         self._inside = inside
         self._runs = itertools.count(1)
+
+    def target(self, *, confined: bool) -> tuple[str, Path | None]:
+        """A file of its own for each command."""
+        path = self._path(confined=confined)
+        return f">| {shlex.quote(self._seen(path, confined=confined))}", path
+
+    def script(self, text: str, *, confined: bool) -> str:
+        """A file with the text."""
+        path = self._path(confined=confined).with_suffix(".sh")
+        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        return self._seen(path, confined=confined)
+
+    def dump(self, start: Start, state: bytes) -> Dump | None:
+        """What is in the file, which goes."""
+        del state
+        if start.dump is None:
+            return None
+        dump = read_dump(start.dump)
+        start.dump.unlink(missing_ok=True)
+        return dump
+
+    def _path(self, *, confined: bool) -> Path:
+        # Two folders: a link planted by a confined command must never be followed by an unconfined one.
+        folder = self._folder / ("confined" if confined else "open")
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder / f"state-{os.getpid()}-{next(self._runs)}"
+
+    def _seen(self, path: Path, *, confined: bool) -> str:
+        return f"{self._inside}/{path.name}" if confined and self._inside else str(path)
+
+
+class Shell:
+    """The carried shell, over `carrier`. `guarded`: what confined commands leave is not trusted by the others."""
+
+    def __init__(self, *, cwd: str, env: Mapping[str, str], carrier: Carrier, guarded: bool = False) -> None:
+        self._carrier = carrier
+        self._guarded = guarded
         self._root = cwd
         self._state = State(cwd=cwd, exports=dict(env))
         self._open_state = self._state  # the last state that no confined command could have touched
@@ -69,25 +120,21 @@ class Shell:
 
     def prepare(self, command: str, *, cwd: str | None = None, confined: bool, carry: bool = True) -> Start:
         """How to run `command` in the carried shell, in `cwd` when it is given."""
-        state = self._state if confined or not self._inside else self._trusted()
-        dump = self._dump_path(confined=confined) if carry else None
+        state = self._state if confined or not self._guarded else self._trusted()
+        target, dump = self._carrier.target(confined=confined) if carry else ("", None)
         lines = [_change_directory(cwd or state.cwd, self._root), *_restore(state)]
-        if dump is not None:
-            seen = f"{self._inside}/{dump.name}" if confined and self._inside else str(dump)
-            lines.append(_TRAP.format(dump=shlex.quote(_DUMP.format(file=shlex.quote(seen)))))
+        if target:
+            lines.append(_TRAP.format(dump=shlex.quote(_DUMP.format(target=target))))
         script = "\n".join([*lines, *state.options, command])
         return Start(argv=self._argv(script, confined=confined), env=dict(state.exports), dump=dump)
 
-    def adopt(self, start: Start, *, confined: bool, keep_directory: bool = False) -> None:
+    def adopt(self, start: Start, state: bytes, *, confined: bool, keep_directory: bool = False) -> None:
         """Carry on from what the command left; a dump that is missing, cut or odd changes nothing."""
-        if start.dump is None:
-            return
-        dump = read_dump(start.dump)
-        start.dump.unlink(missing_ok=True)
+        dump = self._carrier.dump(start, state)
         if dump is None:
             return
-        state = _state_of(dump)
-        self._state = replace(state, cwd=self._state.cwd) if keep_directory else state
+        left = _state_of(dump)
+        self._state = replace(left, cwd=self._state.cwd) if keep_directory else left
         if not confined:
             self._open_state = self._state
 
@@ -97,18 +144,10 @@ class Shell:
         exports |= {name: value for name, value in self._open_state.exports.items() if _CHOOSES_CODE.fullmatch(name)}
         return replace(self._state, exports=exports, aliases=self._open_state.aliases, functions=self._open_state.functions)
 
-    def _dump_path(self, *, confined: bool) -> Path:
-        # Two folders: a link planted by a confined command must never be followed by an unconfined one.
-        folder = self._folder / ("confined" if confined else "open")
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"state-{os.getpid()}-{next(self._runs)}"
-
     def _argv(self, script: str, *, confined: bool) -> tuple[str, ...]:
-        if len(script.encode("utf-8", "surrogateescape")) < _LONGEST_ARGUMENT:
-            return ("bash", "--noprofile", "--norc", "-c", script, "bash")
-        path = self._dump_path(confined=confined).with_suffix(".sh")
-        path.write_text(script, encoding="utf-8", errors="surrogateescape")
-        return ("bash", "--noprofile", "--norc", f"{self._inside}/{path.name}" if confined and self._inside else str(path))
+        is_short = len(script.encode("utf-8", "surrogateescape")) < _LONGEST_ARGUMENT
+        path = "" if is_short else self._carrier.script(script, confined=confined)
+        return (*_BASH, path) if path else (*_BASH, "-c", script, "bash")
 
 
 def _state_of(dump: Dump) -> State:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.workspace import LocalWorkspace, open_sandbox
+from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.types.action import Action, Permit
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ from typing import Any
 import anyio
 import pytest
 
-from hermes.environments.workspace import LocalWorkspace
+from hermes.environments.local_workspace import LocalWorkspace
 from hermes.safety.decide import Policy, decide
 from hermes.tools.builtin import patch, process, read_file, search_files, terminal, write_file
 from hermes.tools.registry import registry

@@ -17,7 +17,7 @@ from hermes.apps.cli.choices import Choices
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
-from hermes.environments.workspace import open_sandbox
+from hermes.environments.local_workspace import open_sandbox
 from hermes.models.endpoint import resolve
 from hermes.models.local import catalogue
 from hermes.runtime import discover, model_cache

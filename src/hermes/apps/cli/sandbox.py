@@ -15,10 +15,11 @@ import click
 
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.here import Here, here
+from hermes.environments.local_workspace import Scratch, open_sandbox
 from hermes.environments.sandbox import CLEAN, INSIDE, Sandbox, why_none
 from hermes.environments.scrub import scrubbed
-from hermes.environments.shell import Shell
-from hermes.environments.workspace import QUIET, Scratch, open_sandbox
+from hermes.environments.shell import FileCarrier, Shell
+from hermes.environments.workspace import QUIET
 from hermes.types.error import ConfigError
 
 INSTALL: Final = "install it with: apt install bubblewrap (or your system's way), or: pip install 'hermes-agent[sandbox]'"
@@ -71,7 +72,7 @@ class _Opened:
     def wrapped(self, confining: Sandbox, command: str, *, network: bool) -> tuple[str, ...]:
         """The argv that runs a command line as a session's first command would run."""
         env = {**QUIET, **scrubbed(self.place.environ, self.place.settings.terminal.env_passthrough)}
-        shell = Shell(cwd=str(self.place.cwd), env=env, folder=self.folder, inside=INSIDE)
+        shell = Shell(cwd=str(self.place.cwd), env=env, carrier=FileCarrier(self.folder, INSIDE), guarded=True)
         start = shell.prepare(command, confined=True, carry=False)
         return confining.wrap(start.argv, env=start.env, network=network)
 

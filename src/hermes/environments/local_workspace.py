@@ -1,0 +1,169 @@
+"""This machine as a workspace: commands in the kernel sandbox when a permit says so, files by the system's own calls."""
+
+import os
+import shutil
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import anyio
+import anyio.to_thread
+
+from hermes.environments import files
+from hermes.environments.local import LocalEnvironment
+from hermes.environments.sandbox import INSIDE, Sandbox, default_mounts, find_sandbox
+from hermes.environments.scrub import scrubbed
+from hermes.environments.search import Search, find_files, search_lines
+from hermes.environments.shell import FileCarrier, Shell
+from hermes.environments.workspace import QUIET, Authorize, Located, Operation, ShellWorkspace, WorkspaceOptions
+from hermes.types.action import Permit
+from hermes.types.error import Refused
+from hermes.types.workspace import FileStat, Match
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scratch:
+    """The folders of a workspace's own: shell states (one part seen by confined commands), uncut outputs, their /tmp."""
+
+    root: Path
+
+    @property
+    def shell(self) -> Path:
+        """Shell states."""
+        return self.root / "shell"
+
+    @property
+    def confined(self) -> Path:
+        """The part of the shell states that confined commands write."""
+        return self.shell / "confined"
+
+    @property
+    def outputs(self) -> Path:
+        """Uncut outputs."""
+        return self.root / "outputs"
+
+    @property
+    def temp(self) -> Path:
+        """What confined commands have as /tmp."""
+        return self.root / "tmp"
+
+    def make(self) -> None:
+        """Make the folders, for this user alone."""
+        for folder in (self.root, self.shell, self.confined, self.outputs, self.temp):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+class LocalWorkspace(ShellWorkspace):
+    """This machine: implements `Workspace`. Call `close` in the end, it stops what still runs.
+
+    `authorize` decides each action; `environ` is the user's environment, whose secrets are taken out here; `scratch` gets uncut
+    outputs and shell states, and a sandbox must be made with its folders (see `open_sandbox`); `clock` gives epoch seconds.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        *,
+        authorize: Authorize,
+        environ: Mapping[str, str],
+        scratch: Path,
+        clock: Callable[[], float] = time.time,
+        sandbox: Sandbox | None = None,
+        options: WorkspaceOptions | None = None,
+    ) -> None:
+        root, chosen = root.resolve(), options or WorkspaceOptions()
+        self._sandbox = sandbox
+        folders = Scratch(root=scratch.resolve())
+        folders.make()
+        env = {**QUIET, **scrubbed(environ, chosen.passthrough)}
+        super().__init__(
+            environment=LocalEnvironment(outputs=folders.outputs, limits=chosen.limits, sandbox=sandbox, known=chosen.known),
+            files=LocalFiles(sandbox, chosen.concealed, shutil.which("rg", path=environ.get("PATH", os.defpath))),
+            shell=Shell(cwd=str(root), env=env, carrier=FileCarrier(folders.shell, INSIDE if sandbox else ""), guarded=sandbox is not None),
+            home=environ.get("HOME", str(root)),
+            authorize=authorize,
+            clock=clock,
+            options=chosen,
+        )
+
+    def _accept(self, permit: Permit) -> Permit:
+        if permit.confined and self._sandbox is None:
+            raise Refused("This command may only run confined, and there is no sandbox on this machine; install bubblewrap.")
+        return permit
+
+
+class LocalFiles:
+    """The files of this machine: implements `Files`. What confined commands call /tmp is a folder of their own."""
+
+    def __init__(self, sandbox: Sandbox | None, concealed: Callable[[str], bool], ripgrep: str | None) -> None:
+        self._sandbox = sandbox
+        self._concealed = concealed
+        self._ripgrep = ripgrep
+
+    async def locate(self, nominal: str, operation: Operation) -> Located:
+        """Where a path leads, links followed; a deletion is of the link itself."""
+        place = self._place(nominal, for_reading=operation == "read")
+        place = place.parent.resolve() / place.name if operation == "delete" else place.resolve()
+        return Located(name=self._inside(str(place)), at=str(place))
+
+    async def read(self, place: Located) -> bytes:
+        """A file's bytes."""
+        return await anyio.to_thread.run_sync(files.read_bytes, Path(place.at))
+
+    async def write(self, place: Located, data: bytes) -> FileStat:
+        """Write a file in one step."""
+        return self._named(await anyio.to_thread.run_sync(files.write_bytes, Path(place.at), data))
+
+    async def delete(self, place: Located) -> None:
+        """Delete one file."""
+        await anyio.to_thread.run_sync(files.delete_file, Path(place.at))
+
+    async def stat(self, place: Located) -> FileStat | None:
+        """What is there, or None."""
+        found = await anyio.to_thread.run_sync(files.stat_path, Path(place.at))
+        return self._named(found) if found else None
+
+    async def list(self, place: Located) -> Sequence[FileStat]:
+        """The entries of a folder, by name."""
+        found = await anyio.to_thread.run_sync(files.list_folder, Path(place.at))
+        return [self._named(entry) for entry in found if not self._concealed(entry.path)]
+
+    async def search(self, place: Located, pattern: str, file_glob: str, limit: int) -> Sequence[Match]:
+        """Lines that match a regular expression."""
+        where = Search(root=_existing(place), file_glob=file_glob, limit=limit, concealed=self._concealed)
+        found = await anyio.to_thread.run_sync(search_lines, pattern, where, self._ripgrep)
+        return [replace(match, path=self._inside(match.path)) for match in found]
+
+    async def find(self, place: Located, glob: str, limit: int) -> Sequence[FileStat]:
+        """Files whose name or path fits a glob, newest first."""
+        where = Search(root=_existing(place), limit=limit, concealed=self._concealed)
+        return [self._named(found) for found in await anyio.to_thread.run_sync(find_files, glob, where)]
+
+    def _place(self, nominal: str, *, for_reading: bool) -> Path:
+        """Where a nominal path lies: what confined commands call /tmp is a folder of their own, the machine's own can be read."""
+        own = self._sandbox.outside(nominal) if self._sandbox else None
+        if own is None or (for_reading and not os.path.lexists(own)):
+            return Path(nominal)
+        return own
+
+    def _inside(self, place: str) -> str:
+        return self._sandbox.inside(Path(place)) if self._sandbox else place
+
+    def _named(self, found: FileStat) -> FileStat:
+        return replace(found, path=self._inside(found.path))
+
+
+def _existing(place: Located) -> Path:
+    path = Path(place.at)
+    if not path.exists():
+        raise FileNotFoundError(f"{place.name} does not exist")
+    return path
+
+
+def open_sandbox(*, workspace: Path, home: Path, hermes_home: Path, scratch: Path, environ: Mapping[str, str]) -> Sandbox | None:
+    """The usual sandbox for a workspace with that scratch folder, or None where the kernel or bubblewrap does not let us."""
+    folders = Scratch(root=scratch.resolve())
+    folders.make()
+    mounts = default_mounts(workspace=workspace.resolve(), home=home, hermes_home=hermes_home, temp=folders.temp, state=folders.confined)
+    return find_sandbox(environ, mounts)
