@@ -21,11 +21,13 @@ class Limits:
 class Job:
     """One program to run: `argv` from the top folder with exactly the environment `env`; the shell in it goes where it should.
 
+    An `env` of None, for a machine elsewhere, is the environment that it gives to everybody.
+
     `confined` puts the kernel sandbox around it, `network` opens the network inside that; `pty` gives it a terminal.
     """
 
     argv: tuple[str, ...]
-    env: Mapping[str, str] = field(repr=False)
+    env: Mapping[str, str] | None = field(repr=False)
     confined: bool = False
     network: bool = False
     pty: bool = False

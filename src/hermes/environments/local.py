@@ -50,15 +50,7 @@ class LocalChild:
 
     async def ended(self) -> None:
         """Return once the process has ended."""
-        if not hasattr(os, "pidfd_open"):  # not Linux
-            await anyio.to_thread.run_sync(self._process.wait, abandon_on_cancel=True)
-            return
-        descriptor = os.pidfd_open(self._process.pid)
-        try:
-            while self.poll() is None:
-                await anyio.wait_readable(descriptor)
-        finally:
-            os.close(descriptor)
+        await end_of(self._process)
 
     def read(self) -> bytes | None:
         """The bytes at hand, b"" at the end of output, None when there are none now."""
@@ -99,6 +91,21 @@ class LocalChild:
             os.close(self._input)
         self._input = None
         os.close(self.output)
+
+
+async def end_of(process: subprocess.Popen[bytes]) -> None:
+    """Return once a child process of ours has ended."""
+    if not hasattr(os, "pidfd_open"):  # not Linux
+        await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+        return
+    if process.poll() is not None:
+        return
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        while process.poll() is None:
+            await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 class LocalEnvironment:
@@ -178,7 +185,7 @@ class LocalEnvironment:
     def _launch(self, job: Job, call: int, *, ends: tuple[int, int], stdin: int) -> LocalChild:
         marker = f"{os.getpid()}-{id(self):x}-{call}"
         try:
-            env = {**job.env, tree.MARKER: marker}
+            env = {**(job.env or {}), tree.MARKER: marker}
             argv = self._confined(job, env) if job.confined else job.argv
             process = subprocess.Popen(
                 on_terminal(argv, ends[1]) if job.pty else argv,

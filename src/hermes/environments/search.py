@@ -15,10 +15,13 @@ from hermes.types.workspace import FileStat, Match
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-_LARGEST_FILE: Final = 20_000_000
+LARGEST_FILE: Final = 20_000_000
 _SNIFF: Final = 8_192
-_LONGEST_LINE: Final = 2_000
+LONGEST_LINE: Final = 2_000
 _SEARCHED: Final = 20_000  # characters of a line that are looked at
+RIPGREP: Final = ("--no-config", "--json", "--sort", "path", "--max-filesize", str(LARGEST_FILE))
+"""How ripgrep is called, before the expression and the path."""
+
 _NESTED: Final = re.compile(r"\([^()]*(?:[+*]|\{\d*,)[^()]*\)(?:[+*]|\{\d*,)")
 
 
@@ -41,7 +44,7 @@ def search_lines(pattern: str, search: Search, ripgrep: str | None = None) -> li
 
 def find_files(glob: str, search: Search) -> list[FileStat]:
     """Files whose name (or path below the root, if the glob has a slash) fits, newest first."""
-    fits = _glob(glob)
+    fits = glob_test(glob)
     found = []
     for path in _files(search.root, search.concealed):
         if fits(path.relative_to(search.root) if path != search.root else Path(path.name)):
@@ -57,11 +60,8 @@ def _by_python(pattern: str, search: Search) -> list[Match]:
     if _NESTED.search(re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern)):
         # Python's matcher may need years for such a pattern, and nothing can stop it meanwhile.
         raise ValueError(f"{pattern!r} repeats a group that has a repetition in it; write it without the inner or the outer one")
-    try:
-        expression = re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
-    fits = _glob(search.file_glob) if search.file_glob else None
+    expression = compiled(pattern)
+    fits = glob_test(search.file_glob) if search.file_glob else None
     found: list[Match] = []
     for path in _files(search.root, search.concealed):
         if fits is None or path == search.root or fits(path.relative_to(search.root)):
@@ -69,6 +69,14 @@ def _by_python(pattern: str, search: Search) -> list[Match]:
         if len(found) >= search.limit:
             break
     return found
+
+
+def compiled(pattern: str) -> re.Pattern[str]:
+    """The regular expression; ValueError with a sentence when it is not one."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from error
 
 
 def _matches(path: Path, expression: re.Pattern[str], room: int) -> Iterator[Match]:
@@ -80,13 +88,13 @@ def _matches(path: Path, expression: re.Pattern[str], room: int) -> Iterator[Mat
             return
         if expression.search(line, 0, _SEARCHED):
             room -= 1
-            yield Match(path=str(path), line=number, content=line[:_LONGEST_LINE])
+            yield Match(path=str(path), line=number, content=line[:LONGEST_LINE])
 
 
 def _text(path: Path) -> str | None:
     """A file's text, or None for what is no regular text file of a sensible size."""
     try:
-        if path.stat().st_size > _LARGEST_FILE:
+        if path.stat().st_size > LARGEST_FILE:
             return None
         data = path.read_bytes()
     except OSError:
@@ -94,13 +102,14 @@ def _text(path: Path) -> str | None:
     return None if b"\0" in data[:_SNIFF] else data.decode("utf-8", "replace")
 
 
-def _glob(glob: str) -> Callable[[Path], bool]:
+def glob_test(glob: str) -> Callable[[Path], bool]:
     """A test for relative paths: a glob without a slash is held against the name, `**` crosses folders, `{a,b}` is either."""
-    specs = _spec([_anchored(one) for one in _alternatives(glob)])
+    specs = spec_of([_anchored(one) for one in _alternatives(glob)])
     return lambda path: specs.match_file(path.as_posix())
 
 
-def _spec(lines: Sequence[str]) -> "GitIgnoreSpec":
+def spec_of(lines: Sequence[str]) -> "GitIgnoreSpec":
+    """The rules of an ignore file."""
     spec: GitIgnoreSpec = load("pathspec:GitIgnoreSpec").from_lines(lines)
     return spec
 
@@ -142,7 +151,7 @@ def _walk(folder: Path, rules: Rules, concealed: Callable[[str], bool]) -> Itera
         if entry.name.startswith(".") or entry.is_symlink() or concealed(entry.path):
             continue
         is_folder = entry.is_dir(follow_symlinks=False)
-        if _ignored(path, rules, is_folder=is_folder):
+        if is_ignored(path, rules, is_folder=is_folder):
             continue
         if is_folder:
             yield from _walk(path, rules, concealed)
@@ -167,11 +176,11 @@ def _rules_of(folder: Path) -> Rules:
             lines = (folder / name).read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             continue
-        found += ((folder, _spec(lines)),)
+        found += ((folder, spec_of(lines)),)
     return found
 
 
-def _ignored(path: Path, rules: Rules, *, is_folder: bool) -> bool:
+def is_ignored(path: Path, rules: Rules, *, is_folder: bool) -> bool:
     """Whether the deepest rule that says something about the path leaves it out."""
     for folder, spec in reversed(rules):
         verdict = spec.check_file(path.relative_to(folder).as_posix() + ("/" if is_folder else "")).include
@@ -182,20 +191,23 @@ def _ignored(path: Path, rules: Rules, *, is_folder: bool) -> bool:
 
 def _by_ripgrep(pattern: str, search: Search, ripgrep: str) -> list[Match] | None:
     """As `_by_python`; None when ripgrep cannot do it (it knows no look-around), so that Python tries."""
-    argv = [ripgrep, "--no-config", "--json", "--sort", "path", "--max-filesize", str(_LARGEST_FILE)]
     with subprocess.Popen(
-        [*argv, "--regexp", pattern, "--", str(search.root)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        [ripgrep, *RIPGREP, "--regexp", pattern, "--", str(search.root)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as process:
-        found = _read_ripgrep(process.stdout or (), search)
+        found = read_ripgrep(process.stdout or (), search)
         if len(found) >= search.limit:
             process.kill()
             return found
     return found if process.returncode in {0, 1} else None
 
 
-def _read_ripgrep(lines: Iterable[bytes], search: Search) -> list[Match]:
+def read_ripgrep(lines: Iterable[bytes], search: Search) -> list[Match]:
+    """The matches in ripgrep's lines of JSON that the search wants."""
     # Its own --glob would bring ignored files back, so names are held against the glob here.
-    fits = _glob(search.file_glob) if search.file_glob else None
+    fits = glob_test(search.file_glob) if search.file_glob else None
     found: list[Match] = []
     for record in map(json.loads, lines):
         path = record["data"].get("path", {}).get("text")
@@ -204,7 +216,7 @@ def _read_ripgrep(lines: Iterable[bytes], search: Search) -> list[Match]:
         if fits is not None and Path(path) != search.root and not fits(Path(path).relative_to(search.root)):
             continue
         content = record["data"]["lines"].get("text", "").rstrip("\r\n")
-        found.append(Match(path=path, line=record["data"]["line_number"], content=content[:_LONGEST_LINE]))
+        found.append(Match(path=path, line=record["data"]["line_number"], content=content[:LONGEST_LINE]))
         if len(found) >= search.limit:
             break
     return found

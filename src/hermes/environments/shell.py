@@ -19,7 +19,7 @@ _LONGEST_ARGUMENT: Final = 100_000  # the kernel takes 128 KiB
 _BASH: Final = ("bash", "--noprofile", "--norc")
 
 # What the end of each command writes, without a fork. The file counts only if its last word is there.
-_DUMP: Final = (
+DUMP: Final = (
     "{{ builtin unset -f trap; builtin printf 'hermes-shell 1\\0'; builtin pwd; builtin printf '\\0'; builtin set +o; builtin printf '\\0';"
     " builtin shopt -p; builtin printf '\\0'; builtin declare -px; builtin printf '\\0'; builtin alias -p; builtin printf '\\0';"
     " builtin declare -f; builtin printf '\\0'; builtin declare -Fx; builtin printf '\\0end'; }} {target} 2>/dev/null"
@@ -124,7 +124,7 @@ class Shell:
         target, dump = self._carrier.target(confined=confined) if carry else ("", None)
         lines = [_change_directory(cwd or state.cwd, self._root), *_restore(state)]
         if target:
-            lines.append(_TRAP.format(dump=shlex.quote(_DUMP.format(target=target))))
+            lines.append(_TRAP.format(dump=shlex.quote(DUMP.format(target=target))))
         script = "\n".join([*lines, *state.options, command])
         return Start(argv=self._argv(script, confined=confined), env=dict(state.exports), dump=dump)
 

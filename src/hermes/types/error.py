@@ -8,6 +8,7 @@ HermesError
     BudgetSpent        no call may start
   ExecError            (also RuntimeError)
     EnvironmentUnavailable   with an install hint
+    EnvironmentLost          while a command ran in it
     CommandTimeout     (also TimeoutError)
   StoreError
     StorageDamaged     the file is there and cannot be read
@@ -118,6 +119,10 @@ class ExecError(HermesError, RuntimeError):
 
 class EnvironmentUnavailable(ExecError):
     """The place where commands should run cannot be used; the message says what to install or start."""
+
+
+class EnvironmentLost(ExecError):
+    """A machine elsewhere went away while a command ran there: what the command did is not known."""
 
 
 class CommandTimeout(ExecError, TimeoutError):

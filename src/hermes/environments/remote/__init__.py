@@ -1,0 +1,1 @@
+"""Layer 5: environments that are not this machine."""

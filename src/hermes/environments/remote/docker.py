@@ -1,0 +1,185 @@
+"""Run commands in a container, by the docker or the podman program."""
+
+import hashlib
+import json
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from hermes.environments.remote.client import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.clients import Program, find_program
+from hermes.environments.remote.owners import owner_from, this_process
+from hermes.types.error import EnvironmentUnavailable
+
+LABEL: Final = "hermes-agent"
+USED: Final = "/dev/shm/.hermes-used"  # noqa: S108 -- in the container
+PRELUDE: Final = f": >{USED}"
+"""Runs before each job: it tells the container's own clock that it is in use."""
+
+_CAPABILITIES: Final = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL")
+_START_SECONDS: Final = 600.0  # an image may have to be fetched
+
+# The first process of a container ends it when nothing was run for so many seconds and nothing runs: also after a crash of ours.
+_WATCH: Final = """
+trap 'exit 0' TERM INT
+idle=0; : >%(used)s
+while [ "$idle" -lt %(seconds)d ]; do
+  sleep 1 & wait $!
+  set -- /proc/[0-9]*
+  if [ -e %(used)s ] || [ $# -gt %(own)d ]; then idle=0; rm -f %(used)s; else idle=$((idle + 1)); fi
+done
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DockerOptions:
+    """A container: `cpus` and the sizes in megabytes are limits, 0 for none. `volumes` are `host:container[:ro]`.
+
+    `key` names what the container belongs to: with `persistent`, the next session with the same key gets the same container.
+    `keep_env` are variables for the container itself; `workspace` is a host folder to be mounted on /workspace.
+    """
+
+    image: str
+    key: str
+    cpus: float = 1.0
+    memory: int = 5_120
+    disk: int = 0
+    pids: int = 256
+    network: bool = True
+    read_only: bool = False
+    persistent: bool = True
+    volumes: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    extra: tuple[str, ...] = ()
+    workspace: str = ""
+    as_user: bool = False
+    idle_seconds: int = 300
+
+
+class DockerLink:
+    """A container, made when it is first needed: implements `Link`."""
+
+    def __init__(self, program: Program, options: DockerOptions, *, name: str = "docker") -> None:
+        self.name = name
+        self._program = program
+        self._options = options
+        self._container = ""
+
+    async def open(self) -> None:
+        """A running container: the one at hand, the one kept from before, or a new one. What dead processes of ours left goes."""
+        if self._container and await self._is_running(self._container):
+            return
+        await self._sweep()
+        self._container = await self._kept() or await self._made()
+
+    async def close(self) -> None:
+        """Stop a container that is kept, remove one that is not."""
+        container, self._container = self._container, ""
+        if container:
+            await self._program.ask(*(("stop", "--time", "1") if self._options.persistent else ("rm", "--force", "--volumes")), container)
+
+    async def fault(self) -> str:
+        """Why there is no running container."""
+        if not self._container:
+            return "there is no container"
+        answer = await self._program.ask("inspect", "--format", "{{json .State}}", self._container)
+        if answer.code != 0:
+            return f"the container is gone ({answer.said})"
+        state: dict[str, Any] = json.loads(answer.text)
+        if state.get("Running"):
+            return ""
+        return "the container ran out of memory" if state.get("OOMKilled") else f"the container stopped with code {state.get('ExitCode')}"
+
+    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> ClientChild:
+        """Start `argv` in the container."""
+        call = (self._program.path, "exec", "--interactive", *(("--tty",) if pty else ()), self._container or "none", *argv)
+        if pty:
+            return start_client_on_terminal(call, self._program.env, end=end)
+        return start_client(call, self._program.env, stdin=stdin, end=end)
+
+    async def snapshot(self, tag: str) -> str:
+        """Keep the container's files as an image named `tag`, which `image` may name later; its id."""
+        return await self._program.must("commit", self._container, tag, what="The container could not be kept as an image")
+
+    async def _is_running(self, container: str) -> bool:
+        answer = await self._program.ask("inspect", "--format", "{{.State.Running}}", container)
+        return answer.text == "true"
+
+    async def _kept(self) -> str:
+        """The container of an earlier session with the same key and options, started; "" if there is none."""
+        if not self._options.persistent:
+            return ""
+        label = f"label={LABEL}-key={self._key()}"
+        found = await self._program.must("ps", "--all", "--quiet", "--filter", label, what=f"{self.name} does not answer")
+        for container in found.splitlines():
+            if (await self._program.ask("start", container)).code == 0:
+                return container
+            await self._program.ask("rm", "--force", container)
+        return ""
+
+    async def _made(self) -> str:
+        return await self._program.must(
+            "run", "--detach", *self._arguments(), what=f"A container of {self._options.image} could not be started", timeout=_START_SECONDS
+        )
+
+    async def _sweep(self) -> None:
+        """Remove the throw-away containers of processes that are gone."""
+        row = f'{{{{.ID}}}} {{{{.Label "{LABEL}-owner"}}}}'
+        listed = await self._program.must(
+            "ps", "--all", "--filter", f"label={LABEL}-kept=no", "--format", row, what=f"{self.name} does not answer"
+        )
+        for line in listed.splitlines():
+            container, _, label = line.partition(" ")
+            owner = owner_from(label)
+            if owner is not None and owner.is_gone:
+                await self._program.ask("rm", "--force", "--volumes", container)
+
+    def _key(self) -> str:
+        """The key and everything that shapes the container, as one word: other options make another container."""
+        return hashlib.blake2s(repr((self._options.key, self._shape())).encode(), digest_size=12).hexdigest()
+
+    def _shape(self) -> tuple[str, ...]:
+        """The arguments that say what the container is."""
+        chosen = self._options
+        return (
+            *("--cap-drop", "ALL", *(part for name in _CAPABILITIES for part in ("--cap-add", name))),
+            *("--security-opt", "no-new-privileges", "--init"),
+            *("--pids-limit", str(chosen.pids or -1)),
+            *(("--cpus", f"{chosen.cpus:g}") if chosen.cpus else ()),
+            *(("--memory", f"{chosen.memory}m", "--memory-swap", f"{chosen.memory}m") if chosen.memory else ()),
+            *(("--storage-opt", f"size={chosen.disk}m") if chosen.disk else ()),
+            *(() if chosen.network else ("--network", "none")),
+            *(("--read-only",) if chosen.read_only else ()),
+            *(("--tmpfs", "/tmp:rw,exec,mode=1777,size=512m") if chosen.read_only else ()),  # noqa: S108 -- in the container
+            *(("--user", f"{os.getuid()}:{os.getgid()}") if chosen.as_user else ()),
+            *(part for volume in chosen.volumes for part in ("--volume", volume)),
+            *(("--volume", f"{chosen.workspace}:/workspace", "--workdir", "/workspace") if chosen.workspace else ()),
+            *chosen.extra,
+            chosen.image,
+        )
+
+    def _arguments(self) -> tuple[str, ...]:
+        chosen = self._options
+        *shape, image = self._shape()
+        watch = _WATCH % {"used": USED, "seconds": chosen.idle_seconds, "own": 3} if chosen.idle_seconds else "exec sleep infinity"
+        return (
+            *("--label", LABEL, "--label", f"{LABEL}-owner={this_process()}", "--label", f"{LABEL}-key={self._key()}"),
+            *("--label", f"{LABEL}-kept={'yes' if chosen.persistent else 'no'}"),
+            *(() if chosen.persistent else ("--rm",)),
+            *(part for name, value in chosen.env.items() for part in ("--env", f"{name}={value}")),
+            *shape,
+            *("--entrypoint", "bash"),
+            image,
+            *("-c", watch),
+        )
+
+
+def docker_link(options: DockerOptions, environ: Mapping[str, str], *, name: str = "docker") -> DockerLink:
+    """The link to a container; EnvironmentUnavailable when the program is not there."""
+    names = ("podman",) if name == "podman" else ("docker", "podman")
+    hint = "install Docker or Podman, or set terminal.backend to local"
+    program = find_program(names, environ, hint)
+    if options.disk and options.disk < 0:
+        raise EnvironmentUnavailable("terminal.container_disk must not be negative.")
+    return DockerLink(program, options, name=name)

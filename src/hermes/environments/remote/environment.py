@@ -1,0 +1,256 @@
+"""Run jobs on another machine, over any link: what is the same for containers, hosts and clouds."""
+
+import itertools
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import anyio
+
+from hermes.environments.base import Child, Finished, Job, Limits
+from hermes.environments.capture import Capture, Captured
+from hermes.environments.follow import follow
+from hermes.environments.remote import kill
+from hermes.environments.remote.link import Link, RemoteChild
+from hermes.environments.remote.payload import Records, boot, compose, inline, read_records
+from hermes.lib.secretvalues import SecretValues
+from hermes.types.error import EnvironmentLost, ExecError
+
+TIMED_OUT: Final = 124
+_GRACE: Final = 0.4
+_KILL_SECONDS: Final = 8.0
+_FETCH_SECONDS: Final = 120.0
+_BEGIN_SECONDS: Final = 20.0
+_STEP: Final = 0.01
+_OWN_ENVIRONMENT: Final = {"LC_ALL": "C.UTF-8", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """What a script of ours gave: exit code, bytes, and what it said on standard error."""
+
+    code: int
+    data: bytes
+    said: str
+    state: bytes = b""
+
+
+class RemoteEnvironment:
+    """A machine at the end of a link: implements `Environment`. `mark` is a word that no other environment has.
+
+    Uncut outputs go to the folder `outputs` of this machine, without the secrets that are known. `prelude` runs before each job.
+    """
+
+    def __init__(
+        self, link: Link, *, mark: str, outputs: Path, limits: Limits, known: SecretValues | None = None, prelude: str = ""
+    ) -> None:
+        self.link = link
+        self._mark = mark
+        self._outputs = outputs
+        self._limits = limits
+        self._known = known
+        self._prelude = prelude
+        self._calls = itertools.count(1)
+        self._opening = anyio.Lock()  # invariant: a machine is never made twice
+        self._is_open = False
+
+    @property
+    def name(self) -> str:
+        """What the link is called."""
+        return self.link.name
+
+    async def start(self) -> None:
+        """Make the machine ready."""
+        self._outputs.mkdir(parents=True, exist_ok=True)
+        async with self._opening:
+            await self.link.open()
+            self._is_open = True
+
+    async def stop(self) -> None:
+        """End what our jobs left running, and give the machine back."""
+        if self._is_open:
+            await self._end(f"{self._mark}-", _GRACE)
+            await self.link.close()
+        self._is_open = False
+
+    async def exec(
+        self, job: Job, *, timeout: float, stdin: bytes | None = None, on_output: Callable[[str], None] | None = None
+    ) -> Finished:
+        """Run a job to its end or for `timeout` seconds; its tree is killed on timeout and on cancellation.
+
+        A machine that is gone before the job began is made ready once more; EnvironmentLost when it goes while the job runs.
+        """
+        for _ in range(2):
+            call = _Call(number=next(self._calls), job=job, begun=anyio.current_time())
+            capture = Capture(self._limits, self._outputs / f"output-{os.getpid()}-{call.number}.txt", on_output, self._known)
+            timed_out, records = await self._followed(call, capture, timeout, stdin)
+            kept = capture.finish()
+            if timed_out or records.code is not None:
+                return _finished(call, kept, records, timed_out=timed_out)
+            if records.pid or kept.text:
+                break
+            await self.start()
+        raise await self._lost(records, kept)
+
+    async def spawn(self, job: Job) -> Child:
+        """Start a job and give it back running, its input open."""
+        for _ in range(2):
+            call = _Call(number=next(self._calls), job=job, begun=anyio.current_time())
+            payload = self._payload(call)
+            child = self._launch(call, payload, stdin=None)
+            if job.pty or await _began(child, payload):
+                return child
+            records = read_records(child.aside())
+            await child.stop(_GRACE)
+            child.release()
+            await self.start()
+        raise await self._lost(records, None)
+
+    async def fetch(
+        self,
+        script: str,
+        *arguments: str,
+        stdin: bytes = b"",
+        timeout: float = _FETCH_SECONDS,
+        env: Mapping[str, str] | None = _OWN_ENVIRONMENT,
+    ) -> Fetched:
+        """What one of our own scripts gives, whole; its arguments are $1, $2, … An `env` of None is the machine's own."""
+        for _ in range(2):
+            records, data = await self._collected(script, arguments, stdin, timeout, env)
+            if records.code is not None:
+                return Fetched(records.code, data, records.noise, records.state)
+            if records.pid:
+                break
+            await self.start()
+        raise await self._lost(records, None)
+
+    async def _followed(self, call: "_Call", capture: Capture, timeout: float, stdin: bytes | None) -> tuple[bool, Records]:
+        """Whether the time ran out, and the records."""
+        payload = self._payload(call)
+        child = self._launch(call, payload, stdin=payload + (stdin or b""))
+        try:
+            timed_out = await follow(child, capture, timeout, stdin if call.job.pty else None)
+            if not timed_out:
+                await child.settled()
+        finally:
+            child.release()
+        if timed_out or not call.job.pty:
+            return timed_out, read_records(child.aside())
+        left, data = await self._collected('cat -- "$1" && rm -f -- "$1"', (self._aside(call),), b"", _FETCH_SECONDS)
+        return False, read_records(data) if left.code == 0 else left
+
+    async def _collected(
+        self,
+        script: str,
+        arguments: tuple[str, ...],
+        stdin: bytes,
+        timeout: float,
+        env: Mapping[str, str] | None = _OWN_ENVIRONMENT,
+    ) -> tuple[Records, bytes]:
+        """The records and the output of a script of ours."""
+        job = Job(argv=("bash", "--noprofile", "--norc", "-c", script, "bash", *arguments), env=env)
+        call = _Call(number=next(self._calls), job=job, begun=anyio.current_time())
+        payload = self._payload(call)
+        child = self._launch(call, payload, stdin=payload + stdin)
+        data = bytearray()
+        try:
+            with anyio.fail_after(timeout):
+                await _read_all(child, data)
+                await child.settled()
+        except TimeoutError as error:
+            raise ExecError(f"{self.name} did not answer within {timeout:g} seconds") from error
+        finally:
+            with anyio.CancelScope(shield=True):
+                await child.stop(_GRACE)
+            child.release()
+        return read_records(child.aside()), bytes(data)
+
+    def _launch(self, call: "_Call", payload: bytes, *, stdin: bytes | None) -> RemoteChild:
+        if call.job.pty:
+            return self.link.launch(inline(payload), stdin=None, pty=True, end=partial(self._end, self._marker(call)))
+        return self.link.launch(boot(payload), stdin=stdin, pty=False, end=partial(self._end, self._marker(call)))
+
+    def _payload(self, call: "_Call") -> bytes:
+        aside = self._aside(call) if call.job.pty else ""
+        return compose(call.job.argv, call.job.env, self._marker(call), prelude=self._prelude, aside=aside)
+
+    def _marker(self, call: "_Call") -> str:
+        return f"{self._mark}-{call.number}."
+
+    def _aside(self, call: "_Call") -> str:
+        return f"/tmp/.hermes-{self._marker(call)}state"  # noqa: S108 -- there, not here; the mark cannot be guessed
+
+    async def _end(self, mark: str, grace: float) -> None:
+        """End every process whose mark begins so; a machine that cannot be reached has none of ours that we could end."""
+        with suppress(ExecError):
+            await self._collected(kill.script(mark, grace), (), b"", _KILL_SECONDS)
+
+    async def _lost(self, records: Records, kept: Captured | None) -> ExecError:
+        fault = await self.link.fault()
+        if not records.pid:
+            return ExecError(f"Nothing can be run on {self.name}: {fault or records.noise or (kept.text if kept else '') or 'no answer'}")
+        until_then = f"\nIts output until then:\n{kept.text}" if kept is not None and kept.text else ""
+        return EnvironmentLost(
+            f"{self.name} was lost while the command ran ({fault or records.noise or 'the connection ended'}); "
+            f"what it did is not known, the next command starts anew.{until_then}"
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Call:
+    number: int
+    job: Job
+    begun: float
+
+
+def _finished(call: _Call, kept: Captured, records: Records, *, timed_out: bool) -> Finished:
+    return Finished(
+        text=kept.text,
+        code=TIMED_OUT if timed_out or records.code is None else records.code,
+        seconds=anyio.current_time() - call.begun,
+        timed_out=timed_out,
+        clipped=kept.clipped,
+        full=kept.full,
+        state=records.state,
+    )
+
+
+async def _began(child: RemoteChild, payload: bytes) -> bool:
+    """Hand over the payload; whether the job then says that it has begun."""
+    left = payload
+    with anyio.move_on_after(_BEGIN_SECONDS), suppress(OSError):
+        while left:
+            taken = child.write(left)
+            left = left[taken:]
+            if not taken:
+                await anyio.sleep(_STEP)
+    with anyio.move_on_after(_BEGIN_SECONDS):
+        while not read_records(child.aside()).pid and child.poll() is None:  # noqa: ASYNC110 -- a process sets no event
+            await anyio.sleep(_STEP)
+    return bool(read_records(child.aside()).pid)
+
+
+async def _read_all(child: RemoteChild, data: bytearray) -> None:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(_read_on, child, data)
+        await child.ended()
+        with anyio.move_on_after(_GRACE):
+            while (more := child.read()) != b"":
+                if more is None:
+                    await anyio.wait_readable(child.output)
+                else:
+                    data += more
+        tasks.cancel_scope.cancel()
+
+
+async def _read_on(child: RemoteChild, data: bytearray) -> None:
+    while (more := child.read()) != b"":
+        if more is None:
+            await anyio.wait_readable(child.output)
+        else:
+            data += more
+            await anyio.lowlevel.checkpoint()

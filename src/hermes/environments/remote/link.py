@@ -1,0 +1,39 @@
+"""What a way to another machine must offer, and a child at the end of it."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from hermes.environments.follow import Followed
+
+
+class RemoteChild(Followed, Protocol):
+    """A running job elsewhere; beside `output` it has what was said of it."""
+
+    def aside(self) -> bytes:
+        """What has come beside the output so far."""
+
+    async def settled(self) -> None:
+        """Return once everything beside the output has come, at most a moment after its end."""
+
+
+class Link(Protocol):
+    """The way to one machine elsewhere."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in settings and messages."""
+
+    async def open(self) -> None:
+        """Make the machine ready, or see that it is; EnvironmentUnavailable says what is missing."""
+
+    async def close(self) -> None:
+        """Give it back, as the settings say: stop, remove or leave it."""
+
+    async def fault(self) -> str:
+        """Why it cannot be reached, as a clause; "" while it can."""
+
+    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> RemoteChild:
+        """Start `argv` there. `stdin` is all of its input, None leaves the input open; ExecError when it cannot be started.
+
+        `end` ends the job where it runs, within so many seconds; the child's `stop` calls it.
+        """

@@ -1,0 +1,110 @@
+"""The words that travel with a job to another machine: what it runs in, and what is said of it beside its output.
+
+A job's bash gets its environment and script on its standard input, so that neither has a length limit nor shows in a list of processes.
+Beside the output it writes records: that it has begun, what its shell carries on, and its exit code. Without the last one the
+connection was lost.
+"""
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from hermes.environments.dump import Dump, parse_dump
+from hermes.environments.shell import Start
+from hermes.environments.tree import MARKER
+
+ASIDE: Final = 198
+"""The descriptor for records: high, so that scripts that number their own do not meet it."""
+
+_RECORDS: Final = re.compile(rb"hermes-begin (\d+)\0(?:(.*)hermes-exit (\d+)\0)?", re.DOTALL)
+ENDED: Final = re.compile(rb"hermes-exit (\d+)\0")
+"""The record of a job's end."""
+
+_LONGEST_ARGUMENT: Final = 30_000  # in characters, which may be four bytes each
+_BASH: Final = ("bash", "--noprofile", "--norc", "-c")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """What a job said beside its output: the id of its process (0: it never began), its exit code (None: no word of its end).
+
+    `state` is the dump of its shell as it came, `noise` what the program that carries the connection said on its own.
+    """
+
+    pid: int = 0
+    code: int | None = None
+    state: bytes = b""
+    noise: str = ""
+
+
+def boot(payload: bytes) -> tuple[str, ...]:
+    """The argv that reads `payload` from its standard input and runs it; what follows on that input is the job's."""
+    return (*_BASH, f'eval "$(head -c {len(payload)})"')
+
+
+def inline(payload: bytes) -> tuple[str, ...]:
+    """The argv that runs `payload` without reading its standard input: for terminals."""
+    return (*_BASH, payload.decode("utf-8", "surrogateescape"))
+
+
+def compose(argv: tuple[str, ...], env: Mapping[str, str] | None, marker: str, *, prelude: str = "", aside: str = "") -> bytes:
+    """The payload for a job: `argv` with exactly the environment `env` (None: that of the machine).
+
+    `aside` is a file for the records; without one they go where its standard error would have gone.
+    """
+    lines = [
+        "unset -v $(compgen -e) 2>/dev/null" if env is not None else "",
+        *(f"export {name}={shlex.quote(value)}" for name, value in (env or {}).items() if name.isidentifier()),
+        f"export {MARKER}={shlex.quote(marker)}",
+        prelude,
+        f"exec {ASIDE}>{shlex.quote(aside)}" if aside else f"exec {ASIDE}>&2",
+        f"builtin printf 'hermes-begin %s\\0' \"$$\" >&{ASIDE}",
+        "exec 2>/dev/null",  # what a shell says of a child that was killed is not the job's
+        _call(argv, marker),
+        f"code=$?; builtin printf 'hermes-exit %s\\0' \"$code\" >&{ASIDE}; exit $code",
+    ]
+    return "\n".join(filter(None, lines)).encode("utf-8", "surrogateescape")
+
+
+def _call(argv: tuple[str, ...], marker: str) -> str:
+    """The line that runs bash with the rest of `argv`; a script too long for an argument goes through a descriptor."""
+    if max(map(len, argv)) < _LONGEST_ARGUMENT:
+        return f'"$BASH" {shlex.join(argv[1:])} 2>&1'
+    options, (script, *_) = argv[1 : argv.index("-c")], argv[argv.index("-c") + 1 :]
+    end = f"hermes-{marker}"
+    return f"\"$BASH\" {shlex.join(options)} /dev/fd/{ASIDE + 1} 2>&1 {ASIDE + 1}<<'{end}'\n{script}\n{end}"
+
+
+def read_records(data: bytes) -> Records:
+    """The records in what came beside the output."""
+    found = _RECORDS.search(data)
+    if found is None:
+        return Records(noise=_plain(data))
+    pid, state, code = found.groups()
+    noise = data[: found.start()] + data[found.end() :]
+    return Records(pid=int(pid), code=None if code is None else int(code), state=state or b"", noise=_plain(noise))
+
+
+def _plain(data: bytes) -> str:
+    return data.decode("utf-8", "replace").replace("\0", "").strip()
+
+
+class AsideCarrier:
+    """Carries the shell's words in the records: implements `Carrier`."""
+
+    def target(self, *, confined: bool) -> tuple[str, None]:
+        """The records."""
+        del confined
+        return f">&{ASIDE}", None
+
+    def script(self, text: str, *, confined: bool) -> str:
+        """None: the payload takes a script of any length."""
+        del text, confined
+        return ""
+
+    def dump(self, start: Start, state: bytes) -> Dump | None:
+        """What the command left."""
+        del start
+        return parse_dump(state)

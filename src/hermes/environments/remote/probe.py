@@ -1,0 +1,50 @@
+"""What a machine elsewhere is: asked once, by a login shell of its own, before the first command."""
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from hermes.environments.dump import parse_dump
+from hermes.environments.remote.environment import RemoteEnvironment
+from hermes.environments.remote.payload import ASIDE
+from hermes.environments.shell import DUMP
+from hermes.types.error import EnvironmentUnavailable
+
+_SECONDS: Final = 45.0
+_FACTS: Final = (
+    '{ uname -sm; id -un; hostname; . /etc/os-release; echo "$PRETTY_NAME"; command -v rg || echo; command -v git || echo; } 2>/dev/null'
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """A machine elsewhere: `system` as in `Linux x86_64`, `name` of the distribution, where its shell starts, and what it exports."""
+
+    system: str
+    user: str
+    host: str
+    name: str
+    home: str
+    cwd: str
+    ripgrep: str = ""
+    git: str = ""
+    exports: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+async def probe(environment: RemoteEnvironment) -> Machine:
+    """The machine at the end of an open environment; EnvironmentUnavailable when it has no bash."""
+    # A login shell may print a greeting: only what comes between the marks is ours.
+    script = f"builtin printf '\\0'; {_FACTS}; builtin printf '\\0'; {DUMP.format(target=f'>&{ASIDE}')}"
+    fetched = await environment.fetch(f'"$BASH" -l -c {shlex.quote(script)}', env=None, timeout=_SECONDS)
+    dump, parts = parse_dump(fetched.state), fetched.data.decode("utf-8", "replace").split("\0")
+    if dump is None or len(parts) != 3:
+        raise EnvironmentUnavailable(
+            f"{environment.name} has no usable bash, which commands run in ({fetched.said or 'it gave no answer'}); "
+            "choose an image or host that has one."
+        )
+    system, user, host, name, ripgrep, git = [*parts[1].splitlines(), *[""] * 6][:6]
+    home = dump.exports.get("HOME") or dump.cwd
+    return Machine(
+        system=system, user=user, host=host, name=name, home=home, cwd=dump.cwd, ripgrep=ripgrep, git=git, exports=dict(dump.exports)
+    )

@@ -1,0 +1,96 @@
+"""Run commands on another host, by the OpenSSH client over one kept connection: the user's config, agent and jump hosts apply."""
+
+import hashlib
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from hermes.environments.remote.client import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.clients import Program, find_program
+from hermes.types.error import EnvironmentUnavailable
+
+_CONNECT_SECONDS: Final = 20
+_ALIVE: Final = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+_LONGEST_SOCKET: Final = 100  # a Unix socket's path takes 108 bytes, and the client adds some of its own
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SshOptions:
+    """A host as the user's ssh config knows it; user, port (0: as configured) and key are for those without one.
+
+    `folder` takes the socket of the kept connection, which lasts `idle_seconds` after the last command. `extra` goes before the host.
+    """
+
+    host: str
+    folder: Path
+    user: str = ""
+    port: int = 0
+    key: str = ""
+    idle_seconds: int = 300
+    extra: tuple[str, ...] = ()
+
+
+class SshLink:
+    """A host behind one kept connection: implements `Link`."""
+
+    name = "ssh"
+
+    def __init__(self, program: Program, options: SshOptions) -> None:
+        self._program = program
+        self._options = options
+        self._where = f"{options.user}@{options.host}" if options.user else options.host
+
+    async def open(self) -> None:
+        """Connect, unless the kept connection is there."""
+        self._options.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not await self.fault():
+            return
+        self._socket().unlink(missing_ok=True)  # of a connection that died
+        arguments = ("-f", "-N", "-M", *self._common(), "-o", f"ControlPersist={self._options.idle_seconds or 'yes'}", "--", self._where)
+        answer = await self._program.ask(*arguments, timeout=_CONNECT_SECONDS + 10)
+        if answer.code != 0:
+            raise EnvironmentUnavailable(f"{self._where} cannot be reached by ssh: {answer.said or f'exit code {answer.code}'}")
+
+    async def close(self) -> None:
+        """End the kept connection."""
+        await self._program.ask(*self._common(), "-O", "exit", "--", self._where, timeout=_CONNECT_SECONDS)
+
+    async def fault(self) -> str:
+        """What is wrong with the connection."""
+        answer = await self._program.ask(*self._common(), "-O", "check", "--", self._where, timeout=_CONNECT_SECONDS)
+        return "" if answer.code == 0 else "the connection ended"
+
+    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> ClientChild:
+        """Start `argv` there, over the kept connection and no other."""
+        call = (self._program.path, *self._common(), "-tt" if pty else "-T", "--", self._where, shlex.join(argv))
+        if pty:
+            return start_client_on_terminal(call, self._program.env, end=end)
+        return start_client(call, self._program.env, stdin=stdin, end=end)
+
+    def _common(self) -> tuple[str, ...]:
+        chosen = self._options
+        return (
+            *("-o", f"ControlPath={self._socket()}", "-o", "ControlMaster=no", "-o", "BatchMode=yes"),
+            *("-o", f"ConnectTimeout={_CONNECT_SECONDS}", "-o", "LogLevel=ERROR", *_ALIVE),
+            *(("-p", str(chosen.port)) if chosen.port else ()),
+            *(("-i", str(Path(chosen.key).expanduser()), "-o", "IdentitiesOnly=yes") if chosen.key else ()),
+            *chosen.extra,
+        )
+
+    def _socket(self) -> Path:
+        seed = repr((self._where, self._options.port, self._options.key, self._options.extra))
+        path = self._options.folder / hashlib.blake2s(seed.encode(), digest_size=6).hexdigest()
+        if len(str(path)) > _LONGEST_SOCKET:
+            raise EnvironmentUnavailable(f"{path} is too long a path for the socket of an ssh connection; choose a shorter HERMES_HOME.")
+        return path
+
+
+def ssh_link(options: SshOptions, environ: Mapping[str, str]) -> SshLink:
+    """The link to a host; EnvironmentUnavailable when there is no client or no host was named."""
+    if not options.host:
+        raise EnvironmentUnavailable("terminal.backend is ssh, but terminal.ssh_host names no host.")
+    if options.host.startswith("-"):
+        raise EnvironmentUnavailable(f"{options.host!r} is no name of a host.")
+    return SshLink(find_program(("ssh",), environ, "install the OpenSSH client"), options)

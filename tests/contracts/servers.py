@@ -1,0 +1,136 @@
+"""Real servers for the tests of environments: a docker daemon, an ssh server; started once for all tests, ended by them."""
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+BACKENDS = Path(__file__).resolve().parents[2] / ".venv" / "backends"
+IMAGE = "hermes-test:1"
+
+
+def needed(path: str | Path | None, what: str) -> str:
+    """The path of a component; without it the tests are left out with a reason, or fail where CI runs them."""
+    if path and Path(path).exists():
+        return str(path)
+    reason = f"{what} is not installed; scripts/backends installs it"
+    if os.environ.get("HERMES_CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+def wait_until(ready: object, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 30) -> None:
+    """Return once the callable `ready` is true."""
+    end = time.monotonic() + seconds
+    while not ready():  # type: ignore[operator]
+        assert process.poll() is None, log.read_text()
+        assert time.monotonic() < end, log.read_text()
+        time.sleep(0.05)
+
+
+def stop(process: "subprocess.Popen[bytes]") -> None:
+    """End a server: TERM, then KILL."""
+    process.terminate()
+    try:
+        process.wait(20)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(10)
+
+
+@dataclass(frozen=True)
+class Docker:
+    """A daemon of our own: what its clients need."""
+
+    environ: dict[str, str]
+    folder: Path
+
+    def client(self, *arguments: str, **options: object) -> str:
+        """What `docker ARGUMENTS` prints."""
+        done = subprocess.run(["docker", *arguments], env=self.environ, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+
+def docker(folder: Path) -> Iterator[Docker]:
+    """A daemon with the test image, without networks of its own: containers have none or the host's."""
+    daemon = needed(shutil.which("dockerd"), "the docker daemon")
+    image = needed(BACKENDS / "image.tar", "the test image")
+    if os.geteuid() != 0:
+        needed(None, "a docker daemon that root starts")
+    if not Path("/sys/fs/cgroup/memory").is_dir() and not Path("/sys/fs/cgroup/cgroup.controllers").exists():
+        subprocess.run(["cgroupfs-mount"], check=False)
+    socket, log = folder / "docker.sock", folder / "log"
+    argv = [daemon, "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"), "-H", f"unix://{socket}"]
+    argv += ["--pidfile", str(folder / "pid"), "--iptables=false", "--ip6tables=false", "--bridge=none"]
+    with log.open("wb") as out:
+        process = subprocess.Popen(argv, stdout=out, stderr=out, start_new_session=True)
+    made = Docker({**os.environ, "DOCKER_HOST": f"unix://{socket}", "DOCKER_CONFIG": str(folder)}, folder)
+    try:
+        wait_until(socket.exists, process, log)
+        made.client("import", image, IMAGE)
+        yield made
+        for container in made.client("ps", "--all", "--quiet").split():
+            made.client("rm", "--force", container)
+    finally:
+        stop(process)
+        for mount in (folder / "exec" / "netns" / "default", folder / "data"):
+            subprocess.run(["umount", "--lazy", str(mount)], capture_output=True, check=False)
+
+
+@dataclass(frozen=True)
+class Sshd:
+    """An ssh server for this user on a free port: `options` are what its clients must say."""
+
+    port: int
+    key: Path
+    options: tuple[str, ...]
+    folder: Path
+    argv: tuple[str, ...]
+
+    def start(self) -> "subprocess.Popen[bytes]":
+        """Start it (again)."""
+        with (self.folder / "log").open("ab") as out:
+            process = subprocess.Popen(self.argv, stdout=out, stderr=out, start_new_session=True)
+        wait_until(lambda: self._answers(), process, self.folder / "log")
+        return process
+
+    def _answers(self) -> bool:
+        import socket
+
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
+            return True
+        return False
+
+
+def sshd(folder: Path, port: int) -> Sshd:
+    """A server with keys of its own; nothing of the user's is read or written."""
+    server = needed(shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin"), "the ssh server")
+    needed(shutil.which("ssh"), "the ssh client")
+    folder.chmod(0o700)
+    for name in ("host", "id"):
+        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)], check=True)
+    shutil.copy(folder / "id.pub", folder / "authorized")
+    (folder / "config").write_text(
+        f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile {folder}/pid\nAuthorizedKeysFile {folder}/authorized\n"
+        "PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\n"
+        "MaxSessions 60\nMaxStartups 100\nPrintMotd no\nPrintLastLog no\n"
+    )
+    if os.geteuid() == 0:
+        Path("/run/sshd").mkdir(exist_ok=True)
+    options = ("-o", "StrictHostKeyChecking=no", "-o", f"UserKnownHostsFile={folder}/known", "-F", "/dev/null")
+    return Sshd(port, folder / "id", options, folder, (server, "-f", str(folder / "config"), "-D", "-e"))
+
+
+def end_group(process: "subprocess.Popen[bytes]") -> None:
+    """End a server and the sessions that it has forked."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(10)
