@@ -52,7 +52,8 @@ from hermes.types.request import Endpoint, Options, Request
 from hermes.types.tool import Snapshot
 
 if TYPE_CHECKING:
-    from hermes.agent.workplace import Ask, Workplace
+    from hermes.agent.elsewhere import Elsewhere
+    from hermes.agent.workplace import Ask, Workplace, WorkplaceOptions
 
 SYSTEM_PORTS = Ports(now=time.time, monotonic=time.perf_counter, token=partial(secrets.token_hex, 6), uniform=random.uniform)
 
@@ -114,7 +115,6 @@ class Runtime:
             return self._resumed(chosen, endpoint)
         cwd = self._cwd(chosen)
         tools = self._tools(chosen, endpoint)
-        system = chosen.system or self._system(endpoint, cwd)
         now = self.ports.now()
         row = SessionRow(
             id=f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()[:6]}",
@@ -129,8 +129,20 @@ class Runtime:
             messages=0,
             first_text="",
         )
+        reached = await self._reach(row, chosen)
+        system = chosen.system or self._system(endpoint, cwd, reached)
         self.store.create(row, system=system, tools=tools.definitions)
-        return Session(self._parts(row, chosen, endpoint, system=system, tools=tools))
+        session = Session(self._parts(row, chosen, endpoint, system=system, tools=tools, reached=reached))
+        if reached is not None:
+            _ = session.workplace  # it is the session's from now on, to be closed with it
+        return session
+
+    async def _reach(self, row: SessionRow, chosen: SessionOptions) -> "Elsewhere | None":
+        """The machine elsewhere that commands run on, asked what it is, so that the prompt can say it; None for this machine."""
+        if self.settings.terminal.backend == "local":
+            return None
+        reached: Elsewhere = await late("hermes.agent.elsewhere").reach(self._place(row, chosen))
+        return reached
 
     def _resumed(self, chosen: SessionOptions, endpoint: Endpoint) -> Session:
         stored = self.store.load(self.store.resolve(chosen.resume, cwd=str(self._cwd(chosen))).id)
@@ -147,7 +159,16 @@ class Runtime:
         if begun:
             self.store.settle(session.id)
 
-    def _parts(self, row: SessionRow, chosen: SessionOptions, endpoint: Endpoint, *, system: str, tools: Snapshot) -> Parts:
+    def _parts(
+        self,
+        row: SessionRow,
+        chosen: SessionOptions,
+        endpoint: Endpoint,
+        *,
+        system: str,
+        tools: Snapshot,
+        reached: "Elsewhere | None" = None,
+    ) -> Parts:
         model = self.settings.model
         self.routes.learn_secrets()
         redact = partial(_redacted, known=self.secrets)
@@ -184,15 +205,23 @@ class Runtime:
             ports=self.ports,
             redact=redact,
             secrets=self.secrets,
-            workplace=partial(self._workplace, row, chosen),
+            workplace=partial(self._workplace, row, chosen, reached),
             max_steps=chosen.max_steps or self.settings.agent.max_turns,
             attended=chosen.attended,
         )
 
-    def _workplace(self, row: SessionRow, chosen: SessionOptions, ask: "Ask") -> "Workplace":
+    def _workplace(self, row: SessionRow, chosen: SessionOptions, reached: "Elsewhere | None", ask: "Ask") -> "Workplace":
         """Where a session's tools work; what it takes is imported when the first tool needs it."""
-        place = late("hermes.agent.workplace")
-        options = place.options_from(
+        options = self._place(row, chosen)
+        if self.settings.terminal.backend == "local":
+            here: Workplace = late("hermes.agent.workplace").open_workplace(options, ask)
+            return here
+        there: Workplace = late("hermes.agent.elsewhere").open_elsewhere(options, ask, reached)
+        return there
+
+    def _place(self, row: SessionRow, chosen: SessionOptions) -> "WorkplaceOptions":
+        """What a session's workplace is made from."""
+        options: WorkplaceOptions = late("hermes.agent.workplace").options_from(
             self.settings,
             self.environ,
             cwd=Path(row.cwd),
@@ -202,8 +231,7 @@ class Runtime:
             known=self.secrets,
             yolo=chosen.yolo,
         )
-        opened: Workplace = place.open_workplace(options, ask)
-        return opened
+        return options
 
     def _tools(self, chosen: SessionOptions, endpoint: Endpoint) -> Snapshot:
         enabled = chosen.toolsets if chosen.toolsets is not None else tuple(self.settings.toolsets)
@@ -220,14 +248,14 @@ class Runtime:
         tools = {name: entries[name] for name in names if name in entries}
         return Snapshot(tools=tools, definitions=definitions, generation=self.registry.generation)
 
-    def _system(self, endpoint: Endpoint, cwd: Path) -> str:
+    def _system(self, endpoint: Endpoint, cwd: Path, reached: "Elsewhere | None") -> str:
         if is_small(endpoint):
             return str(late("hermes.models.small").prompt())
         day = dt.datetime.fromtimestamp(self.ports.now(), tz=dt.UTC).astimezone()
-        place = builder.Place(
-            cwd=str(cwd), platform=f"{platform.system()} {platform.machine()}", branch=git_branch(cwd), date=f"{day:%A, %d %B %Y}"
-        )
-        return builder.build(place)
+        place = builder.Place(cwd=str(cwd), platform=f"{platform.system()} {platform.machine()}", branch=git_branch(cwd))
+        if reached is not None:
+            place = late("hermes.agent.elsewhere").described(reached)
+        return builder.build(replace(place, date=f"{day:%A, %d %B %Y}"))
 
     def _route(self, endpoint: Endpoint, session: Session) -> Route:
         return self.routes.main(endpoint, partial(self._ready, session))
@@ -253,7 +281,8 @@ class Runtime:
         return model_cache(self.environ)
 
     def _cwd(self, chosen: SessionOptions) -> Path:
-        return (chosen.cwd or Path(self.settings.terminal.cwd).expanduser()).resolve()
+        terminal = self.settings.terminal
+        return (chosen.cwd or Path(terminal.cwd if terminal.backend == "local" else ".").expanduser()).resolve()
 
     def close(self) -> None:
         """Let go of everything that is not awaited."""

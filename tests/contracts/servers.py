@@ -4,9 +4,10 @@ import contextlib
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +27,10 @@ def needed(path: str | Path | None, what: str) -> str:
     pytest.skip(reason)
 
 
-def wait_until(ready: object, process: "subprocess.Popen[bytes]", log: Path, seconds: float = 30) -> None:
+def wait_until(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", log: Path, seconds: float = 30) -> None:
     """Return once the callable `ready` is true."""
     end = time.monotonic() + seconds
-    while not ready():  # type: ignore[operator]
+    while not ready():
         assert process.poll() is None, log.read_text()
         assert time.monotonic() < end, log.read_text()
         time.sleep(0.05)
@@ -52,7 +53,7 @@ class Docker:
     environ: dict[str, str]
     folder: Path
 
-    def client(self, *arguments: str, **options: object) -> str:
+    def client(self, *arguments: str) -> str:
         """What `docker ARGUMENTS` prints."""
         done = subprocess.run(["docker", *arguments], env=self.environ, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == 0, done.stderr
@@ -67,14 +68,14 @@ def docker(folder: Path) -> Iterator[Docker]:
         needed(None, "a docker daemon that root starts")
     if not Path("/sys/fs/cgroup/memory").is_dir() and not Path("/sys/fs/cgroup/cgroup.controllers").exists():
         subprocess.run(["cgroupfs-mount"], check=False)
-    socket, log = folder / "docker.sock", folder / "log"
-    argv = [daemon, "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"), "-H", f"unix://{socket}"]
+    address, log = folder / "docker.sock", folder / "log"
+    argv = [daemon, "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"), "-H", f"unix://{address}"]
     argv += ["--pidfile", str(folder / "pid"), "--iptables=false", "--ip6tables=false", "--bridge=none"]
     with log.open("wb") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=out, start_new_session=True)
-    made = Docker({**os.environ, "DOCKER_HOST": f"unix://{socket}", "DOCKER_CONFIG": str(folder)}, folder)
+    made = Docker({**os.environ, "DOCKER_HOST": f"unix://{address}", "DOCKER_CONFIG": str(folder)}, folder)
     try:
-        wait_until(socket.exists, process, log)
+        wait_until(address.exists, process, log)
         made.client("import", image, IMAGE)
         yield made
         for container in made.client("ps", "--all", "--quiet").split():
@@ -99,12 +100,10 @@ class Sshd:
         """Start it (again)."""
         with (self.folder / "log").open("ab") as out:
             process = subprocess.Popen(self.argv, stdout=out, stderr=out, start_new_session=True)
-        wait_until(lambda: self._answers(), process, self.folder / "log")
+        wait_until(self._answers, process, self.folder / "log")
         return process
 
     def _answers(self) -> bool:
-        import socket
-
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
             return True
         return False

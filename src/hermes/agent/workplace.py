@@ -2,21 +2,21 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from hermes.agent.permission import Gate
 from hermes.config.settings import ApprovalSettings, Settings, TerminalSettings, ToolOutputSettings
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.sandbox import Sandbox
-from hermes.environments.workspace import WorkspaceOptions
+from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.secretvalues import SecretValues
 from hermes.safety.decide import Policy, is_concealed
 from hermes.types.error import EnvironmentUnavailable
 from hermes.types.question import Answer, Question
 
+Confinement = Literal["off", "read-only", "workspace", "full", "container"]
 Ask = Callable[[Question], Awaitable[Answer]]
 
 
@@ -42,7 +42,7 @@ class WorkplaceOptions:
 class Workplace:
     """A workspace and the gate that every effect in it passes."""
 
-    workspace: LocalWorkspace
+    workspace: ShellWorkspace
     gate: Gate
     sandboxed: bool
 
@@ -61,27 +61,31 @@ def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) ->
 
 
 def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
-    """A workplace; EnvironmentUnavailable when settings demand a sandbox that this machine does not give."""
+    """A workplace on this machine; EnvironmentUnavailable when settings demand a sandbox that it does not give."""
     sandbox = _sandbox(options)
-    policy = _policy(options, sandbox)
-    gate = Gate(policy=policy, ask=ask, save=options.save)
+    gate = Gate(policy=policy_of(options, "workspace" if sandbox else "off"), ask=ask, save=options.save)
     workspace = LocalWorkspace(
         options.cwd,
         authorize=gate.authorize,
         environ=options.environ,
         scratch=options.scratch,
         sandbox=sandbox,
-        options=WorkspaceOptions(
-            limits=Limits(
-                max_chars=options.output.max_bytes, max_lines=options.output.max_lines, max_line_length=options.output.max_line_length
-            ),
-            time_limit=options.terminal.timeout,
-            passthrough=tuple(options.terminal.env_passthrough),
-            known=options.known,
-            concealed=partial(is_concealed, policy=policy),
-        ),
+        options=workspace_options(options, gate),
     )
     return Workplace(workspace=workspace, gate=gate, sandboxed=sandbox is not None)
+
+
+def workspace_options(options: WorkplaceOptions, gate: Gate | None = None) -> WorkspaceOptions:
+    """What a workspace may do, apart from decisions; with a gate, searches leave out what its policy hides."""
+    return WorkspaceOptions(
+        limits=Limits(
+            max_chars=options.output.max_bytes, max_lines=options.output.max_lines, max_line_length=options.output.max_line_length
+        ),
+        time_limit=options.terminal.timeout,
+        passthrough=tuple(options.terminal.env_passthrough),
+        known=options.known,
+        concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
+    )
 
 
 def _sandbox(options: WorkplaceOptions) -> Sandbox | None:
@@ -99,13 +103,14 @@ def _sandbox(options: WorkplaceOptions) -> Sandbox | None:
     return found
 
 
-def _policy(options: WorkplaceOptions, sandbox: Sandbox | None) -> Policy:
+def policy_of(options: WorkplaceOptions, sandbox: Confinement) -> Policy:
+    """What is set about decisions, and where things are on this machine."""
     return Policy(
         workspace=str(options.cwd),
         home=str(options.user_home),
         hermes_home=str(options.hermes_home),
         temp=("/tmp", "/var/tmp"),  # noqa: S108  # names to compare with, nothing is made there
-        sandbox="workspace" if sandbox else "off",
+        sandbox=sandbox,
         network=options.terminal.network,
         mode=options.approvals.mode,
         yolo=options.yolo,

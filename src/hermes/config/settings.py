@@ -146,14 +146,42 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
 class TerminalSettings(Struct, frozen=True, kw_only=True):
     """Where and how commands run."""
 
-    backend: Annotated[Literal["local"], _doc("Where commands run.")] = "local"
-    cwd: Annotated[str, _doc("Directory that commands start in; . is where hermes was started.")] = "."
+    backend: Annotated[
+        Literal["local", "docker", "podman", "ssh", "singularity", "apptainer", "modal", "daytona", "vercel_sandbox"],
+        _doc("Where commands run."),
+    ] = "local"
+    cwd: Annotated[
+        str, _doc("Directory that commands start in; . is where hermes was started, or where a machine elsewhere puts its shells.")
+    ] = "."
     timeout: Annotated[int, _doc("Seconds a foreground command may take by default.")] = 180
     sandbox: Annotated[
         Literal["auto", "on", "off"], _doc("Kernel sandbox around local commands: auto uses it where it works, on requires it.")
     ] = "auto"
     network: Annotated[bool, _doc("Whether sandboxed commands may reach the network without asking.")] = False
     env_passthrough: Annotated[list[str], _doc("Names of secret-looking variables that commands may see all the same.")] = []
+    lifetime_seconds: Annotated[int, _doc("Seconds without a command after which a machine elsewhere is stopped; 0 keeps it.")] = 300
+    ssh_host: Annotated[str, _doc("Host for ssh, as your ssh config knows it.")] = ""
+    ssh_user: Annotated[str, _doc("User on that host; empty for what your ssh config says.")] = ""
+    ssh_port: Annotated[int, _doc("Port of that host; 0 for what your ssh config says.")] = 0
+    ssh_key: Annotated[str, _doc("Key file for that host; empty for your agent and ssh config.")] = ""
+    docker_image: Annotated[str, _doc("Image for docker and podman; it needs bash.")] = "nikolaik/python-nodejs:python3.11-nodejs20"
+    docker_volumes: Annotated[list[str], _doc("Host folders in the container, each host:container or host:container:ro.")] = []
+    docker_mount_cwd_to_workspace: Annotated[bool, _doc("Mount the directory you start in on /workspace, writable.")] = False
+    docker_run_as_host_user: Annotated[bool, _doc("Run as your own user id, so that files in volumes stay yours.")] = False
+    docker_network: Annotated[bool, _doc("Whether the container has a network.")] = True
+    docker_read_only: Annotated[bool, _doc("Make the container's own files read-only, except /tmp.")] = False
+    docker_env: Annotated[dict[str, str], _doc("Variables for commands in the container.")] = {}
+    docker_forward_env: Annotated[list[str], _doc("Names of your own variables that commands in the container get.")] = []
+    docker_extra_args: Annotated[list[str], _doc("More arguments for docker run.")] = []
+    singularity_image: Annotated[str, _doc("Image file, folder or address for Apptainer.")] = ""
+    modal_image: Annotated[str, _doc("Image for Modal sandboxes.")] = "nikolaik/python-nodejs:python3.11-nodejs20"
+    daytona_image: Annotated[str, _doc("Image for Daytona sandboxes.")] = "nikolaik/python-nodejs:python3.11-nodejs20"
+    vercel_runtime: Annotated[str, _doc("Runtime of Vercel sandboxes.")] = "python3.13"
+    container_cpu: Annotated[float, _doc("Processors of a container or cloud sandbox; 0 for no limit.")] = 1.0
+    container_memory: Annotated[int, _doc("Memory of a container or cloud sandbox in megabytes; 0 for no limit.")] = 5120
+    container_disk: Annotated[int, _doc("Disk of a container in megabytes, where the storage can limit it; 0 for no limit.")] = 0
+    container_pids: Annotated[int, _doc("Processes that a container may have; 0 for no limit.")] = 256
+    container_persistent: Annotated[bool, _doc("Keep a container's files for the next session in this directory.")] = True
 
 
 class ApprovalSettings(Struct, frozen=True, kw_only=True):

@@ -51,11 +51,12 @@ class RemoteWorkspace(ShellWorkspace):
         async with self._meeting:
             if self.machine is None:
                 await self._environment.start()
-                self._settle(await probe(self._remote))
+                self.settle(await probe(self._remote))
         assert self.machine is not None  # noqa: S101 -- for the type checker
         return self.machine
 
-    def _settle(self, machine: Machine) -> None:
+    def settle(self, machine: Machine) -> None:
+        """Begin with a machine that was asked before."""
         self.machine = machine
         self._home = machine.home
         self._files = RemoteFiles(self._remote, ripgrep=bool(machine.ripgrep), concealed=self._options.concealed)

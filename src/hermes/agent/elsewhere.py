@@ -1,0 +1,92 @@
+"""A workplace on another machine: the same gate, with a policy about that machine."""
+
+import hashlib
+import os
+import time
+from dataclasses import dataclass, replace
+
+from hermes.agent.permission import Gate
+from hermes.agent.prompt.builder import Place
+from hermes.agent.workplace import Ask, Workplace, WorkplaceOptions, policy_of, workspace_options
+from hermes.environments.remote.choose import Choice, Origin, choose
+from hermes.environments.remote.environment import RemoteEnvironment
+from hermes.environments.remote.probe import Machine, probe
+from hermes.environments.remote.workspace import RemoteWorkspace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Elsewhere:
+    """A machine that was reached and asked what it is."""
+
+    choice: Choice
+    environment: RemoteEnvironment
+    machine: Machine | None = None
+
+
+def elsewhere(options: WorkplaceOptions) -> Elsewhere:
+    """The machine that the settings name, not reached yet; EnvironmentUnavailable says what is missing for it."""
+    mark = hashlib.blake2s(f"{options.scratch} {os.getpid()} {time.monotonic_ns()}".encode(), digest_size=8).hexdigest()
+    origin = Origin(cwd=options.cwd, hermes_home=options.hermes_home, environ=options.environ, mark=mark)
+    choice = choose(options.terminal, origin)
+    environment = RemoteEnvironment(
+        choice.link,
+        mark=mark,
+        outputs=options.scratch / "outputs",
+        limits=workspace_options(options).limits,
+        known=options.known,
+        prelude=choice.prelude,
+    )
+    return Elsewhere(choice=choice, environment=environment)
+
+
+async def reach(options: WorkplaceOptions) -> Elsewhere:
+    """The machine that the settings name, ready, with what it says of itself."""
+    found = elsewhere(options)
+    await found.environment.start()
+    return replace(found, machine=await probe(found.environment))
+
+
+def described(place: Elsewhere) -> Place:
+    """Where commands run, in words for a prompt."""
+    machine, choice = place.machine, place.choice
+    if machine is None:
+        return Place(cwd=choice.cwd, platform=place.environment.name)
+    kind = f"in a sandbox of their own ({place.environment.name})" if choice.contained else "on another host, over ssh"
+    network = "" if choice.network else " It has no network."
+    return Place(
+        cwd=_start(choice, machine),
+        platform=f"{machine.system}, {machine.name}" if machine.name else machine.system,
+        confinement=f"Commands and file tools work {kind}, as {machine.user} on {machine.host}, not on the user's own machine.{network}",
+    )
+
+
+def open_elsewhere(options: WorkplaceOptions, ask: Ask, reached: Elsewhere | None = None) -> Workplace:
+    """A workplace there; it is reached when the first tool needs it, if it was not before."""
+    place = reached or elsewhere(options)
+    policy = replace(
+        policy_of(options, "container" if place.choice.contained else "off"), network=place.choice.network, binds=place.choice.binds
+    )
+    gate = Gate(policy=policy, ask=ask, save=options.save)
+
+    def met(machine: Machine) -> None:
+        # A shell that starts at the top has the home as its workspace.
+        start = _start(place.choice, machine)
+        workspace = machine.home if start == "/" else start
+        gate.policy = replace(gate.policy, workspace=workspace, home=machine.home, hermes_home=f"{machine.home}/.hermes")
+
+    workspace = RemoteWorkspace(
+        place.environment,
+        cwd=place.choice.cwd,
+        env=place.choice.env,
+        met=met,
+        authorize=gate.authorize,
+        clock=time.time,
+        options=workspace_options(options, gate),
+    )
+    if place.machine is not None:
+        workspace.settle(place.machine)
+    return Workplace(workspace=workspace, gate=gate, sandboxed=place.choice.contained)
+
+
+def _start(choice: Choice, machine: Machine) -> str:
+    return machine.home + choice.cwd[1:] if choice.cwd.startswith("~") else choice.cwd or machine.cwd

@@ -1,0 +1,147 @@
+"""From the terminal settings to a link: which machine commands run on."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from hermes.config.settings import TerminalSettings
+from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
+from hermes.environments.remote.link import Link
+from hermes.environments.remote.singularity import SingularityOptions, singularity_link
+from hermes.environments.remote.ssh import SshOptions, ssh_link
+from hermes.lib.lazy import load
+from hermes.types.error import EnvironmentUnavailable
+
+MOUNTED: Final = "/workspace"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Who asks: the directory hermes was started in, its home, the user's environment, and a word that no other session has."""
+
+    cwd: Path
+    hermes_home: Path
+    environ: Mapping[str, str] = field(repr=False)
+    mark: str
+
+    @property
+    def key(self) -> str:
+        """What a kept machine belongs to: this directory of this home."""
+        return f"{self.hermes_home}:{self.cwd}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """A machine elsewhere. `contained`: what happens in it stays in it, but for the folders of `binds` and what leaves by the network.
+
+    `cwd` is where commands start, "" for where its own shell does; `env` is added to its environment; `prelude` runs before each job.
+    """
+
+    link: Link
+    contained: bool
+    network: bool = True
+    cwd: str = ""
+    binds: tuple[str, ...] = ()
+    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    prelude: str = ""
+
+
+def choose(terminal: TerminalSettings, origin: Origin) -> Choice:
+    """The machine that the settings name; EnvironmentUnavailable says what is missing for it."""
+    match terminal.backend:
+        case "docker" | "podman":
+            return _docker(terminal, origin)
+        case "ssh":
+            return _ssh(terminal, origin)
+        case "singularity" | "apptainer":
+            return _singularity(terminal, origin)
+        case "modal" | "daytona" | "vercel_sandbox":
+            return _cloud(terminal, origin)
+        case "local":
+            raise EnvironmentUnavailable("terminal.backend is local: that is this machine.")
+
+
+def _docker(terminal: TerminalSettings, origin: Origin) -> Choice:
+    options = DockerOptions(
+        image=terminal.docker_image,
+        key=origin.key,
+        cpus=terminal.container_cpu,
+        memory=terminal.container_memory,
+        disk=terminal.container_disk,
+        pids=terminal.container_pids,
+        network=terminal.docker_network,
+        read_only=terminal.docker_read_only,
+        persistent=terminal.container_persistent,
+        volumes=tuple(terminal.docker_volumes),
+        extra=tuple(terminal.docker_extra_args),
+        workspace=_mounted(terminal, origin),
+        as_user=terminal.docker_run_as_host_user,
+        idle_seconds=terminal.lifetime_seconds,
+    )
+    return Choice(
+        link=docker_link(options, origin.environ, name=terminal.backend),
+        contained=True,
+        network=terminal.docker_network,
+        cwd=_start(terminal),
+        binds=(*_writable(terminal.docker_volumes), *((MOUNTED,) if options.workspace else ())),
+        env=_variables(terminal, origin),
+        prelude=PRELUDE,
+    )
+
+
+def _ssh(terminal: TerminalSettings, origin: Origin) -> Choice:
+    options = SshOptions(
+        host=terminal.ssh_host,
+        user=terminal.ssh_user,
+        port=terminal.ssh_port,
+        key=terminal.ssh_key,
+        folder=origin.hermes_home / "ssh",
+        idle_seconds=terminal.lifetime_seconds,
+    )
+    return Choice(link=ssh_link(options, origin.environ), contained=False, cwd=_start(terminal))
+
+
+def _singularity(terminal: TerminalSettings, origin: Origin) -> Choice:
+    name = hashlib.blake2s(f"{origin.key}:{terminal.singularity_image}".encode(), digest_size=8).hexdigest()
+    options = SingularityOptions(
+        image=terminal.singularity_image,
+        network=terminal.docker_network,
+        overlay=origin.hermes_home / "overlays" / name if terminal.container_persistent else None,
+        binds=tuple(terminal.docker_volumes),
+        workspace=_mounted(terminal, origin),
+    )
+    return Choice(
+        link=singularity_link(options, origin.environ, mark=origin.mark),
+        contained=True,
+        network=terminal.docker_network,
+        cwd=_start(terminal),
+        binds=(*_writable(terminal.docker_volumes), *((MOUNTED,) if options.workspace else ())),
+        env=_variables(terminal, origin),
+    )
+
+
+def _cloud(terminal: TerminalSettings, origin: Origin) -> Choice:
+    name = terminal.backend.removesuffix("_sandbox")
+    link: Link = load(f"hermes.environments.remote.{name}:link")(terminal, origin)
+    return Choice(link=link, contained=True, cwd=_start(terminal), env=_variables(terminal, origin))
+
+
+def _start(terminal: TerminalSettings) -> str:
+    return "" if terminal.cwd == "." else terminal.cwd
+
+
+def _mounted(terminal: TerminalSettings, origin: Origin) -> str:
+    return str(origin.cwd) if terminal.docker_mount_cwd_to_workspace else ""
+
+
+def _variables(terminal: TerminalSettings, origin: Origin) -> dict[str, str]:
+    forwarded = {name: origin.environ[name] for name in terminal.docker_forward_env if name in origin.environ}
+    return {**terminal.docker_env, **forwarded}
+
+
+def _writable(volumes: list[str]) -> tuple[str, ...]:
+    """The folders in the container behind which a writable host folder lies."""
+    parts = [volume.split(":") for volume in volumes]
+    return tuple(part[1] for part in parts if len(part) > 1 and part[0].startswith(("/", "~", ".")) and "ro" not in part[2:])
