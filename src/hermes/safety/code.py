@@ -2,12 +2,13 @@
 
 import ast
 import re
+import shlex
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from hermes.safety.command import Simple
-from hermes.safety.options import option_values
+from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.words import UNKNOWN
 
 _SWITCHES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -55,8 +56,11 @@ _RISKY_MODULES: Final = frozenset(
         "code",
         "runpy",
         "marshal",
+        "webbrowser",
     }
 )
+_SENDING: Final = frozenset({"post", "put", "patch", "delete", "request"})
+_CLIENTS: Final = frozenset({"requests", "httpx", "aiohttp", "session", "client", "urllib3", "http"})
 _HARMLESS_OWNERS: Final = frozenset({"str", "re", "copy", "dict", "list", "json", "df", "text", "s", "line", "np", "pd"})
 _OTHER: Final = re.compile(
     r"\b(?:system|exec\w*|spawn\w*|popen\w*|passthru|shell_exec|proc_open|fork|syscall|unlink\w*|rmdir\w*|rmtree|rm_rf|rm_r|rm_f|rmSync|remove_entry\w*|remove_dir"
@@ -64,7 +68,18 @@ _OTHER: Final = re.compile(
     r"|write_?file\w*|appendFile\w*|createWriteStream|copyFile\w*|cp_r|mkdir\w*|file_put_contents|fopen|net\.|dgram|Socket|TCPSocket|Net::|open-uri|fsockopen|curl_exec"
     r"|fetch|XMLHttpRequest|send|public_send|instance_eval|class_eval|const_get|constantize|Function|vm\.|do shell script"
     r"|require\s*\(?\s*[^'\"\s(]|load|dl_open|os\.execute|io\.popen)\b"
-    r"|`|%x|\bopen\s*\(?[^)]*[|>+]|\bqx\b"
+    r"|(?:https?|ftp)://(?!localhost|127\.)|`|%x|\bopen\s*\(?[^)]*[|>+]|\bqx\b"
+)
+_STARTS: Final = re.compile(
+    r"\b(?:system|exec\w*|popen\w*|spawn\w*|run|call|check_\w+|getoutput|shell_exec|passthru|os\.execute|do shell script|qx|shell-command)"
+    r"\s*\(?\s*(?P<mark>['\"])(?P<text>(?:(?!(?P=mark)).)+)(?P=mark)|`(?P<quoted>[^`]+)`",
+    re.DOTALL,
+)
+_STARTS_LIST: Final = re.compile(
+    r"\b(?:exec\w*|popen|spawn\w*|run|call|check_\w+|Popen|system)\s*\(\s*(?:\[\s*)?((?:['\"][^'\"]*['\"]\s*,?\s*(?:\[\s*)?){2,})"
+)
+_DELETES: Final = re.compile(
+    r"\b(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|removeSync|remove_dir_all|rimraf|remove_entry_secure)\s*\(?\s*['\"]([^'\"]+)['\"]"
 )
 _AWK: Final = re.compile(r"\bsystem\s*\(|\|\s*&?\s*(?:getline|[\"\w])|print[^;}]*>|\bgetline\b.*<|@(?:load|include)|\bclose\s*\(|\"\s*\|")
 _SED: Final = re.compile(r"(?:^|[;{}\s/\d$])[ewrW]\s+\S|s(\W).*?\1.*?\1[gimp\d]*[ew]")
@@ -74,14 +89,24 @@ def program_text(command: Simple) -> Iterator[tuple[str, str]]:
     """Pairs (language, text) of code that a command carries in its words or its known input."""
     name = re.sub(r"[\d.]+$", "", command.program)
     if name in {"awk", "gawk", "mawk", "nawk"}:
-        yield "awk", " ".join(command.argv[1:])
+        yield "awk", "\n".join(_awk_program(command.argv[1:]))
+    elif name in {"timeit", "pdb", "cprofile"} and command.through[-1:] == ("python",):
+        yield from (("python", word) for word in command.argv[1:] if not word.startswith("-"))
     elif name in {"sed", "gsed"}:
         yield "sed", "\n".join(command.argv[1:])
     elif name in _SWITCHES:
         inline = [*option_values(command.argv[1:], *_SWITCHES[name]), *_clustered(name, command)]
         yield from ((name, text) for text in inline)
-        if not inline and command.text is not None and all(word.startswith("-") for word in command.argv[1:]):
+        if not inline and command.text is not None and all(word.startswith("-") or word == UNKNOWN for word in command.argv[1:]):
             yield name, command.text
+
+
+def _awk_program(words: Sequence[str]) -> list[str]:
+    """The program among awk's words; the others are files, settings, or the file of a program."""
+    given = option_values(words, "-e", "--source")
+    if given or has_option(words, "-f", "--file"):
+        return [*given, *(word for word in words if word.startswith(("-l", "-i", "--load")))]
+    return operands(words, {"-F", "-v", "--field-separator", "--assign"})[:1]
 
 
 def _clustered(name: str, command: Simple) -> list[str]:
@@ -93,6 +118,16 @@ def _clustered(name: str, command: Simple) -> list[str]:
         for position, word in enumerate(words[:-1])
         if re.fullmatch(r"-[a-zA-Z]{2,}", word) and word[-1] in letters and name in {"perl", "ruby", "php", "python", "node"}
     ]
+
+
+def shell_texts(code: str) -> Iterator[str]:
+    """Command lines that stand as plain text in a piece of program text: what it would give to a shell, start, or delete."""
+    for found in _STARTS.finditer(code):
+        yield found["text"] or found["quoted"] or ""
+    for found in _STARTS_LIST.finditer(code):
+        yield " ".join(shlex.quote(one) for one in re.findall(r"['\"]([^'\"]*)['\"]", found[1]))
+    for found in _DELETES.finditer(code):
+        yield f"rm -rf {shlex.quote(found[1])}"
 
 
 def doubt(language: str, text: str) -> str:
@@ -156,6 +191,9 @@ def _called(node: ast.Call) -> str:
     owner = target.value.id if isinstance(target.value, ast.Name) else ""
     if target.attr == "open":
         return "open" if _opens_to_write(node, 0 if not owner or owner not in {"io", "codecs", "os"} else 1) else ""
+    computed = any(not isinstance(one, ast.Constant) for one in node.args[:1])
+    if owner in _CLIENTS and (target.attr in _SENDING or (target.attr == "get" and computed)):
+        return f"{owner}.{target.attr}"
     return f"{owner}.{target.attr}" if _ATTRIBUTES.fullmatch(target.attr) and owner not in _HARMLESS_OWNERS else ""
 
 

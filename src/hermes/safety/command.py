@@ -17,6 +17,9 @@ MOST_COMMANDS: Final = 2_000
 LONGEST: Final = 128_000
 _DEEPEST: Final = 150
 _SHELL_WORDS: Final = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
+_DECLARED: Final = frozenset({"variable_assignment", "variable_name"})
+_DECLARES: Final = frozenset({"export", "declare", "typeset", "readonly", "local"})
+_BRACED_COMMAND: Final = re.compile(r"((?:^|[;&|(\n])\s*)\{([^\s{},]*(?:,[^\s{},]*)+)\}")
 _SUBSHELLS: Final = frozenset({"subshell", "command_substitution", "process_substitution"})
 _BRANCHES: Final = frozenset(
     {"if_statement", "while_statement", "case_statement", "list", "c_style_for_statement", "elif_clause", "else_clause"}
@@ -97,6 +100,12 @@ def _other_readings(text: str, root: "Node") -> Iterator[str]:
         yield re.sub(r"\n(?=\\)", "\n ", text)
     if root.has_error and "((" in text:  # what is no arithmetic is a subshell in a subshell
         yield re.sub(r"\((?=\()", "( ", text)
+    if root.has_error and (closing := re.sub(r"\d*[<>]&-", " ", text)) != text:  # a closed descriptor says nothing
+        yield closing
+    if root.has_error and (spread := _BRACED_COMMAND.sub(lambda found: found[1] + found[2].replace(",", " "), text)) != text:
+        yield spread
+    if re.search(r"\$\w+[^\s\"'$]+\$\w", text):  # a second expansion in one word
+        yield re.sub(r"\$([A-Za-z_]\w*|\d)", r"${\1}", text)
 
 
 class _Walk:
@@ -124,8 +133,11 @@ class _Walk:
 
     def _apart(self, node: "Node", depth: int) -> list[Simple]:
         outer, self.scope = self.scope, self.scope.copy()
+        start = len(self._script.commands)
         commands = self._children(node, depth)
         self.scope = outer
+        if node.type == "process_substitution" and text_of(node).startswith(">"):
+            self._feed(start, (Simple(argv=(UNKNOWN,), cwd=self.scope.cwd),))
         return commands
 
     def _branch(self, node: "Node", depth: int) -> list[Simple]:
@@ -177,8 +189,7 @@ class _Walk:
     def _file(self, node: "Node", start: int, depth: int) -> None:
         place = len(self._script.commands) - 1
         targets = node.children_by_field_name("destination")
-        for target in targets:
-            self._substitutions(target, depth)
+        inner = tuple(command for target in targets for command in self._substitutions(target, depth))
         operator = next((child.type for child in node.children if not child.is_named), "")
         if operator in {">&-", "<&-"}:  # what closes a descriptor leads nowhere
             path, words = "-", targets
@@ -191,6 +202,7 @@ class _Walk:
             line=text_of(node),
             writes=(path,) if leads and ">" in operator else (),
             reads=(path,) if leads and "<" in operator else (),
+            sources=inner if "<" in operator or words else (),
         )
         if place >= start:
             self._extend(place, entry)
@@ -201,6 +213,7 @@ class _Walk:
         """Add files and words from behind a redirection to the command at a place."""
         last = self._script.commands[place]
         joined = replace(last, argv=last.argv + more.argv, writes=last.writes + more.writes, reads=last.reads + more.reads)
+        joined = replace(joined, sources=(*last.sources, *more.sources)) if more.sources else joined
         if more.argv:
             joined = replace(joined, line=f"{last.line} {more.line}")
             self.scope.cwd = last.cwd
@@ -272,11 +285,15 @@ class _Walk:
                 self.scope.variables[name] = UNKNOWN
         if content is not None:
             self._substitutions(content, depth)
+            self.scope.made[name] = text_of(content)
         return name, self.scope.variables[name]
 
     def _declaration_command(self, node: "Node", depth: int) -> list[Simple]:
         assignments = tuple(self._assign(child, depth) for child in node.named_children if child.type == "variable_assignment")
-        words = tuple(word for child in node.named_children if child.type == "word" for word in expand(child, self.scope))
+        words = tuple(word for child in node.named_children if child.type not in _DECLARED for word in expand(child, self.scope))
+        assignments += tuple((name, text) for name, is_set, text in (word.partition("=") for word in words) if is_set)
+        if any(re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words):  # another name for a variable, which may change later
+            self.scope.variables |= {name: UNKNOWN for name, _ in assignments}
         self._script.commands.append(
             Simple(argv=(text_of(node.children[0]), *words), cwd=self.scope.cwd, line=text_of(node), assignments=assignments)
         )
@@ -298,6 +315,10 @@ class _Walk:
                 word for part in (child.named_children if child.type == "command_name" else [child]) for word in expand(part, self.scope)
             ]
             self._substitutions(child, depth)
+        if words and words[0] in _DECLARES:
+            assignments += tuple((name, text) for name, is_set, text in (word.partition("=") for word in words[1:]) if is_set)
+        if words and (meant := self.scope.aliases.get(words[0], "")).replace(" ", "").isalnum():
+            self._script.commands.append(Simple(argv=(*meant.split(), *words[1:]), cwd=self.scope.cwd, line=text_of(node)))
         start = len(self._script.commands)
         command = Simple(argv=tuple(words), cwd=self.scope.cwd, line=text_of(node), assignments=assignments, scope=self.scope.copy())
         inner = [one for child in node.named_children if child.type == "process_substitution" for one in self._apart(child, depth)]
@@ -307,10 +328,11 @@ class _Walk:
         self._note(command)
         return [self._script.commands[-1]]
 
-    def _substitutions(self, node: "Node", depth: int) -> None:
-        """Visit the commands inside the words of a node."""
+    def _substitutions(self, node: "Node", depth: int) -> list[Simple]:
+        """Visit the commands inside the words of a node; gives those whose output a file of it would be."""
         for inner in _find(node, "command_substitution"):
             self._apart(inner, depth)
+        return self._apart(node, depth) if node.type == "process_substitution" else []
 
     def _note(self, command: Simple) -> None:
         """Take over what a builtin changes for the commands after it."""

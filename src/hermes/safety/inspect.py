@@ -3,22 +3,18 @@
 import re
 from collections.abc import Iterator, Sequence
 from typing import Final
-from urllib.parse import urlsplit
 
-from hermes.lib.secretnames import is_secret_name
 from hermes.safety.code import doubt, program_text
 from hermes.safety.command import Script, Simple
 from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.paths import Map, Place, absolute, is_env_file, place_of, runs_later
-from hermes.safety.rules import Finding, file_uses, findings
+from hermes.safety.rules import MESSAGES, Finding, file_uses, findings, table
+from hermes.safety.sending import DOWNLOADERS, sent
 from hermes.safety.words import UNKNOWN
 from hermes.safety.wrappers import SHELLS, found_paths, see_through
 
 _INTERPRETERS: Final = re.compile(
     r"(?:python|pypy|perl|ruby|php|node|nodejs|deno|bun|lua|osascript|rscript|julia|tclsh)[\d.]*|source|\.|iex|cmd"
-)
-_DOWNLOADERS: Final = frozenset(
-    {"curl", "wget", "wget2", "aria2c", "http", "https", "xh", "fetch", "iwr", "invoke-webrequest", "lynx", "nc"}
 )
 _NO_READERS: Final = frozenset(
     {
@@ -45,6 +41,19 @@ _LOADERS: Final = re.compile(
     r"|GIT_(?:SSH\w*|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|PROXY_COMMAND|CONFIG\w*|EXEC_PATH|TEMPLATE_DIR)|(?:MAN)?PAGER|(?:VISUAL|EDITOR|BROWSER)"
     r"|LESS(?:OPEN|CLOSE)|SSH_ASKPASS|SUDO_ASKPASS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|MAKEFLAGS|CARGO_BUILD_RUSTC\w*|RUSTC_WRAPPER"
 )
+_HIDDEN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u200e\u200f\u061c\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u180e\U000e0000-\U000e007f]|\r(?!\n)"
+)
+_READING_GIT: Final = re.compile(
+    r"status|log|diff|show|rev-parse|ls-files|ls-tree|remote|describe|grep|blame|branch|tag|config|cat-file|shortlog|rev-list|fetch|reflog|for-each-ref"
+)
+_CLONE_VALUES: Final = frozenset(
+    {"-b", "--branch", "--depth", "-o", "--origin", "-c", "--config", "-j", "--jobs", "--reference", "--filter"}
+)
+_UNPACKERS: Final = frozenset({"tar", "gtar", "bsdtar", "unzip", "7z", "cpio", "gunzip"})
+_NAME_TESTS: Final = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname", "-perm", "-user"})
+_COUNTS: Final = frozenset({"-A", "-B", "-C", "-m", "--max-count", "--include", "--exclude", "-g", "--glob", "-t", "-T", "--arg"})
+_DISKS: Final = re.compile(r"/dev/(?:[shvx]v?d[a-z]|nvme|mmcblk|disk|r?disk|loop|mapper|md|dm-|mem|kmem|port)")
 _PLAIN_TOOLS: Final = re.compile(r"(?:/usr/bin/|/bin/)?(?:cat|less|more|true|vi|vim|nano|code --wait|:)|", re.IGNORECASE)
 _RECURSIVE: Final = ("-r", "-R", "--recursive")
 _DROPPED: Final = "it cannot be brought back"
@@ -69,18 +78,33 @@ def _of_script(script: Script, source: str) -> Iterator[Finding]:
     paths = [path for command in script.commands for path in (*command.writes, *command.reads)]
     if re.search(r"/dev/(?:tcp|udp)/", "\n".join([source, *paths])):
         yield Finding("network-shell", "listen", "it connects through the shell itself")
+    if _HIDDEN.search(source):
+        yield Finding("hidden-characters", "opaque", "it has characters that hide what it says")
     if re.search(r"://[^/\s]*[^\x00-\x7f]", source):
         yield Finding("look-alike-host", "upload", "the address has letters that look like others")
     downloaded = {name for command in script.commands for name in _downloads(command)}
+    unpacked = any(one.program in _UNPACKERS and any(up.program in DOWNLOADERS for up in _upstream(one)) for one in script.commands)
     for command in script.commands:
-        runs = command.argv[:1] if command.program not in SHELLS and not _INTERPRETERS.fullmatch(command.program) else command.argv[1:2]
-        if downloaded & {word.removeprefix("./") for word in runs}:
-            yield Finding("download-and-run", "download", "it runs what it has just downloaded")
+        if any(_is_fetched(word, downloaded, unpacked=unpacked) for word in _run_by(command)):
+            yield Finding("download-and-run", "download", "it runs what it downloads")
+
+
+def _run_by(command: Simple) -> Sequence[str]:
+    """The words that name what a command runs."""
+    if command.program == "deno":
+        return operands(command.argv[1:])[1:2]
+    return command.argv[1:2] if command.program in SHELLS or _INTERPRETERS.fullmatch(command.program) else command.argv[:1]
+
+
+def _is_fetched(word: str, downloaded: set[str], *, unpacked: bool) -> bool:
+    """Whether a program is an address, a file that was downloaded, or may come from an archive that was."""
+    path = word.removeprefix("./")
+    return path in downloaded or word.startswith(("http://", "https://")) or (unpacked and "/" in word and not word.startswith("/"))
 
 
 def _downloads(command: Simple) -> Iterator[str]:
     """Names of the files that a command downloads."""
-    if command.program not in _DOWNLOADERS:
+    if command.program not in DOWNLOADERS:
         return
     yield from (path.removeprefix("./") for path in option_values(command.argv[1:], "-o", "--output", "-O", "--output-document"))
     yield from (path.removeprefix("./") for path in command.writes)
@@ -95,7 +119,8 @@ def _of_command(command: Simple, folders: Map) -> Iterator[Finding]:
     yield from _files(command, folders)
     yield from _reading(command, folders)
     yield from _signals(command)
-    yield from _tokens(command)
+    yield from sent(command)
+    yield from _elsewhere(command, folders)
     for language, text in program_text(command):
         if reason := doubt(language, text):
             yield Finding("inline-code", "opaque", f"it runs {reason}")
@@ -117,7 +142,7 @@ def _input(command: Simple) -> Iterator[Finding]:
     reads_input = reads_input and not any(re.fullmatch(r"-[a-z]*[cem]", word) for word in words)
     if not runs_unknown_file and not (reads_input and command.sources and not _all_known(command)):
         return
-    if any(source.program in _DOWNLOADERS for source in _upstream(command)):
+    if any(source.program in DOWNLOADERS for source in _upstream(command)):
         yield Finding("download-and-run", "download", "it runs what it downloads")
     else:
         yield Finding("unknown-script", "opaque", f"what {command.program} would run is only known when it runs")
@@ -168,12 +193,17 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
     for does, path in file_uses(command):
         if command.program == "git":
             continue
+        if does == "move" and path == "/dev/null":
+            yield Finding("delete", "delete", f"it moves files into nothing, and {_DROPPED}", command.cwd)
         if does == "delete":
             yield from _deleted(path, command, folders, recursive=recursive or _takes_all(path))
         elif does == "move":
             yield from _moved(path, command.cwd, folders)
         else:
             yield from _written(path, command.cwd, folders, recursive=recursive)
+    if command.program == "rsync" and any(word.startswith("--del") for word in command.argv[1:]):
+        for path in operands(command.argv[1:], {"-e", "--rsh", "--exclude", "--include"})[-1:]:
+            yield from (one for one in _deleted(path, command, folders, recursive=True) if ":" not in path)
     if command.program == "find" and has_option(command.argv[1:], "-delete"):
         for path in found_paths(command.argv):
             yield from _deleted(path, command, folders, recursive=True)
@@ -188,7 +218,9 @@ def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> It
     if not path or "://" in path:
         return
     place, full = place_of(path, command.cwd, folders), absolute(path, command.cwd)
-    if place == "root" and recursive:
+    if _DISKS.match(full):
+        yield Finding("write-device", "erase", "it writes straight to a device", full)
+    elif place == "root" and recursive:
         yield Finding("erase", "erase", f"it deletes {_shown(path)}", full)
     elif place in {"unknown", "repository"} or (place == "workspace" and (recursive or command.program == "shred")):
         yield Finding("delete", "delete", f"it deletes {_shown(path)}, and {_DROPPED}", full)
@@ -211,9 +243,10 @@ def _written(path: str, cwd: str, folders: Map, *, recursive: bool = False) -> I
     if re.match(r"[\w.-]+@?[\w.-]*:(?!//)", path) or "://" in path or path == "-":
         return  # another machine's: rules of their own
     place, full = place_of(path, cwd, folders), absolute(path, cwd)
-    if place == "device":
-        hard = re.search(r"/dev/(?:[shvx]v?d[a-z]|nvme|mmcblk|disk|r?disk|loop|mapper|md|dm-|mem|kmem|port)", full)
-        yield Finding("write-device", "erase" if hard else "outside", "it writes straight to a device", full)
+    if full == "/proc/sysrq-trigger":
+        yield Finding("crash-kernel", "halt", "it makes the kernel stop")
+    elif place == "device":
+        yield Finding("write-device", "erase" if _DISKS.match(full) else "outside", "it writes straight to a device", full)
     elif place == "root" and recursive:
         yield Finding("erase", "erase", f"it changes all of {_shown(path)}", full)
     else:
@@ -241,9 +274,27 @@ def _changed(path: str, place: Place, full: str, *, recursive: bool) -> Iterator
 def _reading(command: Simple, folders: Map) -> Iterator[Finding]:
     if command.program in _NO_READERS or not command.argv:
         return
-    for word in command.argv[1:]:
+    for word in _possible_files(command):
         for path in _path_parts(word):
             yield from _read(path, command.cwd, folders)
+
+
+def _possible_files(command: Simple) -> list[str]:
+    """The words that may name files: not those that say what to look for."""
+    words, program = list(command.argv[1:]), command.program
+    if program == "git":
+        words = [word for word, before in zip(words, ["", *words], strict=False) if before not in MESSAGES]
+        program, words = ("grep", words[1:]) if words[:1] == ["grep"] else (program, words)
+    if program == "find":
+        return [word for word, before in zip(words, ["", *words], strict=False) if before not in _NAME_TESTS]
+    options = table().patterns.get(program)
+    if options is None or has_option(words, *options):
+        return words
+    counts = {"-F", "-v", "--assign", "--field-separator"} if program.endswith("awk") else _COUNTS
+    first = next(iter(operands(words, counts)), None)
+    if first is not None:
+        words.remove(first)
+    return words
 
 
 def _path_parts(word: str) -> Iterator[str]:
@@ -265,6 +316,21 @@ def _read(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
         yield Finding("variables-file", "variables", f"it reads {_shown(path)}, a file of secret variables")
 
 
+def _elsewhere(command: Simple, folders: Map) -> Iterator[Finding]:
+    """A repository of another place that git writes to."""
+    if command.program != "git":
+        return
+    words = command.argv[1:]
+    given = operands(words, table().values["git"])
+    if given[:1] == ["clone"]:
+        yield from (one for path in operands(given[1:], _CLONE_VALUES)[1:2] for one in _written(path, command.cwd, folders))
+    before = words[: words.index(given[0])] if given and given[0] in words else words
+    if given and not _READING_GIT.fullmatch(given[0]):
+        for path in option_values(before, "-C", "--work-tree", "--git-dir"):
+            if place_of(path, command.cwd, folders) in {"root", "system", "outside", "secret", "home", "own", "start"}:
+                yield from _written(path, command.cwd, folders)
+
+
 def _signals(command: Simple) -> Iterator[Finding]:
     if command.program != "kill" or has_option(command.argv[1:], "-0", "-l", "-L", "--list"):
         return
@@ -274,18 +340,6 @@ def _signals(command: Simple) -> Iterator[Finding]:
 
 def _targets(words: Sequence[str]) -> list[str]:
     return operands(words, {"-s", "-n", "--signal"})
-
-
-def _tokens(command: Simple) -> Iterator[Finding]:
-    """A credential variable sent to a host that has nothing to do with its name."""
-    if command.program not in _DOWNLOADERS:
-        return
-    hosts = [urlsplit(word).hostname or "" for word in command.argv[1:] if "://" in word and UNKNOWN not in word]
-    for name in re.findall(r"\$\{?(\w+)", command.line):
-        owner = name.lower().split("_")[0]
-        owner = {"gh": "github", "hf": "huggingface", "do": "digitalocean"}.get(owner, owner)
-        if is_secret_name(name) and not (hosts and all(owner in host for host in hosts)):
-            yield Finding("credential-sent", "upload", f"it sends ${name} to a host that it may not belong to")
 
 
 def _shown(path: str) -> str:

@@ -23,14 +23,14 @@ def operands(words: Sequence[str], with_value: Collection[str] = ()) -> list[str
         elif word == "--":
             return found + list(words[position + 1 :])
         elif word.startswith("-") and word != "-":
-            skip = word in with_value
+            skip = word in with_value or (word[1:].isalpha() and f"-{word[-1]}" in with_value)
         else:
             found.append(word)
     return found
 
 
 def option_values(words: Sequence[str], *names: str) -> list[str]:
-    """The values given to an option: behind it, behind `=`, or (one letter) joined to it."""
+    """The values given to an option: behind it, behind `=`, or (one letter) joined to it or behind its cluster."""
     found = []
     for position, word in enumerate(words):
         for name in names:
@@ -38,9 +38,16 @@ def option_values(words: Sequence[str], *names: str) -> list[str]:
                 found.append(words[position + 1])
             elif word.startswith(f"{name}="):
                 found.append(word[len(name) + 1 :])
-            elif len(name) == 2 and word.startswith(name) and len(word) > 2 and not word.startswith("--"):
-                found.append(word[2:])
+            elif len(name) == 2 and name.startswith("-") and not word.startswith("--"):
+                found += _joined(name, word, words[position + 1 : position + 2])
     return found
+
+
+def _joined(name: str, word: str, following: Sequence[str]) -> Sequence[str]:
+    """The value of a one-letter option that is joined to it, or stands behind a cluster that ends with it."""
+    if word.startswith(name) and len(word) > 2:
+        return [word[2:]]
+    return following if word.startswith("-") and word.endswith(name[1]) and word[1:].isalpha() else ()
 
 
 def _is(word: str, name: str) -> bool:

@@ -38,7 +38,8 @@ _RUNS_LATER: Final = re.compile(r"(?:^|/)\.git/(?:hooks(?:/|$)|config$)|(?:^|/)\
 _DISPOSABLE: Final = re.compile(
     r"(?:^|/)(?:build|dist|out|target|node_modules|bower_components|coverage|htmlcov|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox|\.nox"
     r"|\.venv|venv|\.next|\.nuxt|\.svelte-kit|\.parcel-cache|\.turbo|\.gradle|\.cache|\.eggs|[^/]+\.egg-info|\.nyc_output|\.terraform|_build|site|cmake-build-[^/]+"
-    r"|\.coverage|[^/]+\.(?:pyc|pyo|o|obj|class|tmp|temp|swp|bak~?|log|orig|rej))(?:/|$)"
+    r"|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|Cargo\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|Gemfile\.lock|composer\.lock"
+    r"|\.DS_Store|[^/]+\.tsbuildinfo|\.eslintcache|\.stylelintcache|\.coverage|[^/]+\.(?:pyc|pyo|o|obj|class|tmp|temp|swp|bak~?|log|orig|rej))(?:/|$)"
 )
 
 

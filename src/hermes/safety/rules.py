@@ -11,9 +11,10 @@ from typing import Any, Final
 from hermes.safety.command import Simple
 from hermes.safety.options import has_option, operands, option_values
 
-_MESSAGE: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "-F", "--trailer"})
+MESSAGES: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "-F", "--trailer"})
+"""Options of git whose value is text."""
+
 _INLINE: Final = frozenset({"-c", "-e", "-r", "-E"})
-_LOCAL: Final = re.compile(r"(?:^|//|@|\s)(?:localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost)(?=[:/\s]|$)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ class Table:
 
     effects: Mapping[str, Effect]
     values: Mapping[str, frozenset[str]]
+    patterns: Mapping[str, frozenset[str]]
     files: tuple[FileUse, ...]
     rules: tuple[Rule, ...]
 
@@ -84,6 +86,7 @@ def table() -> Table:
     return Table(
         effects={name: _effect(entry) for name, entry in tree["effects"].items()},
         values={name: frozenset(text.split()) for name, text in tree["values"].items()},
+        patterns={name: frozenset(text.split()) for name, text in tree["patterns"].items()},
         files=tuple(_file_use(entry) for entry in tree["files"]),
         rules=tuple(_rule(entry) for entry in tree["rule"]),
     )
@@ -113,6 +116,8 @@ def _taken(use: FileUse, words: Sequence[str]) -> Sequence[str]:
     if use.takes == "options":
         return option_values(words, *use.options)
     found = operands(words, use.values)
+    if use.takes == "behind script":  # which comes first, unless an option gives it
+        return found if has_option(words, "-e", "-f", "--expression", "--file", "-E") else found[1:]
     if use.takes == "last":
         return found[-1:] if len(found) > 1 else []
     return found[1:] if use.takes == "rest" else found
@@ -131,7 +136,7 @@ def _holds(rule: Rule, command: Simple) -> bool:
 
 def _counted(rule: Rule, command: Simple) -> list[str]:
     """The words that a rule looks at: messages and inline code are not options, whatever they contain."""
-    skipped = (_MESSAGE if "not_message" in rule.conditions else frozenset()) | (
+    skipped = (MESSAGES if "not_message" in rule.conditions else frozenset()) | (
         _INLINE if "not_inline" in rule.conditions else frozenset()
     )
     words = list(command.argv[1:])
@@ -144,13 +149,18 @@ def _counted(rule: Rule, command: Simple) -> list[str]:
 def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:
     if rule.text is None:
         return True
-    joined = " ".join([command.program, *words])
-    found = rule.text.search(joined) or (command.text is not None and rule.text.search(command.text))
-    if not found:
-        return False
-    if "sql_without_condition" in rule.conditions and re.match(r"(?i)(?:delete|update)\b", found[0]):
-        return not re.search(r"(?i)\bwhere\b(?!\s*(?:1\s*=\s*1|true))", found[0])
-    return True
+    texts = [" ".join([command.program, *words]), *([command.text] if command.text is not None else [])]
+    if "sql_without_condition" not in rule.conditions:
+        return any(rule.text.search(text) for text in texts)
+    texts += [" ".join(source.argv[1:]) for source in command.sources if source.program in {"echo", "printf"}]
+    return any(_takes_all_rows(found[0]) for text in texts for found in rule.text.finditer(text))
+
+
+def _takes_all_rows(statement: str) -> bool:
+    """Whether a statement has no condition that says which rows it is about."""
+    if not re.match(r"(?i)(?:delete|update)\b", statement):
+        return True
+    return not re.search(r"(?i)\bwhere\b(?!\s*(?:1\s*=\s*1|true))", statement)
 
 
 def _subcommand_fits(rule: Rule, program: str, words: Sequence[str]) -> bool:
@@ -159,14 +169,12 @@ def _subcommand_fits(rule: Rule, program: str, words: Sequence[str]) -> bool:
 
 
 def _conditions_hold(rule: Rule, command: Simple) -> bool:
-    if "remote_host" in rule.conditions and _LOCAL.search(" ".join(command.argv)):
-        return False
     if "unless_programs_are_posix" not in rule.conditions or command.program not in {"rm", "rmdir"}:
         return True
     return any((word.startswith("/") and len(word) == 2) or re.fullmatch(r"(?i)-recurse|-force", word) for word in command.argv[1:])
 
 
-_FLAGS: Final = ("not_message", "not_inline", "remote_host", "sql_without_condition", "unless_programs_are_posix")
+_FLAGS: Final = ("not_message", "not_inline", "sql_without_condition", "unless_programs_are_posix")
 
 
 def _effect(entry: Mapping[str, Any]) -> Effect:

@@ -18,18 +18,27 @@ _MOST_WORDS: Final = 200
 
 @dataclass(slots=True)
 class Scope:
-    """What is known at a point of a script: variables, arrays (`@` holds the positional words), aliases, the directory."""
+    """What is known at a point of a script: variables, arrays (`@` holds the positional words), aliases, the directory.
+
+    `made` has the source of each variable's value.
+    """
 
     cwd: str
     variables: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, list[str]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
     functions: set[str] = field(default_factory=set)
+    made: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> "Scope":
         """A scope whose changes stay in it, as a subshell's do."""
         return replace(
-            self, variables=dict(self.variables), arrays=dict(self.arrays), aliases=dict(self.aliases), functions=set(self.functions)
+            self,
+            variables=dict(self.variables),
+            arrays=dict(self.arrays),
+            aliases=dict(self.aliases),
+            functions=set(self.functions),
+            made=dict(self.made),
         )
 
 
@@ -42,12 +51,19 @@ def expand(node: "Node", scope: Scope) -> list[str]:
         if not splits:
             fields[-1] += text
             continue
-        pieces = re.split(r"[ \t\n]+", text)
+        pieces = _fields(text, scope.variables.get("IFS", " "))
         fields[-1] += pieces[0]
         fields += pieces[1:]
     quoted = node.type in {"string", "raw_string"}
     words = [word for word in fields if word or quoted]
     return [full for word in words for full in (_braces(word) if node.type in {"word", "concatenation", "brace_expression"} else [word])]
+
+
+def _fields(text: str, between: str) -> list[str]:
+    """The pieces that an unquoted expansion falls into; unknown where the letters between them are."""
+    if UNKNOWN in between:
+        return [UNKNOWN]
+    return re.split(f"[{re.escape(between.strip())} \t\n]+", text) if between else [text]
 
 
 def value(node: "Node", scope: Scope) -> str:

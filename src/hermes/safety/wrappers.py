@@ -5,48 +5,70 @@ import re
 import shlex
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from hermes.safety.code import program_text, shell_texts
 from hermes.safety.command import Script, Simple, read
-from hermes.safety.options import option_values
+from hermes.safety.options import has_option, option_values
 from hermes.safety.words import UNKNOWN
 
 SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh"})
 EDITORS: Final = frozenset({"vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim"})
 _DEEPEST: Final = 8
 
-_RUNS_SUBCOMMAND: Final = frozenset({"uv", "poetry", "pipenv"})  # theirs is `run`
 _TAKES_ALL: Final = frozenset({"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-exec", "-execdir"})
 _SPLITS: Final = re.compile(r"-[0iv]*S(.*)|--s[a-z-]*(?:=(.*))?", re.DOTALL)  # env's option for a command line in one word
 _JOINS: Final = frozenset({"watch", "parallel"})  # these give their words to a shell
-_TAKES_ASSIGNMENTS: Final = frozenset({"sudo", "doas", "systemd-run", "time", "coproc"})
+_TAKES_ASSIGNMENTS: Final = frozenset({"sudo", "doas", "systemd-run", "time", "coproc", "cross-env"})
+_MODULES: Final = re.compile(r"(?:python|pypy)[\d.]*")
+_SAID: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
 
+@dataclass(frozen=True, slots=True)
+class _Prefix:
+    """Options that take a value, how many words come before the program to run, and the subcommands that run one."""
+
+    values: frozenset[str]
+    skip: int
+    behind: frozenset[str]
+
+
 @cache
-def _prefixes() -> Mapping[str, tuple[frozenset[str], int]]:
-    """Options that take a value, and how many words come before the program to run, by wrapper."""
+def _prefixes() -> Mapping[str, _Prefix]:
     tree = tomllib.loads((files("hermes") / "data" / "wrappers.toml").read_text(encoding="utf-8"))
-    return {name: (frozenset(entry["values"].split()), entry["skip"]) for name, entry in tree.items()}
+    return {
+        name: _Prefix(frozenset(entry["values"].split()), entry["skip"], frozenset(entry.get("behind", "").split()))
+        for name, entry in tree.items()
+    }
 
 
 def see_through(source: str, *, cwd: str, variables: Mapping[str, str]) -> Script:
     """All simple commands that a command line would run, those inside others included, each known wrapper in `through`."""
     script = read(source, cwd=cwd, variables=variables)
     found: list[Simple] = []
+    inside: dict[Simple, list[Simple]] = {}
     level = list(script.commands)
     for _ in range(_DEEPEST):
         found += level
-        level = [inner for command in level for inner in _inner(command, script)]
+        for command in level:
+            inside[command] = list(_inner(command, script))
+        level = [inner for command in level for inner in inside[command]]
         if not level:
             break
     else:
         script.faults.append("programs are nested too deep in one another")
-    script.commands = found
+    script.commands = [_fed(command, inside) for command in found]
     return script
+
+
+def _fed(command: Simple, inside: Mapping[Simple, Sequence[Simple]]) -> Simple:
+    """A command whose sources include the programs inside of them."""
+    inner = tuple(one for source in command.sources for one in inside.get(source, ()))
+    return replace(command, sources=(*command.sources, *inner)) if inner else command
 
 
 def _inner(command: Simple, script: Script) -> Iterator[Simple]:
@@ -54,7 +76,9 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
         return
     if UNKNOWN not in command.argv[0] and command.argv[0] in command.scope.aliases and "alias" not in command.through:
         text = " ".join([command.scope.aliases[command.argv[0]], *_quote(command.argv[1:])])
-        yield from (replace(one, line=f"{one.line} {command.line}") for one in _parsed(command, text, script, "alias"))
+        for one in _parsed(command, text, script, "alias"):
+            text_of_both = one.text if one.text is not None else command.text
+            yield replace(one, line=f"{one.line} {command.line}", text=text_of_both, reads=one.reads + command.reads)
     name = command.program
     if name in _prefixes():
         yield from _behind(command, script)
@@ -64,6 +88,16 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
         yield from _environment(command, script)
     if name in {"find", "fd", "fdfind"}:
         yield from _executed(command)
+    yield from _started_by_code(command)
+
+
+def _started_by_code(command: Simple) -> Iterator[Simple]:
+    """What an interpreter would start: a module of Python, or plain command lines in the program text it is given."""
+    if _MODULES.fullmatch(command.program):
+        yield from _module(command)
+    for _, code in program_text(command):
+        for text in shell_texts(code):
+            yield from _parsed(command, text, Script(), command.program)  # text that is no command is no fault
 
 
 def _quote(words: Sequence[str]) -> list[str]:
@@ -85,15 +119,15 @@ def _parsed(command: Simple, text: str, script: Script, wrapper: str) -> Iterato
 def _behind(command: Simple, script: Script) -> Iterator[Simple]:
     """The program behind a prefix such as `sudo -u me` or `timeout 5`."""
     name = command.program
-    with_value, skip = _prefixes()[name]
-    rest = _after_options(command.argv[1:], with_value)
-    if name in _RUNS_SUBCOMMAND:
-        if rest[:1] != ["run"]:
+    prefix = _prefixes()[name]
+    rest = _after_options(command.argv[1:], prefix.values)
+    if prefix.behind:
+        if not prefix.behind.intersection(rest[:1]):
             return
-        rest = _after_options(rest[1:], with_value)
+        rest = _after_options(rest[2:] if rest[:2] == ["tool", "run"] else rest[1:], prefix.values)
     if name == "command" and command.argv[1:2] and re.fullmatch(r"-[pvV]*[vV][pvV]*", command.argv[1]):
         return
-    rest, assigned = rest[skip:], []
+    rest, assigned = rest[prefix.skip :], []
     while rest and name in _TAKES_ASSIGNMENTS and re.match(r"\w+=", rest[0]):
         assigned.append((rest[0].partition("=")[0], rest[0].partition("=")[2]))
         rest = rest[1:]
@@ -102,8 +136,30 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
     if name in _JOINS:
         yield from _parsed(command, " ".join(word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest), script, name)
         return
-    added = (UNKNOWN,) if name in _ADDS_WORDS else ()
+    marks = option_values(command.argv[1 : len(command.argv) - len(rest)], "-I", "--replace") if name == "xargs" else []
+    added = _given(command) if name in _ADDS_WORDS else []
+    for mark in filter(None, marks):
+        rest, added = [word.replace(mark, " ".join(added)) for word in rest], []
     yield replace(command, argv=(*rest, *added), through=(*command.through, name), assignments=tuple(assigned))
+
+
+def _module(command: Simple) -> Iterator[Simple]:
+    """The program that `python -m` runs, by its own name."""
+    words = command.argv[1:]
+    at = next((position for position, word in enumerate(words) if word == "-m" or not word.startswith("-")), len(words))
+    if words[at : at + 1] == ("-m",) and len(words) > at + 1:
+        yield replace(command, argv=words[at + 1 :], through=(*command.through, "python"))
+
+
+def _given(command: Simple) -> list[str]:
+    """The words that xargs reads, where they are known."""
+    if has_option(command.argv[1:2], "-a", "--arg-file"):
+        return [UNKNOWN]
+    if command.text is not None and command.program == "xargs":
+        return command.text.split()
+    if len(command.sources) == 1 and command.sources[0].program == "echo":
+        return [word for word in command.sources[0].argv[1:] if not re.fullmatch(r"-[neE]+", word)]
+    return [UNKNOWN]
 
 
 def _after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
@@ -159,7 +215,8 @@ def found_paths(words: Sequence[str]) -> list[str]:
     names = option_values(words, "-name", "-iname")
     if len(names) == 1 and not {"-o", "-or", "!", "-not", ","} & set(words) and UNKNOWN not in names[0]:
         return [f"{folder.rstrip('/')}/**/{names[0]}" for folder in folders]
-    tests = {word for word in words if word.startswith("-")} - _TAKES_ALL
+    end = min((words.index(word) for word in ("-exec", "-execdir", "-ok", "-okdir") if word in words), default=len(words))
+    tests = {word for word in words[:end] if word.startswith("-")} - _TAKES_ALL
     return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] if tests else folders
 
 
@@ -168,12 +225,11 @@ def _scripts(command: Simple) -> list[str]:
     name, words = command.program, command.argv[1:]
     if name in SHELLS:
         return _shell_scripts(command)
-    if name in EDITORS:
-        return [
-            text[text.index("!") + 1 :]
-            for text in option_values(words, "-c", "--cmd") + [one for one in words if one.startswith("+")]
-            if "!" in text
-        ]
+    if name in EDITORS or name in {"less", "more", "ed"}:
+        told = option_values(words, "-c", "--cmd") + [one for one in words if one.startswith("+")] + (command.text or "").split("\n")
+        return [text[text.index("!") + 1 :] for text in told if "!" in text]
+    if name in {".", "source"}:
+        return [command.text if command.text is not None else UNKNOWN] if words and words[0] in _SAID else []
     take = _TAKERS.get(name)
     return take(words) if take is not None else []
 
@@ -219,6 +275,11 @@ _TAKERS: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {
     "flock": _command_option("-c", "--command"),
     "nix-shell": _command_option("--run", "--command"),
     "tmux": lambda words: [words[-1]] if words and {"new", "new-session", "send-keys", "split-window", "run-shell"} & set(words) else [],
-    "screen": _command_option("-X"),
+    "screen": lambda words: [" ".join(_after_options(words, frozenset({"-S", "-t", "-c", "-s", "-L"})))],
     "npx": _command_option("-c", "--call"),
+    "npm": _command_option("-c", "--call"),
+    "cmd": lambda words: [" ".join(words[at + 1 :]) for at, word in enumerate(words) if word.lower() in {"/c", "/k", "/r"}][:1],
+    "sg": _command_option("-c"),
+    "expect": lambda words: [re.sub(r"\bspawn\b", "", text) for text in option_values(words, "-c")],
+    "compgen": _command_option("-C"),
 }

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import hermes.safety.inspect
+import hermes.safety.sending
 from hermes.safety.decide import Policy
 from hermes.safety.inspect import inspect
 from hermes.safety.meanings import Entry, entries
@@ -25,6 +26,6 @@ def test_what_only_code_finds_is_found_in_its_examples_and_in_no_other(entry: En
 
 
 def test_every_finding_has_a_meaning() -> None:
-    source = Path(hermes.safety.inspect.__file__).read_text(encoding="utf-8")
+    source = "".join(Path(one.__file__ or "").read_text(encoding="utf-8") for one in (hermes.safety.inspect, hermes.safety.sending))
     named = set(re.findall(r'Finding\("([\w-]+)"', source))
     assert named == {entry.id for entry in FOUND_BY_CODE}

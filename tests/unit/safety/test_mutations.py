@@ -63,7 +63,7 @@ def respaced(command: str) -> Iterator[str]:
 
 def quoted(command: str) -> Iterator[str]:
     """Each word in quotes that the shell would not read in another way without them."""
-    found = parts(command)
+    found = parts(command) if "<<" not in command else []  # a quote in a here-document, or at its mark, says something else
     for position, word in enumerate(found):
         if not re.fullmatch(r"[\w./:@+,%=-]+", word) or RESERVED.fullmatch(word):
             continue

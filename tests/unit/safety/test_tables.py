@@ -1,0 +1,55 @@
+"""Two tables of commands, judged as if nothing confined them: what must be stopped in any form, and what must not be."""
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from hermes.safety.decide import Policy, decide
+from hermes.types.action import Command
+
+from .test_mutations import MUTATIONS
+
+OPEN: Final = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
+STRIDE: Final = 7
+
+
+def table(name: str) -> dict[str, list[str]]:
+    """The commands of a table by their class."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in (Path(__file__).parent / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        found[row["id"].rpartition("-")[0]].append(row["in"])
+    return found
+
+
+DANGEROUS: Final = table("dangerous")
+ROUTINE: Final = table("routine")
+
+
+def runs(command: str) -> bool:
+    """Whether a command would run without a question."""
+    return decide(Command(command=command, cwd=OPEN.workspace), OPEN).decision == "allow"
+
+
+@pytest.mark.parametrize("kind", DANGEROUS)
+def test_a_dangerous_command_needs_a_decision(kind: str) -> None:
+    assert [command for command in DANGEROUS[kind] if runs(command)] == []
+
+
+@pytest.mark.parametrize("kind", DANGEROUS)
+def test_a_dangerous_command_needs_a_decision_in_other_words(kind: str) -> None:
+    others = [other for command in DANGEROUS[kind] for mutation in MUTATIONS for other in mutation(command)]
+    assert [other for other in others[::STRIDE] if runs(other)] == []
+
+
+@pytest.mark.parametrize("kind", ROUTINE)
+def test_a_routine_command_runs_without_a_question(kind: str) -> None:
+    assert [command for command in ROUTINE[kind] if not runs(command)] == []
+
+
+def test_the_tables_are_large_enough_to_mean_something() -> None:
+    assert sum(map(len, DANGEROUS.values())) >= 800
+    assert sum(map(len, ROUTINE.values())) >= 390
