@@ -190,6 +190,14 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
     mode: Annotated[Literal["manual", "off"], _doc("manual asks; off lets everything but the hard limits run.")] = "manual"
 
 
+class SecuritySettings(Struct, frozen=True, kw_only=True):
+    """Text that nobody here wrote."""
+
+    allow_text: Annotated[
+        list[str], _doc("Hashes of stretches of text that are let through although they give orders; hermes scan names them.")
+    ] = []
+
+
 class ToolOutputSettings(Struct, frozen=True, kw_only=True):
     """How much output goes to the model."""
 
@@ -213,6 +221,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     agent: AgentSettings = AgentSettings()
     terminal: TerminalSettings = TerminalSettings()
     approvals: ApprovalSettings = ApprovalSettings()
+    security: SecuritySettings = SecuritySettings()
     tool_output: ToolOutputSettings = ToolOutputSettings()
     display: DisplaySettings = DisplaySettings()
     prompt_caching: CachingSettings = CachingSettings()
