@@ -172,7 +172,6 @@ class Runtime:
         model = self.settings.model
         self.routes.learn_secrets()
         redact = partial(_redacted, known=self.secrets)
-        limits = Limits(first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout)
         temperature = model.temperature if model.temperature is not None or not endpoint.local else 0.0
         return Parts(
             id=row.id,
@@ -191,7 +190,7 @@ class Runtime:
             start=self.routes.start,
             ladder=Ladder(
                 http=self.http,
-                limits=limits,
+                limits=Limits(first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout),
                 retries=model.max_retries,
                 now=self.ports.now,
                 monotonic=self.ports.monotonic,
@@ -208,6 +207,7 @@ class Runtime:
             workplace=partial(self._workplace, row, chosen, reached),
             max_steps=chosen.max_steps or self.settings.agent.max_turns,
             attended=chosen.attended,
+            patience=self.settings.approvals.timeout,
         )
 
     def _workplace(self, row: SessionRow, chosen: SessionOptions, reached: "Elsewhere | None", ask: "Ask") -> "Workplace":
@@ -228,8 +228,10 @@ class Runtime:
             hermes_home=self.home.root,
             scratch=self.home.scratch / row.id,
             save=partial(late("hermes.config.edit:append_to_list"), self.home.config_file, "command_allowlist"),
+            spent=partial(late("hermes.config.edit:replace_in_list"), self.home.config_file, "command_allowlist"),
             known=self.secrets,
             yolo=chosen.yolo,
+            holder=f"{row.id} {row.source}",
         )
         return options
 

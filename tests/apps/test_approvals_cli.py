@@ -32,11 +32,22 @@ def test_a_verdict_is_told_whole_for_programs_and_nothing_runs(run: Run, work: P
         "sandbox": "off",
         "decision": "ask",
         "rule": "delete",
+        "classes": ["delete inside"],
         "effects": ["delete"],
         "reasons": ["it deletes src, and it cannot be brought back"],
         "by": "rule",
         "confined": False,
         "network": False,
+        "writable": False,
+        "findings": [
+            {
+                "class": "delete inside",
+                "effect": "delete",
+                "rule": "delete",
+                "reason": "it deletes src, and it cannot be brought back",
+                "words": "rm -rf src",
+            }
+        ],
         "session_pattern": f"{work}$ rm -rf src",
         "always_pattern": f"{work}$ rm -rf src",
         "settings": [],
@@ -52,6 +63,8 @@ def test_a_verdict_is_told_in_plain_lines_for_people(run: Run, work: Path) -> No
             "ask: it runs only after a yes",
             "  because  it changes a repository that others use",
             "  effect   publish: publishes or changes something that others see",
+            "  class    publish",
+            "  words    git push",
             "  rule     git-push (hermes approvals explain git-push)",
             f"  session  a yes for the session covers {work}$ git push … (git-push)",
             f"  always   a yes for good covers {work}$ git push",
@@ -110,7 +123,19 @@ def test_grants_are_listed_and_an_empty_list_is_one_sentence(run: Run, config: P
         "Nothing is allowed for good; the answer 'always' to a question adds to this list.\n",
     )
     config.write_text("command_allowlist: ['/w$ make deploy', '/w$ git push']\n")
-    assert run("approvals", "list").stdout == "/w$ make deploy\n/w$ git push\n"
+    assert [row.split() for row in run("approvals", "list").stdout.splitlines()] == [
+        ["1", "this", "command", "/w$", "make", "deploy", "any", "revoked"],
+        ["2", "this", "command", "/w$", "git", "push", "any", "revoked"],
+    ]
+
+
+def test_a_limited_grant_shows_what_is_left_of_it_and_is_revoked_by_its_number(run: Run, config: Path) -> None:
+    config.write_text("command_allowlist:\n- write /w/notes.txt [2 uses left, until 2031-01-02T03:04:00Z]\n- /w$ git push\n")
+    assert run("approvals", "list").stdout.splitlines()[0].split() == [
+        "1", "this", "file", "write", "/w/notes.txt", "2", "2031-01-02", "03:04", "UTC",
+    ]  # fmt: skip
+    assert run("approvals", "revoke", "1").returncode == 0
+    assert config.read_text() == "command_allowlist:\n- /w$ git push\n"
 
 
 def test_a_grant_is_revoked_by_a_part_that_only_it_has_and_comments_stay(run: Run, config: Path) -> None:
@@ -148,7 +173,7 @@ def test_a_rule_is_explained_with_its_examples(run: Run) -> None:
     done = run("approvals", "explain", "write-device")
     assert done.returncode == 0
     assert done.stdout.startswith(
-        "write-device: it writes straight to a device\n  effect   erase: it destroys a system, a disk or a home folder, which is never allowed\n"
+        "write-device: it writes straight to a device\n  class    write outside\n  effect   erase: it destroys a system, a disk or a home folder, which is never allowed\n"
         "  found    dd if=/dev/zero of=/dev/sda bs=1M\n"
     )
     assert "  passes   dd if=/dev/zero of=disk.img bs=1M count=1\n" in done.stdout

@@ -4,7 +4,7 @@ import os
 import socket
 import time
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ async def bench(request: pytest.FixtureRequest, tmp_path: Path, environ: dict[st
         made.asked.append(action)
         if made.refuse:
             raise Refused("no")
-        return Permit(confined=bool(request.param))
+        return Permit.of(action, confined=bool(request.param))
 
     options = WorkspaceOptions(limits=Limits(max_chars=5_000, max_lines=200))
     ports: dict[str, Any] = {"authorize": authorize, "environ": environ, "sandbox": sandbox, "options": options}
@@ -437,15 +437,20 @@ async def test_nothing_happens_after_a_no(bench: Bench) -> None:
 async def test_the_decision_sees_the_whole_action(bench: Bench) -> None:
     await bench.space.run("true", timeout=10, pty=True)
     await bench.space.start("true", cwd="/")
-    assert bench.asked == [
+    asked = [one for one in bench.asked if isinstance(one, Command)]
+    assert [replace(one, environment="") for one in asked] == [
         Command(command="true", cwd=str(bench.root), pty=True),
         Command(command="true", cwd="/", background=True),
     ]
+    await bench.space.run("export COLOUR=green", timeout=10)
+    await bench.space.run("true", timeout=10)
+    before, after = [one.environment for one in bench.asked if isinstance(one, Command)][-2:]
+    assert "" != before != after != ""
 
 
 async def test_secrets_are_not_in_the_environment_of_commands(tmp_path: Path, environ: dict[str, str]) -> None:
-    async def yes(_action: Action) -> Permit:
-        return Permit(confined=False)
+    async def yes(action: Action) -> Permit:
+        return Permit.of(action, confined=False)
 
     given = environ | {"OPENAI_API_KEY": "sk-1", "DB_PASSWORD": "x", "GH_TOKEN": "y", "MAX_TOKENS": "5", "KEPT_TOKEN": "z"}
     space = LocalWorkspace(
@@ -456,8 +461,8 @@ async def test_secrets_are_not_in_the_environment_of_commands(tmp_path: Path, en
 
 
 async def test_what_must_be_confined_is_refused_where_there_is_no_sandbox(tmp_path: Path, environ: dict[str, str]) -> None:
-    async def confined(_action: Action) -> Permit:
-        return Permit(confined=True)
+    async def confined(action: Action) -> Permit:
+        return Permit.of(action, confined=True)
 
     space = LocalWorkspace(tmp_path, authorize=confined, environ=environ, scratch=tmp_path / "s")
     with pytest.raises(Refused, match="bubblewrap"):
@@ -467,8 +472,8 @@ async def test_what_must_be_confined_is_refused_where_there_is_no_sandbox(tmp_pa
 
 
 async def test_what_cannot_be_started_is_an_error_not_a_hang(tmp_path: Path, environ: dict[str, str]) -> None:
-    async def yes(_action: Action) -> Permit:
-        return Permit(confined=False)
+    async def yes(action: Action) -> Permit:
+        return Permit.of(action, confined=False)
 
     # The search path of this process finds bash; one that is gone altogether is what a broken machine looks like.
     space = LocalWorkspace(tmp_path, authorize=yes, environ=environ | {"BIG": "x" * 200_000}, scratch=tmp_path / "s")
@@ -482,7 +487,7 @@ async def test_an_unconfined_command_trusts_nothing_that_a_confined_one_left(tmp
     root.mkdir()
 
     async def by_word(action: Action) -> Permit:
-        return Permit(confined=not (isinstance(action, Command) and "trusted" in action.command))
+        return Permit.of(action, confined=not (isinstance(action, Command) and "trusted" in action.command))
 
     sandbox = open_sandbox(workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ)
     space = LocalWorkspace(root, authorize=by_word, environ=environ, scratch=scratch, sandbox=sandbox)
@@ -498,8 +503,8 @@ async def test_the_network_is_there_only_when_permitted(tmp_path: Path, environ:
     root.mkdir()
     allowed: list[bool] = []
 
-    async def authorize(_action: Action) -> Permit:
-        return Permit(confined=True, network=bool(allowed))
+    async def authorize(action: Action) -> Permit:
+        return Permit.of(action, confined=True, network=bool(allowed))
 
     sandbox = open_sandbox(workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ)
     space = LocalWorkspace(root, authorize=authorize, environ=environ, scratch=scratch, sandbox=sandbox)

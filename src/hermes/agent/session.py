@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -77,6 +78,7 @@ class Parts:
     workplace: "Callable[[Ask], Workplace]"
     max_steps: int = 90
     attended: bool = True
+    patience: float = 60.0
 
 
 class Session:
@@ -90,7 +92,7 @@ class Session:
         self.route = parts.route(parts.endpoint, self)
         self.parts, self._log = parts, log or Log()
         self._listeners, self._home = Listeners(), HomeLoop()
-        self.questions = Questions(self.emit, parts.ports, attended=parts.attended)
+        self.questions = Questions(self.emit, parts.ports, attended=parts.attended, seconds=parts.patience)
         self.opened: Workplace | None = None
         self.todos = from_log(self._log.messages)
         self._scope: anyio.CancelScope | None = None
@@ -181,6 +183,7 @@ class Session:
         """Where the tools work; made when it is first needed."""
         if self.opened is None:
             self.opened = self.parts.workplace(self.questions.ask)
+            self.opened.gate.advise, self.opened.gate.record = partial(self.ask_aside, "approval"), self.questions.record
         return self.opened
 
     @property

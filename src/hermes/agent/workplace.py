@@ -36,6 +36,8 @@ class WorkplaceOptions:
     save: Callable[[str], None]
     known: SecretValues = field(default_factory=SecretValues)
     yolo: bool = False
+    holder: str = ""
+    spent: Callable[[str, str], None] = lambda _old, _new: None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +65,9 @@ def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) ->
 def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
     """A workplace on this machine; EnvironmentUnavailable when settings demand a sandbox that it does not give."""
     sandbox = _sandbox(options)
-    gate = Gate(policy=policy_of(options, "workspace" if sandbox else "off"), ask=ask, save=options.save)
+    gate = Gate(
+        policy=policy_of(options, "workspace" if sandbox else "off"), ask=ask, save=options.save, holder=options.holder, spent=options.spent
+    )
     workspace = LocalWorkspace(
         options.cwd,
         authorize=gate.authorize,

@@ -66,6 +66,12 @@ def append_to_list(config_file: Path, key: str, item: str) -> None:
             _save(config_file, yaml, tree)
 
 
+def replace_in_list(config_file: Path, key: str, item: str, other: str) -> None:
+    """Put `other` in the place of `item` of a list key, or nothing where it is empty; an item that is not there stays away."""
+    if remove_from_list(config_file, key, item) and other:
+        append_to_list(config_file, key, other)
+
+
 def list_items(config_file: Path, key: str) -> tuple[str, ...]:
     """The items of a list key as they stand in the file, variables not filled in."""
     return tuple(str(item) for item in _open(config_file)[1].get(key) or ())

@@ -25,6 +25,9 @@ ENVIRONMENT = {
 }
 """Environment variables that set a key."""
 
+LITERAL = frozenset({"command_allowlist"})
+"""Keys whose variables are not ours to fill in: their text belongs to a shell."""
+
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -68,7 +71,7 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
         if key not in known:
             warnings.append(f"{origin}: nobody knows the key {key}{_nearest(key, known)}; it has no effect.")
             continue
-        _take(values, known[key], Value(value=_expand(value, environ), origin=origin), faults)
+        _take(values, known[key], Value(value=value if key in LITERAL else _expand(value, environ), origin=origin), faults)
     for name, key in ENVIRONMENT.items():
         if environ.get(name):
             _take(values, known[key], Value(value=environ[name], origin=name), faults)

@@ -187,7 +187,11 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
 class ApprovalSettings(Struct, frozen=True, kw_only=True):
     """Questions before dangerous actions."""
 
-    mode: Annotated[Literal["manual", "off"], _doc("manual asks; off lets everything but the hard limits run.")] = "manual"
+    mode: Annotated[
+        Literal["manual", "smart", "off"],
+        _doc("manual asks; smart lets a model answer what does little harm; off lets everything but the hard limits run."),
+    ] = "manual"
+    timeout: Annotated[float, _doc("Seconds after which a question without an answer is a no; 0 waits for ever.")] = 60.0
 
 
 class SecuritySettings(Struct, frozen=True, kw_only=True):
@@ -229,7 +233,9 @@ class Settings(Struct, frozen=True, kw_only=True):
     budget: BudgetSettings = BudgetSettings()
     network: NetworkSettings = NetworkSettings()
     toolsets: Annotated[list[str], _doc("Toolsets offered to the model.")] = field(default_factory=lambda: ["hermes-cli"])
-    command_allowlist: Annotated[list[str], _doc("Commands that never ask: exact ones, as saved by the answer 'always'.")] = []
+    command_allowlist: Annotated[
+        list[str], _doc("What never asks, as the answer 'always' saves it; hermes approvals list shows each entry.")
+    ] = []
     providers: Annotated[
         dict[str, OwnProvider],
         _doc("Providers of one's own by name, or changes to known ones: base_url, protocol, api_key_env, headers, models and so on."),

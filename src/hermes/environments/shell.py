@@ -1,5 +1,6 @@
 """Carry directory, exports, options, functions and aliases of a shell from one fresh bash to the next."""
 
+import hashlib
 import itertools
 import os
 import re
@@ -117,6 +118,13 @@ class Shell:
     def cwd(self) -> str:
         """The directory that the next command starts in."""
         return self._state.cwd
+
+    @property
+    def mark(self) -> str:
+        """A short name for all that is carried: another one when any of it changes."""
+        state = self._state
+        told = (sorted(state.exports.items()), state.options, state.aliases, state.functions)
+        return hashlib.blake2s(repr(told).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
     def prepare(self, command: str, *, cwd: str | None = None, confined: bool, carry: bool = True) -> Start:
         """How to run `command` in the carried shell, in `cwd` when it is given."""

@@ -14,7 +14,7 @@ from hermes.environments.background import Background
 from hermes.environments.base import Environment, Job, Limits
 from hermes.environments.shell import Shell, Start
 from hermes.lib.secretvalues import SecretValues
-from hermes.types.action import Action, Command, FileAccess, Permit
+from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
 from hermes.types.error import Refused
 from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
 
@@ -99,6 +99,7 @@ class ShellWorkspace:
         self._clock = clock
         self._options = options
         self._ids = itertools.count(1)
+        self._redeemed: set[str] = set()
         self._turns = anyio.Lock()  # invariant: one command at a time uses the carried shell
         self.processes = Background(clock, known=options.known)
 
@@ -126,8 +127,9 @@ class ShellWorkspace:
         async with self._turns:
             await self._ready()
             where = self._nominal(cwd) if cwd else None
-            permit = await self._permit(Command(command=command, cwd=where or self.cwd, pty=pty))
+            permit = await self._permit(self._action(command, where, pty=pty))
             start = self._shell.prepare(command, cwd=where, confined=permit.confined)
+            self._redeem(permit, self._action(command, where, pty=pty))
             done = await self._environment.exec(self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output)
             self._shell.adopt(start, done.state, confined=permit.confined, keep_directory=where is not None)
         return ExecResult(
@@ -144,9 +146,10 @@ class ShellWorkspace:
         """Start a background process with the carried directory and exports; ExecError when 64 run already."""
         await self._ready()
         where = self._nominal(cwd) if cwd else self.cwd
-        permit = await self._permit(Command(command=command, cwd=where, background=True, pty=pty))
+        permit = await self._permit(self._action(command, where, pty=pty, background=True))
         self.processes.make_room()
         start = self._shell.prepare(command, cwd=where, confined=permit.confined, carry=False)
+        self._redeem(permit, self._action(command, where, pty=pty, background=True))
         child = await self._environment.spawn(self._job(start, permit, pty=pty))
         return self.processes.add(self._process_id(), child, command=command, cwd=where, notify=notify)
 
@@ -196,6 +199,18 @@ class ShellWorkspace:
             raise Refused("A command cannot contain a NUL character.")
         return self._accept(await self._authorize(action))
 
+    def _action(self, command: str, where: str | None, *, pty: bool, background: bool = False) -> Command:
+        """What would run now: these words, in this directory, with the shell as it is."""
+        return Command(command=command, cwd=where or self.cwd, pty=pty, background=background, environment=self._shell.mark)
+
+    def _redeem(self, permit: Permit, action: Action) -> None:
+        """Use a permit up, at the last moment; Refused when it is another action's, or was used before."""
+        if permit.digest != digest_of(action):
+            raise Refused("The directory or the variables changed while this was decided, so it did not run; try it again.")
+        if permit.serial and permit.serial in self._redeemed:
+            raise Refused("This yes was used before; it is good for one action alone.")
+        self._redeemed.add(permit.serial)
+
     def _job(self, start: Start, permit: Permit, *, pty: bool) -> Job:
         env = {**start.env, **_ON_TERMINAL} if pty else start.env
         return Job(argv=start.argv, env=env, confined=permit.confined, network=permit.network is True, pty=pty)
@@ -208,7 +223,10 @@ class ShellWorkspace:
         """Where a path leads, once the decision about it is yes."""
         await self._ready()
         place = await self._files.locate(self._nominal(path), operation)
-        await self._authorize(FileAccess(operation=operation, path=place.name))
+        permit = await self._authorize(FileAccess(operation=operation, path=place.name))
+        if permit.by == "person":  # an answer takes its time, and a link may lead elsewhere by then
+            place = await self._files.locate(self._nominal(path), operation)
+        self._redeem(permit, FileAccess(operation=operation, path=place.name))
         return place
 
     def _nominal(self, path: str) -> str:

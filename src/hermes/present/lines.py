@@ -1,6 +1,7 @@
 """From events to terminal lines: tool calls, questions and their receipts, failures, retries, notices."""
 
 from hermes.lib.text import strip_escapes
+from hermes.lib.visible import visible
 from hermes.present.diff import change
 from hermes.present.outcome import Outcome, outcome
 from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
@@ -170,7 +171,7 @@ def broken_line(event: PrefixBroken, width: int) -> Line:
 
 def question_words(question: Question) -> str:
     """What a question is about, in one line."""
-    return " ".join(strip_escapes(question.command if isinstance(question, Approve) else question.text).split())
+    return " ".join((visible(question.command) if isinstance(question, Approve) else strip_escapes(question.text)).split())
 
 
 def receipt_lines(question: Question, answer: Answer, by: str, width: int) -> list[Line]:

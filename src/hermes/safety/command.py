@@ -92,6 +92,16 @@ def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | 
     return script
 
 
+def without_comments(source: str) -> str:
+    """A command line without what the shell does not read."""
+    data = masked(source)
+    kept, end = [], 0
+    for comment in _find(_parser().parse(data).root_node, "comment"):
+        kept.append(data[end : comment.start_byte])
+        end = comment.end_byte
+    return unmasked(b"".join([*kept, data[end:]])).strip()
+
+
 def _other_readings(text: str, root: "Node") -> Iterator[str]:
     """The same text as the grammar should have read it, where it is known to err; both readings count."""
     if "\\\n" in text:  # joined lines may hide a word, and a comment does not join lines

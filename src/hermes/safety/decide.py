@@ -2,15 +2,16 @@
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from hermes.safety.inspect import inspect
+from hermes.safety.grants import Grants, covering, offered, parse
+from hermes.safety.inspect import Reading, read_command
 from hermes.safety.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
 from hermes.safety.rules import Finding, table
 from hermes.safety.words import UNKNOWN
-from hermes.safety.wrappers import see_through
-from hermes.types.action import Action, Command, FileAccess, Permit
+from hermes.types.action import Action, Command, Decider, FileAccess, Permit
+from hermes.types.question import Scope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +31,7 @@ class Policy:
     sandbox: Literal["off", "read-only", "workspace", "full", "container"] = "off"
     network: bool | tuple[str, ...] = False
     binds: tuple[str, ...] = ()
-    mode: Literal["manual", "off"] = "manual"
+    mode: Literal["manual", "smart", "off"] = "manual"
     yolo: bool = False
     allowlist: tuple[str, ...] = ()
 
@@ -41,40 +42,41 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grants:
-    """What a person has said yes to in this session: patterns as verdicts offer them."""
-
-    session: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """`allow`: run. `contain`: run in the sandbox without a question. `ask`: only with a yes. `deny`: never.
 
     `network`, `confined` and `writable` say how it runs once it may, as in `Permit`.
-    The patterns name exactly what a wider yes would cover; empty: none is offered.
+    `findings` are all that was found, `effects` those that needed a decision. `session` and `always` are what a wider yes would cover
+    (None: it is not offered), `covered` the earlier one that covers this.
     """
 
     decision: Literal["allow", "contain", "ask", "deny"]
     reasons: tuple[str, ...] = ()
     rule: str = ""
     effects: tuple[str, ...] = ()
-    session_pattern: str = ""
-    always_pattern: str = ""
+    findings: tuple[Finding, ...] = ()
+    session: Scope | None = None
+    always: Scope | None = None
+    covered: Scope | None = None
     network: bool | tuple[str, ...] = False
     confined: bool = False
     writable: bool = False
-    by: Literal["rule", "sandbox", "person", "session", "allowlist", "yolo"] = field(default="rule")
+    by: Decider = "rule"
 
-    def permit(self, by: Literal["rule", "sandbox", "person", "session", "allowlist", "yolo"] | None = None) -> Permit:
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """What kinds of things the action does; reading when nothing else was found."""
+        return tuple(dict.fromkeys(table().effects[one.effect].kind for one in self.findings)) or ("read",)
+
+    def permit(self, action: Action, by: Decider | None = None, serial: str = "") -> Permit:
         """The yes to the action; `by` says who gave it when the verdict was to ask."""
-        return Permit(confined=self.confined, network=self.network, writable=self.writable, by=by or self.by)
+        return Permit.of(action, serial=serial, confined=self.confined, network=self.network, writable=self.writable, by=by or self.by)
 
 
 def decide(action: Action, policy: Policy, grants: Grants | None = None) -> Verdict:
     """The verdict on an action; the same for everybody who asks. What is not understood is not allowed."""
     if isinstance(action, FileAccess):
-        return _file(action, policy)
+        return _file(action, policy, grants or Grants())
     return _command(action, policy, grants or Grants())
 
 
@@ -84,22 +86,26 @@ def is_concealed(path: str, policy: Policy) -> bool:
 
 
 def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
-    effects = table().effects
-    found = inspect(action.command, cwd=action.cwd, folders=policy.folders)
-    hard = [one for one in found if effects[one.effect].hard]
+    reading = read_command(action.command, cwd=action.cwd, folders=policy.folders)
+    return replace(_judged_command(action, reading, policy, grants), findings=reading.found)
+
+
+def _judged_command(action: Command, reading: Reading, policy: Policy, grants: Grants) -> Verdict:
+    hard = [one for one in reading.found if table().effects[one.effect].hard]
     if hard:
         return _verdict("deny", hard)
-    counted, way = _counted(found, policy)
+    counted, way = _counted(reading.found, policy)
     if not counted:
         return Verdict(decision="allow") if policy.sandbox == "off" else _contained(policy)
-    covering = set(_covering(action, counted))
-    if covering & grants.session:
-        return _verdict("allow", counted, way, by="session")
-    if covering & set(policy.allowlist):
-        return _verdict("allow", counted, way, by="allowlist")
+    judged = Reading(reading.commands, tuple(counted))
+    if scope := covering(grants.session, action, judged, grants.now):
+        return replace(_verdict("allow", counted, way, by="session"), covered=scope)
+    if scope := covering(map(parse, policy.allowlist), action, judged, grants.now):
+        return replace(_verdict("allow", counted, way, by="allowlist"), covered=scope)
     if policy.yolo or policy.mode == "off":
         return _verdict("allow", counted, way, by="yolo")
-    return _verdict("ask", counted, way, patterns=_offered(action, counted))
+    session, always = offered(action, judged)
+    return replace(_verdict("ask", counted, way), session=session, always=always)
 
 
 def _contained(policy: Policy) -> Verdict:
@@ -154,8 +160,7 @@ def _verdict(
     found: Sequence[Finding],
     way: _Way | None = None,
     *,
-    by: Literal["rule", "session", "allowlist", "yolo"] = "rule",
-    patterns: tuple[str, str] = ("", ""),
+    by: Decider = "rule",
 ) -> Verdict:
     way = way or _Way()
     return Verdict(
@@ -163,8 +168,7 @@ def _verdict(
         reasons=tuple(dict.fromkeys(one.reason for one in found)),
         rule=found[0].rule,
         effects=tuple(dict.fromkeys(one.effect for one in found)),
-        session_pattern=patterns[0],
-        always_pattern=patterns[1],
+        findings=tuple(found),
         network=way.network,
         confined=way.confined,
         writable=way.writable,
@@ -172,80 +176,56 @@ def _verdict(
     )
 
 
-def _exact(action: Command) -> str:
-    return f"{action.cwd}$ {action.command.strip()}"
-
-
-def _wider(action: Command, found: Sequence[Finding]) -> str:
-    """The pattern for the same program and subcommand in this directory, with the same findings; "" if it is not one plain command."""
-    commands = see_through(action.command, cwd=action.cwd, variables={}).commands
-    if len(commands) != 1 or len(commands[0].argv) < 2 or commands[0].writes or commands[0].assignments:
-        return ""
-    program, subcommand = commands[0].argv[:2]
-    if not subcommand.isalnum() or program != commands[0].program or any(not _may_repeat(one) for one in found):
-        return ""
-    return f"{action.cwd}$ {program} {subcommand} … ({', '.join(sorted({one.rule for one in found}))})"
-
-
-def _may_repeat(finding: Finding) -> bool:
-    """Effects that another command of the same kind has in the same way; what is deleted or unreadable differs each time."""
-    return finding.effect in {"network", "daemon", "publish", "service", "remote", "package"}
-
-
-def _covering(action: Command, found: Sequence[Finding]) -> tuple[str, ...]:
-    """The patterns that a grant for this action may have."""
-    return (_exact(action), action.command.strip(), *filter(None, (_wider(action, found),)))
-
-
-def _offered(action: Command, found: Sequence[Finding]) -> tuple[str, str]:
-    """What a yes for the session and one for good would cover; nothing for good when what runs is not in the words."""
-    exact = _exact(action)
-    unreadable = any(one.effect in {"opaque", "download"} for one in found)
-    return _wider(action, found) or exact, "" if unreadable else exact
-
-
-def _file(action: FileAccess, policy: Policy) -> Verdict:
+def _file(action: FileAccess, policy: Policy, grants: Grants) -> Verdict:
     path = posixpath.normpath(action.path)
     place = place_of(path, "/", policy.folders)
     if place == "secret" or is_secret(path, policy.folders):
-        return _judged("deny", "credentials", "secret", f"{path} holds credentials")
+        return _refused("credentials", "secret", f"{path} holds credentials")
     if action.operation == "read":
-        return _reading(path, place, policy)
+        return _reading(action, path, place, policy, grants)
     if policy.sandbox == "container" and place != "own" and not _is_bound(path, policy):
         return _contained(policy)
-    return _writing(path, place, policy)
+    return _writing(action, path, place, policy, grants)
 
 
-def _writing(path: str, place: Place, policy: Policy) -> Verdict:
+def _writing(action: FileAccess, path: str, place: Place, policy: Policy, grants: Grants) -> Verdict:
     if place == "own":
-        return _judged("deny", "own-files", "own", f"{path} belongs to this agent; use its own tools or commands")
+        return _refused("own-files", "own", f"{path} belongs to this agent; use its own tools or commands")
     if place in {"system", "root", "device"}:
-        return _judged("deny", "system-files", "outside", f"{path} belongs to the system")
+        return _refused("system-files", "outside", f"{path} belongs to the system")
     if place in {"outside", "start", "home", "unknown"}:
-        return _asked("write-outside", "outside", f"{path} is outside the workspace", path, policy)
+        return _asked(action, Finding("write-outside", "outside", f"{path} is outside the workspace", path, path), policy, grants)
     if runs_later(path):
-        return _asked("start-file", "persistence", f"{path} makes something run later", path, policy)
+        return _asked(action, Finding("start-file", "persistence", f"{path} makes something run later", path, path), policy, grants)
     if is_env_file(path):
-        return _asked("variables-file", "variables", f"{path} is a file of secret variables", path, policy)
+        return _asked(action, Finding("variables-file", "variables", f"{path} is a file of secret variables", path, path), policy, grants)
     if policy.sandbox == "read-only" and place != "temp":
-        return _asked("change", "change", f"{path} would change, and the workspace is read-only", path, policy)
+        return _asked(
+            action, Finding("change", "change", f"{path} would change, and the workspace is read-only", path, path), policy, grants
+        )
     return Verdict(decision="allow")
 
 
-def _reading(path: str, place: Place, policy: Policy) -> Verdict:
+def _reading(action: FileAccess, path: str, place: Place, policy: Policy, grants: Grants) -> Verdict:
     if place == "device":
-        return _judged("deny", "device", "outside", f"{path} is a device, not a file")
+        return _refused("device", "outside", f"{path} is a device, not a file")
     if is_env_file(path):
-        return _asked("variables-file", "variables", f"{path} is a file of secret variables", path, policy)
+        return _asked(action, Finding("variables-file", "variables", f"{path} is a file of secret variables", path, path), policy, grants)
     return Verdict(decision="allow")
 
 
-def _judged(decision: Literal["deny"], rule: str, effect: str, reason: str) -> Verdict:
-    return Verdict(decision=decision, reasons=(reason,), rule=rule, effects=(effect,))
+def _refused(rule: str, effect: str, reason: str) -> Verdict:
+    return _verdict("deny", [Finding(rule, effect, reason)])
 
 
-def _asked(rule: str, effect: str, reason: str, path: str, policy: Policy) -> Verdict:
-    """Ask, unless the user has switched questions off; file tools are not in the sandbox, so it cannot stand in."""
+def _asked(action: FileAccess, finding: Finding, policy: Policy, grants: Grants) -> Verdict:
+    """Ask, unless the user has said yes before; file tools are not in the sandbox, so it cannot stand in."""
+    reading = Reading((), (finding,))
+    if scope := covering(grants.session, action, reading, grants.now):
+        return replace(_verdict("allow", [finding], by="session"), covered=scope)
+    if scope := covering(map(parse, policy.allowlist), action, reading, grants.now):
+        return replace(_verdict("allow", [finding], by="allowlist"), covered=scope)
     if policy.yolo or policy.mode == "off":
-        return Verdict(decision="allow", reasons=(reason,), rule=rule, effects=(effect,), by="yolo")
-    return Verdict(decision="ask", reasons=(reason,), rule=rule, effects=(effect,), session_pattern=f"write {path}")
+        return _verdict("allow", [finding], by="yolo")
+    session, always = offered(action, reading)
+    return replace(_verdict("ask", [finding]), session=session, always=always)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from hermes.safety.code import doubt, program_text
@@ -59,15 +60,28 @@ _RECURSIVE: Final = ("-r", "-R", "--recursive")
 _DROPPED: Final = "it cannot be brought back"
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A command line as it was read: the commands that it would run, and what was found in them."""
+
+    commands: tuple[Simple, ...]
+    found: tuple[Finding, ...]
+
+
 def inspect(source: str, *, cwd: str, folders: Map) -> tuple[Finding, ...]:
     """What a command line may do, each kind once, in the order found."""
+    return read_command(source, cwd=cwd, folders=folders).found
+
+
+def read_command(source: str, *, cwd: str, folders: Map) -> Reading:
+    """A command line's commands and findings, each kind once, in the order found."""
     variables = {"HOME": folders.home, "TMPDIR": folders.temp[0] if folders.temp else UNKNOWN, "HERMES_HOME": folders.hermes_home}
     script = see_through(source, cwd=cwd, variables=variables)
     found = list(_of_script(script, source))
     for command in script.commands:
-        found += findings(command)
-        found += _of_command(command, folders)
-    return tuple(dict.fromkeys(found))
+        words = command.line.replace(UNKNOWN, "…")
+        found += (replace(one, words=words) for one in (*findings(command), *_of_command(command, folders)))
+    return Reading(tuple(script.commands), tuple(dict.fromkeys(found)))
 
 
 def _of_script(script: Script, source: str) -> Iterator[Finding]:

@@ -19,9 +19,10 @@ _INLINE: Final = frozenset({"-c", "-e", "-r", "-E"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effect:
-    """What a finding means: see the head of `danger.toml`."""
+    """What a finding means: see the head of `danger.toml`; `kind` is its class."""
 
     text: str
+    kind: str
     hard: bool = False
     free: frozenset[str] = frozenset()
     opens: frozenset[str] = frozenset()
@@ -30,12 +31,16 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing in a command that a rule is about; `reason` goes after "because". `path`: the place it touches, where there is one."""
+    """One thing in a command that a rule is about; `reason` goes after "because".
+
+    `path`: the place it touches, where there is one. `words`: the part of the command that caused it.
+    """
 
     rule: str
     effect: str
     reason: str
     path: str = ""
+    words: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +184,7 @@ _FLAGS: Final = ("not_message", "not_inline", "sql_without_condition", "unless_p
 
 def _effect(entry: Mapping[str, Any]) -> Effect:
     modes = {name: frozenset(entry.get(name, "").split()) for name in ("free", "opens")}
-    return Effect(text=entry["text"], hard=entry.get("hard", False), network=entry.get("network", False), **modes)
+    return Effect(text=entry["text"], kind=entry["class"], hard=entry.get("hard", False), network=entry.get("network", False), **modes)
 
 
 def _rule(entry: Mapping[str, Any]) -> Rule:

@@ -63,9 +63,14 @@ def sent(command: Simple) -> Iterator[Finding]:
 
 def is_remote(command: Simple) -> bool:
     """Whether a network program reaches another machine, as far as its words tell."""
-    words = operands(command.argv[1:], table().values.get(command.program, frozenset()))
-    hosts = [host for word in [*words, *option_values(command.argv[1:], "--url")] if (host := _host(word))]
+    hosts = hosts_of(command)
     return any(not _LOCAL.fullmatch(host) for host in hosts) or not hosts
+
+
+def hosts_of(command: Simple) -> list[str]:
+    """The hosts that a network program's words name."""
+    words = operands(command.argv[1:], table().values.get(command.program, frozenset()))
+    return [host for word in [*words, *option_values(command.argv[1:], "--url")] if (host := _host(word))]
 
 
 def _host(word: str) -> str:

@@ -267,6 +267,7 @@ def _command_option(*names: str) -> Callable[[Sequence[str]], list[str]]:
 
 _TAKERS: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {
     "eval": lambda words: [" ".join(words)] if words else [],
+    "alias": lambda words: [word.partition("=")[2] for word in words if "=" in word],
     "trap": lambda words: [words[0]] if len(words) > 1 and not words[0].startswith("-") else [],
     "ssh": _ssh,
     "su": _command_option("-c", "--command"),

@@ -1,17 +1,23 @@
 """What a tool wants to do to the world: the thing `safety.decide` decides on."""
 
-from dataclasses import dataclass
-from typing import Literal
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self
+
+Decider = Literal["rule", "sandbox", "person", "session", "allowlist", "yolo", "model"]
+"""Who or what said yes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A shell command. `cwd` is where it would run; `sandboxed` says that the environment confines it."""
+    """A shell command. `cwd` is where it would run, `environment` stands for the variables, aliases and functions it would have."""
 
     command: str
     cwd: str
     background: bool = False
     pty: bool = False
+    environment: str = ""
     kind: Literal["command"] = "command"
 
 
@@ -27,15 +33,28 @@ class FileAccess:
 Action = Command | FileAccess
 
 
+def digest_of(action: Action, **more: str) -> str:
+    """A short name that only this very action has, with whatever else an answer is bound to."""
+    text = json.dumps([asdict(action), more], sort_keys=True)
+    return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permit:
-    """The yes to one action, given by `authorize` alone, and what it allows.
+    """The yes to one action, given by `authorize` alone, and what it allows; `digest` names the action, `serial` this yes.
 
     `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts. `writable`: a read-only
     sandbox must let it write in the workspace.
     """
 
+    digest: str
+    serial: str = ""
     confined: bool = True
     network: bool | tuple[str, ...] = False
     writable: bool = False
-    by: Literal["rule", "sandbox", "person", "session", "allowlist", "yolo"] = "rule"
+    by: Decider = "rule"
+
+    @classmethod
+    def of(cls, action: Action, **rest: Any) -> Self:
+        """A permit for this action; `rest` are the other fields."""
+        return cls(digest=digest_of(action), **rest)

@@ -8,7 +8,8 @@ from typing import Literal
 class Approve:
     """May this run? `command` is shown whole; `reasons` say in plain words why it was stopped.
 
-    `session_pattern` and `always_pattern` name exactly what a wider yes would cover; empty means that it is not offered.
+    `session_pattern` and `always_pattern` name exactly what a wider yes would cover; empty means that it is not offered. `digest` names
+    what an answer is about: the action with its environment, the session and who calls.
     """
 
     command: str
@@ -17,7 +18,25 @@ class Approve:
     rule: str
     session_pattern: str = ""
     always_pattern: str = ""
+    digest: str = ""
     kind: Literal["approve"] = "approve"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What a wider yes covers, and how long.
+
+    `exact`: the command `words` in `directory` ("": anywhere). `program`: the program and subcommand `words` in `directory`, with
+    findings of `rules` alone. `path`: writing (or what `words` says) the file `path`. `host`: plain requests to the host `words`.
+    """
+
+    kind: Literal["exact", "program", "path", "host"]
+    words: str
+    directory: str = ""
+    rules: tuple[str, ...] = ()
+    path: str = ""
+    uses: int = 0
+    until: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +53,14 @@ Question = Approve | Clarify
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grant:
-    """Yes: once, for this session, or always (saved to the allowlist in the user's config)."""
+    """Yes: once, for this session, or always (saved to the allowlist in the user's config).
+
+    `uses` ends a wider yes after so many actions, `until` at an epoch second; 0 sets no limit.
+    """
 
     scope: Literal["once", "session", "always"] = "once"
+    uses: int = 0
+    until: float = 0.0
     kind: Literal["grant"] = "grant"
 
 

@@ -65,8 +65,8 @@ async def field(tmp_path: Path, environ: dict[str, str], victim: "subprocess.Pop
     sandbox = open_sandbox(workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ)
     assert sandbox is not None, "bubblewrap does not work here"
 
-    async def confined(_action: Action) -> Permit:
-        return Permit(confined=True)
+    async def confined(action: Action) -> Permit:
+        return Permit.of(action, confined=True)
 
     space = LocalWorkspace(root, authorize=confined, environ=environ, scratch=scratch, sandbox=sandbox)
     with servers() as port:
@@ -179,8 +179,8 @@ async def test_the_attempts_would_succeed_without_the_sandbox(
     outside.mkdir()
     (outside / "file").write_text("kept")
 
-    async def free(_action: Action) -> Permit:
-        return Permit(confined=False)
+    async def free(action: Action) -> Permit:
+        return Permit.of(action, confined=False)
 
     space = LocalWorkspace(tmp_path, authorize=free, environ=environ, scratch=tmp_path / "scratch")
     with servers() as port:

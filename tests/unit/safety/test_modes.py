@@ -12,6 +12,8 @@ OPEN = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/u
 MODES: Final = {mode: replace(OPEN, sandbox=mode) for mode in ("off", "read-only", "workspace", "full", "container")}
 BOUND: Final = replace(MODES["container"], binds=("/data/project", "/srv/shared"))
 
+ACTION: Final = Command(command="ls", cwd="/data/project")
+
 
 def on(command: str, policy: Policy, cwd: str = "/data/project") -> Verdict:
     return decide(Command(command=command, cwd=cwd), policy)
@@ -58,7 +60,7 @@ def test_the_hard_limits_hold_in_every_mode(command: str) -> None:
 def test_what_leaves_a_container_asks_where_its_network_is_on(command: str) -> None:
     assert on(command, MODES["container"]).decision == "contain"
     asked = on(command, replace(MODES["container"], network=True))
-    assert (asked.decision, asked.permit("person")) == ("ask", Permit(confined=True, network=True, by="person"))
+    assert (asked.decision, asked.permit(ACTION, "person")) == ("ask", Permit.of(ACTION, confined=True, network=True, by="person"))
 
 
 @pytest.mark.parametrize("command", ["rm -rf src", "rm -rf /srv/shared/a", "echo x > /srv/shared/a", "git reset --hard", 'rm -rf "$D"'])
@@ -76,19 +78,22 @@ def test_what_stays_in_a_container_is_contained_beside_bound_folders(command: st
 
 def test_a_yes_in_a_read_only_sandbox_lets_this_command_write_there() -> None:
     asked = on("echo x > notes.txt", MODES["read-only"])
-    assert (asked.reasons, asked.permit("person")) == (("it changes notes.txt",), Permit(confined=True, writable=True, by="person"))
-    assert on("ls", MODES["read-only"]).permit() == Permit(confined=True, by="sandbox")
+    assert (asked.reasons, asked.permit(ACTION, "person")) == (
+        ("it changes notes.txt",),
+        Permit.of(ACTION, confined=True, writable=True, by="person"),
+    )
+    assert on("ls", MODES["read-only"]).permit(ACTION) == Permit.of(ACTION, confined=True, by="sandbox")
 
 
 def test_a_yes_on_a_writable_machine_keeps_its_secrets_hidden() -> None:
-    assert on("rm -rf /opt/x", MODES["full"]).permit("person") == Permit(confined=True, by="person")
-    assert on("sudo ls", MODES["full"]).permit("person") == Permit(confined=False, by="person")
+    assert on("rm -rf /opt/x", MODES["full"]).permit(ACTION, "person") == Permit.of(ACTION, confined=True, by="person")
+    assert on("sudo ls", MODES["full"]).permit(ACTION, "person") == Permit.of(ACTION, confined=False, by="person")
 
 
 def test_named_hosts_are_passed_on_and_other_hosts_are_asked_about() -> None:
     named = replace(MODES["workspace"], network=("*.example",))
-    assert on("ls", named).permit() == Permit(confined=True, network=("*.example",), by="sandbox")
-    assert on("ls", replace(named, network=())).permit() == Permit(confined=True, network=(), by="sandbox")
+    assert on("ls", named).permit(ACTION) == Permit.of(ACTION, confined=True, network=("*.example",), by="sandbox")
+    assert on("ls", replace(named, network=())).permit(ACTION) == Permit.of(ACTION, confined=True, network=(), by="sandbox")
     assert on("git fetch", replace(named, network=())).decision == "ask"
 
 

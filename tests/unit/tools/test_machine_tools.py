@@ -70,7 +70,7 @@ async def session(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Sess
         verdict = decide(action, policy)
         if verdict.decision in {"ask", "deny"}:
             raise Refused(f"Refused: {'; '.join(verdict.reasons)}.")
-        return verdict.permit()
+        return verdict.permit(action)
 
     space = LocalWorkspace(root, authorize=authorize, environ=environ, scratch=tmp_path / "scratch")
     yield Session(space, root)

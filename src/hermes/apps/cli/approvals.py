@@ -1,5 +1,6 @@
 """`hermes approvals`: what would happen to a command, the rules it is held against, and grants for good."""
 
+import datetime as dt
 import difflib
 import shlex
 import sys
@@ -19,12 +20,14 @@ from hermes.apps.cli.here import Here, here
 from hermes.config import edit
 from hermes.config.environ import environment
 from hermes.config.home import locate
+from hermes.lib.visible import visible
 from hermes.safety.decide import Policy, Verdict, decide
+from hermes.safety.grants import parse, write
 from hermes.safety.meanings import Entry, entries
 from hermes.safety.rules import table
 from hermes.types.action import Command
 from hermes.types.error import ConfigError
-from hermes.types.question import Answer, Deny, Question
+from hermes.types.question import Answer, Deny, Question, Scope
 
 KEY: Final = "command_allowlist"
 CODES: Final = {"allow": 0, "contain": 0, "ask": 3, "deny": 4}
@@ -80,15 +83,16 @@ def list_grants(choices: Choices) -> None:
     held = edit.list_items(locate(environment(), choices.profile).config_file, KEY)
     if not held:
         click.echo("Nothing is allowed for good; the answer 'always' to a question adds to this list.", err=True)
-    for one in held:
-        click.echo(one)
+        return
+    rows = [(str(number), *_entry(one)) for number, one in enumerate(held, 1)]
+    tables.show(rows, head=("NUMBER", "COVERS", "WHAT", "LEFT", "UNTIL"))
 
 
 @approvals.command()
 @click.argument("text")
 @click.pass_obj
 def revoke(choices: Choices, text: str) -> None:
-    """Take back what was allowed for good: all of its words, or a part that only one entry has."""
+    """Take back what was allowed for good: its number in the list, all of its words, or a part that only one entry has."""
     file = locate(environment(), choices.profile).config_file
     item = _only(text, edit.list_items(file, KEY))
     edit.remove_from_list(file, KEY, item)
@@ -123,21 +127,34 @@ def _deciding(action: Command, verdict: Verdict, judged: Policy, place: Here) ->
 
 
 def _plain(verdict: Verdict) -> dict[str, object]:
-    """The verdict's own fields by name."""
-    names = ("decision", "rule", "effects", "reasons", "by", "confined", "network", "session_pattern", "always_pattern")
-    return {name: getattr(verdict, name) for name in names}
+    """The verdict's own fields by name, and everything that was found, whether it needs a decision here or not."""
+    names = ("decision", "rule", "classes", "effects", "reasons", "by", "confined", "network", "writable")
+    found = [
+        {"class": table().effects[one.effect].kind, "effect": one.effect, "rule": one.rule, "reason": one.reason, "words": one.words}
+        for one in verdict.findings
+    ]
+    patterns = {"session_pattern": _covered(verdict.session), "always_pattern": _covered(verdict.always)}
+    return {**{name: getattr(verdict, name) for name in names}, "findings": found, **patterns}
+
+
+def _covered(scope: Scope | None) -> str:
+    return write(scope) if scope else ""
 
 
 def _told(verdict: Verdict, judged: Policy, settings: Sequence[str]) -> Iterator[str]:
     yield from (f"  setting  {one}" for one in settings)
     yield from (f"  because  {one}" for one in verdict.reasons)
     yield from (f"  effect   {one}: {table().effects[one].text}" for one in verdict.effects)
+    yield f"  class    {', '.join(verdict.classes)}"
+    yield from (
+        f"  words    {visible(one)}" for one in dict.fromkeys(one.words for one in verdict.findings if one.effect in verdict.effects)
+    )
     if verdict.rule:
         yield f"  rule     {verdict.rule} (hermes approvals explain {verdict.rule})"
-    if verdict.session_pattern:
-        yield f"  session  a yes for the session covers {verdict.session_pattern}"
+    if verdict.session:
+        yield f"  session  a yes for the session covers {write(verdict.session)}"
     if verdict.decision == "ask":
-        yield f"  always   {f'a yes for good covers {verdict.always_pattern}' if verdict.always_pattern else 'not offered for this'}"
+        yield f"  always   {f'a yes for good covers {write(verdict.always)}' if verdict.always else 'not offered for this'}"
     if verdict.decision != "deny":
         yield f"  runs     {_runs(verdict, judged)}"
 
@@ -148,10 +165,20 @@ def _runs(verdict: Verdict, judged: Policy) -> str:
     return "outside the sandbox" if judged.sandbox != "off" else "without a sandbox"
 
 
+def _entry(text: str) -> tuple[str, str, str, str]:
+    """An entry as a row: what kind of yes, what it is about, uses left, and until when."""
+    scope = parse(text)
+    kinds = {"exact": "this command", "program": "this program", "path": "this file", "host": "this host"}
+    until = f"{dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%d %H:%M} UTC" if scope.until else "revoked"
+    return kinds[scope.kind], visible(write(replace(scope, uses=0, until=0.0))), str(scope.uses or "any"), until
+
+
 def _only(text: str, held: Sequence[str]) -> str:
-    """The item meant: the whole of one, or the only one that contains the text."""
+    """The item meant: the whole of one, its number, or the only one that contains the text."""
     if text in held:
         return text
+    if text.isdecimal() and 0 < int(text) <= len(held):
+        return held[int(text) - 1]
     found = [one for one in held if text in one]
     if not found:
         raise ConfigError(f"Nothing in {KEY} contains {text!r}; hermes approvals list shows what it holds.")
@@ -163,6 +190,7 @@ def _only(text: str, held: Sequence[str]) -> str:
 def _explained(entry: Entry) -> Iterator[str]:
     effect = table().effects[entry.effect]
     yield f"{entry.id}: {entry.reason}"
+    yield f"  class    {effect.kind}"
     yield f"  effect   {entry.effect}: it {effect.text}{', which is never allowed' if effect.hard else ''}"
     if effect.free:
         yield f"  free     needs no question where the sandbox is {', '.join(sorted(effect.free))}"

@@ -4,9 +4,13 @@ A person may be typing when it opens, so it takes nothing until the keyboard has
 and nothing while a draft is open; whatever it does not take goes to the draft, whole.
 """
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from hermes.lib.text import strip_escapes
+from hermes.lib.visible import visible
+from hermes.present.consent import HOW, answer_from
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
@@ -45,6 +49,7 @@ class Box:
     question: Question
     opened: float
     config_file: str = ""
+    now: Callable[[], float] = time.time
     choices: tuple[Choice, ...] = field(init=False)
     cursor: int = field(init=False)
     answer: Answer | None = field(init=False, default=None)
@@ -104,8 +109,8 @@ class Box:
             self._typed += held
 
     def words(self, text: str) -> None:
-        """Answer with words: a reason for a no, or a reply."""
-        self.answer = Reply(text=text) if isinstance(self.question, Clarify) else Deny(reason=text)
+        """Answer with words: a reason for a no, a yes with a limit, or a reply."""
+        self.answer = Reply(text=text) if isinstance(self.question, Clarify) else answer_from(text, self.now())
 
     @property
     def takes_words(self) -> bool:
@@ -161,7 +166,11 @@ def _choices(question: Question, config_file: str) -> tuple[Choice, ...]:
         rows.append(Choice(f"this session: {_covered(question, question.session_pattern)}", Grant(scope="session")))
     if question.always_pattern:
         rows.append(Choice(f"always: {_covered(question, question.always_pattern)} (saved in {config_file})", Grant(scope="always")))
-    return (*rows, Choice("no", Deny()), Choice("no, and say what to do instead", None))
+    return (
+        *rows,
+        Choice("no", Deny()),
+        Choice("no, and say what to do instead", None),
+    )
 
 
 def _covered(question: Approve, pattern: str) -> str:
@@ -185,7 +194,8 @@ def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1,
 
 def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
     approve = isinstance(box.question, Approve)
-    text = strip_escapes(box.question.command if isinstance(box.question, Approve) else box.question.text).expandtabs(4)
+    text = visible(box.question.command) if isinstance(box.question, Approve) else strip_escapes(box.question.text)
+    text = text.expandtabs(4)
     rows = [row for part in text.split("\n") for row in wrap(line(part, "strong" if approve else ""), width, first=_IN, rest=_IN)]
     if len(rows) <= room:
         return rows
@@ -206,7 +216,7 @@ def _reason_lines(question: Question, width: int) -> list[Line]:
 
 def _choice_lines(box: Box, width: int) -> list[Line]:
     if box.wants_words:
-        asked = "Type your answer." if isinstance(box.question, Clarify) else "Say what to do instead."
+        asked = "Type your answer." if isinstance(box.question, Clarify) else f"Say what to do instead, or {HOW}."
         return [line(asked, "strong")]
     rows: list[Line] = []
     for number, choice in enumerate(box.choices):

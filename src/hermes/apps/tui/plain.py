@@ -13,11 +13,13 @@ from hermes.apps.tui.backing import CHOOSE, Start
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.run import is_command
+from hermes.lib.visible import visible
+from hermes.present.consent import HOW, answer_from
 from hermes.present.lines import attempt_line
 from hermes.present.spans import cut_text, line, plain, wrap
 from hermes.present.theme import Theme
 from hermes.types.event import Asked, Attempted
-from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply
+from hermes.types.question import Answer, Approve, Question, Reply
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -104,10 +106,11 @@ class Lines:
         if not isinstance(question, Approve):
             return Reply(text=await self._ask(f"{question.text} {' / '.join(question.options)} > "))
         told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
-        for row in ["Run this?", question.command, *(plain(part) for part in wrap(line(told), _WIDTH))]:
+        wider = [f"session covers: {question.session_pattern}"] if question.session_pattern else []
+        wider += [f"always covers: {question.always_pattern}"] if question.always_pattern else []
+        for row in ["Run this?", visible(question.command), *(plain(part) for text in [told, *wider] for part in wrap(line(text), _WIDTH))]:
             self._print(row)
-        said = (await self._ask("Type yes, or what to do instead > ")).strip()
-        return Grant() if said == "yes" else Deny(reason="" if said in {"", "no"} else said)
+        return answer_from(await self._ask(f"Type {HOW}; or what to do instead > "), time.time())
 
     async def _ask(self, prompt: str) -> str:
         """One typed line; empty at the end of input. A thread that waits for it could not be left behind."""

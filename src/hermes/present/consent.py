@@ -1,0 +1,30 @@
+"""Answers to a question about an action, as a person types them."""
+
+import re
+from typing import Final, Literal
+
+from hermes.types.question import Answer, Deny, Grant
+
+HOW: Final = "once, session or always, with a limit if you like: session 3 uses, session for 2 h, always for 7 days"
+_WIDER: Final = re.compile(
+    r"(?P<scope>session|always)(?: (?P<uses>[1-9]\d{0,3})(?: (?:uses?|times))?)?(?: for (?P<count>[1-9]\d{0,3}) ?(?P<unit>[a-z]+))?"
+)
+_SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_UNITS: Final = {
+    "second": "s", "seconds": "s", "sec": "s", "s": "s", "minute": "m", "minutes": "m", "min": "m", "m": "m",
+    "hour": "h", "hours": "h", "h": "h", "day": "d", "days": "d", "d": "d",
+}  # fmt: skip
+
+
+def answer_from(text: str, now: float) -> Answer:
+    """What typed words mean; all but a plain yes is a no, and other words say what to do instead."""
+    said = " ".join(text.split()).lower()
+    if said in {"yes", "once"}:
+        return Grant()
+    found = _WIDER.fullmatch(said)
+    unit = _UNITS.get(found["unit"] or "s") if found else None
+    if found is None or unit is None:
+        return Deny(reason="" if said in {"", "no", "n"} else text.strip())
+    scope: Literal["session", "always"] = "session" if found["scope"] == "session" else "always"
+    until = now + int(found["count"]) * _SECONDS[unit] if found["count"] else 0.0
+    return Grant(scope=scope, uses=int(found["uses"] or 0), until=until)
