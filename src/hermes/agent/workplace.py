@@ -8,12 +8,13 @@ from typing import Any, Literal
 from hermes.agent.permission import Gate
 from hermes.config.settings import ApprovalSettings, Settings, TerminalSettings, ToolOutputSettings
 from hermes.environments.base import Limits
+from hermes.environments.hosts import entry
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
-from hermes.environments.sandbox import Sandbox
+from hermes.environments.sandbox import Sandbox, SandboxOptions
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.secretvalues import SecretValues
 from hermes.safety.decide import Policy, is_concealed
-from hermes.types.error import EnvironmentUnavailable
+from hermes.types.error import ConfigError, EnvironmentUnavailable
 from hermes.types.question import Answer, Question
 
 Confinement = Literal["off", "read-only", "workspace", "full", "container"]
@@ -62,11 +63,37 @@ def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) ->
     )
 
 
+def sandbox_options(terminal: TerminalSettings) -> SandboxOptions:
+    """What the settings say of the sandbox."""
+    return SandboxOptions(
+        mode=terminal.sandbox_mode,
+        tracing=terminal.sandbox_debuggers,
+        processes=terminal.sandbox_processes,
+        file_gigabytes=terminal.sandbox_file_gigabytes,
+    )
+
+
+def network_of(terminal: TerminalSettings) -> bool | tuple[str, ...]:
+    """What sandboxed commands may reach without a question; ConfigError when the list has something in it that is no host."""
+    if isinstance(terminal.network, bool):
+        return terminal.network
+    try:
+        for host in terminal.network:
+            entry(host)
+    except ValueError as error:
+        raise ConfigError(f"terminal.network: {error}.") from error
+    return tuple(terminal.network)
+
+
 def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
     """A workplace on this machine; EnvironmentUnavailable when settings demand a sandbox that it does not give."""
     sandbox = _sandbox(options)
     gate = Gate(
-        policy=policy_of(options, "workspace" if sandbox else "off"), ask=ask, save=options.save, holder=options.holder, spent=options.spent
+        policy=policy_of(options, sandbox.options.mode if sandbox else "off"),
+        ask=ask,
+        save=options.save,
+        holder=options.holder,
+        spent=options.spent,
     )
     workspace = LocalWorkspace(
         options.cwd,
@@ -101,6 +128,7 @@ def _sandbox(options: WorkplaceOptions) -> Sandbox | None:
         hermes_home=options.hermes_home,
         scratch=options.scratch,
         environ=options.environ,
+        sandboxing=sandbox_options(options.terminal),
     )
     if found is None and options.terminal.sandbox == "on":
         raise EnvironmentUnavailable("terminal.sandbox is on, but bubblewrap does not work here; hermes doctor says why.")
@@ -115,7 +143,7 @@ def policy_of(options: WorkplaceOptions, sandbox: Confinement) -> Policy:
         hermes_home=str(options.hermes_home),
         temp=("/tmp", "/var/tmp"),  # noqa: S108  # names to compare with, nothing is made there
         sandbox=sandbox,
-        network=options.terminal.network,
+        network=network_of(options.terminal),
         mode=options.approvals.mode,
         yolo=options.yolo,
         allowlist=options.allowlist,

@@ -157,7 +157,21 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
     sandbox: Annotated[
         Literal["auto", "on", "off"], _doc("Kernel sandbox around local commands: auto uses it where it works, on requires it.")
     ] = "auto"
-    network: Annotated[bool, _doc("Whether sandboxed commands may reach the network without asking.")] = False
+    sandbox_mode: Annotated[
+        Literal["read-only", "workspace", "full"],
+        _doc("What sandboxed commands may write: nothing, the workspace, or all that you may but credentials and start files."),
+    ] = "workspace"
+    sandbox_debuggers: Annotated[bool, _doc("Whether debuggers and tracers work on the sandbox's own processes.")] = False
+    sandbox_processes: Annotated[
+        int, Meta(ge=0), _doc("Processes and threads that a sandboxed command may have at a time; 0 means no limit.")
+    ] = 4096
+    sandbox_file_gigabytes: Annotated[
+        int, Meta(ge=0), _doc("Size that one file of a sandboxed command may have, in gigabytes; 0 means no limit.")
+    ] = 100
+    network: Annotated[
+        bool | list[str],
+        _doc("Network for sandboxed commands: false none, true all, or a list of hosts (example.com, *.example.com, example.com:8443)."),
+    ] = False
     env_passthrough: Annotated[list[str], _doc("Names of secret-looking variables that commands may see all the same.")] = []
     lifetime_seconds: Annotated[int, _doc("Seconds without a command after which a machine elsewhere is stopped; 0 keeps it.")] = 300
     ssh_host: Annotated[str, _doc("Host for ssh, as your ssh config knows it.")] = ""

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Protocol
 
 
@@ -23,13 +22,15 @@ class Job:
 
     An `env` of None, for a machine elsewhere, is the environment that it gives to everybody.
 
-    `confined` puts the kernel sandbox around it, `network` opens the network inside that; `pty` gives it a terminal.
+    `confined` puts the kernel sandbox around it, `network` opens the network inside that, all of it or these hosts, `writable` the
+    workspace where the sandbox is read-only; `pty` gives it a terminal.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] | None = field(repr=False)
     confined: bool = False
-    network: bool = False
+    network: bool | tuple[str, ...] = False
+    writable: bool = False
     pty: bool = False
 
 
@@ -96,13 +97,3 @@ class Environment(Protocol):
 
     async def spawn(self, job: Job) -> Child:
         """Start a job and give it back running, its input open; ExecError when it cannot be started."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mounts:
-    """What a confined job sees of the machine: `writable` paths, `hidden` ones, and `placed` (inside, outside) pairs, writable."""
-
-    writable: tuple[Path, ...]
-    hidden: tuple[Path, ...] = ()
-    readable: tuple[Path, ...] = ()
-    placed: tuple[tuple[str, Path], ...] = ()

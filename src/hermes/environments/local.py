@@ -17,7 +17,7 @@ from hermes.environments.base import Finished, Job, Limits
 from hermes.environments.capture import Capture
 from hermes.environments.follow import follow
 from hermes.environments.pty import on_terminal, open_terminal
-from hermes.environments.sandbox import CLEAN, Sandbox
+from hermes.environments.sandbox import CLEAN, Launch, Sandbox
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
@@ -125,7 +125,9 @@ class LocalEnvironment:
         self._outputs.mkdir(parents=True, exist_ok=True)
 
     async def stop(self) -> None:
-        """Nothing is held between calls."""
+        """Stop what serves confined jobs."""
+        if self._sandbox:
+            self._sandbox.close()
 
     async def exec(
         self, job: Job, *, timeout: float, stdin: bytes | None = None, on_output: Callable[[str], None] | None = None
@@ -142,7 +144,7 @@ class LocalEnvironment:
         kept = capture.finish()
         code = TIMED_OUT if timed_out else child.poll()
         return Finished(
-            text=kept.text,
+            text=kept.text + self._refusals(),
             code=TIMED_OUT if code is None else code,
             seconds=anyio.current_time() - begun,
             timed_out=timed_out,
@@ -160,6 +162,11 @@ class LocalEnvironment:
             return self._launch(job, call, ends=(read, write), stdin=subprocess.PIPE)
         finally:
             os.close(write)
+
+    def _refusals(self) -> str:
+        """What the way out to named hosts has refused, for the model: most programs show no more of it than a number."""
+        refused = self._sandbox.take_refused() if self._sandbox else []
+        return "".join(f"[network: {sentence}]\n" for sentence in refused)
 
     def _foreground(self, job: Job, call: int, stdin: bytes | None) -> LocalChild:
         if job.pty:
@@ -186,16 +193,17 @@ class LocalEnvironment:
         marker = f"{os.getpid()}-{id(self):x}-{call}"
         try:
             env = {**(job.env or {}), tree.MARKER: marker}
-            argv = self._confined(job, env) if job.confined else job.argv
-            process = subprocess.Popen(
-                on_terminal(argv, ends[1]) if job.pty else argv,
-                stdin=stdin,
-                stdout=ends[1],
-                stderr=ends[1],
-                cwd="/",
-                env={**CLEAN, tree.MARKER: marker} if job.confined else env,
-                start_new_session=True,
-            )
+            with self._launched(job, env) as launch:
+                process = subprocess.Popen(
+                    on_terminal(launch.argv, ends[1]) if job.pty else launch.argv,
+                    stdin=stdin,
+                    stdout=ends[1],
+                    stderr=ends[1],
+                    cwd="/",
+                    env={**CLEAN, tree.MARKER: marker} if job.confined else env,
+                    pass_fds=launch.descriptors,
+                    start_new_session=True,
+                )
         except (OSError, ValueError) as error:
             os.close(ends[0])
             raise ExecError(f"The command could not be started: {error}") from error
@@ -205,7 +213,9 @@ class LocalEnvironment:
             process.stdin.close()
         return LocalChild(process, ends[0], input_, marker)
 
-    def _confined(self, job: Job, env: Mapping[str, str]) -> tuple[str, ...]:
+    def _launched(self, job: Job, env: Mapping[str, str]) -> Launch:
+        if not job.confined:
+            return Launch(job.argv, ())
         if self._sandbox is None:
             raise EnvironmentUnavailable("The command must be confined and there is no sandbox here; install bubblewrap.")
-        return self._sandbox.wrap(job.argv, env=env, network=job.network, pty=job.pty)
+        return self._sandbox.launch(job.argv, env=env, network=job.network, writable=job.writable, pty=job.pty)

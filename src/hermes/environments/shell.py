@@ -14,7 +14,8 @@ from hermes.environments.dump import Dump, read_dump
 
 _CHOOSES_CODE: Final = re.compile(
     r"PATH|IFS|ENV|CDPATH|SHELL|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|MANPAGER|TMPDIR|HOME"
-    r"|(?:LD|DYLD|BASH|PYTHON|PERL|RUBY|NODE|JAVA|GIT|SSH|SUDO|NPM|PIP|CARGO|RUST|GO|XDG|MAKE)\w*|\w*_(?:OPTIONS|OPTS|COMMAND|PRELOAD)"
+    r"|(?:HERMES|LD|DYLD|BASH|PYTHON|PERL|RUBY|NODE|JAVA|GIT|SSH|SSL|SUDO|NPM|PIP|CARGO|RUST|GO|XDG|MAKE)\w*|\w*_(?:OPTIONS|OPTS|COMMAND|PRELOAD)"
+    r"|(?i:\w+_proxy)|(?:CURL|REQUESTS|AWS|DOCKER|KUBE)\w*"
 )
 _LONGEST_ARGUMENT: Final = 100_000  # the kernel takes 128 KiB
 _BASH: Final = ("bash", "--noprofile", "--norc")
@@ -105,11 +106,12 @@ class FileCarrier:
 
 
 class Shell:
-    """The carried shell, over `carrier`. `guarded`: what confined commands leave is not trusted by the others."""
+    """The carried shell, over `carrier`. `guarded`: what confined commands leave is not trusted by the others; they do `first` at first."""
 
-    def __init__(self, *, cwd: str, env: Mapping[str, str], carrier: Carrier, guarded: bool = False) -> None:
+    def __init__(self, *, cwd: str, env: Mapping[str, str], carrier: Carrier, guarded: bool = False, first: str = "") -> None:
         self._carrier = carrier
         self._guarded = guarded
+        self._first = first
         self._root = cwd
         self._state = State(cwd=cwd, exports=dict(env))
         self._open_state = self._state  # the last state that no confined command could have touched
@@ -130,7 +132,8 @@ class Shell:
         """How to run `command` in the carried shell, in `cwd` when it is given."""
         state = self._state if confined or not self._guarded else self._trusted()
         target, dump = self._carrier.target(confined=confined) if carry else ("", None)
-        lines = [_change_directory(cwd or state.cwd, self._root), *_restore(state)]
+        first = [self._first] if confined and self._first else []
+        lines = [*first, _change_directory(cwd or state.cwd, self._root), *_restore(state)]
         if target:
             lines.append(_TRAP.format(dump=shlex.quote(DUMP.format(target=target))))
         script = "\n".join([*lines, *state.options, command])

@@ -213,7 +213,7 @@ class ShellWorkspace:
 
     def _job(self, start: Start, permit: Permit, *, pty: bool) -> Job:
         env = {**start.env, **_ON_TERMINAL} if pty else start.env
-        return Job(argv=start.argv, env=env, confined=permit.confined, network=permit.network is True, pty=pty)
+        return Job(argv=start.argv, env=env, confined=permit.confined, network=permit.network, writable=permit.writable, pty=pty)
 
     def _process_id(self) -> str:
         seed = f"{os.getpid()} {id(self)} {next(self._ids)} {self._clock()}"

@@ -6,17 +6,22 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
 import click
+import msgspec
 
+from hermes.agent.workplace import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.here import Here, here
-from hermes.environments.local_workspace import Scratch, open_sandbox
-from hermes.environments.sandbox import CLEAN, INSIDE, Sandbox, why_none
+from hermes.environments.hosts import entry
+from hermes.environments.layers import Layer, layers
+from hermes.environments.local_workspace import open_sandbox
+from hermes.environments.mounts import INSIDE, Mode, Scratch
+from hermes.environments.sandbox import CLEAN, MARK, Launch, Sandbox, why_none
 from hermes.environments.scrub import scrubbed
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import QUIET
@@ -26,6 +31,8 @@ INSTALL: Final = "install it with: apt install bubblewrap (or your system's way)
 
 ALLOW: Final = "the kernel must let you make user namespaces (sysctl kernel.unprivileged_userns_clone, or the AppArmor profile of bwrap)"
 
+MODES: Final = ("read-only", "workspace", "full")
+
 
 @click.group()
 def sandbox() -> None:
@@ -33,31 +40,49 @@ def sandbox() -> None:
 
 
 @sandbox.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 @click.pass_obj
-def status(choices: Choices) -> None:
-    """What is enforced here, and what is not."""
+def status(choices: Choices, *, as_json: bool) -> None:
+    """What is enforced here, layer by layer, and what is not."""
     place = here(choices)
-    with _opened(place) as opened:
+    with _opened(place, place.settings.terminal.sandbox_mode) as opened:
+        if as_json or choices.as_json:
+            click.echo(msgspec.json.encode(_plain(place, opened.sandbox)))
+            return
         for line in _status(place, opened.sandbox):
             click.echo(line)
 
 
 @sandbox.command(context_settings={"allow_interspersed_args": False})
-@click.option("--network", is_flag=True, help="With the network.")
+@click.option("--mode", type=click.Choice(MODES), default=None, help="What it may write.  [default: terminal.sandbox_mode]")
+@click.option(
+    "--network",
+    "hosts",
+    is_flag=False,
+    flag_value="all",
+    default=None,
+    metavar="[HOST,…]",
+    help="With the network, or with these hosts: --network=pypi.org,*.github.com.  [default: terminal.network]",
+)
 @click.argument("command", nargs=-1, required=True)
 @click.pass_obj
-def run(choices: Choices, command: tuple[str, ...], *, network: bool) -> None:
+def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: str | None) -> None:
     """Run a command confined as the agent's commands are.
 
     COMMAND is a command line as one argument, or its words. It can read standard input; its exit code is passed on.
     """
     place = here(choices)
-    with _opened(place) as opened:
+    if MARK in place.environ:
+        raise ConfigError("This runs in the sandbox already, and another one cannot be made in it.")
+    network = network_of(place.settings.terminal) if hosts is None else _given(hosts)
+    with _opened(place, mode or place.settings.terminal.sandbox_mode) as opened:
         if opened.sandbox is None:
             raise ConfigError(_why(place.environ))
         text = command[0] if len(command) == 1 else shlex.join(command)
-        argv = opened.wrapped(opened.sandbox, text, network=network or place.settings.terminal.network)
-        code = subprocess.run(argv, env=CLEAN, cwd="/", check=False).returncode
+        with opened.launch(opened.sandbox, text, network) as launch:
+            code = subprocess.run(launch.argv, env=CLEAN, cwd="/", pass_fds=launch.descriptors, check=False).returncode
+        for refused in opened.sandbox.take_refused():
+            click.echo(f"hermes: {refused}", err=True)
     sys.exit(128 - code if code < 0 else code)
 
 
@@ -69,20 +94,62 @@ class _Opened:
     sandbox: Sandbox | None
     folder: Path
 
-    def wrapped(self, confining: Sandbox, command: str, *, network: bool) -> tuple[str, ...]:
-        """The argv that runs a command line as a session's first command would run."""
+    def launch(self, confining: Sandbox, command: str, network: bool | tuple[str, ...]) -> Launch:  # noqa: FBT001 -- no flag: what is open
+        """How to run a command line as a session's first command would run."""
         env = {**QUIET, **scrubbed(self.place.environ, self.place.settings.terminal.env_passthrough)}
-        shell = Shell(cwd=str(self.place.cwd), env=env, carrier=FileCarrier(self.folder, INSIDE), guarded=True)
+        shell = Shell(cwd=str(self.place.cwd), env=env, carrier=FileCarrier(self.folder, INSIDE), guarded=True, first=confining.first)
         start = shell.prepare(command, confined=True, carry=False)
-        return confining.wrap(start.argv, env=start.env, network=network)
+        return confining.launch(start.argv, env=start.env, network=network)
 
 
 @contextmanager
-def _opened(place: Here) -> Iterator[_Opened]:
+def _opened(place: Here, mode: Mode) -> Iterator[_Opened]:
     with TemporaryDirectory(prefix="hermes-sandbox-") as folder:
         scratch = Path(folder)
-        found = open_sandbox(workspace=place.cwd, home=place.user_home, hermes_home=place.home.root, scratch=scratch, environ=place.environ)
-        yield _Opened(place, found, Scratch(root=scratch.resolve()).shell)
+        found = open_sandbox(
+            workspace=place.cwd,
+            home=place.user_home,
+            hermes_home=place.home.root,
+            scratch=scratch,
+            environ=place.environ,
+            sandboxing=replace(sandbox_options(place.settings.terminal), mode=mode),
+        )
+        try:
+            yield _Opened(place, found, Scratch(root=scratch.resolve()).shell)
+        finally:
+            if found:
+                found.close()
+
+
+def _given(hosts: str) -> bool | tuple[str, ...]:
+    """What `--network` says."""
+    if hosts == "all":
+        return True
+    try:
+        for host in hosts.split(","):
+            entry(host)
+    except ValueError as error:
+        raise ConfigError(f"--network: {error}.") from error
+    return tuple(hosts.split(","))
+
+
+def _plain(place: Here, found: Sandbox | None) -> dict[str, object]:
+    """What the status is, as one object."""
+    terminal = place.settings.terminal
+    told = [msgspec.to_builtins(layer) for layer in layers(found, network_of(terminal))] if found else []
+    return {
+        "v": 1,
+        "works": found is not None,
+        "why": "" if found else _why(place.environ),
+        "setting": terminal.sandbox,
+        "mode": terminal.sandbox_mode,
+        "network": terminal.network,
+        "program": found.program if found else "",
+        "layers": told,
+        "writable": list(found.paths("write")) if found else [],
+        "readable": list(found.paths("read")) if found else [],
+        "hidden": list(found.paths("hide")) if found else [],
+    }
 
 
 def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
@@ -98,31 +165,44 @@ def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
     else:
         yield "✓ every command is confined, unless a yes lets it out"
     yield f"  program    bubblewrap, {found.program}"
+    yield f"  mode       {terminal.sandbox_mode} ({values['terminal.sandbox_mode'].origin})"
+    yield from (_line(layer) for layer in layers(found, network_of(terminal)))
     yield from _paths(found)
     yield f"  network    {_network(place)}"
-    yield "  processes  its own; it sees no others, cannot signal them, and all end with it"
     yield "  variables  yours, without secrets"
-    yield "  not        reading the rest of your files; limits on memory, processor time and disk; a filter of kernel calls"
+    yield "  not        reading the rest of your files; limits on memory, processor time and the whole of the disk"
     yield "  not        file tools: they run in Hermes itself, which decides each path before it touches it"
+
+
+def _line(layer: Layer) -> str:
+    return f"  {'✓' if layer.enforced else '!'} {layer.name:<10} {layer.what}"
 
 
 def _paths(found: Sandbox) -> Iterator[str]:
     yield from _listed("writable", (path for path in found.paths("write") if path != INSIDE))
-    yield "             /tmp and /var/tmp are a folder of the session's own; all else is read-only"
+    if found.options.mode == "full":
+        yield "  writable   all that you may write yourself, but what follows"
+    else:
+        yield "             /tmp and /var/tmp are a folder of the session's own; all else is read-only"
     yield from _listed("read-only", found.paths("read"))
     yield from _listed("hidden", found.paths("hide"))
     yield "             those that exist of the places where credentials are kept, looked for anew for each command"
 
 
 def _listed(name: str, paths: Iterator[str] | tuple[str, ...]) -> Iterator[str]:
-    for title, path in zip([name, *[""] * 99], paths, strict=False):
+    for title, path in zip([name, *[""] * 999], paths, strict=False):
         yield f"  {title:<9}  {path}"
 
 
 def _network(place: Here) -> str:
-    if place.settings.terminal.network:
-        return f"open, by terminal.network ({place.loaded.values['terminal.network'].origin})"
-    return "none; a command that needs it asks, and a yes opens it"
+    origin = place.loaded.values["terminal.network"].origin
+    match network_of(place.settings.terminal):
+        case True:
+            return f"open, by terminal.network ({origin})"
+        case (_, *_) as hosts:
+            return f"{', '.join(map(str, hosts))}, by terminal.network ({origin}); a command that needs more asks"
+        case _:
+            return "none; a command that needs it asks, and a yes opens it"
 
 
 def _why(environ: Mapping[str, str]) -> str:

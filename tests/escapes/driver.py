@@ -1,0 +1,81 @@
+"""Runs scripts as the throw-away user, confined or free: a process of that user's own, told line by line what to do."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from hermes.environments.local_workspace import open_sandbox
+from hermes.environments.sandbox import CLEAN, Sandbox, SandboxOptions
+
+BASH = ("bash", "--noprofile", "--norc", "-c")
+BEGAN = "the script began"
+
+
+def main() -> None:
+    """Answer each line of standard input with one line."""
+    sandboxes: dict[str, Sandbox] = {}
+    for line in sys.stdin:
+        asked = json.loads(line)
+        sys.stdout.write(json.dumps(_done(asked, sandboxes)) + "\n")
+        sys.stdout.flush()
+    for sandbox in sandboxes.values():
+        sandbox.close()
+
+
+def _done(asked: dict[str, Any], sandboxes: dict[str, Sandbox]) -> str:
+    script, variables = f"echo {BEGAN}; mkdir -p $T\n{asked['script']}", asked["variables"]
+    if asked["mode"] is None:
+        return _run((*BASH, script, "bash"), variables, ())
+    key = json.dumps([asked["mode"], asked["limits"]])
+    if key not in sandboxes:
+        sandboxes[key] = _sandbox(asked, variables)
+    sandbox = sandboxes[key]
+    argv = (*BASH, f"{sandbox.first}\n{script}", "bash")
+    network = tuple(asked["network"]) if isinstance(asked["network"], list) else asked["network"]
+    with sandbox.launch(argv, env=variables, network=network) as launch:
+        return _run(launch.argv, CLEAN, launch.descriptors)
+
+
+def _sandbox(asked: dict[str, Any], variables: dict[str, str]) -> Sandbox:
+    found = open_sandbox(
+        workspace=Path(variables["WORK"]),
+        home=Path(variables["HOME"]),
+        hermes_home=Path(variables["HOME"]) / ".hermes",
+        scratch=Path(variables["SCRATCH"]),
+        environ=variables,
+        sandboxing=SandboxOptions(mode=asked["mode"], **asked["limits"]),
+    )
+    if found is None:
+        raise SystemExit("bubblewrap does not work for this user")
+    return found
+
+
+def _run(argv: tuple[str, ...], env: Mapping[str, str], descriptors: tuple[int, ...]) -> str:
+    with tempfile.TemporaryFile() as output:  # a survivor would hold a pipe open
+        process = subprocess.Popen(
+            argv,
+            env=env,
+            pass_fds=descriptors,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            cwd="/",
+            start_new_session=True,
+        )
+        try:
+            process.wait(20)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        output.seek(0)
+        return output.read().decode(errors="replace")
+
+
+if __name__ == "__main__":
+    main()
