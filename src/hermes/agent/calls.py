@@ -3,13 +3,14 @@
 import hashlib
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
 import msgspec
 
+from hermes.agent.outside import listening, origin
 from hermes.lib.aio import collect
 from hermes.lib.secretvalues import SecretValues, Veil
 from hermes.tools.dispatch import Dispatcher, Outcome
@@ -131,8 +132,9 @@ class Batch:
         around.emit(ToolStarted(call=call, emoji=(entry.emoji if entry else "") or "⚡"))
         self._started.add(call.id)
         started = around.ports.monotonic()
-        outcome = await self._outcome(call)
-        result = self._result(call, outcome)
+        with listening() as heard:
+            outcome = await self._outcome(call)
+        result = replace(self._result(call, outcome), outside=around.redact(origin(entry, outcome.content, heard)))
         if not alone:  # a single result is appended at once, which makes it durable
             around.journal.finish(around.session_id, result)
         self.results[call.id] = result

@@ -85,7 +85,7 @@ def open_elsewhere(options: WorkplaceOptions, ask: Ask, reached: Elsewhere | Non
     )
     if place.machine is not None:
         workspace.settle(place.machine)
-    return Workplace(workspace=workspace, gate=gate, sandboxed=place.choice.contained)
+    return Workplace(workspace=workspace, gate=gate, sandboxed=place.choice.contained, trusting=options.approvals.untrusted == "trust")
 
 
 def _start(choice: Choice, machine: Machine) -> str:

@@ -7,9 +7,11 @@ from uuid import uuid4
 
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
+from hermes.agent.outside import tell
 from hermes.models.auxiliary import Question as SideQuestion
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
+from hermes.safety.taint import Source, came_from, held
 from hermes.types.action import Action, Command, Permit, digest_of
 from hermes.types.error import Refused
 from hermes.types.question import Answer, Approve, Deny, Grant, Question, Scope
@@ -38,7 +40,7 @@ class Gate:
     """The one door to effects of a session. `save` writes an 'always' to the user's allowlist, `spent` replaces one that was used.
 
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model where the settings let it.
-    `record` tells of an answer that no person gave.
+    `record` tells of an answer that no person gave, `read` gives what the session has read from outside.
     """
 
     policy: Policy
@@ -52,10 +54,16 @@ class Gate:
     record: Callable[[Question, Answer, str], None] | None = None
     judge: Callable[[Action, Policy, Grants], Verdict] = decide
     now: Callable[[], float] = time.time
+    read: Callable[[], tuple[Source, ...]] = field(default=lambda: ())
 
     async def authorize(self, action: Action) -> Permit:
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
         verdict = self._judged(action)
+        permit = await self._permit(action, verdict)
+        tell(came_from(action, verdict, self.policy))
+        return permit
+
+    async def _permit(self, action: Action, verdict: Verdict) -> Permit:
         match verdict.decision:
             case "allow" | "contain":
                 self._spend(verdict)
@@ -74,12 +82,13 @@ class Gate:
             holder=f"{self.holder} child",
             judge=self.judge,
             now=self.now,
+            read=self.read,
             grants=Grants(),
         )
 
     def _judged(self, action: Action) -> Verdict:
         try:
-            return self.judge(action, self.policy, replace(self.grants, now=self.now()))
+            return held(action, self.judge(action, self.policy, replace(self.grants, now=self.now())), self.policy, self.read())
         except Exception as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is
             raise self._refusal(action, _UNREADABLE.format(type(fault).__name__)) from fault
 

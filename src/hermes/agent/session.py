@@ -184,7 +184,11 @@ class Session:
         if self.opened is None:
             self.opened = self.parts.workplace(self.questions.ask)
             self.opened.gate.advise, self.opened.gate.record = partial(self.ask_aside, "approval"), self.questions.record
+            self.opened.mind(self._log_so_far)
         return self.opened
+
+    def _log_so_far(self) -> tuple[Message, ...]:
+        return self._log.messages
 
     @property
     def workspace(self) -> Workspace:

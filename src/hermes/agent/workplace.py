@@ -1,6 +1,6 @@
 """Where a session's tools work: the workspace, the gate in front of it, and the sandbox around its commands."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,9 @@ from hermes.environments.sandbox import Sandbox, SandboxOptions
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.secretvalues import SecretValues
 from hermes.safety.decide import Policy, is_concealed
+from hermes.safety.taint import sources
 from hermes.types.error import ConfigError, EnvironmentUnavailable
+from hermes.types.message import Message
 from hermes.types.question import Answer, Question
 
 Confinement = Literal["off", "read-only", "workspace", "full", "container"]
@@ -48,6 +50,12 @@ class Workplace:
     workspace: ShellWorkspace
     gate: Gate
     sandboxed: bool
+    trusting: bool = False
+
+    def mind(self, log: Callable[[], Sequence[Message]]) -> None:
+        """Let the gate know what the session has read from outside, unless the user trusts all of it."""
+        if not self.trusting:
+            self.gate.read = lambda: sources(log())
 
 
 def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> WorkplaceOptions:
@@ -103,7 +111,7 @@ def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
         sandbox=sandbox,
         options=workspace_options(options, gate),
     )
-    return Workplace(workspace=workspace, gate=gate, sandboxed=sandbox is not None)
+    return Workplace(workspace=workspace, gate=gate, sandboxed=sandbox is not None, trusting=options.approvals.untrusted == "trust")
 
 
 def workspace_options(options: WorkplaceOptions, gate: Gate | None = None) -> WorkspaceOptions:

@@ -206,6 +206,10 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
         _doc("manual asks; smart lets a model answer what does little harm; off lets everything but the hard limits run."),
     ] = "manual"
     timeout: Annotated[float, _doc("Seconds after which a question without an answer is a no; 0 waits for ever.")] = 60.0
+    untrusted: Annotated[
+        Literal["ask", "trust"],
+        _doc("After text from outside was read, ask before sending, publishing or lasting changes, whatever was allowed; trust asks not."),
+    ] = "ask"
 
 
 class SecuritySettings(Struct, frozen=True, kw_only=True):

@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, get_type_hints
+from typing import Any, get_type_hints, overload
 
 import msgspec
 
@@ -27,12 +27,25 @@ class FunctionTool:
         return self.function(*args, **keywords)
 
 
-def tool(function: Callable[..., Any]) -> FunctionTool:
+@overload
+def tool(function: Callable[..., Any], *, outside: bool = False) -> FunctionTool: ...
+@overload
+def tool(*, outside: bool = False) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(
+    function: Callable[..., Any] | None = None, *, outside: bool = False
+) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function: each parameter needs an annotation, `ctx` (if there) gets the tool context.
 
-    The docstring's first paragraph describes the tool, lines of the form `name: words` its parameters.
+    The docstring's first paragraph describes the tool, lines of the form `name: words` its parameters. `@tool(outside=True)` says that
+    what it gives comes from outside, and is data for the model.
     The function may be async. What it gives is sent to the model as JSON; TypeError when a parameter has no annotation.
     """
+    if function is None:
+        return lambda given: _made(given, outside=outside)
+    return _made(function, outside=outside)
+
+
+def _made(function: Callable[..., Any], *, outside: bool) -> FunctionTool:
     hints = get_type_hints(function)
     parameters = [one for one in inspect.signature(function).parameters.values() if one.name != CONTEXT]
     missing = [one.name for one in parameters if one.name not in hints]
@@ -52,6 +65,7 @@ def tool(function: Callable[..., Any]) -> FunctionTool:
         is_async=inspect.iscoroutinefunction(function),
         description=str(schema["description"]),
         emoji="🔹",
+        outside=outside,
     )
     return FunctionTool(function, entry)
 

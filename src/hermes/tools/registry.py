@@ -41,8 +41,12 @@ class ToolRegistry:
         max_result_size_chars: int | None = None,
         dynamic_schema_overrides: Callable[[], Mapping[str, Any]] | None = None,
         override: bool = False,
+        outside: bool = False,
     ) -> None:
-        """Add or replace a tool; a name that another toolset holds is refused and logged, unless `override` or both are MCP."""
+        """Add or replace a tool; a name that another toolset holds is refused and logged, unless `override` or both are MCP.
+
+        `outside` says that what the tool gives comes from outside: the model gets it fenced, as data.
+        """
         entry = ToolEntry(
             name=name,
             toolset=toolset,
@@ -55,6 +59,7 @@ class ToolRegistry:
             emoji=emoji,
             max_result_size_chars=max_result_size_chars,
             dynamic_schema_overrides=dynamic_schema_overrides,
+            outside=outside,
         )
         with self._lock:
             if self._may_hold(name, toolset, override=override):

@@ -82,7 +82,10 @@ class Assistant:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """The answer to one call. `note` is a steering note that rides on it; `full` the path of the uncut text, when clipped."""
+    """The answer to one call. `note` is a steering note that rides on it; `full` the path of the uncut text, when clipped.
+
+    `outside` names where the content came from when nobody here wrote it: the model gets it fenced, as data.
+    """
 
     id: str
     at: float
@@ -93,6 +96,7 @@ class ToolResult:
     failed: bool = False
     note: str = ""
     full: str = ""
+    outside: str = ""
     kind: Literal["tool_result"] = "tool_result"
 
 

@@ -13,7 +13,10 @@ Handler = Callable[..., str | Awaitable[str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolEntry:
-    """A registered tool. `schema` has name, description and parameters (JSON Schema)."""
+    """A registered tool. `schema` has name, description and parameters (JSON Schema).
+
+    `outside`: what it gives comes from outside (the web, other people) and is data, whatever it says.
+    """
 
     name: str
     toolset: str
@@ -26,6 +29,7 @@ class ToolEntry:
     emoji: str = ""
     max_result_size_chars: int | None = None
     dynamic_schema_overrides: Callable[[], Mapping[str, Any]] | None = None
+    outside: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from hermes.models.transports.base import STEER
+from hermes.models.transports.base import result_text
 from hermes.models.transports.dialects import adapt
 from hermes.models.transports.encoding import encode, in_words, same_frame
 from hermes.models.transports.growing import Encoded, Growing, Mark, Messages
@@ -170,7 +170,7 @@ class Kept:
         return self._words.text(in_words(item))
 
     def _answered(self, message: ToolResult, request: Request) -> Block:
-        text = message.content + (STEER.format(note=message.note) if message.note else "")
+        text = result_text(message)
         content = [self._words.text(text)] if text.strip() else []
         shows = request.endpoint.profile.tool_images and not request.without & {"images", "tool_images"}
         for item in message.images:

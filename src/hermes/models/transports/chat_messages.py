@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hermes.models.transports.base import STEER
+from hermes.models.transports.base import result_text
 from hermes.models.transports.encoding import arguments, call_id, data_address, in_words, is_image
 from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
@@ -56,10 +56,9 @@ def wire_message(message: Message, form: Form) -> dict[str, Any]:
         case Compaction():
             return {"role": "user", "content": _content(message.summary, (), form)}
         case ToolResult():
-            note = STEER.format(note=message.note) if message.note else ""
             images = message.images if form.results_hold_images else ()
             answers = call_id(message.call_id, form.profile.call_ids)
-            return {"role": "tool", "tool_call_id": answers, "content": _content(message.content + note, images, form)}
+            return {"role": "tool", "tool_call_id": answers, "content": _content(result_text(message), images, form)}
         case Assistant():
             return _reply(message, form)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hermes.models.transports.base import STEER
+from hermes.models.transports.base import result_text
 from hermes.models.transports.encoding import arguments, call_id, data_address, in_words, is_image
 from hermes.types.message import Assistant, Attachment, Compaction, Message, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
@@ -78,7 +78,7 @@ def _part(item: Attachment, profile: Profile, without: frozenset[LeftOut]) -> di
 
 
 def _output(message: ToolResult, profile: Profile, without: frozenset[LeftOut]) -> dict[str, Any]:
-    text = message.content + (STEER.format(note=message.note) if message.note else "")
+    text = result_text(message)
     shown = message.images if sees(profile, without) and "tool_images" not in without else ()
     content: Any = [_text(text), *(_image(image) for image in shown)] if shown else text
     return {"type": "function_call_output", "call_id": _id(message.call_id, profile), "output": content}

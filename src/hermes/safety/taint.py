@@ -1,0 +1,170 @@
+"""What a session has read from outside, and what needs a fresh yes since then: orders in such text must not become actions (invariant 17).
+
+Pure functions. They do not ask whether a text is hostile, only where it came from; so an order that no scanner knows is held as well.
+"""
+
+import posixpath
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from hermes.safety.decide import Policy, Verdict
+from hermes.safety.paths import place_of, runs_later
+from hermes.safety.rules import file_uses
+from hermes.safety.sending import DOWNLOADERS
+from hermes.safety.words import UNKNOWN
+from hermes.safety.wrappers import see_through
+from hermes.types.action import Action, Command, FileAccess
+from hermes.types.message import Message, ToolResult
+
+GUARDED: Final = frozenset(
+    {
+        "upload",
+        "publish",
+        "remote",
+        "infrastructure",
+        "container",
+        "download",
+        "package",
+        "listen",
+        "persistence",
+        "service",
+        "privilege",
+        "own",
+        "secret",
+        "vault",
+        "variables",
+    }
+)
+"""Effects by which an order from outside would do harm beyond the workspace, or last."""
+
+_REACHING: Final = frozenset({"network", "upload", "download", "publish", "remote", "infrastructure", "package", "listen"})
+_STEERING: Final = re.compile(
+    r"(?:^|/)(?:agents|claude|gemini|soul|memory|user|skill|copilot-instructions|conventions)\.md$"
+    r"|(?:^|/)\.?(?:cursorrules|windsurfrules|clinerules|hermes\.md)$"
+    r"|(?:^|/)\.?mcp(?:_servers)?\.json$|/\.(?:claude|cursor|codex|gemini|hermes|continue|windsurf|roo)/|/\.github/workflows/|/(?:skills|memories)/[^/]+/",
+    re.IGNORECASE,
+)
+_READERS: Final = frozenset(
+    {
+        "cat",
+        "less",
+        "more",
+        "head",
+        "tail",
+        "grep",
+        "rg",
+        "egrep",
+        "wc",
+        "diff",
+        "cmp",
+        "ls",
+        "stat",
+        "file",
+        "find",
+        "git",
+        "echo",
+        "printf",
+        "test",
+        "[",
+        "md5sum",
+        "sha256sum",
+        "bat",
+    }
+)
+_CARRYING: Final = re.compile(r"https?://[^\s'\"]*[?#@][^\s'\"]|[$`]")
+_SHOWN: Final = 80
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Something from outside that a session has read: its name, and when."""
+
+    name: str
+    at: float
+
+
+def sources(log: Iterable[Message]) -> tuple[Source, ...]:
+    """What the messages of a log brought in from outside, each once, in order."""
+    found: dict[str, Source] = {}
+    for message in log:
+        if isinstance(message, ToolResult) and message.outside:
+            found.setdefault(message.outside, Source(name=message.outside, at=message.at))
+    return tuple(found.values())
+
+
+def held(action: Action, verdict: Verdict, policy: Policy, read: tuple[Source, ...]) -> Verdict:
+    """The verdict once `read` was: what reaches beyond the workspace needs a yes of its own, whatever was said yes to before."""
+    if not read or verdict.decision == "deny":
+        return verdict
+    guarded = tuple(dict.fromkeys(_of_command(action, verdict, policy) if isinstance(action, Command) else _of_file(action, policy)))
+    if not guarded:
+        return verdict
+    names = [one.name for one in read[-3:]]
+    more = f" and {len(read) - len(names)} more" if len(read) > len(names) else ""
+    since = f"this session has read text from outside, {', '.join(names)}{more}, and earlier answers do not cover what may come from there"
+    return replace(
+        verdict,
+        decision="ask",
+        reasons=(*(verdict.reasons or guarded), since),
+        rule=verdict.rule or "outside",
+        session=None,
+        always=None,
+        covered=None,
+        by="rule",
+    )
+
+
+def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
+    """The name of what an action reads from outside; "" when it reads nothing from there."""
+    if isinstance(action, FileAccess):
+        downloads = posixpath.join(policy.home, "Downloads")
+        return f"the file {action.path}" if action.operation == "read" and action.path.startswith(f"{downloads}/") else ""
+    reaches = any(one.effect in _REACHING for one in verdict.findings)
+    return f"the output of `{_short(action.command)}`" if reaches or _downloads(action.command) else ""
+
+
+def _downloads(command: str) -> bool:
+    """Also from this machine: what a server here passes on may come from anywhere."""
+    return any(one.program in DOWNLOADERS for one in see_through(command, cwd="/", variables={}).commands)
+
+
+def _of_command(action: Command, verdict: Verdict, policy: Policy) -> Iterator[str]:
+    """Why a command needs a yes of its own."""
+    contained = policy.sandbox in {"read-only", "workspace", "container"}
+    cut_off = contained and not policy.network
+    for one in verdict.findings:
+        if one.effect in GUARDED or (one.effect in {"outside", "foreign"} and not contained):
+            yield one.reason
+        elif one.effect == "opaque" and not cut_off:
+            yield f"{one.reason}, and it could send or change anything"
+        elif one.effect == "network" and _CARRYING.search(action.command):
+            yield "it may send data in an address"
+    for command in see_through(action.command, cwd=action.cwd, variables={}).commands:
+        written = [*command.writes, *(path for does, path in file_uses(command) if does != "read")]
+        named = () if command.program in _READERS else command.argv[1:]
+        for path in dict.fromkeys((*written, *named)):
+            if _steers(f"{action.cwd}/{path}"):
+                yield f"it changes {path}, which agents take as instructions"
+
+
+def _of_file(action: FileAccess, policy: Policy) -> Iterator[str]:
+    if action.operation == "read":
+        return
+    place = place_of(posixpath.normpath(action.path), "/", policy.folders)
+    if place in {"outside", "start", "home", "unknown"}:
+        yield f"{action.path} is outside the workspace"
+    if runs_later(action.path):
+        yield f"{action.path} makes something run later"
+    if _steers(action.path):
+        yield f"{action.path} is what agents take as instructions"
+
+
+def _steers(path: str) -> bool:
+    return UNKNOWN not in path and bool(_STEERING.search(path))
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
