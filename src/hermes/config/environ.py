@@ -6,6 +6,9 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
+CONFINED = "HERMES_SANDBOXED"
+"""A variable that tells a program that it runs in our sandbox. It is a courtesy: nothing that confines depends on it."""
+
 
 def environment() -> dict[str, str]:
     """A copy of the process environment as it is now."""

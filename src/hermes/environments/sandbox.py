@@ -13,15 +13,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
 
+from hermes.config.environ import CONFINED
 from hermes.environments import landlock, seccomp
 from hermes.environments.mounts import Mode, Mount, Mounts, View, mounted, open_source
 from hermes.environments.ways import Ways, variables
 
 CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 """The environment to start a confined job with: a confined command can export LD_PRELOAD, and the sandbox itself must not load that."""
-
-MARK: Final = "HERMES_SANDBOXED"
-"""A variable that tells a program that it is confined. It is a courtesy: nothing depends on it."""
 
 _PROBE_SECONDS: Final = 10
 
@@ -112,7 +110,7 @@ class Sandbox:
         """
         mode = "workspace" if writable and self.options.mode == "read-only" else self.options.mode
         way = self._ways.to(network) if self._ways and isinstance(network, tuple) and network else None
-        env = variables(env, MARK, mode, proxied=way is not None)
+        env = variables(env, CONFINED, mode, proxied=way is not None)
         if mode != "full":
             env["TMPDIR"] = "/tmp"  # noqa: S108 -- the name inside
         with ExitStack() as opened:

@@ -16,7 +16,7 @@ import msgspec
 from hermes.agent.workplace import open_workplace, options_from
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import Here, here
+from hermes.apps.cli.here import Here, here, to_change
 from hermes.config import edit
 from hermes.config.environ import environment
 from hermes.config.home import locate
@@ -93,7 +93,7 @@ def list_grants(choices: Choices) -> None:
 @click.pass_obj
 def revoke(choices: Choices, text: str) -> None:
     """Take back what was allowed for good: its number in the list, all of its words, or a part that only one entry has."""
-    file = locate(environment(), choices.profile).config_file
+    file = to_change(choices).config_file
     item = _only(text, edit.list_items(file, KEY))
     edit.remove_from_list(file, KEY, item)
     click.echo(f"{item} is taken out of {KEY} in {file}.")

@@ -13,7 +13,7 @@ import click
 
 from hermes.apps.cli import signin, tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import here
+from hermes.apps.cli.here import here, to_change
 from hermes.config.settings import Settings
 from hermes.models.catalogue import Provider, known_providers, models, models_of, provider
 from hermes.models.credentials import Pool, environment_keys
@@ -81,6 +81,7 @@ def add(choices: Choices, /, provider_name: str, **given: Any) -> None:
 
     Without an option the provider's own way is taken: signing in where it has that, else the key is asked for.
     """
+    to_change(choices)
     keys = _keys(choices)
     found = keys.named(provider_name)
     if found.unsupported:
@@ -110,6 +111,7 @@ def list_credentials(choices: Choices) -> None:
 @click.pass_obj
 def remove(choices: Choices, provider_name: str, credential: str) -> None:
     """Remove a stored credential, by id or label."""
+    to_change(choices)
     keys = _keys(choices)
     found = keys.named(provider_name)
     gone = keys.one(found, credential)
@@ -124,6 +126,7 @@ def remove(choices: Choices, provider_name: str, credential: str) -> None:
 @click.pass_obj
 def reset(choices: Choices, provider_name: str) -> None:
     """Let credentials that rest be used again, of one provider or of all."""
+    to_change(choices)
     keys = _keys(choices)
     names = [keys.named(provider_name).name] if provider_name else list(keys.providers)
     rested = [(name, one) for name in names for one in keys.auth.credentials(name) if one.status != "ok"]

@@ -5,6 +5,7 @@ import msgspec
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.here import to_change
 from hermes.config import edit
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
@@ -61,7 +62,7 @@ def set_value(choices: Choices, key: str, value: str) -> None:
 
     A name such as OPENAI_API_KEY is a secret and goes to .env; every other key goes to config.yaml.
     """
-    home = locate(environment(), choices.profile)
+    home = to_change(choices)
     if edit.is_secret(key):
         edit.set_secret(home.env_file, key, value)
         click.echo(f"{key} is set in {home.env_file}")
@@ -75,7 +76,7 @@ def set_value(choices: Choices, key: str, value: str) -> None:
 @click.pass_obj
 def unset(choices: Choices, key: str) -> None:
     """Remove a key; its default is in force."""
-    home = locate(environment(), choices.profile)
+    home = to_change(choices)
     if not edit.unset_key(home.config_file, key):
         raise ConfigError(f"{key} is not set in {home.config_file}.", key=key)
     click.echo(f"{key} is no longer set in {home.config_file}")

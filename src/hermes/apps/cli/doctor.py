@@ -7,17 +7,22 @@ import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import click
 
+from hermes.agent.workplace import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
+from hermes.config.settings import TerminalSettings
+from hermes.environments.layers import layers
 from hermes.environments.local_workspace import open_sandbox
+from hermes.environments.sandbox import Sandbox, why_none
 from hermes.models.endpoint import resolve
 from hermes.models.local import catalogue
 from hermes.runtime import discover, model_cache
@@ -61,7 +66,7 @@ def examine(choices: Choices) -> Iterator[Finding]:
         return
     yield from _settings(home, loaded)
     yield from _model(choices, home, loaded, environ)
-    yield _sandbox(loaded, environ)
+    yield from _sandbox(loaded, environ)
     yield from _programs(environ)
     yield _store(home)
     yield from (Finding("warning", f"tool file {fault.path}: {fault.reason}") for fault in discover(home))
@@ -100,25 +105,36 @@ def _local(endpoint: Endpoint, environ: dict[str, str]) -> Finding:
     )
 
 
-def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Finding:
-    if loaded.settings.terminal.sandbox == "off":
-        return Finding("warning", "sandbox: off by terminal.sandbox; dangerous commands ask")
-    if _confines(environ):
-        return Finding("ok", "sandbox: bubblewrap confines every command (files outside the workspace, network, secrets, processes)")
-    state: State = "fault" if loaded.settings.terminal.sandbox == "on" else "warning"
-    return Finding(
-        state, "sandbox: none, so commands that could do harm ask first (bubblewrap is missing, or the kernel does not let it work)"
-    )
+def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Iterator[Finding]:
+    terminal = loaded.settings.terminal
+    if terminal.sandbox == "off":
+        yield Finding("warning", "sandbox: off by terminal.sandbox; dangerous commands ask")
+        return
+    with _opened(terminal, environ) as found:
+        if found is None:
+            state: State = "fault" if terminal.sandbox == "on" else "warning"
+            yield Finding(state, f"sandbox: none, so commands that could do harm ask first; {why_none(environ) or 'it does not work here'}")
+            return
+        yield Finding("ok", f"sandbox: bubblewrap confines every command ({terminal.sandbox_mode}); hermes sandbox status tells more")
+        for layer in layers(found, network_of(terminal)):
+            if not layer.enforced:
+                yield Finding("warning", f"sandbox, {layer.name}: {layer.what}")
 
 
-def _confines(environ: dict[str, str]) -> bool:
-    """Whether a real command can be confined here; tried in a folder that is gone afterwards."""
+@contextmanager
+def _opened(terminal: TerminalSettings, environ: dict[str, str]) -> Iterator[Sandbox | None]:
+    """The sandbox that a real command would get here; tried in a folder that is gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="hermes-doctor-") as folder:
         top = Path(folder)
         (top / "work").mkdir()
-        home = Path(environ.get("HOME") or Path.home())
-        found = open_sandbox(workspace=top / "work", home=home, hermes_home=home / ".hermes", scratch=top / "scratch", environ=environ)
-    return found is not None
+        yield open_sandbox(
+            workspace=top / "work",
+            home=Path(environ.get("HOME") or Path.home()),
+            hermes_home=top / "home",
+            scratch=top / "scratch",
+            environ=environ,
+            sandboxing=sandbox_options(terminal),
+        )
 
 
 def _programs(environ: dict[str, str]) -> Iterator[Finding]:

@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hermes.apps.cli.choices import Choices
-from hermes.config.environ import environment, with_dotenv
+from hermes.config.environ import CONFINED, environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
 from hermes.config.settings import Settings
+from hermes.types.error import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,3 +41,11 @@ def here(choices: Choices) -> Here:
         cwd=Path(loaded.settings.terminal.cwd).expanduser().resolve(),
         user_home=Path(environ.get("HOME") or Path.home()),
     )
+
+
+def to_change(choices: Choices) -> Home:
+    """The home whose settings, keys or grants are to change; ConfigError for a command in the sandbox, which could not keep anything."""
+    environ = environment()
+    if CONFINED in environ:
+        raise ConfigError("This runs in the sandbox of Hermes: settings, keys and grants can only be changed from outside, by the user.")
+    return locate(environ, choices.profile)

@@ -17,11 +17,12 @@ import msgspec
 from hermes.agent.workplace import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.here import Here, here
+from hermes.config.environ import CONFINED
 from hermes.environments.hosts import entry
 from hermes.environments.layers import Layer, layers
 from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.mounts import INSIDE, Mode, Scratch
-from hermes.environments.sandbox import CLEAN, MARK, Launch, Sandbox, why_none
+from hermes.environments.sandbox import CLEAN, Launch, Sandbox, why_none
 from hermes.environments.scrub import scrubbed
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import QUIET
@@ -72,7 +73,7 @@ def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: st
     COMMAND is a command line as one argument, or its words. It can read standard input; its exit code is passed on.
     """
     place = here(choices)
-    if MARK in place.environ:
+    if CONFINED in place.environ:
         raise ConfigError("This runs in the sandbox already, and another one cannot be made in it.")
     network = network_of(place.settings.terminal) if hosts is None else _given(hosts)
     with _opened(place, mode or place.settings.terminal.sandbox_mode) as opened:
