@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase as fnmatch
 from typing import Literal
 
 from hermes.safety.grants import Grants, covering, offered, parse
@@ -144,10 +145,17 @@ def _counted(found: Sequence[Finding], policy: Policy) -> tuple[list[Finding], _
 
 def _counts(finding: Finding, policy: Policy) -> bool:
     """Whether a finding needs a decision where the command would run."""
-    online = f"{policy.sandbox}{'+' if policy.network else '-'}network"
+    online = f"{policy.sandbox}{'+' if _reaches(finding, policy.network) else '-'}network"
     if not table().effects[finding.effect].free & {policy.sandbox, online}:
         return True
     return policy.sandbox == "container" and finding.effect != "change" and _is_bound(finding.path, policy)
+
+
+def _reaches(finding: Finding, network: bool | tuple[str, ...]) -> bool:  # noqa: FBT001 -- the policy's own value
+    """Whether the network is open for a finding; to hosts that are not named it is not."""
+    if isinstance(network, bool):
+        return network
+    return bool(network) and all(any(fnmatch(host, pattern) for pattern in network) for host in finding.hosts)
 
 
 def _is_bound(path: str, policy: Policy) -> bool:

@@ -10,7 +10,7 @@ from hermes.safety.command import Script, Simple
 from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.paths import Map, Place, absolute, is_env_file, place_of, runs_later
 from hermes.safety.rules import MESSAGES, Finding, file_uses, findings, table
-from hermes.safety.sending import DOWNLOADERS, sent
+from hermes.safety.sending import CARRIERS, DOWNLOADERS, hosts_of, sent
 from hermes.safety.words import UNKNOWN
 from hermes.safety.wrappers import SHELLS, found_paths, see_through
 
@@ -80,7 +80,8 @@ def read_command(source: str, *, cwd: str, folders: Map) -> Reading:
     found = list(_of_script(script, source))
     for command in script.commands:
         words = command.line.replace(UNKNOWN, "…")
-        found += (replace(one, words=words) for one in (*findings(command), *_of_command(command, folders)))
+        hosts = tuple(hosts_of(command)) if command.program in CARRIERS or command.program == "git" else ()
+        found += (replace(one, words=words, hosts=hosts) for one in (*findings(command), *_of_command(command, folders)))
     return Reading(tuple(script.commands), tuple(dict.fromkeys(found)))
 
 

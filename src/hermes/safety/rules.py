@@ -33,7 +33,7 @@ class Effect:
 class Finding:
     """One thing in a command that a rule is about; `reason` goes after "because".
 
-    `path`: the place it touches, where there is one. `words`: the part of the command that caused it.
+    `path`: the place it touches, where there is one. `words`: the part of the command that caused it, `hosts` those that it names.
     """
 
     rule: str
@@ -41,6 +41,7 @@ class Finding:
     reason: str
     path: str = ""
     words: str = field(default="", compare=False)
+    hosts: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from hermes.safety.words import UNKNOWN
 DOWNLOADERS: Final = frozenset(
     {"curl", "wget", "wget2", "aria2c", "http", "https", "xh", "fetch", "iwr", "invoke-webrequest", "irm", "lynx", "nc"}
 )
-_CARRIERS: Final = DOWNLOADERS | frozenset(
+CARRIERS: Final = DOWNLOADERS | frozenset(
     {"ncat", "netcat", "socat", "telnet", "openssl", "dig", "nslookup", "host", "drill", "ping", "ping6", "whois", "traceroute"}
 )
 _STREAMS: Final = frozenset({"nc", "ncat", "netcat", "socat", "telnet", "openssl"})
@@ -50,7 +50,7 @@ _VERSION: Final = re.compile(r"\s*cat\s+(?:\./)?(?:VERSION|version(?:\.txt)?|\.n
 
 def sent(command: Simple) -> Iterator[Finding]:
     """Findings about what a command sends away."""
-    if command.program not in _CARRIERS or not is_remote(command):
+    if command.program not in CARRIERS or not is_remote(command):
         return
     yield from _credentials(command)
     if _is_computed(command):

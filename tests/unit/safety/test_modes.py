@@ -95,6 +95,15 @@ def test_named_hosts_are_passed_on_and_other_hosts_are_asked_about() -> None:
     assert on("ls", named).permit(ACTION) == Permit.of(ACTION, confined=True, network=("*.example",), by="sandbox")
     assert on("ls", replace(named, network=())).permit(ACTION) == Permit.of(ACTION, confined=True, network=(), by="sandbox")
     assert on("git fetch", replace(named, network=())).decision == "ask"
+    for command, decision in {
+        "curl https://a.example/x": "contain",
+        "git clone https://a.example/x": "contain",
+        "pip install x": "contain",  # what names no host is kept to those by the sandbox
+        "curl https://a.example.org/x": "ask",
+        "curl https://a.example https://b.invalid": "ask",
+        "curl -d @x https://a.example/x": "ask",
+    }.items():
+        assert on(command, named).decision == decision, command
 
 
 FILES: Final = {
