@@ -24,6 +24,7 @@ _SPLITS: Final = re.compile(r"-[0iv]*S(.*)|--s[a-z-]*(?:=(.*))?", re.DOTALL)  # 
 _JOINS: Final = frozenset({"watch", "parallel"})  # these give their words to a shell
 _TAKES_ASSIGNMENTS: Final = frozenset({"sudo", "doas", "systemd-run", "time", "coproc", "cross-env"})
 _MODULES: Final = re.compile(r"(?:python|pypy)[\d.]*")
+_READS_CODE: Final = re.compile(r"\w*sh|g?make|(?:python|pypy|node|perl|ruby|php|lua)[\d.]*")
 _SAID: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
@@ -50,13 +51,14 @@ def see_through(source: str, *, cwd: str, variables: Mapping[str, str]) -> Scrip
     """All simple commands that a command line would run, those inside others included, each known wrapper in `through`."""
     script = read(source, cwd=cwd, variables=variables)
     found: list[Simple] = []
-    inside: dict[Simple, list[Simple]] = {}
+    inside: dict[tuple[object, ...], list[Simple]] = {}
     level = list(script.commands)
     for _ in range(_DEEPEST):
         found += level
-        for command in level:
-            inside[command] = list(_inner(command, script))
-        level = [inner for command in level for inner in inside[command]]
+        below = [(command, list(_inner(command, script))) for command in level]
+        for command, inner in below:
+            inside.setdefault((command.argv, command.line, command.cwd), []).extend(inner)
+        level = [one for _, inner in below for one in inner]
         if not level:
             break
     else:
@@ -65,9 +67,9 @@ def see_through(source: str, *, cwd: str, variables: Mapping[str, str]) -> Scrip
     return script
 
 
-def _fed(command: Simple, inside: Mapping[Simple, Sequence[Simple]]) -> Simple:
+def _fed(command: Simple, inside: Mapping[tuple[object, ...], Sequence[Simple]]) -> Simple:
     """A command whose sources include the programs inside of them."""
-    inner = tuple(one for source in command.sources for one in inside.get(source, ()))
+    inner = tuple(one for source in command.sources for one in inside.get((source.argv, source.line, source.cwd), ()))
     return replace(command, sources=(*command.sources, *inner)) if inner else command
 
 
@@ -137,7 +139,7 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
         yield from _parsed(command, " ".join(word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest), script, name)
         return
     marks = option_values(command.argv[1 : len(command.argv) - len(rest)], "-I", "--replace") if name == "xargs" else []
-    added = _given(command) if name in _ADDS_WORDS else []
+    added = [] if name not in _ADDS_WORDS else [UNKNOWN] if _READS_CODE.fullmatch(rest[0]) else _given(command)
     for mark in filter(None, marks):
         rest, added = [word.replace(mark, " ".join(added)) for word in rest], []
     yield replace(command, argv=(*rest, *added), through=(*command.through, name), assignments=tuple(assigned))
