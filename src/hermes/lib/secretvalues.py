@@ -7,6 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from urllib.parse import quote, quote_plus
 
+from hermes.lib.disguises import undisguised
+
 SHORTEST = 8
 """A shorter value would also hit ordinary words."""
 MASK = "[redacted]"
@@ -42,7 +44,7 @@ class SecretValues:
         for form in self._known():
             if form in text:
                 text = text.replace(form, MASK)
-        return text
+        return undisguised(text, self._values, MASK)
 
     def held(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret."""

@@ -5,26 +5,30 @@ from typing import Final
 
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import MASK
+from hermes.safety.tokens import without_tokens
 
-_SHORTEST: Final = 8  # a shorter value is hardly a credential
+_SHORTEST: Final = 6  # a shorter value is hardly a credential
 
-_TOKENS: Final = re.compile(
-    r"(?<![A-Za-z0-9_-])(?:"
-    r"sk-(?:ant-|proj-|or-v1-|svcacct-|live-)?[A-Za-z0-9_-]{20,}"
-    r"|gh[pousr]_[A-Za-z0-9]{30,}|github_pat_[A-Za-z0-9_]{30,}|glpat-[A-Za-z0-9_-]{18,}|gl(?:rt|dt|soat)-[A-Za-z0-9_-]{18,}"
-    r"|(?:AKIA|ASIA)[A-Z0-9]{16}|AIza[A-Za-z0-9_-]{35}|ya29\.[A-Za-z0-9_-]{20,}"
-    r"|xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{10,}|hf_[A-Za-z0-9]{30,}|npm_[A-Za-z0-9]{30,}|pypi-[A-Za-z0-9_-]{50,}"
-    r"|(?:sk|pk|rk)_(?:live|test)_[A-Za-z0-9]{16,}|whsec_[A-Za-z0-9]{20,}|SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}|gsk_[A-Za-z0-9]{30,}"
-    r"|xai-[A-Za-z0-9]{30,}|pplx-[A-Za-z0-9]{30,}|r8_[A-Za-z0-9]{30,}|tvly-[A-Za-z0-9-]{20,}|fc-[a-f0-9]{30,}|dop_v1_[a-f0-9]{40,}"
-    r"|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|[0-9]{8,10}:AA[A-Za-z0-9_-]{33}|lin_api_[A-Za-z0-9]{30,}|ntn_[A-Za-z0-9]{30,}"
-    r"|secret_[A-Za-z0-9]{40,}|sq0[a-z]{3}-[A-Za-z0-9_-]{20,}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}|AC[a-f0-9]{32}(?=:)|key-[a-f0-9]{32}"
-    r")(?![A-Za-z0-9])"
-)
 _KEY_BLOCK: Final = re.compile(
     r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----).*?(-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
 )
-_HEADER: Final = re.compile(r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?(?:bearer|basic|token|digest)\s+)[A-Za-z0-9._~+/=-]{8,}")
-_USERINFO: Final = re.compile(r"(\b[a-z][a-z0-9+.-]*://[^/\s:@]*:)[^/\s@]{3,}(@)")
+_HEADER: Final = re.compile(
+    r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?:((?:bearer|basic|token|digest|apikey|api-key|negotiate|bot|key)\s+)"
+    r"[A-Za-z0-9._~+/=-]{8,}|(?=[a-z._~+/=-]{0,100}\d)[A-Za-z0-9._~+/=-]{12,})"
+)
+_USERINFO: Final = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://[^/\s:@]{0,100}:)[^/\s@]{3,}(@)")
+_USER_TOKEN: Final = re.compile(r"(\b[a-z][a-z0-9+.-]{0,20}://)(?=[A-Za-z_-]{0,100}\d)[A-Za-z0-9_-]{20,}(@)")
+_QUERY: Final = re.compile(
+    r"(?i)([?&;](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|auth|key|apikey|pwd|code|(?:[a-z]{1,20}_)?(?:token|secret|password))=)[^&\s\"'<>){$]{8,}"
+)
+_FLAG: Final = re.compile(
+    r"(--(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|token|api-key|apikey|secret|secret-key|access-key)[= ])([^\s\"'$<-][^\s\"']*)"
+)
+_LOGIN: Final = re.compile(
+    r"(\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:|\blogin\s+\S{1,100}\s+password\s+)[^\s\"']{3,}"
+)
+_COOKIE: Final = re.compile(r"(?im)^([ \t<>*]{0,4}(?:set-)?cookie:\s{0,4}[^=\s;]{1,80}=)[^;\s]{8,}")
+_HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ASSIGNMENT: Final = re.compile(r"""(\b([A-Za-z][A-Za-z0-9_-]*)["']?\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|[^\s"',;&#)}\]]+)""")
 _PLAIN: Final = re.compile(
     r"[\"']?(?:|\d{1,12}(?:\.\d+)?|true|false|null|none|yes|no|\*+|x+|\$\{?\w+\}?|<[^>]*>|\.\.\.|…|your[_-].*|changeme|\[redacted\])[\"']?",
@@ -36,16 +40,25 @@ def redact(text: str) -> str:
     """`text` with each token, private key and password in an address replaced by a mask; the rest is untouched."""
     if "PRIVATE KEY" in text:
         text = _KEY_BLOCK.sub(rf"\1{MASK}\2", text)
-    text = _HEADER.sub(rf"\1{MASK}", text)
-    text = _TOKENS.sub(MASK, text)
-    text = _USERINFO.sub(rf"\1{MASK}\2", text)
+    text = _HEADER.sub(lambda found: f"{found[1]}{found[2] or ''}{MASK}", text)
+    text = without_tokens(text, MASK)
+    if "://" in text:
+        text = _USERINFO.sub(rf"\1{MASK}\2", text)
+        text = _USER_TOKEN.sub(rf"\1{MASK}\2", text)
+        text = _QUERY.sub(rf"\1{MASK}", text)
+    for pattern in (_LOGIN, _COOKIE):
+        text = pattern.sub(rf"\1{MASK}", text)
+    text = _FLAG.sub(lambda found: f"{found[1]}{MASK}" if _looks_random(found[2]) else found[0], text)
     return _ASSIGNMENT.sub(_assigned, text)
 
 
 def _assigned(match: re.Match[str]) -> str:
     """An assignment whose name says that the value is a credential; numbers, names of variables and placeholders stay."""
     before, name, value = match.groups()
-    if not is_secret_name(name.replace("-", "_")) or _PLAIN.fullmatch(value) or not _looks_random(value.strip("\"'")):
+    bare = value.strip("\"'")
+    # NAME=value without spaces is how environments are written: there a plain word is a value, too.
+    listed = name.isupper() and before.endswith(f"{name}=") and _is_literal(bare)
+    if not is_secret_name(_HUMP.sub("_", name).replace("-", "_")) or _PLAIN.fullmatch(value) or not (listed or _looks_random(bare)):
         return match[0]
     quote = value[0] if value[0] in "\"'" else ""
     return f"{before}{quote}{MASK}{quote}"
@@ -53,7 +66,12 @@ def _assigned(match: re.Match[str]) -> str:
 
 def _looks_random(value: str) -> bool:
     """Whether a value is more than a word: code such as `token = get_token()` must stay readable."""
-    if len(value) < _SHORTEST or re.search(r"[()\[\]{}<>$]|\.\w+\(", value):
+    if len(value) < _SHORTEST or not _is_literal(value):
         return False
     kinds = sum(bool(re.search(pattern, value)) for pattern in (r"[a-z]", r"[A-Z]", r"\d", r"[^A-Za-z0-9_.]"))
     return kinds >= 2 and (bool(re.search(r"\d", value)) or kinds > 2)
+
+
+def _is_literal(value: str) -> bool:
+    """Whether a value is written out, and not made by code or a template."""
+    return not re.search(r"[()\[\]{}<>$]|\.\w+\(", value)
