@@ -44,10 +44,10 @@ def speed() -> None:
     for size in (4_000, 1_000_000):
         text = (page * (size // len(page) + 1))[:size]
         runs = max(1, 400_000 // size)
-        started = time.perf_counter()
+        started = time.process_time()
         for _ in range(runs):
             scan(text)
-        print(f"\n{size:,} characters: {(time.perf_counter() - started) / runs * 1000:.1f} ms", end="")
+        print(f"\n{size:,} characters: {(time.process_time() - started) / runs * 1000:.1f} ms of processor time", end="")
     print()
 
 
