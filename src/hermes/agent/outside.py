@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from hermes.safety.injection import scan
+from hermes.lib.lazy import load as late
 from hermes.types.tool import ToolEntry
 
 MOST: Final = 200_000
@@ -42,7 +42,7 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str]) -> str:
         return heard[0]
     if entry is not None and (entry.outside or entry.toolset.startswith("mcp-")):
         return f"the tool {entry.name}"
-    spans = scan(_words(content[:MOST]))
+    spans = late("hermes.safety.injection:scan")(_words(content[:MOST]))  # what it takes is imported when the first tool ran
     return f"a result of {entry.name if entry else 'a tool'} with text that gives orders ({spans[0].rule})" if spans else ""
 
 
