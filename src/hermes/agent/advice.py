@@ -6,8 +6,8 @@ from typing import Final, Literal
 import msgspec
 
 from hermes.models.auxiliary import Question
-from hermes.safety.command import without_comments
 from hermes.safety.decide import Verdict
+from hermes.safety.grammar import without_comments
 from hermes.safety.words import UNKNOWN
 from hermes.types.action import Command
 

@@ -128,6 +128,11 @@ class Shell:
         told = (sorted(state.exports.items()), state.options, state.aliases, state.functions)
         return hashlib.blake2s(repr(told).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
+    @property
+    def definitions(self) -> str:
+        """The carried aliases and functions, as shell text."""
+        return f"{self._state.aliases}\n{self._state.functions}".strip()
+
     def prepare(self, command: str, *, cwd: str | None = None, confined: bool, carry: bool = True) -> Start:
         """How to run `command` in the carried shell, in `cwd` when it is given."""
         state = self._state if confined or not self._guarded else self._trusted()

@@ -201,7 +201,14 @@ class ShellWorkspace:
 
     def _action(self, command: str, where: str | None, *, pty: bool, background: bool = False) -> Command:
         """What would run now: these words, in this directory, with the shell as it is."""
-        return Command(command=command, cwd=where or self.cwd, pty=pty, background=background, environment=self._shell.mark)
+        return Command(
+            command=command,
+            cwd=where or self.cwd,
+            pty=pty,
+            background=background,
+            environment=self._shell.mark,
+            carried=self._shell.definitions,
+        )
 
     def _redeem(self, permit: Permit, action: Action) -> None:
         """Use a permit up, at the last moment; Refused when it is another action's, or was used before."""

@@ -1,17 +1,16 @@
 """Read a command line into the simple commands that it would run, without running anything."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from hermes.lib.lazy import load
-from hermes.safety.words import UNKNOWN, Scope, expand, masked, text_of, unmasked, value
+from hermes.safety.grammar import nodes, other_readings, parse
+from hermes.safety.words import UNKNOWN, Scope, expand, text_of, unmasked, value
 
 if TYPE_CHECKING:
-    from tree_sitter import Language, Node, Parser
+    from tree_sitter import Node
 
 MOST_COMMANDS: Final = 2_000
 LONGEST: Final = 128_000
@@ -19,7 +18,6 @@ _DEEPEST: Final = 150
 _SHELL_WORDS: Final = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
 _DECLARED: Final = frozenset({"variable_assignment", "variable_name"})
 _DECLARES: Final = frozenset({"export", "declare", "typeset", "readonly", "local"})
-_BRACED_COMMAND: Final = re.compile(r"((?:^|[;&|(\n])\s*)\{([^\s{},]*(?:,[^\s{},]*)+)\}")
 _SUBSHELLS: Final = frozenset({"subshell", "command_substitution", "process_substitution"})
 _BRANCHES: Final = frozenset(
     {"if_statement", "while_statement", "case_statement", "list", "c_style_for_statement", "elif_clause", "else_clause"}
@@ -63,15 +61,12 @@ class Script:
     bombs: list[str] = field(default_factory=list)
 
 
-@cache
-def _language() -> "Language":
-    language: Language = load("tree_sitter:Language")(load("tree_sitter_bash:language")())
-    return language
-
-
-def _parser() -> "Parser":
-    parser: Parser = load("tree_sitter:Parser")(_language())
-    return parser
+def carried(text: str, *, cwd: str, variables: Mapping[str, str]) -> Scope:
+    """What a shell knows after `text`, which defines aliases and functions."""
+    walk = _Walk(Script(), Scope(cwd=cwd, variables={"PWD": cwd, **variables}))
+    if text.strip() and len(text) <= LONGEST:
+        walk.visit(parse(text), 0)
+    return walk.scope
 
 
 def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | None = None) -> Script:
@@ -82,40 +77,14 @@ def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | 
         return script
     texts = [source]
     for text in texts:
-        tree = _parser().parse(masked(text))
-        if tree.root_node.has_error:
+        root = parse(text)
+        if root.has_error:
             script.faults.append("its syntax cannot be read")
-        texts += [other for other in _other_readings(text, tree.root_node) if other not in texts]
+        texts += [other for other in other_readings(text, root) if other not in texts]
         start = scope.copy() if scope else Scope(cwd=cwd, variables={"PWD": cwd, **variables})
-        _Walk(script, start).visit(tree.root_node, 0)
+        _Walk(script, start).visit(root, 0)
     script.faults = list(dict.fromkeys(script.faults))
     return script
-
-
-def without_comments(source: str) -> str:
-    """A command line without what the shell does not read."""
-    data = masked(source)
-    kept, end = [], 0
-    for comment in _find(_parser().parse(data).root_node, "comment"):
-        kept.append(data[end : comment.start_byte])
-        end = comment.end_byte
-    return unmasked(b"".join([*kept, data[end:]])).strip()
-
-
-def _other_readings(text: str, root: "Node") -> Iterator[str]:
-    """The same text as the grammar should have read it, where it is known to err; both readings count."""
-    if "\\\n" in text:  # joined lines may hide a word, and a comment does not join lines
-        yield text.replace("\\\n", "")
-    if "\n\\" in text:  # a line that begins with a backslash is a line of its own
-        yield re.sub(r"\n(?=\\)", "\n ", text)
-    if root.has_error and "((" in text:  # what is no arithmetic is a subshell in a subshell
-        yield re.sub(r"\((?=\()", "( ", text)
-    if root.has_error and (closing := re.sub(r"\d*[<>]&-", " ", text)) != text:  # a closed descriptor says nothing
-        yield closing
-    if root.has_error and (spread := _BRACED_COMMAND.sub(lambda found: found[1] + found[2].replace(",", " "), text)) != text:
-        yield spread
-    if re.search(r"\$\w+[^\s\"'$]+\$\w", text):  # a second expansion in one word
-        yield re.sub(r"\$([A-Za-z_]\w*|\d)", r"${\1}", text)
 
 
 class _Walk:
@@ -124,6 +93,7 @@ class _Walk:
     def __init__(self, script: Script, scope: Scope) -> None:
         self._script = script
         self.scope = scope
+        self._calling: list[str] = []
 
     def visit(self, node: "Node", depth: int) -> list[Simple]:
         """Add the commands below a node to the script and give those whose output is the node's."""
@@ -263,8 +233,23 @@ class _Walk:
         inside = self._script.commands[start:]
         if any(command.argv[:1] == (name,) for command in inside) and body is not None and ("|" in text_of(body) or "&" in text_of(body)):
             self._script.bombs.append(name)
-        self.scope.functions.add(name)
+        if body is not None:
+            self.scope.functions[name] = body
         return []
+
+    def _called(self, words: Sequence[str], depth: int) -> None:
+        """Visit the body of a function with the words of a call; a call inside itself adds nothing."""
+        body = self.scope.functions.get(words[0]) if words else None
+        if body is None or words[0] in self._calling:
+            return
+        self._calling.append(words[0])
+        outer = self.scope.arrays.get("@")
+        self.scope.arrays["@"] = list(words[1:])
+        self.visit(body, depth + 1)
+        self.scope.arrays = {name: one for name, one in self.scope.arrays.items() if name != "@"} | (
+            {"@": outer} if outer is not None else {}
+        )
+        self._calling.pop()
 
     def _for_statement(self, node: "Node", depth: int) -> list[Simple]:
         name = text_of(node.named_children[0])
@@ -329,6 +314,7 @@ class _Walk:
             assignments += tuple((name, text) for name, is_set, text in (word.partition("=") for word in words[1:]) if is_set)
         if words and (meant := self.scope.aliases.get(words[0], "")).replace(" ", "").isalnum():
             self._script.commands.append(Simple(argv=(*meant.split(), *words[1:]), cwd=self.scope.cwd, line=text_of(node)))
+        self._called(words, depth)
         start = len(self._script.commands)
         command = Simple(argv=tuple(words), cwd=self.scope.cwd, line=text_of(node), assignments=assignments, scope=self.scope.copy())
         inner = [one for child in node.named_children if child.type == "process_substitution" for one in self._apart(child, depth)]
@@ -340,7 +326,7 @@ class _Walk:
 
     def _substitutions(self, node: "Node", depth: int) -> list[Simple]:
         """Visit the commands inside the words of a node; gives those whose output a file of it would be."""
-        for inner in _find(node, "command_substitution"):
+        for inner in nodes(node, "command_substitution"):
             self._apart(inner, depth)
         return self._apart(node, depth) if node.type == "process_substitution" else []
 
@@ -376,12 +362,3 @@ def _document_text(body: "Node", scope: Scope) -> str:
             pieces += [unmasked(source[end - start : child.start_byte - start]), value(child, scope)]
             end = child.end_byte
     return "".join([*pieces, unmasked(source[end - start :])])
-
-
-def _find(node: "Node", kind: str) -> "Iterator[Node]":
-    """The topmost nodes of a kind at or below a node."""
-    if node.type == kind:
-        yield node
-        return
-    for child in node.named_children:
-        yield from _find(child, kind)

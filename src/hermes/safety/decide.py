@@ -87,7 +87,7 @@ def is_concealed(path: str, policy: Policy) -> bool:
 
 
 def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
-    reading = read_command(action.command, cwd=action.cwd, folders=policy.folders)
+    reading = read_command(action.command, cwd=action.cwd, folders=policy.folders, before=action.carried)
     return replace(_judged_command(action, reading, policy, grants), findings=reading.found)
 
 

@@ -73,10 +73,10 @@ def inspect(source: str, *, cwd: str, folders: Map) -> tuple[Finding, ...]:
     return read_command(source, cwd=cwd, folders=folders).found
 
 
-def read_command(source: str, *, cwd: str, folders: Map) -> Reading:
-    """A command line's commands and findings, each kind once, in the order found."""
+def read_command(source: str, *, cwd: str, folders: Map, before: str = "") -> Reading:
+    """A command line's commands and findings, each kind once, in the order found; `before` defined aliases and functions."""
     variables = {"HOME": folders.home, "TMPDIR": folders.temp[0] if folders.temp else UNKNOWN, "HERMES_HOME": folders.hermes_home}
-    script = see_through(source, cwd=cwd, variables=variables)
+    script = see_through(source, cwd=cwd, variables=variables, before=before)
     found = list(_of_script(script, source))
     for command in script.commands:
         words = command.line.replace(UNKNOWN, "…")

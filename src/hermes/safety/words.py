@@ -27,7 +27,7 @@ class Scope:
     variables: dict[str, str] = field(default_factory=dict)
     arrays: dict[str, list[str]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    functions: set[str] = field(default_factory=set)
+    functions: "dict[str, Node]" = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)
 
     def copy(self) -> "Scope":
@@ -37,7 +37,7 @@ class Scope:
             variables=dict(self.variables),
             arrays=dict(self.arrays),
             aliases=dict(self.aliases),
-            functions=set(self.functions),
+            functions=dict(self.functions),
             made=dict(self.made),
         )
 

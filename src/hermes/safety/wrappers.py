@@ -11,7 +11,7 @@ from importlib.resources import files
 from typing import Final
 
 from hermes.safety.code import program_text, shell_texts
-from hermes.safety.command import Script, Simple, read
+from hermes.safety.command import Script, Simple, carried, read
 from hermes.safety.options import has_option, option_values
 from hermes.safety.words import UNKNOWN
 
@@ -47,9 +47,12 @@ def _prefixes() -> Mapping[str, _Prefix]:
     }
 
 
-def see_through(source: str, *, cwd: str, variables: Mapping[str, str]) -> Script:
-    """All simple commands that a command line would run, those inside others included, each known wrapper in `through`."""
-    script = read(source, cwd=cwd, variables=variables)
+def see_through(source: str, *, cwd: str, variables: Mapping[str, str], before: str = "") -> Script:
+    """All simple commands that a command line would run, those inside others included, each known wrapper in `through`.
+
+    `before` is shell text that defined aliases and functions earlier.
+    """
+    script = read(source, cwd=cwd, variables=variables, scope=carried(before, cwd=cwd, variables=variables) if before.strip() else None)
     found: list[Simple] = []
     inside: dict[tuple[object, ...], list[Simple]] = {}
     level = list(script.commands)
@@ -269,7 +272,6 @@ def _command_option(*names: str) -> Callable[[Sequence[str]], list[str]]:
 
 _TAKERS: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {
     "eval": lambda words: [" ".join(words)] if words else [],
-    "alias": lambda words: [word.partition("=")[2] for word in words if "=" in word],
     "trap": lambda words: [words[0]] if len(words) > 1 and not words[0].startswith("-") else [],
     "ssh": _ssh,
     "su": _command_option("-c", "--command"),

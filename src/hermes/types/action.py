@@ -11,13 +11,17 @@ Decider = Literal["rule", "sandbox", "person", "session", "allowlist", "yolo", "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A shell command. `cwd` is where it would run, `environment` stands for the variables, aliases and functions it would have."""
+    """A shell command. `cwd` is where it would run, `environment` stands for the variables and options it would have.
+
+    `carried` is shell text: the aliases and functions that earlier commands have left.
+    """
 
     command: str
     cwd: str
     background: bool = False
     pty: bool = False
     environment: str = ""
+    carried: str = ""
     kind: Literal["command"] = "command"
 
 

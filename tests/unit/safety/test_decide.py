@@ -126,6 +126,19 @@ def test_relative_paths_are_judged_from_where_the_command_is() -> None:
     assert on("(cd /opt); rm -rf build", OPEN).decision == "allow"
 
 
+def test_what_earlier_commands_have_defined_is_seen_through() -> None:
+    defined = "alias k='kubectl'\nalias gone='rm -rf'\nship () \n{ \n    git \"$@\"\n}\nsafe () \n{ \n    ls \"$@\"\n}"
+    for command, decision in {
+        "k delete ns prod": "ask",
+        "gone src": "ask",
+        "ship push": "ask",
+        "ship status": "allow",
+        "safe -la": "allow",
+        "k get pods": "allow",
+    }.items():
+        assert decide(Command(command=command, cwd="/data/project", carried=defined), OPEN).decision == decision, command
+
+
 FILES = {
     ("read", "/data/project/a.py"): "allow",
     ("read", "/etc/passwd"): "allow",

@@ -1,0 +1,65 @@
+"""The bash grammar: trees of command lines, and the readings that the grammar itself gets wrong."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from hermes.lib.lazy import load
+from hermes.safety.words import masked, unmasked
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Node, Parser
+
+_BRACED_COMMAND: Final = re.compile(r"((?:^|[;&|(\n])\s*)\{([^\s{},]*(?:,[^\s{},]*)+)\}")
+
+
+def parse(text: str) -> "Node":
+    """The root of a command line's tree."""
+    return _parser().parse(masked(text)).root_node
+
+
+def other_readings(text: str, root: "Node") -> Iterator[str]:
+    """The same text as the grammar should have read it, where it is known to err; both readings count."""
+    if "\\\n" in text:  # joined lines may hide a word, and a comment does not join lines
+        yield text.replace("\\\n", "")
+    if "\n\\" in text:  # a line that begins with a backslash is a line of its own
+        yield re.sub(r"\n(?=\\)", "\n ", text)
+    if root.has_error and "((" in text:  # what is no arithmetic is a subshell in a subshell
+        yield re.sub(r"\((?=\()", "( ", text)
+    if root.has_error and (closing := re.sub(r"\d*[<>]&-", " ", text)) != text:  # a closed descriptor says nothing
+        yield closing
+    if root.has_error and (spread := _BRACED_COMMAND.sub(lambda found: found[1] + found[2].replace(",", " "), text)) != text:
+        yield spread
+    if re.search(r"\$\w+[^\s\"'$]+\$\w", text):  # a second expansion in one word
+        yield re.sub(r"\$([A-Za-z_]\w*|\d)", r"${\1}", text)
+
+
+def nodes(node: "Node", kind: str) -> "Iterator[Node]":
+    """The topmost nodes of a kind at or below a node."""
+    if node.type == kind:
+        yield node
+        return
+    for child in node.named_children:
+        yield from nodes(child, kind)
+
+
+def without_comments(source: str) -> str:
+    """A command line without what the shell does not read."""
+    data = masked(source)
+    kept, end = [], 0
+    for comment in nodes(_parser().parse(data).root_node, "comment"):
+        kept.append(data[end : comment.start_byte])
+        end = comment.end_byte
+    return unmasked(b"".join([*kept, data[end:]])).strip()
+
+
+@cache
+def _language() -> "Language":
+    language: Language = load("tree_sitter:Language")(load("tree_sitter_bash:language")())
+    return language
+
+
+def _parser() -> "Parser":
+    parser: Parser = load("tree_sitter:Parser")(_language())
+    return parser
