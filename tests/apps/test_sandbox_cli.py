@@ -1,6 +1,7 @@
 """`hermes sandbox`, as a program: what confines commands here, and running one confined."""
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -116,6 +117,55 @@ def test_status_says_what_is_enforced_and_what_is_not(run: Run, work: Path, inne
     assert f"  read-only  {work}/home/.bashrc" in lines
     assert "  network    none; a command that needs it asks, and a yes opens it" in lines
     assert [line[:8] for line in lines[-2:]] == ["  not   ", "  not   "]
+
+
+def test_status_is_one_object_for_programs_with_every_layer(run: Run) -> None:
+    told = json.loads(run("status", "--json").stdout)
+    assert (told["v"], told["works"], told["mode"], told["network"], told["why"]) == (1, True, "workspace", False, "")
+    assert [layer["name"] for layer in told["layers"]] == ["namespaces", "mounts", "network", "seccomp", "landlock", "limits"]
+    assert all(layer["what"] for layer in told["layers"])
+
+
+def test_a_mode_is_tried_with_an_option(run: Run, work: Path, environ: dict[str, str], tmp_path: Path) -> None:
+    write = f"echo x > in.txt; echo x > {tmp_path}/out.txt; true"
+    found = {}
+    for mode in ("read-only", "workspace", "full"):
+        run("run", "--mode", mode, "--", write)
+        found[mode] = tuple(path.name for path in (work / "in.txt", tmp_path / "out.txt") if path.exists())
+    assert found == {"read-only": (), "workspace": ("in.txt",), "full": ("in.txt", "out.txt")}
+
+
+def test_the_mode_that_is_set_counts(run: Run, environ: dict[str, str], work: Path) -> None:
+    config = Path(environ["HERMES_HOME"]) / "config.yaml"
+    config.parent.mkdir()
+    config.write_text("terminal: {sandbox_mode: read-only}\n")
+    assert "Read-only file system" in run("run", "--", "touch x").stderr
+    assert "  mode       read-only (config.yaml line 1)" in run("status").stdout.splitlines()
+
+
+def test_named_hosts_are_given_as_a_list_and_what_is_refused_is_said(run: Run) -> None:
+    done = run("run", "--network=127.0.0.1:9,*.example.org", "--", "curl -s http://evil.test/; true")
+    sentence = "evil.test:80 is not in terminal.network, so commands in the sandbox cannot reach it.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, sentence, f"hermes: {sentence}")
+    done = run("run", "--network=http://example.org", "--", "true")
+    assert (done.returncode, done.stderr.startswith("hermes: --network: 'http://example.org' is no host")) == (2, True)
+
+
+def test_a_list_of_hosts_with_something_else_in_it_is_a_fault_of_the_settings(run: Run, environ: dict[str, str]) -> None:
+    config = Path(environ["HERMES_HOME"]) / "config.yaml"
+    config.parent.mkdir()
+    config.write_text("terminal: {network: [example.org, 'a b']}\n")
+    assert run("run", "--", "true").stderr.startswith("hermes: terminal.network: 'a b' is no host")
+
+
+@pytest.mark.parametrize(
+    "change", ["config set terminal.sandbox off", "config unset terminal.network", "approvals revoke x", "auth remove x"]
+)
+def test_our_own_program_changes_nothing_from_inside(run: Run, tmp_path: Path, change: str) -> None:
+    inside = f"PYTHONPATH={':'.join(path for path in sys.path if path)} {os.path.realpath(sys.executable)} -m hermes {change}"
+    done = run("run", "--", inside)
+    sentence = "hermes: This runs in the sandbox of Hermes: settings, keys and grants can only be changed from outside, by the user.\n"
+    assert (done.returncode, done.stderr) == (2, sentence)
 
 
 def test_status_says_when_a_setting_keeps_the_sandbox_off(run: Run) -> None:

@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from hermes.environments.relay import PERL
+
 _CREATE, _ADD, _VERSION = 444, 445, 1
 _OLDEST: Final = 2  # the first whose rules allow a file to be moved from one folder to another
 _WRITING: Final = 0b0001_1111_1111_0010  # write, remove and make, of every kind
@@ -19,7 +21,6 @@ _MOVING, _TRUNCATING = 1 << 13, 1 << 14
 _ABSTRACT_SOCKETS, _SIGNALS = 1, 2
 _SCOPES_SINCE, _TRUNCATING_SINCE = 6, 3
 _INSIDE: Final = ("/dev", "/proc", "/run")  # made anew for each job, so that their rules cannot be made before
-_PERL: Final = "/usr/bin/perl"
 
 # Its words: the rules' descriptor, the one with the variables, what may be done below a folder, and to a file; then the command. It runs
 # without the job's variables, which could make it load other code, and takes them on at the end. What is open may be written to.
@@ -51,13 +52,13 @@ def scopes() -> bool:
 
 def launcher() -> bool:
     """Whether what puts the rules on is there."""
-    return os.access(_PERL, os.X_OK)
+    return os.access(PERL, os.X_OK)
 
 
 def wrap(argv: tuple[str, ...], *, rules: int, variables: int, files: bool) -> tuple[str, ...]:
     """The argv that puts the rules on, takes the variables from a descriptor, and becomes `argv`."""
     of_folder = _rights() if files else 0
-    return (_PERL, "-e", _PROGRAM, str(rules), str(variables), str(of_folder), str(of_folder & (1 << 1 | _TRUNCATING)), *argv)
+    return (PERL, "-e", _PROGRAM, str(rules), str(variables), str(of_folder), str(of_folder & (1 << 1 | _TRUNCATING)), *argv)
 
 
 def make_rules(writable: Iterable[Path], *, files: bool) -> int:

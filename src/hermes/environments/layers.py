@@ -18,7 +18,7 @@ class Layer:
     what: str
 
 
-def layers(sandbox: Sandbox, network: bool | tuple[str, ...]) -> Iterator[Layer]:  # noqa: FBT001 -- no flag: what is open
+def layers(sandbox: Sandbox, *, network: bool | tuple[str, ...]) -> Iterator[Layer]:
     """Every layer of a sandbox that works, the outer ones first."""
     yield Layer(
         name="namespaces", enforced=True, what="processes, users, names, messages: a command sees its own and ends with all of them"

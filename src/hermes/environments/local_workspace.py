@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from hermes.environments import files
+from hermes.environments import files, landlock
 from hermes.environments.local import LocalEnvironment
 from hermes.environments.mounts import INSIDE, Scratch, default_mounts
 from hermes.environments.proxy import Resolve
@@ -159,7 +159,7 @@ def open_sandbox(
     if wanted.mode == "full" or hermes_home.is_relative_to(workspace):
         hermes_home.mkdir(parents=True, exist_ok=True)  # what is not there cannot be covered, and could be made by a command
     mounts = default_mounts(workspace=workspace, home=home, hermes_home=hermes_home, scratch=folders, programs=_programs())
-    return find_sandbox(environ, mounts, wanted, Ways(folders.root, resolve=resolve))
+    return find_sandbox(environ, mounts, wanted, Ways(folders.root, resolve=resolve) if landlock.launcher() else None)
 
 
 def _programs() -> Iterator[Path]:

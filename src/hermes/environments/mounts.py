@@ -25,8 +25,7 @@ _TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108 -- these are the names in
 class Mounts:
     """What a confined job sees: `writable` paths, `hidden` and `readable` ones, and `placed` (inside, outside) pairs, writable.
 
-    `repositories` are folders whose version control must not learn to run something; they are looked at anew for each job. `own` are
-    our folders: hidden, and nothing can be put in their place.
+    `repositories` are folders whose version control must not learn to run something; they are looked at anew for each job.
     """
 
     writable: tuple[Path, ...] = ()
@@ -34,7 +33,6 @@ class Mounts:
     readable: tuple[Path, ...] = ()
     placed: tuple[tuple[str, Path], ...] = ()
     repositories: tuple[Path, ...] = ()
-    own: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,46 +71,54 @@ class Scratch:
 class Mount:
     """One place inside, and where it comes from outside."""
 
-    path: Path
+    path: str
     kind: Kind
-    source: Path
+    source: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What one job is to see: the mode, and whether name resolution must work and host sockets have to be covered."""
+    """What one job is to see: the mode, and whether names must be resolved over the machine's own network."""
 
     mode: Mode
     network: bool = False
 
 
 def default_mounts(*, workspace: Path, home: Path, hermes_home: Path, scratch: Scratch, programs: Iterable[Path]) -> Mounts:
-    """The usual confinement: `workspace` writable, credentials and our own folders hidden, our `programs` read-only."""
-    homes = dict.fromkeys((home, Path("/root")))  # a HOME of one's own choice does not move what the account has
-    starts = [*(place / name for place in homes for name in STARTS_AT_HOME), *map(Path, SYSTEM_STARTS)]
+    """The usual confinement: `workspace` writable, credentials and our own home hidden, our `programs` read-only."""
+    homes = dict.fromkeys((home, Path("/root"))) if _is_root() else (home,)  # a HOME of one's own does not move what the account has
+    secrets = [place / name for place in homes for name in SECRETS_AT_HOME]
+    starts = [place / name for place in homes for name in STARTS_AT_HOME]
     return Mounts(
         writable=(workspace,),
-        hidden=(*(place / name for place in homes for name in SECRETS_AT_HOME), *map(Path, SYSTEM_SECRETS)),
-        own=(*dict.fromkeys(Path(os.path.realpath(path)) for path in (hermes_home, home / ".hermes", scratch.root)),),
-        readable=(*starts, *programs),
+        hidden=(*secrets, *(map(Path, SYSTEM_SECRETS) if _is_root() else ()), *dict.fromkeys((hermes_home, home / ".hermes"))),
+        readable=(*starts, *(map(Path, SYSTEM_STARTS) if _is_root() else ()), *programs, scratch.root),
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
         repositories=(workspace,),
     )
 
 
 def mounted(mounts: Mounts, view: View) -> list[Mount]:
-    """All mounts in their order, shallow paths first: a secret in the workspace stays hidden, a workspace in a hidden folder shows."""
-    tops = [Path("/")] if view.mode == "full" else [*_real(mounts.writable)] if view.mode == "workspace" else []
-    hidden = dict.fromkeys([*_real(mounts.hidden), *_real(mounts.own), *listening(outside=_covered(view))])
-    starts = [*mounts.readable, *(part for top in mounts.repositories for part in _repository(top))] if tops else []
-    read = [path for path in _real(starts) if _within(path, tops)]
-    wanted = [Mount(Path(inside), "place", source) for inside, source in mounts.placed if not _is_own(inside, view)]
+    """All mounts in their order, shallow paths first: a secret in the workspace stays hidden, a workspace in a hidden folder shows.
+
+    Everything is asked of the machine anew, since files come and go; words and not paths, because each command waits for this.
+    """
+    writable = _real(map(str, mounts.writable))
+    tops = ["/"] if view.mode == "full" else writable if view.mode == "workspace" else []
+    hidden = dict.fromkeys([*_real(map(str, mounts.hidden)), *listening(outside=_covered(view))])
+    starts = [*map(str, mounts.readable), *(part for top in mounts.repositories for part in _repository(str(top)))] if tops else []
+    wanted = [Mount(inside, "place", str(source)) for inside, source in mounts.placed if not _is_own(inside, view)]
     if view.mode != "full":
-        wanted += [Mount(top, "write" if tops else "show", top) for top in _real(mounts.writable)]
-    wanted += [Mount(path, "hide", path) for path in hidden if path != Path("/")]
-    wanted += [Mount(path, "read", path) for path in read]
-    wanted += [Mount(path, "read", path) for path in _real(Path(name) for name in NAME_FILES) if view.network]
+        wanted += [Mount(top, "write" if tops else "show", top) for top in writable]
+    wanted += [Mount(path, "hide", path) for path in hidden if path != "/"]
+    wanted += [Mount(path, "read", path) for path in _real(starts) if _is_below(path, tops)]
+    wanted += [Mount(path, "read", path) for path in _real(NAME_FILES) if view.network]
     return _visible([*wanted, *_pins(wanted, tops)])
+
+
+def _is_root() -> bool:
+    """Whether what root alone may touch matters."""
+    return os.geteuid() == 0
 
 
 def _is_own(inside: str, view: View) -> bool:
@@ -125,53 +131,61 @@ def _covered(view: View) -> tuple[str, ...]:
     return ("/run", "/dev", "/proc") if view.mode == "full" else ("/run", "/dev", "/proc", *_TEMPORARY)
 
 
-def _real(paths: Iterable[Path]) -> Iterator[Path]:
-    # Asked anew for each command, since files come and go; most are not there, and that is quickly seen.
-    there = (path for path in paths if os.path.exists(path))  # noqa: PTH110 -- this one also says no where it may not look
-    yield from dict.fromkeys(Path(os.path.realpath(path)) for path in there)
+def _real(paths: Iterable[str]) -> list[str]:
+    """Those that are there, links followed; one where the user may not look counts as not there."""
+    return list(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path)))  # noqa: PTH110 -- words, as above
 
 
-def _within(path: Path, tops: Iterable[Path]) -> bool:
-    return any(path.is_relative_to(top) and path != top for top in tops)
+def _is_below(path: str, tops: Iterable[str]) -> bool:
+    return any(path != top and path.startswith(top.rstrip("/") + "/") for top in tops)
 
 
-def _repository(top: Path) -> Iterator[Path]:
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path is in, the nearest first."""
+    while (folder := path.rpartition("/")[0] or "/") != path:
+        yield folder
+        path = folder
+
+
+def _repository(top: str) -> Iterator[str]:
     """What must not change in a repository; all of its own folder, where a link stands for a part of it."""
-    for folder in (top / ".git", *_submodules(top / ".git")):
-        names = [Path(name).name for name in REPOSITORY_STARTS if name.startswith(".git/")]
-        if any((folder / name).is_symlink() for name in names):
+    git = f"{top}/.git"
+    for folder in (git, *_submodules(git)):
+        names = [f"{folder}/{name.removeprefix('.git/')}" for name in REPOSITORY_STARTS if name.startswith(".git/")]
+        if any(map(os.path.islink, names)):
             yield folder
-        elif (folder / "HEAD").exists():
+        elif os.path.exists(f"{folder}/HEAD"):  # noqa: PTH110 -- words, as above
             with suppress(OSError):  # what the user cannot make, a command of theirs cannot make either
-                (folder / "hooks").mkdir(exist_ok=True)
-            yield from (folder / name for name in names)
-    yield from (top / name for name in REPOSITORY_STARTS if not name.startswith(".git/"))
+                os.mkdir(f"{folder}/hooks")  # noqa: PTH102 -- words, as above
+            yield from names
+    yield from (f"{top}/{name}" for name in REPOSITORY_STARTS if not name.startswith(".git/"))
 
 
-def _submodules(folder: Path) -> Iterator[Path]:
-    with suppress(OSError), os.scandir(folder / "modules") as found:
-        yield from (Path(entry.path) for entry in found if entry.is_dir(follow_symlinks=False))
+def _submodules(folder: str) -> Iterator[str]:
+    with suppress(OSError), os.scandir(f"{folder}/modules") as found:
+        yield from (entry.path for entry in found if entry.is_dir(follow_symlinks=False))
 
 
-def _pins(wanted: list[Mount], tops: list[Path]) -> Iterator[Mount]:
+def _pins(wanted: list[Mount], tops: list[str]) -> Iterator[Mount]:
     """The folders on the way to a mount in a writable place: as mounts of their own they cannot be renamed, and the mount with them."""
     taken = {mount.path for mount in wanted}
     for mount in wanted:
-        if mount.kind in {"hide", "read"} and _within(mount.path, tops):
-            for folder in mount.path.parents:
-                if folder in taken or not _within(folder, tops):
-                    continue
-                taken.add(folder)
-                if os.access(folder.parent, os.W_OK):
-                    yield Mount(folder, "pin", folder)
+        if mount.kind not in {"hide", "read"} or not _is_below(mount.path, tops):
+            continue
+        for folder in _above(mount.path):
+            if folder in taken or not _is_below(folder, tops):
+                continue
+            taken.add(folder)
+            if os.access(os.path.dirname(folder), os.W_OK):  # noqa: PTH120 -- words, as above
+                yield Mount(folder, "pin", folder)
 
 
 def _visible(wanted: Iterable[Mount]) -> list[Mount]:
     """In order of depth, without those whose place is covered already."""
-    kept: dict[Path, Kind] = {}
+    kept: dict[str, Kind] = {}
     mounts = []
-    for mount in sorted(wanted, key=lambda mount: (len(mount.path.parts), mount.kind == "hide")):
-        above = next((kept[folder] for folder in mount.path.parents if folder in kept), None)
+    for mount in sorted(wanted, key=lambda mount: (mount.path.count("/"), mount.kind == "hide")):
+        above = next((kept[folder] for folder in _above(mount.path) if folder in kept), None)
         if above in {"hide", "place"} and mount.kind in {"hide", "read", "pin"}:
             continue
         kept[mount.path] = mount.kind
@@ -179,16 +193,16 @@ def _visible(wanted: Iterable[Mount]) -> list[Mount]:
     return mounts
 
 
-def open_source(path: Path, tops: Iterable[Path]) -> int | None:
+def open_source(path: str, tops: Iterable[str]) -> int | None:
     """A descriptor of a path below one of `tops`, opened step by step so that no link is followed; None for a path elsewhere.
 
     What confined jobs can write, they can also swap for a link while the next sandbox is being built.
     """
-    top = next((top for top in tops if path.is_relative_to(top) and path != top), None)
+    top = next((top for top in tops if _is_below(path, (top,))), None)
     if top is None:
         return None
     at = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    for part in path.relative_to(top).parts:
+    for part in path[len(top) :].strip("/").split("/"):
         try:
             inner = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
         finally:

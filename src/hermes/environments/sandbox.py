@@ -65,6 +65,7 @@ class Sandbox:
         self._program = program
         self._mounts = mounts
         self._ways = ways
+        self._tops = tuple(os.path.realpath(path) for path in mounts.writable)
         self.options = options
         self._filter = seccomp.program(platform.machine(), tracing=options.tracing)
 
@@ -72,6 +73,15 @@ class Sandbox:
     def program(self) -> str:
         """The bubblewrap that is used."""
         return self._program.path
+
+    @property
+    def made_by(self) -> Program:
+        """The bubblewrap that is used, and what it was seen to do."""
+        return self._program
+
+    def remade(self, program: Program) -> "Sandbox":
+        """The same with another one."""
+        return Sandbox(program, self._mounts, self.options, self._ways)
 
     @property
     def filters(self) -> bool:
@@ -93,7 +103,7 @@ class Sandbox:
         """The paths, by their names inside, that a confined job can write, finds empty, or can only read within a writable one."""
         view = View(mode=self.options.mode)
         kinds = {"write", "place"} if kind == "write" else {kind}
-        return tuple(str(mount.path) for mount in mounted(self._mounts, view) if mount.kind in kinds)
+        return tuple(mount.path for mount in mounted(self._mounts, view) if mount.kind in kinds)
 
     def launch(
         self,
@@ -124,20 +134,17 @@ class Sandbox:
                 *("--dev", "/dev", "--proc", "/proc", "--perms", "0755", "--tmpfs", "/run"),
             ]
             given: list[int] = []
-            mounts = mounted(self._mounts, View(mode=mode, network=network is True))
-            sealed = [str(mount.path) for mount in mounts if mount.kind == "hide" and mount.path in self._mounts.own]
-            for mount in mounts:
+            for mount in mounted(self._mounts, View(mode=mode, network=network is True)):
                 options += self._mount(mount, mode, given, opened)
-            options += [part for path in sealed for part in ("--remount-ro", path)]
             options += ["--clearenv", "--chdir", "/", *(way.options if way else ())]
             if self._filter:
                 given.append(_kept(self._filter, opened))
                 options += ["--seccomp", str(given[-1])]
-            argv = (*(way.argv if way else ()), *argv)
             if self._program.rules:
                 argv = self._ruled(argv, mode, env, given, opened)
             else:
                 options += [part for name, value in env.items() for part in ("--setenv", name, value)]
+            argv = way.wrap(argv) if way else argv
             # By a descriptor: everybody on the machine can read the words of a running program.
             given.append(_kept(b"".join(os.fsencode(option) + b"\0" for option in options), opened))
             opened.pop_all()
@@ -183,19 +190,16 @@ class Sandbox:
 
     def _mount(self, mount: Mount, mode: Mode, given: list[int], opened: ExitStack) -> tuple[str, ...]:
         """The options for one mount; its source is given open where a confined job could have swapped it."""
-        path, source = str(mount.path), str(mount.source)
         if mount.kind == "hide":
-            if mount.path.is_dir():
-                return ("--perms", "0700", "--tmpfs", path)
-            return ("--ro-bind", "/dev/null", path)
+            return ("--perms", "0700", "--tmpfs", mount.path) if os.path.isdir(mount.path) else ("--ro-bind", "/dev/null", mount.path)  # noqa: PTH112
         option = "--ro-bind" if mount.kind in {"read", "show"} else "--bind"
-        tops = (Path("/"),) if mode == "full" else self._mounts.writable
+        tops = ("/",) if mode == "full" else self._tops
         held = open_source(mount.source, tops) if self._program.descriptors and mount.kind in {"read", "pin"} else None
         if held is None:
-            return (option, source, path)
+            return (option, mount.source, mount.path)
         opened.callback(os.close, held)
         given.append(held)
-        return (f"{option}-fd", str(held), path)
+        return (f"{option}-fd", str(held), mount.path)
 
 
 def _kept(data: bytes, opened: ExitStack) -> int:

@@ -11,12 +11,12 @@ _TABLE: Final = Path("/proc/net/unix")
 _PATH_COLUMN: Final = 7
 
 
-def listening(*, outside: tuple[str, ...]) -> Iterator[Path]:
+def listening(*, outside: tuple[str, ...]) -> Iterator[str]:
     """The paths of this machine's sockets that are there and can be reached, without those in the folders `outside`."""
     with suppress(OSError):  # not Linux, or no /proc
         for path in named(_TABLE.read_text(errors="surrogateescape")):
             if not path.startswith(tuple(f"{folder}/" for folder in outside)) and _is_socket(path):
-                yield Path(os.path.realpath(path))
+                yield os.path.realpath(path)
 
 
 def named(table: str) -> Iterator[str]:

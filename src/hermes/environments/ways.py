@@ -1,7 +1,5 @@
 """Ways out of the sandbox to named hosts, one for each list of them, and the variables that lead programs there."""
 
-import os
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +19,6 @@ _LEADING: Final[Mapping[str, str]] = {
     "NODE_USE_ENV_PROXY": "1",
 }
 _SOCKET: Final = "/run/hermes-network"
-_RELAY: Final = "/run/hermes-relay.py"
 # The settings of a repository are read-only, and git would otherwise note there what a new branch follows.
 _GIT: Final[Mapping[str, str]] = {
     "GIT_CONFIG_COUNT": "1",
@@ -32,10 +29,13 @@ _GIT: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """What a job needs to take a way out: options of bubblewrap, and words before its own."""
+    """What a job needs to take a way out: options of bubblewrap, and a program around its own."""
 
     options: tuple[str, ...]
-    argv: tuple[str, ...]
+
+    def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        """`argv` with the way open."""
+        return relay.wrap(argv, socket=_SOCKET, port=PORT)
 
 
 class Ways:
@@ -52,10 +52,7 @@ class Ways:
             proxy = Proxy(self._folder / f"network-{len(self._open) + 1}", hosts, resolve=self._resolve)
             proxy.open()
             self._open[hosts] = proxy
-        return Way(
-            options=("--ro-bind", str(self._open[hosts].path), _SOCKET, "--ro-bind", str(relay.__file__), _RELAY),
-            argv=(os.path.realpath(sys.executable), "-I", "-S", _RELAY, _SOCKET, str(PORT)),
-        )
+        return Way(options=("--ro-bind", str(self._open[hosts].path), _SOCKET))
 
     def take_refused(self) -> list[str]:
         """What was refused since the last time, each in one sentence."""

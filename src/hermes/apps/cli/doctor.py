@@ -116,7 +116,7 @@ def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Iterator[Finding]:
             yield Finding(state, f"sandbox: none, so commands that could do harm ask first; {why_none(environ) or 'it does not work here'}")
             return
         yield Finding("ok", f"sandbox: bubblewrap confines every command ({terminal.sandbox_mode}); hermes sandbox status tells more")
-        for layer in layers(found, network_of(terminal)):
+        for layer in layers(found, network=network_of(terminal)):
             if not layer.enforced:
                 yield Finding("warning", f"sandbox, {layer.name}: {layer.what}")
 

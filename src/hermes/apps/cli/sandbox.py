@@ -137,7 +137,7 @@ def _given(hosts: str) -> bool | tuple[str, ...]:
 def _plain(place: Here, found: Sandbox | None) -> dict[str, object]:
     """What the status is, as one object."""
     terminal = place.settings.terminal
-    told = [msgspec.to_builtins(layer) for layer in layers(found, network_of(terminal))] if found else []
+    told = [msgspec.to_builtins(layer) for layer in layers(found, network=network_of(terminal))] if found else []
     return {
         "v": 1,
         "works": found is not None,
@@ -167,7 +167,7 @@ def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
         yield "✓ every command is confined, unless a yes lets it out"
     yield f"  program    bubblewrap, {found.program}"
     yield f"  mode       {terminal.sandbox_mode} ({values['terminal.sandbox_mode'].origin})"
-    yield from (_line(layer) for layer in layers(found, network_of(terminal)))
+    yield from (_line(layer) for layer in layers(found, network=network_of(terminal)))
     yield from _paths(found)
     yield f"  network    {_network(place)}"
     yield "  variables  yours, without secrets"
