@@ -85,9 +85,7 @@ def main() -> None:
     """Print one Markdown table."""
     print(f"{SYSTEM_PORTS.now():.0f} epoch seconds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
     with tempfile.TemporaryDirectory(prefix="hermes-bench-", dir=Path.home()) as folder, sandboxes(Path(folder)) as measured:
-        print(
-            "| a shell that does nothing | confined | bare | more, median | a quarter under | goal |\n|---|---:|---:|---:|---:|---:|"
-        )
+        print("| a shell that does nothing | confined | bare | more, median | a quarter under | goal |\n|---|---:|---:|---:|---:|---:|")
         for name, (sandbox, network) in measured.items():
             confined(sandbox, network)  # the way out to named hosts opens with the first
             pairs = [(seconds(lambda: confined(sandbox, network)), seconds(bare)) for _ in range(ROUNDS)]  # noqa: B023 -- run at once
