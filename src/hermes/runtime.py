@@ -21,7 +21,7 @@ from hermes.agent.prompt import builder
 from hermes.agent.recovery import answers
 from hermes.agent.routes import Routes
 from hermes.agent.session import Parts, Session
-from hermes.config.environ import environment, with_dotenv
+from hermes.config.environ import environment, with_dotenv, workspace_values
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
 from hermes.config.settings import Settings
@@ -221,6 +221,7 @@ class Runtime:
 
     def _place(self, row: SessionRow, chosen: SessionOptions) -> "WorkplaceOptions":
         """What a session's workplace is made from."""
+        self.secrets.learn(*secrets_of(workspace_values(Path(row.cwd))))
         options: WorkplaceOptions = late("hermes.agent.workplace").options_from(
             self.settings,
             self.environ,

@@ -22,6 +22,7 @@ from hermes.runtime import SYSTEM_PORTS, SessionOptions, open_runtime
 from hermes.testing import ScriptedModel, ScriptedServer
 from hermes.testing.script import Turn, call, calls, fail, raw, say
 from hermes.types.event import Event, TextDelta, ThinkingDelta, ToolProgress
+from hermes.types.message import ToolResult
 from tests.scenarios import canaries
 from tests.scenarios.canaries import DOTENV, FRESH, KEPT, LATER, PRINTED, SECRETS, all_shapes, everything, hits
 from tests.scenarios.wires import FAMILIES, Recorder, Said, extends
@@ -150,6 +151,19 @@ async def test_what_tools_print_is_shown_sent_and_kept_without_secrets(talk: Tal
         ]
         await talk.ask(session, *[call("process", {"session_id": process, **one}) for one in asked], say("done"))
     assert talk.leaks() == {}
+
+
+async def test_the_secrets_of_a_workspace_are_known_and_a_broken_file_of_them_stops_nothing(talk: Talk) -> None:
+    own = canaries.made("workspace", 20)
+    (talk.work / ".env").write_text(f"SHOP_PASSWORD={own}\nPORT=8080\n")
+    (talk.work / "copy.txt").write_text(f"{own}\n{own[::-1]}\n8080\n")
+    async with talk.open() as session:
+        await talk.ask(session, call("terminal", {"command": "cat copy.txt"}), say("done"))
+        (result,) = [message.content for message in session.log if isinstance(message, ToolResult)]
+    assert json.loads(result)["output"] == "[redacted]\n[redacted]\n8080\n"
+    (talk.work / ".env").write_bytes(b"\xff\xfe\0=")
+    async with talk.open() as session:
+        await talk.ask(session, say("done"))
 
 
 async def test_a_secret_that_a_model_repeats_in_pieces_is_not_shown_and_not_kept(talk: Talk) -> None:

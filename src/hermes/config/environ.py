@@ -15,6 +15,14 @@ def environment() -> dict[str, str]:
     return dict(os.environ)  # noqa: TID251  # this module is the one place
 
 
+def workspace_values(folder: Path) -> dict[str, str]:
+    """The values of a workspace's `.env`, which are nobody's settings; none when it cannot be read."""
+    try:
+        return with_dotenv({}, folder / ".env")
+    except (OSError, UnicodeDecodeError):
+        return {}
+
+
 def with_dotenv(environ: Mapping[str, str], env_file: Path) -> dict[str, str]:
     """`environ` on top of the values of a `.env` file; a variable that is set in the process wins."""
     if not env_file.is_file():
