@@ -193,3 +193,56 @@ def test_a_bubblewrap_that_may_not_work_is_named_with_its_own_words(run: Run, ba
         f"hermes: There is no sandbox here: {program} fails with: setting up uid map: Permission denied; the kernel must let you make user"
         " namespaces (sysctl kernel.unprivileged_userns_clone, or the AppArmor profile of bwrap).\n"
     )
+
+
+WITHOUT = """
+import sys, anyio
+from pathlib import Path
+from hermes.agent.workplace import open_workplace, options_from
+from hermes.config.environ import environment
+from hermes.config.settings import Settings
+from hermes.types.error import Refused
+from hermes.types.question import Deny
+
+top = Path(sys.argv[1])
+places = {"cwd": top / "work", "hermes_home": top / "home", "scratch": top / "scratch"}
+options = options_from(Settings(), environment(), save=print, **places)
+
+async def ask(question):
+    print(question.reasons[-1])
+    return Deny()
+
+async def main():
+    place = open_workplace(options, ask)
+    for command in ("echo one", "echo two"):
+        print((await place.workspace.run(command, timeout=20)).text, end="")
+    try:
+        await place.workspace.run("rm -rf src", timeout=20)
+    except Refused:
+        print("refused")
+    await place.workspace.close()
+
+anyio.run(main)
+"""
+
+
+def test_without_bubblewrap_the_first_command_says_why_and_every_question_too(bare: dict[str, str], work: Path, tmp_path: Path) -> None:
+    (work / "src").mkdir()
+    (Path(bare["PATH"]) / "bash").symlink_to("/bin/bash")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT, str(tmp_path)],
+        cwd=work,
+        env={**bare, "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    why = "There is no sandbox here: bubblewrap (bwrap) is not installed"
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == [
+        "one",
+        f"[sandbox: {why}. Commands run with all rights of the user; hermes sandbox status says what helps.]",
+        "two",
+        why,
+        "refused",
+    ]

@@ -1,7 +1,8 @@
 """Where a session's tools work: the workspace, the gate in front of it, and the sandbox around its commands."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,16 +11,18 @@ from hermes.config.settings import ApprovalSettings, Settings, TerminalSettings,
 from hermes.environments.base import Limits
 from hermes.environments.hosts import entry
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
-from hermes.environments.sandbox import Sandbox, SandboxOptions
+from hermes.environments.sandbox import Sandbox, SandboxOptions, why_none
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.secretvalues import SecretValues
 from hermes.safety.decide import Policy, is_concealed
 from hermes.safety.taint import sources
 from hermes.types.error import ConfigError, EnvironmentUnavailable
 from hermes.types.message import Message
-from hermes.types.question import Answer, Question
+from hermes.types.question import Answer, Approve, Question
 
 Confinement = Literal["off", "read-only", "workspace", "full", "container"]
+_UNCONFINED = "Commands run with all rights of the user; hermes sandbox status says what helps."
+_PATHS = "bubblewrap works, but not with the paths of this workspace"
 Ask = Callable[[Question], Awaitable[Answer]]
 
 
@@ -96,9 +99,10 @@ def network_of(terminal: TerminalSettings) -> bool | tuple[str, ...]:
 def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
     """A workplace on this machine; EnvironmentUnavailable when settings demand a sandbox that it does not give."""
     sandbox = _sandbox(options)
+    lacking = "" if sandbox or options.terminal.sandbox == "off" else f"There is no sandbox here: {why_none(options.environ) or _PATHS}"
     gate = Gate(
         policy=policy_of(options, sandbox.options.mode if sandbox else "off"),
-        ask=ask,
+        ask=partial(_asked, ask, lacking) if lacking else ask,
         save=options.save,
         holder=options.holder,
         spent=options.spent,
@@ -109,7 +113,7 @@ def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
         environ=options.environ,
         scratch=options.scratch,
         sandbox=sandbox,
-        options=workspace_options(options, gate),
+        options=replace(workspace_options(options, gate), note=f"{lacking}. {_UNCONFINED}" if lacking else ""),
     )
     return Workplace(workspace=workspace, gate=gate, sandboxed=sandbox is not None, trusting=options.approvals.untrusted == "trust")
 
@@ -125,6 +129,11 @@ def workspace_options(options: WorkplaceOptions, gate: Gate | None = None) -> Wo
         known=options.known,
         concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
     )
+
+
+async def _asked(ask: Ask, lacking: str, question: Question) -> Answer:
+    """The answer to a question that also says what a yes does without a sandbox."""
+    return await ask(replace(question, reasons=(*question.reasons, lacking)) if isinstance(question, Approve) else question)
 
 
 def _sandbox(options: WorkplaceOptions) -> Sandbox | None:

@@ -109,11 +109,17 @@ async def end_of(process: subprocess.Popen[bytes]) -> None:
 
 
 class LocalEnvironment:
-    """This machine: implements `Environment`. Uncut outputs go to the folder `outputs`, without the secrets that are known."""
+    """This machine: implements `Environment`. Uncut outputs go to the folder `outputs`, without the secrets that are known.
+
+    `note` is a sentence that ends the first output.
+    """
 
     name = "local"
 
-    def __init__(self, *, outputs: Path, limits: Limits, sandbox: Sandbox | None = None, known: SecretValues | None = None) -> None:
+    def __init__(
+        self, *, outputs: Path, limits: Limits, sandbox: Sandbox | None = None, known: SecretValues | None = None, note: str = ""
+    ) -> None:
+        self._notes = [f"[sandbox: {note}]\n"] if note else []
         self._outputs = outputs
         self._known = known
         self._limits = limits
@@ -144,7 +150,7 @@ class LocalEnvironment:
         kept = capture.finish()
         code = TIMED_OUT if timed_out else child.poll()
         return Finished(
-            text=kept.text + self._refusals(),
+            text=kept.text + self._noted(),
             code=TIMED_OUT if code is None else code,
             seconds=anyio.current_time() - begun,
             timed_out=timed_out,
@@ -163,10 +169,11 @@ class LocalEnvironment:
         finally:
             os.close(write)
 
-    def _refusals(self) -> str:
-        """What the way out to named hosts has refused, for the model: most programs show no more of it than a number."""
+    def _noted(self) -> str:
+        """The note, once, and what the way out to named hosts has refused: most programs show no more of it than a number."""
         refused = self._sandbox.take_refused() if self._sandbox else []
-        return "".join(f"[network: {sentence}]\n" for sentence in refused)
+        notes, self._notes = self._notes, []
+        return "".join([*notes, *(f"[network: {sentence}]\n" for sentence in refused)])
 
     def _foreground(self, job: Job, call: int, stdin: bytes | None) -> LocalChild:
         if job.pty:

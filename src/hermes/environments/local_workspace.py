@@ -50,7 +50,9 @@ class LocalWorkspace(ShellWorkspace):
         folders.make()
         env = {**QUIET, **scrubbed(environ, chosen.passthrough)}
         super().__init__(
-            environment=LocalEnvironment(outputs=folders.outputs, limits=chosen.limits, sandbox=sandbox, known=chosen.known),
+            environment=LocalEnvironment(
+                outputs=folders.outputs, limits=chosen.limits, sandbox=sandbox, known=chosen.known, note=chosen.note
+            ),
             files=LocalFiles(sandbox, chosen.concealed, shutil.which("rg", path=environ.get("PATH", os.defpath))),
             shell=Shell(
                 cwd=str(root),

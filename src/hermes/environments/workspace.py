@@ -31,7 +31,8 @@ _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 class WorkspaceOptions:
     """What may be set: output limits, variables that children may have although their names say secret.
 
-    `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a search must not look into it.
+    `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a search must not look into it;
+    `note` is a sentence that ends the first output.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -39,6 +40,7 @@ class WorkspaceOptions:
     passthrough: tuple[str, ...] = ()
     known: SecretValues = field(default_factory=SecretValues)
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
