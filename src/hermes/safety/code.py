@@ -57,6 +57,7 @@ _RISKY_MODULES: Final = frozenset(
         "runpy",
         "marshal",
         "webbrowser",
+        "http.client",
     }
 )
 _SENDING: Final = frozenset({"post", "put", "patch", "delete", "request"})
@@ -64,7 +65,7 @@ _CLIENTS: Final = frozenset({"requests", "httpx", "aiohttp", "session", "client"
 _HARMLESS_OWNERS: Final = frozenset({"str", "re", "copy", "dict", "list", "json", "df", "text", "s", "line", "np", "pd"})
 _OTHER: Final = re.compile(
     r"\b(?:system|exec\w*|spawn\w*|popen\w*|passthru|shell_exec|proc_open|fork|syscall|unlink\w*|rmdir\w*|rmtree|rm_rf|rm_r|rm_f|rmSync|remove_entry\w*|remove_dir"
-    r"|remove|rename\w*|truncate\w*|chmod\w*|chown\w*|symlink\w*|kill|eval|assert|child_process|process\.binding|FileUtils|File\.(?:delete|write|open|rename)|IO\.\w*write|Kernel"
+    r"|rm|remove|rename\w*|truncate\w*|chmod\w*|chown\w*|symlink\w*|kill|eval|assert|child_process|process\.binding|FileUtils|File\.(?:delete|write|open|rename)|IO\.\w*write|Kernel"
     r"|write_?file\w*|appendFile\w*|createWriteStream|copyFile\w*|cp_r|mkdir\w*|file_put_contents|fopen|net\.|dgram|Socket|TCPSocket|Net::|open-uri|fsockopen|curl_exec"
     r"|fetch|XMLHttpRequest|send|public_send|instance_eval|class_eval|const_get|constantize|Function|vm\.|do shell script"
     r"|require\s*\(?\s*[^'\"\s(]|load|dl_open|os\.execute|io\.popen)\b"
@@ -93,7 +94,10 @@ def program_text(command: Simple) -> Iterator[tuple[str, str]]:
     elif name in {"timeit", "pdb", "cprofile"} and command.through[-1:] == ("python",):
         yield from (("python", word) for word in command.argv[1:] if not word.startswith("-"))
     elif name in {"sed", "gsed"}:
-        yield "sed", "\n".join(command.argv[1:])
+        words = command.argv[1:]
+        given = option_values(words, "-e", "--expression")
+        own = given if given or has_option(words, "-f", "--file") else operands(words, {"-l", "--line-length"})[:1]
+        yield "sed", "\n".join(own)
     elif name in _SWITCHES:
         inline = [*option_values(command.argv[1:], *_SWITCHES[name]), *_clustered(name, command)]
         yield from ((name, text) for text in inline)
@@ -172,7 +176,7 @@ def _node(node: ast.AST) -> str:
 
 
 def _imported(node: ast.Import | ast.ImportFrom, names: list[str]) -> str:
-    risky = next((name for name in names if name.split(".")[0] in _RISKY_MODULES), "")
+    risky = next((name for name in names if {name, name.split(".")[0]} & _RISKY_MODULES), "")
     if risky:
         return risky
     if isinstance(node, ast.ImportFrom) and names[0].split(".")[0] in _SAFE_MODULES:

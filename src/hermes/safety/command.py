@@ -224,6 +224,11 @@ class _Walk:
             self._feed(begin, upstream)
         return after
 
+    def _file_redirect(self, node: "Node", depth: int) -> list[Simple]:
+        """A redirection without a command, as in `$(< file)`."""
+        self._file(node, len(self._script.commands), depth)
+        return []
+
     def _function_definition(self, node: "Node", depth: int) -> list[Simple]:
         name = text_of(node.children[1] if node.children[0].type == "function" else node.children[0])
         body = node.child_by_field_name("body")
@@ -256,6 +261,7 @@ class _Walk:
         items = [word for child in node.named_children[1:-1] for word in expand(child, self.scope)]
         for child in node.named_children[1:-1]:
             self._substitutions(child, depth)
+        self.scope.made[name] = " ".join(text_of(child) for child in node.named_children[1:-1])
         commands: list[Simple] = []
         for item in items[:8] if 0 < len(items) <= 8 else [UNKNOWN]:
             self.scope.variables[name] = item
@@ -342,7 +348,9 @@ class _Walk:
         elif words[:2] == ["set", "--"]:
             self.scope.arrays["@"] = words[2:]
         elif words[0] in _SHELL_WORDS or words[:2] == ["printf", "-v"]:
-            self.scope.variables |= {word: UNKNOWN for word in words[1:] if word.isidentifier() and word != "PWD"}
+            names = [word for word in words[1:] if word.isidentifier() and word != "PWD"]
+            self.scope.variables |= dict.fromkeys(names, UNKNOWN)
+            self.scope.made |= dict.fromkeys(names, "$(read)" if words[0] == "read" else "")
 
     def _move(self, words: list[str]) -> None:
         targets = [word for word in words[1:] if not word.startswith("-") or word == "-"]

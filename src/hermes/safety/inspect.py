@@ -42,6 +42,11 @@ _LOADERS: Final = re.compile(
     r"|GIT_(?:SSH\w*|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|PROXY_COMMAND|CONFIG\w*|EXEC_PATH|TEMPLATE_DIR)|(?:MAN)?PAGER|(?:VISUAL|EDITOR|BROWSER)"
     r"|LESS(?:OPEN|CLOSE)|SSH_ASKPASS|SUDO_ASKPASS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|MAKEFLAGS|CARGO_BUILD_RUSTC\w*|RUSTC_WRAPPER"
 )
+_SOURCES: Final = re.compile(
+    r"(?i)PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|TRUSTED_HOST|CONFIG_FILE)|NPM_CONFIG_(?:\w*REGISTRY|SCRIPT_SHELL|PREFIX|USERCONFIG)|GOPROXY|GONOSUM\w*|GOINSECURE"
+    r"|UV_(?:\w*INDEX\w*)|CARGO_REGISTR\w+|YARN_(?:NPM_)?REGISTRY\w*|BUNDLE_\w*MIRROR\w*|CONDA_CHANNELS"
+)
+_OWN_JOBS: Final = re.compile(r"\$!|\$\(jobs -[a-z]*p[a-z]*\)")
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u200e\u200f\u061c\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u180e\U000e0000-\U000e007f]|\r(?!\n)"
 )
@@ -98,7 +103,8 @@ def _of_script(script: Script, source: str) -> Iterator[Finding]:
     if re.search(r"://[^/\s]*[^\x00-\x7f]", source):
         yield Finding("look-alike-host", "upload", "the address has letters that look like others")
     downloaded = {name for command in script.commands for name in _downloads(command)}
-    unpacked = any(one.program in _UNPACKERS and any(up.program in DOWNLOADERS for up in _upstream(one)) for one in script.commands)
+    unpackers = [one for one in script.commands if one.program in _UNPACKERS]
+    unpacked = any(any(up.program in DOWNLOADERS for up in _upstream(one)) or downloaded & set(one.argv[1:]) for one in unpackers)
     for command in script.commands:
         if any(_is_fetched(word, downloaded, unpacked=unpacked) for word in _run_by(command)):
             yield Finding("download-and-run", "download", "it runs what it downloads")
@@ -182,7 +188,9 @@ def _upstream(command: Simple) -> Iterator[Simple]:
 
 def _assignments(command: Simple, folders: Map) -> Iterator[Finding]:
     for name, text in command.assignments:
-        if name.startswith("HERMES_") or re.search(r"(?i)yolo", name):
+        if _SOURCES.fullmatch(name):
+            yield Finding("package-variable", "package", f"{name} says where packages come from")
+        elif name.startswith("HERMES_") or re.search(r"(?i)yolo", name):
             yield Finding("own-switch", "own", "it changes a switch of this agent")
         elif _LOADERS.fullmatch(name) and not _PLAIN_TOOLS.fullmatch(text):
             yield Finding("loader-variable", "loader", f"{name} makes programs run or load something else")
@@ -216,10 +224,14 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
             yield from _moved(path, command.cwd, folders)
         else:
             yield from _written(path, command.cwd, folders, recursive=recursive)
-    if command.program == "rsync" and any(word.startswith("--del") for word in command.argv[1:]):
+    if (
+        command.program == "rsync"
+        and not has_option(command.argv[1:], "-n", "--dry-run")
+        and any(word.startswith("--del") for word in command.argv[1:])
+    ):
         for path in operands(command.argv[1:], {"-e", "--rsh", "--exclude", "--include"})[-1:]:
             yield from (one for one in _deleted(path, command, folders, recursive=True) if ":" not in path)
-    if command.program == "find" and has_option(command.argv[1:], "-delete"):
+    if command.program == "find" and has_option(command.argv[1:], "-delete") and "-empty" not in command.argv:
         for path in found_paths(command.argv):
             yield from _deleted(path, command, folders, recursive=True)
 
@@ -289,7 +301,11 @@ def _changed(path: str, place: Place, full: str, *, recursive: bool) -> Iterator
 def _reading(command: Simple, folders: Map) -> Iterator[Finding]:
     if command.program in _NO_READERS or not command.argv:
         return
-    for word in _possible_files(command):
+    words = _possible_files(command)
+    if command.program == "xargs":
+        words += [word for source in _upstream(command) for word in source.argv[1:]]
+    words += [text for _, code in program_text(command) for text in re.findall(r"['\"]([^'\"\s]{1,200})['\"]", code)]
+    for word in words:
         for path in _path_parts(word):
             yield from _read(path, command.cwd, folders)
 
@@ -316,15 +332,17 @@ def _path_parts(word: str) -> Iterator[str]:
     """What in a word may be a path."""
     if any(letter in word for letter in " \n\t()"):
         return
-    plain = re.sub(r"^(?:--?[\w-]+=|@|file://)", "", word)
+    plain = re.sub(r"^(?:--?[\w-]+=|if=|@|file://)", "", word)
     if plain and not plain.startswith("-"):
         yield from plain.split(":") if "://" not in plain else ()
 
 
 def _read(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
     place = place_of(path, cwd, folders)
-    if place == "secret":
+    if place == "secret" or re.fullmatch(r"/proc/[^/]*\0[^/]*/(?:environ|mem|maps|fd/.*)", path):
         yield Finding("credentials", "secret", f"it reads {_shown(path)}")
+    elif _DISKS.match(path):
+        yield Finding("read-device", "secret", "it reads straight from a device")
     elif place == "own":
         yield Finding("own-files", "own", "it reads or changes this agent's files")
     elif is_env_file(path):
@@ -349,8 +367,17 @@ def _elsewhere(command: Simple, folders: Map) -> Iterator[Finding]:
 def _signals(command: Simple) -> Iterator[Finding]:
     if command.program != "kill" or has_option(command.argv[1:], "-0", "-l", "-L", "--list"):
         return
+    if all(word == UNKNOWN for word in _targets(command.argv[1:])) and _are_own_jobs(command):
+        return
     if any(word not in {"-s", "-n"} and not word.startswith(("-", "%")) for word in _targets(command.argv[1:])):
         yield Finding("kill", "process", "it stops processes by number")
+
+
+def _are_own_jobs(command: Simple) -> bool:
+    """Whether all that a command stops was started beside it."""
+    variables = re.findall(r"\$(?:\{?(\w+)|(\([^)]*\)|[!?$@*-]|`))", command.line)
+    texts = [command.scope.made.get(name, "") if name else f"${other}" for name, other in variables]
+    return bool(texts) and all(_OWN_JOBS.fullmatch(text.strip('"')) for text in texts)
 
 
 def _targets(words: Sequence[str]) -> list[str]:

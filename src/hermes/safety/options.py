@@ -57,4 +57,6 @@ def _is(word: str, name: str) -> bool:
         given = word.split("=", 1)[0]
         return len(given) >= 5 and name.startswith(given)
     is_letter = len(name) == 2 and name.startswith("-")
+    if is_letter and word.startswith(name) and not word[2:].isalnum():
+        return True  # a value is joined to it
     return is_letter and word.startswith("-") and not word.startswith("--") and name[1] in word[1:] and word[1:].isalnum()

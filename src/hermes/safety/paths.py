@@ -24,7 +24,8 @@ _SECRET: Final = re.compile(
     r"|(?:^|/)(?:\.netrc|_netrc|\.pgpass|\.npmrc|\.pypirc|\.git-credentials|\.vault-token|\.my\.cnf|\.s3cfg|\.boto|id_(?:rsa|dsa|ecdsa|ed25519))$"
     r"|(?:^|/)\.(?:bash|zsh|python|psql|mysql|node_repl)_history$"
     r"|^/etc/(?:g?shadow-?|sudoers(?:\.d(?:/.*)?)?|krb5\.keytab|ssh/ssh_host_.*)$|^/proc/(?:\d+|self|thread-self)/(?:environ|mem|maps|fd/.*|root(?:/.*)?|cwd(?:/.*)?)$"
-    r"|^/proc/kcore$|/\.cargo/credentials(?:\.toml)?$|/\.terraform\.d/credentials\.tfrc\.json$|/(?:Cookies|Login Data)(?:-journal)?$"
+    r"|^/proc/kcore$|^/(?:var/)?run/secrets/"
+    r"|/\.cargo/credentials(?:\.toml)?$|/\.terraform\.d/credentials\.tfrc\.json$|/(?:Cookies|Login Data)(?:-journal)?$"
 )
 _ENV_FILE: Final = re.compile(r"(?:^|/)\.env(?:rc|\.(?!example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+)?$")
 _START: Final = re.compile(

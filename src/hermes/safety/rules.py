@@ -156,9 +156,10 @@ def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:
     if rule.text is None:
         return True
     texts = [" ".join([command.program, *words]), *([command.text] if command.text is not None else [])]
+    if rule.effect == "database":
+        texts += [" ".join(source.argv[1:]) for source in command.sources if source.program in {"echo", "printf"}]
     if "sql_without_condition" not in rule.conditions:
         return any(rule.text.search(text) for text in texts)
-    texts += [" ".join(source.argv[1:]) for source in command.sources if source.program in {"echo", "printf"}]
     return any(_takes_all_rows(found[0]) for text in texts for found in rule.text.finditer(text))
 
 

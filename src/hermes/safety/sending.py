@@ -105,7 +105,8 @@ def _is_computed(command: Simple) -> bool:
     if not any(UNKNOWN in word for word in command.argv):
         return False
     names = re.findall(r"\$\{?(\w+)", command.line)
-    texts = [command.line, *(command.scope.made.get(name, "") for name in names)]
+    is_part = any(UNKNOWN in word and word.strip(UNKNOWN) for word in command.argv)  # an address that is read whole is only an address
+    texts = [command.line, *(command.scope.made.get(name, "") for name in names if is_part)]
     return any(_reads(inner[1] or inner[2] or "") for text in texts for inner in _INNER.finditer(text))
 
 

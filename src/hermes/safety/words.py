@@ -1,5 +1,6 @@
 """The values of shell words, as far as they can be known without running anything."""
 
+import posixpath
 import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
@@ -170,6 +171,8 @@ def _ansi(text: str) -> str:
 def _variable(node: "Node", scope: Scope) -> str:
     names = [child for child in node.children if child.type in {"variable_name", "special_variable_name"}]
     is_bare = all(child.type in {"variable_name", "special_variable_name", "$", "${", "}"} for child in node.children)
+    if len(names) == 1 and not is_bare and (found := re.fullmatch(r"\$\{(\w+):?-[^{}]*\}", text_of(node))):
+        return scope.variables.get(found[1]) or UNKNOWN
     if len(names) != 1 or not is_bare:
         return UNKNOWN
     name = text_of(names[0])
@@ -194,6 +197,8 @@ def _substitution(source: str, scope: Scope) -> str:
     command = source.removeprefix("$(").removesuffix(")").strip("` \t\n")
     if command == "pwd":
         return scope.cwd
+    if found := re.fullmatch(r"(dirname|basename) ([\w./-]+)", command.replace('"', "")):
+        return (posixpath.dirname(found[2]) or ".") if found[1] == "dirname" else posixpath.basename(found[2])
     if re.fullmatch(r"mktemp(?: -d)?(?: -t)?(?: [\w.]+)?", command):
         return "/tmp/mktemp"  # noqa: S108 -- a name that stands for what mktemp will make
     return UNKNOWN

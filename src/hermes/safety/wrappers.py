@@ -12,7 +12,7 @@ from typing import Final
 
 from hermes.safety.code import program_text, shell_texts
 from hermes.safety.command import Script, Simple, carried, read
-from hermes.safety.options import has_option, option_values
+from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.words import UNKNOWN
 
 SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh"})
@@ -157,14 +157,28 @@ def _module(command: Simple) -> Iterator[Simple]:
 
 
 def _given(command: Simple) -> list[str]:
-    """The words that xargs reads, where they are known."""
+    """The words that xargs reads, where they are known, or where they lie."""
     if has_option(command.argv[1:2], "-a", "--arg-file"):
         return [UNKNOWN]
     if command.text is not None and command.program == "xargs":
         return command.text.split()
     if len(command.sources) == 1 and command.sources[0].program == "echo":
         return [word for word in command.sources[0].argv[1:] if not re.fullmatch(r"-[neE]+", word)]
-    return [UNKNOWN]
+    folders = _listed(command.sources[-1]) if command.sources else []
+    return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] or [UNKNOWN]
+
+
+def _listed(source: Simple) -> list[str]:
+    """The folders that a command lists files of; none where that is not known."""
+    words = source.argv[1:]
+    if source.program in {"grep", "egrep", "fgrep", "rg"} and has_option(words, "-l", "--files-with-matches", "-L", "--files"):
+        found = operands(words, {"-A", "-B", "-C", "-m", "-g", "--glob", "-t", "-T", "--include", "--exclude"})
+        return found[0 if has_option(words, "-e", "--regexp", "--files") else 1 :] or ["."]
+    if source.program == "git" and (words[:1] == ("ls-files",) or (words[:1] == ("diff",) and "--name-only" in words)):
+        return ["."]
+    if source.program == "find":
+        return list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words)) or ["."]
+    return []
 
 
 def _after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str]:

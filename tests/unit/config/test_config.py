@@ -86,6 +86,11 @@ def test_variables_are_expanded(path: Path) -> None:
     assert (loaded.model.base_url, loaded.model.default) == ("http://127.0.0.1:1/v1", "${UNSET}")
 
 
+def test_an_allowed_command_keeps_its_own_variables(path: Path) -> None:
+    path.write_text("command_allowlist: ['/w$ make ${TARGET}']\n")
+    assert load(path, {"TARGET": "clean; rm -rf src"}).settings.command_allowlist == ["/w$ make ${TARGET}"]
+
+
 def test_comments_order_and_unknown_keys_survive_an_edit(path: Path) -> None:
     set_key(path, "agent.max_turns", "20")
     assert path.read_text() == TEXT.replace("max_turns: 12", "max_turns: 20").replace("{timeout: 30}", "{timeout: 30}")
