@@ -3,7 +3,6 @@
 import contextlib
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import pytest
 
 BACKENDS = Path(__file__).resolve().parents[2] / ".venv" / "backends"
@@ -120,6 +120,7 @@ def sshd(folder: Path, port: int) -> Sshd:
     (folder / "config").write_text(
         f"Port {port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\nPidFile {folder}/pid\nAuthorizedKeysFile {folder}/authorized\n"
         "PasswordAuthentication no\nKbdInteractiveAuthentication no\nUsePAM no\nStrictModes no\nPermitRootLogin prohibit-password\n"
+        f"SetEnv HOME={folder}/home\n"
         "MaxSessions 60\nMaxStartups 100\nPrintMotd no\nPrintLastLog no\n"
     )
     if os.geteuid() == 0:
@@ -128,8 +129,28 @@ def sshd(folder: Path, port: int) -> Sshd:
     return Sshd(port, folder / "id", options, folder, (server, "-f", str(folder / "config"), "-D", "-e"))
 
 
-def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """End a server and the sessions that it has forked."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait(10)
+def end_sessions(server: Sshd) -> None:
+    """End the connections to a server: the processes that it has forked, and the clients that are kept."""
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            words = process.cmdline()
+            is_client = words[:1] == ["ssh"] and str(server.port) in words
+            if is_client or (words and str(server.folder) in " ".join(words) and "sshd" not in words[0]):
+                process.kill()
+    parents = [one for one in psutil.process_iter() if _is_listener(one, server)]
+    for parent in parents:
+        for child in parent.children(recursive=True):
+            with contextlib.suppress(psutil.Error):
+                child.kill()
+
+
+def _is_listener(process: psutil.Process, server: Sshd) -> bool:
+    try:
+        return str(server.folder / "config") in process.cmdline()
+    except psutil.Error:
+        return False
+
+
+def apptainer_stop_all(environ: dict[str, str]) -> None:
+    """Stop the instances that tests have started."""
+    subprocess.run(["apptainer", "instance", "stop", "hermes-*-tests"], env=environ, capture_output=True, check=False, timeout=60)

@@ -3,60 +3,21 @@
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import anyio
 import psutil
 import pytest
 
-from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.workspace import WorkspaceOptions
 from hermes.types.action import Action, Command, FileAccess, Permit
 from hermes.types.error import ExecError, Refused
+from tests.contracts.conftest import Bench, marked
 
 pytestmark = pytest.mark.anyio
-
-MARK = "HERMES_CALL"
-
-
-@dataclass
-class Bench:
-    """A workspace, and what was asked of its `authorize`."""
-
-    space: LocalWorkspace
-    root: Path
-    confined: bool
-    scratch: Path
-    ports: dict[str, Any]
-    asked: list[Action] = field(default_factory=list)
-    refuse: bool = False
-
-
-@pytest.fixture(params=[False, True], ids=["open", "confined"])
-async def bench(request: pytest.FixtureRequest, tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Bench]:
-    root, scratch, home = tmp_path / "project", tmp_path / "scratch", Path(environ["HOME"])
-    root.mkdir()
-    sandbox = None
-    if request.param:
-        sandbox = open_sandbox(workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ)
-        assert sandbox is not None, "bubblewrap does not work here"
-
-    async def authorize(action: Action) -> Permit:
-        made.asked.append(action)
-        if made.refuse:
-            raise Refused("no")
-        return Permit.of(action, confined=bool(request.param))
-
-    options = WorkspaceOptions(limits=Limits(max_chars=5_000, max_lines=200))
-    ports: dict[str, Any] = {"authorize": authorize, "environ": environ, "sandbox": sandbox, "options": options}
-    space = LocalWorkspace(root, **ports, scratch=scratch)
-    made = Bench(space=space, root=root, confined=bool(request.param), scratch=scratch, ports=ports)
-    yield made
-    await space.close()
 
 
 async def text(bench: Bench, command: str, seconds: float = 20) -> str:
@@ -204,8 +165,8 @@ async def test_time_runs_out_for_the_whole_tree_whatever_its_shape(bench: Bench)
     async def run(shape: str) -> None:
         folder = bench.root / shape
         folder.mkdir()
-        another = LocalWorkspace(bench.root, **bench.ports, scratch=bench.scratch)  # each has a shell of its own
-        done = await another.run(f"echo begun; {HANGING[shape]}", timeout=0.7, cwd=str(folder))
+        another = bench.another()  # each has a shell of its own
+        done = await another.run(f"echo begun; {HANGING[shape]}", timeout=0.7 if bench.link is None else 3, cwd=str(folder))
         ends[shape] = (done.timed_out, done.code, done.text.startswith("begun\n"))
 
     begun = time.monotonic()
@@ -214,7 +175,7 @@ async def test_time_runs_out_for_the_whole_tree_whatever_its_shape(bench: Bench)
             tasks.start_soon(run, shape)
     assert ends == dict.fromkeys(HANGING, (True, 124, True))
     assert time.monotonic() - begun < 15
-    assert leftovers() == []
+    assert bench.leftovers() == []
 
 
 async def test_cancelling_the_call_ends_the_whole_tree(bench: Bench) -> None:
@@ -222,7 +183,7 @@ async def test_cancelling_the_call_ends_the_whole_tree(bench: Bench) -> None:
     with anyio.move_on_after(0.5):
         await bench.space.run("setsid sleep 300 & trap '' TERM; sleep 300", timeout=60)
     assert time.monotonic() - begun < 5
-    assert leftovers() == []
+    assert bench.leftovers() == []
     assert await text(bench, "echo usable") == "usable\n"
 
 
@@ -236,35 +197,17 @@ async def test_a_child_that_keeps_the_pipe_open_does_not_hang_the_call(bench: Be
     assert time.monotonic() - begun < 3
     assert (done.code, done.timed_out) == (5, False)
     assert "started" in done.text or "yes" in keeper
-    assert not (leftovers() and bench.confined)
-    end_leftovers()
+    assert bench.keeps_survivors or bench.leftovers() == []
+    await bench.space.close()
+    if bench.place == "open":
+        for process in marked(bench.mark):
+            process.kill()
+    assert bench.leftovers() == []
 
 
 async def test_output_of_a_process_substitution_is_waited_for(bench: Bench) -> None:
-    if not bench.confined:  # a confined one ends with its shell
+    if bench.keeps_survivors:  # a confined one ends with its shell
         assert await text(bench, "echo late > >(sleep 0.1; cat)") == "late\n"
-
-
-def leftovers() -> list[str]:
-    """Command lines of processes that some call of this test process has started and that still run."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            mine = process.environ().get(MARK, "").startswith(f"{os.getpid()}-") and process.status() != psutil.STATUS_ZOMBIE
-        except psutil.Error:
-            continue
-        if mine:
-            found.append(" ".join(process.cmdline()))
-    return found
-
-
-def end_leftovers() -> None:
-    for process in psutil.process_iter():
-        try:
-            if process.environ().get(MARK, "").startswith(f"{os.getpid()}-"):
-                process.kill()
-        except psutil.Error:
-            continue
 
 
 # --------------------------------------------------------------------------------------------------------------- terminals
@@ -314,7 +257,7 @@ async def test_killing_a_background_process_ends_its_tree(bench: Bench) -> None:
     await until(lambda: "up" in bench.space.processes.poll(state.id).text)
     ended = await bench.space.processes.kill(state.id)
     assert ended.code in {137, 143}
-    assert leftovers() == []
+    assert bench.leftovers() == []
 
 
 async def test_a_background_flood_rolls_and_never_blocks_the_process(bench: Bench) -> None:
@@ -342,7 +285,7 @@ async def test_closing_the_workspace_stops_everything(bench: Bench) -> None:
     await bench.space.start("sleep 300")
     await bench.space.start("setsid sleep 300; sleep 300")
     await bench.space.close()
-    assert leftovers() == []
+    assert bench.leftovers() == []
 
 
 # ------------------------------------------------------------------------------------------------------------------- files
@@ -381,8 +324,7 @@ async def test_commands_and_file_tools_see_the_same_temporary_files(bench: Bench
         assert found is not None
         assert found.path == f"{name}-2"
     finally:
-        for number in (1, 2):
-            Path(f"{name}-{number}").unlink(missing_ok=True)
+        await text(bench, f"rm -f {name}-1 {name}-2")
 
 
 async def test_list_stat_delete_find_and_search_agree(bench: Bench) -> None:

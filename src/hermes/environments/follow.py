@@ -22,6 +22,9 @@ class Followed(Child, Protocol):
     def read(self) -> bytes | None:
         """The bytes at hand, b"" at the end of output, None when there are none now."""
 
+    async def takes_input(self) -> None:
+        """Return once its input takes more, or is closed."""
+
 
 async def follow(child: Followed, capture: Capture, timeout: float, typed: bytes | None) -> bool:
     """Read a child's output until it has ended; True when its time ran out. Its tree is dead after a timeout or cancellation."""
@@ -57,11 +60,10 @@ async def _read(child: Followed, capture: Capture) -> None:
 async def _type(child: Followed, typed: bytes) -> None:
     """Type on a terminal, then say that nothing more comes; a child with a pipe or a file gets nothing from here."""
     with suppress(OSError):  # the child may leave before it has read everything
+        await child.takes_input()
         while typed:
-            taken = child.write(typed)
-            typed = typed[taken:]
-            if not taken:
-                await anyio.wait_writable(child.output)
+            typed = typed[child.write(typed) :]
+            await child.takes_input()
     child.close_input()
 
 

@@ -61,6 +61,11 @@ class LocalChild:
         except OSError:  # a terminal whose other end is gone
             return b""
 
+    async def takes_input(self) -> None:
+        """Return once its input takes more, or is closed."""
+        if self._input is not None:
+            await anyio.wait_writable(self._input)
+
     def write(self, data: bytes) -> int:
         """How many bytes its input took; 0 when the pipe is full, BrokenPipeError when its input is closed."""
         if self._input is None:

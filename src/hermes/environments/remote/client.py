@@ -18,6 +18,7 @@ _CHUNK: Final = 65_536
 _MOST_ASIDE: Final = 4_000_000
 _LINGER: Final = 0.3  # how long a client may stay after the job's end, for what children of it still write
 _STEP: Final = 0.005
+_LATE: Final = 0.5  # how long a job may take to begin after its client is gone
 
 
 End = Callable[[float], Awaitable[None]]
@@ -74,8 +75,14 @@ class ClientChild(LocalChild):
                 await anyio.sleep(_STEP)
 
     async def stop(self, grace: float) -> None:
-        """End the job where it runs, then the client."""
-        if self.poll() is None:
+        """End the job where it runs, then the client. A job that has not begun yet may still do so: it is looked for once more."""
+        if self.poll() is None and read_records(self.aside()).pid:
+            await self._end(grace)
+        elif self.poll() is None:
+            self._process.kill()
+            await end_of(self._process)
+            await self._end(grace)
+            await anyio.sleep(_LATE)
             await self._end(grace)
         if self._process.poll() is None:
             self._process.terminate()
@@ -106,6 +113,26 @@ class ClientChild(LocalChild):
         if self._aside is not None:
             os.close(self._aside)
         self._aside = None
+
+
+class TerminalChild(ClientChild):
+    """A client on a terminal. What is typed before it has begun would meet a terminal that is not set up yet, so it waits."""
+
+    def __init__(self, process: subprocess.Popen[bytes], output: int, input_: int | None, aside: int | None, end: End) -> None:
+        super().__init__(process, output, input_, aside, end)
+        self._begun = anyio.Event()
+
+    def read(self) -> bytes | None:
+        """The bytes at hand; the first of them tell that the job has begun."""
+        data = super().read()
+        if data is not None:
+            self._begun.set()
+        return data
+
+    async def takes_input(self) -> None:
+        """Return once the job has begun and takes more input."""
+        await self._begun.wait()
+        await super().takes_input()
 
 
 def start_client(argv: tuple[str, ...], env: Mapping[str, str], *, stdin: bytes | None, end: End) -> ClientChild:
@@ -151,4 +178,4 @@ def start_client_on_terminal(argv: tuple[str, ...], env: Mapping[str, str], *, e
         raise ExecError(f"{argv[0]} could not be started: {error}") from error
     finally:
         os.close(theirs)
-    return ClientChild(process, ours, ours, None, end)
+    return TerminalChild(process, ours, ours, None, end)

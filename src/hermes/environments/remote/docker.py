@@ -74,10 +74,11 @@ class DockerLink:
         self._container = await self._kept() or await self._made()
 
     async def close(self) -> None:
-        """Stop a container that is kept, remove one that is not."""
+        """Remove a container that is not kept; one that is ends by its own clock, since another session may be using it."""
         container, self._container = self._container, ""
-        if container:
-            await self._program.ask(*(("stop", "--time", "1") if self._options.persistent else ("rm", "--force", "--volumes")), container)
+        if not container or (self._options.persistent and self._options.idle_seconds):
+            return
+        await self._program.ask(*(("stop", "--time", "1") if self._options.persistent else ("rm", "--force", "--volumes")), container)
 
     async def fault(self) -> str:
         """Why there is no running container."""

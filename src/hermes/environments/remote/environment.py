@@ -22,7 +22,7 @@ from hermes.types.error import EnvironmentLost, ExecError
 
 TIMED_OUT: Final = 124
 _GRACE: Final = 0.4
-_KILL_SECONDS: Final = 8.0
+_KILL_SECONDS: Final = 20.0
 _FETCH_SECONDS: Final = 120.0
 _BEGIN_SECONDS: Final = 20.0
 _STEP: Final = 0.01
@@ -102,7 +102,7 @@ class RemoteEnvironment:
             call = _Call(number=next(self._calls), job=job, begun=anyio.current_time())
             payload = self._payload(call)
             child = self._launch(call, payload, stdin=None)
-            if job.pty or await _began(child, payload):
+            if await (_shows(child) if job.pty else _began(child, payload)):
                 return child
             records = read_records(child.aside())
             await child.stop(_GRACE)
@@ -232,6 +232,13 @@ async def _began(child: RemoteChild, payload: bytes) -> bool:
         while not read_records(child.aside()).pid and child.poll() is None:  # noqa: ASYNC110 -- a process sets no event
             await anyio.sleep(_STEP)
     return bool(read_records(child.aside()).pid)
+
+
+async def _shows(child: RemoteChild) -> bool:
+    """Wait for the first output on a terminal, which is ours."""
+    with anyio.move_on_after(_BEGIN_SECONDS):
+        await anyio.wait_readable(child.output)
+    return child.poll() is None
 
 
 async def _read_all(child: RemoteChild, data: bytearray) -> None:

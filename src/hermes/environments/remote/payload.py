@@ -22,6 +22,8 @@ _RECORDS: Final = re.compile(rb"hermes-begin (\d+)\0(?:(.*)hermes-exit (\d+)\0)?
 ENDED: Final = re.compile(rb"hermes-exit (\d+)\0")
 """The record of a job's end."""
 
+# Some clients tell the size of a terminal only after a while; the title, which nobody sees, tells that the job has begun.
+_ON_TERMINAL: Final = "stty rows 40 cols 120 2>/dev/null; builtin printf '\\e]0;\\a'"
 _LONGEST_ARGUMENT: Final = 30_000  # in characters, which may be four bytes each
 _BASH: Final = ("bash", "--noprofile", "--norc", "-c")
 
@@ -54,16 +56,20 @@ def compose(argv: tuple[str, ...], env: Mapping[str, str] | None, marker: str, *
 
     `aside` is a file for the records; without one they go where its standard error would have gone.
     """
+    # All of it is one compound command: cut short on its way, none of it runs.
     lines = [
+        "{",
         "unset -v $(compgen -e) 2>/dev/null" if env is not None else "",
         *(f"export {name}={shlex.quote(value)}" for name, value in (env or {}).items() if name.isidentifier()),
         f"export {MARKER}={shlex.quote(marker)}",
         prelude,
+        _ON_TERMINAL if aside else "",
         f"exec {ASIDE}>{shlex.quote(aside)}" if aside else f"exec {ASIDE}>&2",
         f"builtin printf 'hermes-begin %s\\0' \"$$\" >&{ASIDE}",
         "exec 2>/dev/null",  # what a shell says of a child that was killed is not the job's
         _call(argv, marker),
         f"code=$?; builtin printf 'hermes-exit %s\\0' \"$code\" >&{ASIDE}; exit $code",
+        "}",
     ]
     return "\n".join(filter(None, lines)).encode("utf-8", "surrogateescape")
 

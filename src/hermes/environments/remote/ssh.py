@@ -48,13 +48,18 @@ class SshLink:
         if not await self.fault():
             return
         self._socket().unlink(missing_ok=True)  # of a connection that died
-        arguments = ("-f", "-N", "-M", *self._common(), "-o", f"ControlPersist={self._options.idle_seconds or 'yes'}", "--", self._where)
+        # What is said first wins, so this comes before the common part, which makes no connection of its own.
+        keep = ("-o", "ControlMaster=auto", "-o", f"ControlPersist={self._options.idle_seconds or 'yes'}")
+        arguments = (*keep, *self._common(), "-T", "--", self._where, "exit 0")
         answer = await self._program.ask(*arguments, timeout=_CONNECT_SECONDS + 10)
         if answer.code != 0:
             raise EnvironmentUnavailable(f"{self._where} cannot be reached by ssh: {answer.said or f'exit code {answer.code}'}")
 
     async def close(self) -> None:
-        """End the kept connection."""
+        """Nothing: another session may be using the kept connection, and it ends by its own clock."""
+
+    async def disconnect(self) -> None:
+        """End the kept connection now, for all sessions."""
         await self._program.ask(*self._common(), "-O", "exit", "--", self._where, timeout=_CONNECT_SECONDS)
 
     async def fault(self) -> str:

@@ -1,0 +1,226 @@
+"""Every environment as a workspace over the same folder, for the suites that all of them must pass."""
+
+import itertools
+import os
+import socket
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from hermes.environments.base import Limits
+from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
+from hermes.environments.remote.environment import RemoteEnvironment
+from hermes.environments.remote.link import Link
+from hermes.environments.remote.singularity import SingularityOptions, singularity_link
+from hermes.environments.remote.ssh import SshOptions, ssh_link
+from hermes.environments.remote.workspace import RemoteWorkspace
+from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
+from hermes.types.action import Action, Permit
+from hermes.types.error import Refused
+from tests.contracts import servers
+
+HERE = ("open", "confined")
+ELSEWHERE = ("docker", "ssh", "singularity")
+_BOTH_LOOPS = (*HERE, "ssh")
+_MARKS = itertools.count(1)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Each place on asyncio; on trio, too, those here and one elsewhere: the others differ from it in no line that awaits."""
+    if "place" not in metafunc.fixturenames:
+        if "loop" in metafunc.fixturenames:
+            metafunc.parametrize("loop", ["asyncio", "trio"])
+        return
+    places = ELSEWHERE if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *ELSEWHERE)
+    pairs = [("asyncio", place) for place in places] + [("trio", place) for place in places if place in _BOTH_LOOPS]
+    metafunc.parametrize(("loop", "place"), pairs, ids=[f"{place}-{loop}" for loop, place in pairs])
+
+
+@pytest.fixture
+def anyio_backend(loop: str) -> str:
+    return loop
+
+
+@dataclass
+class Bench:
+    """A workspace over `root`, and what was asked of its `authorize`. `mark` begins the marks of its processes."""
+
+    space: ShellWorkspace
+    root: Path
+    place: str
+    mark: str
+    another: Callable[[], ShellWorkspace]
+    link: Link | None = None
+    asked: list[Action] = field(default_factory=list)
+    refuse: bool = False
+
+    @property
+    def keeps_survivors(self) -> bool:
+        """Whether what a command leaves running lives on after it."""
+        return self.place != "confined"
+
+    def leftovers(self) -> list[str]:
+        """Command lines of processes that calls of this bench have started and that still run."""
+        return [" ".join(process.cmdline()) for process in marked(self.mark)]
+
+
+def marked(mark: str) -> Iterator[psutil.Process]:
+    """The live processes whose mark begins so; those in containers are seen from here, too."""
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("HERMES_CALL", "").startswith(mark) and process.status() != psutil.STATUS_ZOMBIE:
+                yield process
+        except psutil.Error:
+            continue
+
+
+class Shared:
+    """A link that many tests use one after the other: closing it is the fixture's."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._link, name)
+
+    async def close(self) -> None:
+        """Nothing."""
+
+
+@pytest.fixture(scope="session")
+def docker_daemon() -> Iterator[servers.Docker]:
+    with tempfile.TemporaryDirectory(prefix="hermes-docker-", ignore_cleanup_errors=True) as folder:
+        yield from servers.docker(Path(folder))
+
+
+@pytest.fixture(scope="session")
+def ssh_server() -> Iterator[servers.Sshd]:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with tempfile.TemporaryDirectory(prefix="hermes-sshd-") as folder:
+        server = servers.sshd(Path(folder), port)
+        process = server.start()
+        yield server
+        servers.end_sessions(server)
+        servers.stop(process)
+
+
+@pytest.fixture(scope="session")
+def shared_root() -> Iterator[Path]:
+    """A folder that every place sees under the same name."""
+    with tempfile.TemporaryDirectory(prefix="hermes-places-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder).resolve()
+
+
+@pytest.fixture(scope="session")
+def links(request: pytest.FixtureRequest, shared_root: Path) -> Iterator[Callable[[str], Link]]:
+    """The link to each place elsewhere, one for the whole run."""
+    made: dict[str, Link] = {}
+
+    def link(place: str) -> Link:
+        if place not in made:
+            made[place] = Shared(make_link(place, request, shared_root))
+        return made[place]
+
+    yield link
+    if "singularity" in made:
+        servers.apptainer_stop_all(apptainer_environ())
+
+
+def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: Any) -> Link:
+    """A link to a place elsewhere that sees `root` under the same name."""
+    if place == "docker":
+        daemon: servers.Docker = request.getfixturevalue("docker_daemon")
+        options = {"network": False, "volumes": (f"{root}:{root}",), "memory": 1024, "cpus": 0, "pids": 512, "key": "tests"}
+        return docker_link(DockerOptions(**{"image": servers.IMAGE, **options, **chosen}), daemon.environ)
+    if place == "ssh":
+        server: servers.Sshd = request.getfixturevalue("ssh_server")
+        return ssh_link(
+            SshOptions(
+                host="127.0.0.1", port=server.port, key=str(server.key), folder=server.folder / "cm", extra=server.options, **chosen
+            ),
+            dict(os.environ),
+        )
+    image = servers.needed(servers.BACKENDS / "apptainer-image", "the image for apptainer")
+    return singularity_link(
+        SingularityOptions(**{"image": image, "binds": (f"{root}:{root}",), **chosen}), apptainer_environ(), mark="tests"
+    )
+
+
+def apptainer_environ() -> dict[str, str]:
+    """The environment in which the apptainer of the tests is found first."""
+    servers.needed(servers.BACKENDS / "apptainer/usr/bin/apptainer", "apptainer")
+    return {**os.environ, "PATH": f"{servers.BACKENDS}/apptainer/usr/bin:{os.environ['PATH']}"}
+
+
+@pytest.fixture
+async def bench(place: str, request: pytest.FixtureRequest, tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Bench]:
+    if place in HERE:
+        made = _here(place, tmp_path, environ)
+    else:
+        shared: Path = request.getfixturevalue("shared_root")
+        root = Path(tempfile.mkdtemp(dir=shared))
+        root.chmod(0o755)
+        link: Link = request.getfixturevalue("links")(place)
+        await link.open()  # many workspaces share it in these tests, and each would make a machine of its own
+        made = elsewhere_bench(place, link, root, tmp_path / "scratch")
+    yield made
+    await made.space.close()
+
+
+OPTIONS = WorkspaceOptions(limits=Limits(max_chars=5_000, max_lines=200))
+
+
+def _here(place: str, folder: Path, environ: dict[str, str]) -> Bench:
+    root, scratch, home = folder / "project", folder / "scratch", Path(environ["HOME"])
+    root.mkdir()
+    sandbox = None
+    if place == "confined":
+        sandbox = open_sandbox(workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ)
+        assert sandbox is not None, "bubblewrap does not work here"
+
+    def another() -> ShellWorkspace:
+        return LocalWorkspace(root, authorize=_authorize(lambda: made), environ=environ, sandbox=sandbox, options=OPTIONS, scratch=scratch)
+
+    made = Bench(space=another(), root=root, place=place, mark=f"{os.getpid()}-", another=another)
+    return made
+
+
+def elsewhere_bench(place: str, link: Link, root: Path, scratch: Path) -> Bench:
+    """A bench on a machine at the end of a link."""
+    mark = f"test{os.getpid()}x{next(_MARKS)}"
+
+    def another() -> ShellWorkspace:
+        environment = RemoteEnvironment(
+            link,
+            mark=f"{mark}y{next(_MARKS)}",
+            outputs=scratch / "outputs",
+            limits=OPTIONS.limits,
+            prelude=PRELUDE if place == "docker" else "",
+        )
+        return RemoteWorkspace(
+            environment, cwd=str(root), env={}, met=lambda _: None, authorize=_authorize(lambda: made), clock=_clock, options=OPTIONS
+        )
+
+    made = Bench(space=another(), root=root, place=place, mark=mark, another=another, link=link)
+    return made
+
+
+def _clock() -> float:
+    return 1_800_000_000.0
+
+
+def _authorize(bench: Callable[[], Bench]) -> Any:
+    async def authorize(action: Action) -> Permit:
+        bench().asked.append(action)
+        if bench().refuse:
+            raise Refused("no")
+        return Permit.of(action, confined=bench().place == "confined")
+
+    return authorize
