@@ -14,19 +14,25 @@ import pytest
 
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.remote.daytona import DaytonaCloud, DaytonaOptions
 from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.link import Link
+from hermes.environments.remote.modal import ModalCloud, ModalOptions
+from hermes.environments.remote.polled import PolledLink
 from hermes.environments.remote.singularity import SingularityOptions, singularity_link
 from hermes.environments.remote.ssh import SshOptions, ssh_link
+from hermes.environments.remote.vercel import VercelCloud, VercelOptions
 from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
+from hermes.lib.lazy import load
 from hermes.types.action import Action, Permit
 from hermes.types.error import Refused
 from tests.contracts import servers
 
 HERE = ("open", "confined")
-ELSEWHERE = ("docker", "ssh", "singularity")
+CLOUDS = ("modal", "daytona", "vercel")
+ELSEWHERE = ("docker", "ssh", "singularity", *CLOUDS)
 _BOTH_LOOPS = (*HERE, "ssh")
 _MARKS = itertools.count(1)
 
@@ -112,6 +118,28 @@ def ssh_server() -> Iterator[servers.Sshd]:
 
 
 @pytest.fixture(scope="session")
+def modal_server() -> Iterator[servers.Cloud]:
+    with servers.cloud("modal") as server, pytest.MonkeyPatch.context() as patch:
+        # Its library takes its settings from nowhere else.
+        for name, value in {"SERVER_URL": server.address, "TOKEN_ID": "ak-x", "TOKEN_SECRET": "as-x", "CONFIG_PATH": "/nowhere"}.items():
+            patch.setenv(f"MODAL_{name}", value)
+        yield server
+
+
+@pytest.fixture(scope="session")
+def daytona_server() -> Iterator[servers.Cloud]:
+    with servers.cloud("daytona") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def vercel_server() -> Iterator[servers.Cloud]:
+    with servers.cloud("vercel") as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VERCEL_TELEMETRY_DISABLED", "1")
+        yield server
+
+
+@pytest.fixture(scope="session")
 def shared_root() -> Iterator[Path]:
     """A folder that every place sees under the same name."""
     with tempfile.TemporaryDirectory(prefix="hermes-places-", ignore_cleanup_errors=True) as folder:
@@ -147,10 +175,27 @@ def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: 
             ),
             dict(os.environ),
         )
+    if place in CLOUDS:
+        return _cloud_link(place, request.getfixturevalue(f"{place}_server"), **chosen)
     image = servers.needed(servers.BACKENDS / "apptainer-image", "the image for apptainer")
     return singularity_link(
         SingularityOptions(**{"image": image, "binds": (f"{root}:{root}",), **chosen}), apptainer_environ(), mark="tests"
     )
+
+
+def _cloud_link(place: str, server: servers.Cloud, **chosen: Any) -> Link:
+    """A link by the vendor's own library to a server of ours that speaks its protocol."""
+    given: dict[str, Any] = {"image": "debian:bookworm", "key": "tests", "persistent": False, **chosen}
+    if place == "modal":
+        kept = server.folder / "kept.json" if given.pop("persistent") else None
+        return PolledLink(ModalCloud(ModalOptions(kept=kept, **given), load("modal")), mark=f"m{next(_MARKS)}")
+    if place == "daytona":
+        library = load("daytona")
+        client = library.Daytona(library.DaytonaConfig(api_key="k", api_url=server.address, target="us"))
+        return PolledLink(DaytonaCloud(DaytonaOptions(**given), library, client), mark=f"d{next(_MARKS)}")
+    credentials = {"VERCEL_TOKEN": "t", "VERCEL_TEAM_ID": "team", "VERCEL_PROJECT_ID": "p"}
+    options = VercelOptions(credentials=credentials, base_url=f"{server.address}/api", **given)
+    return PolledLink(VercelCloud(options), mark=f"v{next(_MARKS)}")
 
 
 def apptainer_environ() -> dict[str, str]:

@@ -5,6 +5,8 @@ import os
 import shutil
 import socket
 import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -154,3 +156,26 @@ def _is_listener(process: psutil.Process, server: Sshd) -> bool:
 def apptainer_stop_all(environ: dict[str, str]) -> None:
     """Stop the instances that tests have started."""
     subprocess.run(["apptainer", "instance", "stop", "hermes-*-tests"], env=environ, capture_output=True, check=False, timeout=60)
+
+
+@dataclass(frozen=True)
+class Cloud:
+    """A server that speaks a cloud's protocol; commands run here. A file `end` in its folder ends its sandboxes."""
+
+    address: str
+    folder: Path
+
+
+@contextlib.contextmanager
+def cloud(name: str) -> Iterator[Cloud]:
+    """The server of tests/contracts/clouds with that name."""
+    script = Path(__file__).parent / "clouds" / f"{name}_server.py"
+    with tempfile.TemporaryDirectory(prefix=f"hermes-{name}-") as folder:
+        process = subprocess.Popen([sys.executable, str(script), folder], stdout=subprocess.PIPE, start_new_session=True)
+        assert process.stdout is not None
+        address = process.stdout.readline().decode().strip()
+        try:
+            yield Cloud(address, Path(folder))
+        finally:
+            stop(process)
+            process.stdout.close()

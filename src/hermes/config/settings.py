@@ -190,7 +190,7 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
     singularity_image: Annotated[str, _doc("Image file, folder or address for Apptainer.")] = ""
     modal_image: Annotated[str, _doc("Image for Modal sandboxes.")] = "nikolaik/python-nodejs:python3.11-nodejs20"
     daytona_image: Annotated[str, _doc("Image for Daytona sandboxes.")] = "nikolaik/python-nodejs:python3.11-nodejs20"
-    vercel_runtime: Annotated[str, _doc("Runtime of Vercel sandboxes.")] = "python3.13"
+    vercel_image: Annotated[str, _doc("Image for Vercel sandboxes; empty for Vercel's own.")] = ""
     container_cpu: Annotated[float, _doc("Processors of a container or cloud sandbox; 0 for no limit.")] = 1.0
     container_memory: Annotated[int, _doc("Memory of a container or cloud sandbox in megabytes; 0 for no limit.")] = 5120
     container_disk: Annotated[int, _doc("Disk of a container in megabytes, where the storage can limit it; 0 for no limit.")] = 0

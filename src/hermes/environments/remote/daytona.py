@@ -1,0 +1,160 @@
+"""Run commands in a Daytona sandbox, by Daytona's own library (extra `daytona`)."""
+
+import hashlib
+import math
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Final
+
+from hermes.config.settings import TerminalSettings
+from hermes.environments.remote.choose import Origin
+from hermes.environments.remote.owners import owner_from, this_process
+from hermes.environments.remote.polled import PolledLink
+from hermes.lib.lazy import Missing, load
+from hermes.types.error import EnvironmentUnavailable, ExecError
+
+_LABEL: Final = "hermes-agent"
+_SECONDS: Final = 600.0  # an image may have to be built
+_CALL_SECONDS: Final = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaytonaOptions:
+    """A sandbox of `image`; sizes in megabytes. A `persistent` one is stopped when it is closed and started again for the same `key`."""
+
+    image: str
+    key: str
+    cpus: float = 1.0
+    memory: int = 5_120
+    disk: int = 0
+    network: bool = True
+    persistent: bool = True
+    idle_seconds: int = 300
+
+
+class DaytonaCloud:
+    """A Daytona sandbox: implements `Cloud`."""
+
+    name = "daytona"
+
+    def __init__(self, options: DaytonaOptions, library: ModuleType, client: Any) -> None:
+        self._options = options
+        self._library = library
+        self._client = client
+        self._sandbox: Any = None
+
+    def open(self) -> None:
+        """The sandbox of an earlier session, started, or a new one; those of processes of ours that are gone are removed."""
+        if self._sandbox is not None and not self.fault():
+            return
+        try:
+            self._sweep()
+            self._sandbox = self._kept() or self._client.create(self._parameters(), timeout=_SECONDS)
+        except (self._library.DaytonaError, OSError) as error:
+            raise EnvironmentUnavailable(f"A Daytona sandbox could not be made: {error}") from error
+
+    def close(self) -> None:
+        """Stop it when it is kept, remove it when not."""
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is None:
+            return
+        try:
+            if self._options.persistent:
+                self._client.stop(sandbox)
+            else:
+                self._client.delete(sandbox)
+        except (self._library.DaytonaError, OSError) as error:
+            raise ExecError(f"The Daytona sandbox could not be stopped: {error}") from error
+
+    def fault(self) -> str:
+        """Why it cannot be used."""
+        if self._sandbox is None:
+            return "there is no sandbox"
+        try:
+            self._sandbox.refresh_data()
+        except (self._library.DaytonaError, OSError) as error:
+            return str(error)
+        state = str(getattr(self._sandbox.state, "value", self._sandbox.state))
+        return "" if state == "started" else f"the sandbox is {state}"
+
+    def call(self, script: str) -> bytes:
+        """What a script prints there."""
+        if self._sandbox is None:
+            raise ExecError("there is no sandbox")
+        try:
+            done = self._sandbox.process.exec(_as_command(script), timeout=_CALL_SECONDS)
+        except (self._library.DaytonaError, OSError) as error:
+            raise ExecError(f"Daytona: {error}") from error
+        printed: str = done.result or ""
+        return printed.encode()
+
+    def _kept(self) -> Any:
+        """The sandbox that an earlier session left, started; None when there is none."""
+        if not self._options.persistent:
+            return None
+        try:
+            sandbox = self._client.get(self._name())
+        except self._library.DaytonaNotFoundError:
+            return None
+        if str(getattr(sandbox.state, "value", sandbox.state)) != "started":
+            self._client.start(sandbox, timeout=_SECONDS)
+        return sandbox
+
+    def _sweep(self) -> None:
+        for sandbox in self._client.list(self._library.ListSandboxesQuery(labels={_LABEL: "throw-away"})):
+            labels = sandbox.labels or {}
+            owner = owner_from(labels.get(f"{_LABEL}-owner", ""))
+            if labels.get(_LABEL) == "throw-away" and owner is not None and owner.is_gone:
+                self._client.delete(sandbox)
+
+    def _parameters(self) -> Any:
+        chosen = self._options
+        resources = self._library.Resources(
+            cpu=math.ceil(chosen.cpus) or None, memory=_gigabytes(chosen.memory), disk=_gigabytes(chosen.disk)
+        )
+        return self._library.CreateSandboxFromImageParams(
+            image=chosen.image,
+            name=self._name() if chosen.persistent else None,
+            labels={_LABEL: "kept" if chosen.persistent else "throw-away", f"{_LABEL}-owner": str(this_process())},
+            auto_stop_interval=math.ceil(chosen.idle_seconds / 60),
+            ephemeral=not chosen.persistent,
+            network_block_all=not chosen.network,
+            resources=resources,
+        )
+
+    def _name(self) -> str:
+        return "hermes-" + hashlib.blake2s(f"{self._options.key} {self._options.image}".encode(), digest_size=12).hexdigest()
+
+
+def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
+    """The link to a Daytona sandbox; EnvironmentUnavailable when the library or a key is not there."""
+    options = DaytonaOptions(
+        image=terminal.daytona_image,
+        key=origin.key,
+        cpus=terminal.container_cpu,
+        memory=terminal.container_memory,
+        disk=terminal.container_disk,
+        network=terminal.docker_network,
+        persistent=terminal.container_persistent,
+        idle_seconds=terminal.lifetime_seconds,
+    )
+    try:
+        library: ModuleType = load("daytona", extra="daytona")
+    except Missing as error:
+        raise EnvironmentUnavailable(str(error)) from error
+    given = {name: origin.environ.get(f"DAYTONA_{name.upper()}") for name in ("api_key", "api_url", "target")}
+    try:
+        client = library.Daytona(library.DaytonaConfig(**{name: value for name, value in given.items() if value}))
+    except library.DaytonaError as error:
+        raise EnvironmentUnavailable(f"Daytona cannot be used: {error}; set DAYTONA_API_KEY.") from error
+    return PolledLink(DaytonaCloud(options, library, client), mark=origin.mark)
+
+
+def _gigabytes(megabytes: int) -> int | None:
+    return math.ceil(megabytes / 1024) or None
+
+
+def _as_command(script: str) -> str:
+    """The script for a shell that may be any: bash gets it whole."""
+    quoted = script.replace("'", "'\\''")
+    return f"bash -c '{quoted}'"

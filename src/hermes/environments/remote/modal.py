@@ -1,0 +1,141 @@
+"""Run commands in a Modal sandbox, by Modal's own library (extra `modal`)."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+from hermes.config.settings import TerminalSettings
+from hermes.environments.remote.choose import Origin
+from hermes.environments.remote.owners import owner_from, this_process
+from hermes.environments.remote.polled import PolledLink
+from hermes.lib.files import write_atomic
+from hermes.lib.lazy import Missing, load
+from hermes.types.error import EnvironmentUnavailable, ExecError
+
+_APP: Final = "hermes-agent"
+_LONGEST: Final = 24 * 3_600  # seconds that a sandbox may live
+_OWNER: Final = "hermes-owner"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModalOptions:
+    """A sandbox of `image`; memory in megabytes. With `kept`, a file, its files are kept as an image, under `key`, when it is closed."""
+
+    image: str
+    key: str
+    cpus: float = 1.0
+    memory: int = 5_120
+    network: bool = True
+    kept: Path | None = None
+    idle_seconds: int = 300
+
+
+class ModalCloud:
+    """A Modal sandbox: implements `Cloud`."""
+
+    name = "modal"
+
+    def __init__(self, options: ModalOptions, library: ModuleType) -> None:
+        self._options = options
+        self._modal = library
+        self._sandbox: Any = None
+
+    def open(self) -> None:
+        """Make it from its image or from what was kept; sandboxes of processes of ours that are gone are ended."""
+        if self._sandbox is not None and not self.fault():
+            return
+        try:
+            app = self._modal.App.lookup(_APP, create_if_missing=True)
+            self._sweep(app)
+            self._sandbox = self._modal.Sandbox.create(
+                app=app,
+                image=self._image(),
+                tags={_OWNER: str(this_process())},
+                timeout=_LONGEST,
+                idle_timeout=self._options.idle_seconds or None,
+                cpu=self._options.cpus or None,
+                memory=self._options.memory or None,
+                block_network=not self._options.network,
+            )
+        except (self._modal.exception.Error, OSError) as error:
+            raise EnvironmentUnavailable(f"A Modal sandbox could not be made: {error}") from error
+
+    def close(self) -> None:
+        """Keep its files if they are to be kept, then end it."""
+        sandbox, self._sandbox = self._sandbox, None
+        if sandbox is None:
+            return
+        try:
+            if self._options.kept is not None:
+                self._remember(sandbox.snapshot_filesystem().object_id)
+            sandbox.terminate()
+        except (self._modal.exception.Error, OSError) as error:
+            raise ExecError(f"The Modal sandbox could not be ended: {error}") from error
+
+    def fault(self) -> str:
+        """Why it cannot be used."""
+        if self._sandbox is None:
+            return "there is no sandbox"
+        try:
+            return "" if self._sandbox.poll() is None else "the sandbox has ended"
+        except (self._modal.exception.Error, OSError) as error:
+            return str(error)
+
+    def call(self, script: str) -> bytes:
+        """What a script prints there."""
+        if self._sandbox is None:
+            raise ExecError("there is no sandbox")
+        try:
+            process = self._sandbox.exec("bash", "-c", script, text=False)
+            printed: bytes = process.stdout.read()
+            process.wait()
+        except (self._modal.exception.Error, OSError) as error:
+            raise ExecError(f"Modal: {error}") from error
+        return printed
+
+    def _image(self) -> Any:
+        kept = self._memory().get(self._key())
+        if kept:
+            return self._modal.Image.from_id(kept)
+        return self._modal.Image.from_registry(self._options.image)
+
+    def _sweep(self, app: Any) -> None:
+        for sandbox in self._modal.Sandbox.list(app_id=app.app_id):
+            owner = owner_from(sandbox.get_tags().get(_OWNER, ""))
+            if owner is not None and owner.is_gone:
+                sandbox.terminate()
+
+    def _key(self) -> str:
+        return hashlib.blake2s(f"{self._options.key} {self._options.image}".encode(), digest_size=12).hexdigest()
+
+    def _memory(self) -> dict[str, str]:
+        try:
+            found = json.loads(self._options.kept.read_bytes()) if self._options.kept is not None else {}
+        except (OSError, ValueError):
+            return {}
+        return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
+
+    def _remember(self, image: str) -> None:
+        if self._options.kept is not None:
+            write_atomic(self._options.kept, json.dumps({**self._memory(), self._key(): image}, indent=1).encode())
+
+
+def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
+    """The link to a Modal sandbox; EnvironmentUnavailable when the library is not there."""
+    options = ModalOptions(
+        image=terminal.modal_image,
+        key=origin.key,
+        cpus=terminal.container_cpu,
+        memory=terminal.container_memory,
+        network=terminal.docker_network,
+        kept=origin.hermes_home / "modal-images.json" if terminal.container_persistent else None,
+        idle_seconds=terminal.lifetime_seconds,
+    )
+    try:
+        library: ModuleType = load("modal", extra="modal")
+    except Missing as error:
+        raise EnvironmentUnavailable(str(error)) from error
+    return PolledLink(ModalCloud(options, library), mark=origin.mark)

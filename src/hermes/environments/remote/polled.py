@@ -1,0 +1,295 @@
+"""A link to a machine that can only be asked to run a script and say what it printed: the clouds' sandboxes.
+
+A job runs detached in a folder of its own there. Its output goes through a few files of bounded size, so that a flood waits for us
+and fills no disk; each question takes what is new, and waits there while nothing is.
+"""
+
+import base64
+import itertools
+import os
+import queue
+import shlex
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Final, Protocol
+
+import anyio
+import anyio.to_thread
+
+from hermes.environments.remote.payload import ENDED, read_records
+from hermes.types.error import ExecError
+
+_CHUNK: Final = 65_536
+_MOST_IN_A_CALL: Final = 36_000  # bytes of input, before they are written in base64: Modal takes commands of 64 KiB
+_END_OF_INPUT: Final = b"\x04"
+_STEP: Final = 0.01
+_LOST: Final = 255
+
+# A file of output is 512 reads, at most 32 MB, and at most four of them wait to be taken; an empty one is the end.
+_RUN: Final = """
+mkdir -p -m 700 -- {folder} && : >{folder}/aside && mkfifo {folder}/pipe {fifo} || exit 9
+( cd {folder}; n=0; exec 5<pipe; while dd bs=65536 count=512 <&5 >"out.$n" 2>/dev/null; [ -s "out.$n" ]; do
+    n=$((n + 1)); while [ -e "out.$((n - 4))" ]; do sleep 0.05; done; done; : >drained ) >/dev/null 2>&1 </dev/null &
+{holder}
+( {argv} <{input} >{folder}/pipe 2>>{folder}/aside & wait $!; : >{folder}/ended ) >/dev/null 2>&1 </dev/null &
+"""
+_LOOK: Final = """
+cd -- {folder} 2>/dev/null || {{ echo gone; exit 0; }}
+n={number}; at={offset}
+size() {{ stat -c %s "$1" 2>/dev/null || echo 0; }}
+# After the job's end: whether children of it keep its output open.
+kept() {{ [ -e ended ] && [ ! -e drained ] && ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q -- "^l-wx.* {folder}/pipe$"; }}
+for ((step = 0; step < {wait}; step++)); do
+  next=; [ -e "out.$((n + 1))" ] && next=there  # seen first: then this file is complete
+  [ "$(size "out.$n")" -gt "$at" ] && break
+  [ -n "$next" ] && {{ rm -f "out.$n"; n=$((n + 1)); at=0; continue; }}
+  [ "$(size aside)" -gt {aside} ] && break
+  [ -e ended ] && [ -e drained ] && break
+  kept && {{ sleep 0.3; break; }}
+  if [ "$step" -lt 20 ]; then sleep 0.02; else sleep 0.1; fi
+done
+if [ -e drained ] && [ ! -s "out.$((n + 1))" ] && [ "$(size "out.$n")" -le $((at + 1500000)) ]; then echo drained
+elif kept; then echo kept
+else echo open
+fi
+[ -e ended ] && echo ended || echo runs
+echo "$n $at"
+tail -c "+$((at + 1))" "out.$n" 2>/dev/null | head -c 1500000 | base64 | tr -d '\\n'; echo
+tail -c +{past} aside | head -c 1500000 | base64 | tr -d '\\n'; echo
+exit 0
+"""
+
+
+class Cloud(Protocol):
+    """A sandbox of a cloud, by its vendor's library; every method blocks, and raises ExecError when it cannot do its work."""
+
+    name: str
+
+    def open(self) -> None:
+        """Make it, or find the one that is kept, and see that it runs."""
+
+    def close(self) -> None:
+        """Stop or remove it, as the settings say."""
+
+    def fault(self) -> str:
+        """Why it cannot be used, "" when it can."""
+
+    def call(self, script: str) -> bytes:
+        """What `bash -c script` prints there."""
+
+
+class PolledLink:
+    """The way to a cloud's sandbox: implements `Link`."""
+
+    def __init__(self, cloud: Cloud, *, mark: str) -> None:
+        self.name = cloud.name
+        self._cloud = cloud
+        self._mark = mark
+        self._jobs = itertools.count(1)
+
+    async def open(self) -> None:
+        """Make the sandbox ready."""
+        await anyio.to_thread.run_sync(self._cloud.open)
+
+    async def close(self) -> None:
+        """Give it back."""
+        await anyio.to_thread.run_sync(self._cloud.close)
+
+    async def fault(self) -> str:
+        """Why it cannot be used."""
+        return await anyio.to_thread.run_sync(self._cloud.fault)
+
+    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> "PolledChild":
+        """Start `argv` there, in threads that ask for its output and hand over its input."""
+        folder = f"/tmp/.hermes-{self._mark}-job{next(self._jobs)}"  # noqa: S108 -- there, not here; the mark cannot be guessed
+        words = f"script -qefc {shlex.quote(shlex.join(argv))} /dev/null" if pty else f"setsid {shlex.join(argv)}"
+        return PolledChild(_Job(self._cloud, folder, words), stdin, end, is_terminal=pty)
+
+
+class _Job:
+    """One job in its folder there."""
+
+    def __init__(self, cloud: Cloud, folder: str, words: str) -> None:
+        self._cloud = cloud
+        self._folder = folder
+        self._words = words
+        self._number = self._offset = self._aside = 0
+        self.is_over = False
+
+    def start(self, stdin: bytes | None) -> tuple[bytes, bytes]:
+        """Start it, with all of its input or with an open one; its first output, as `look` gives it."""
+        is_open = stdin is None
+        holder = f"sleep 2147483647 >{self._folder}/in 2>/dev/null </dev/null & echo $! >{self._folder}/holder" if is_open else ""
+        run = _RUN.format(
+            folder=self._folder,
+            fifo=f"{self._folder}/in" if is_open else "",
+            holder=holder,
+            argv=self._words,
+            input=f"{self._folder}/in" if is_open else f"{self._folder}/given",
+        )
+        *parts, last = _parts(stdin or b"")
+        for part in parts:
+            self._cloud.call(f"mkdir -p -m 700 {self._folder} && {_feed(part, f'{self._folder}/given')}")
+        if not is_open:
+            run = f"mkdir -p -m 700 {self._folder} && {_feed(last, f'{self._folder}/given')}\n{run}"
+        return self._read(self._cloud.call(run + self._look(1 if is_open else 50)))
+
+    def look(self) -> tuple[bytes, bytes]:
+        """New bytes of its output and beside it; waits there for up to ten seconds while there are none."""
+        return self._read(self._cloud.call(self._look(115)))
+
+    def feed(self, data: bytes) -> None:
+        """Hand over input."""
+        for part in _parts(data):
+            self._cloud.call(_feed(part, f"{self._folder}/in"))
+
+    def close_input(self) -> None:
+        """End its input."""
+        self._cloud.call(f'kill "$(cat {self._folder}/holder)" 2>/dev/null')
+
+    def remove(self) -> None:
+        """Remove its folder, and what kept its pipes open."""
+        with suppress(ExecError):
+            self._cloud.call(f'kill "$(cat {self._folder}/holder)" 2>/dev/null; rm -rf -- {self._folder}')
+
+    def _look(self, wait: int) -> str:
+        return _LOOK.format(
+            folder=self._folder, number=self._number, offset=self._offset, wait=wait, aside=self._aside, past=self._aside + 1
+        )
+
+    def _read(self, answer: bytes) -> tuple[bytes, bytes]:
+        lines = answer.decode("ascii", "replace").splitlines()
+        if len(lines) < 5:
+            raise ExecError("the sandbox lost the job" if lines[:1] == ["gone"] else "the sandbox gave no answer")
+        number, offset = map(int, lines[2].split())
+        output, aside = base64.b64decode(lines[3]), base64.b64decode(lines[4])
+        self._number, self._offset, self._aside = number, offset + len(output), self._aside + len(aside)
+        self.is_over = lines[0] != "open" and lines[1] == "ended"
+        return output, aside
+
+
+class PolledChild:
+    """A job in a cloud's sandbox: implements `RemoteChild`."""
+
+    def __init__(self, job: _Job, stdin: bytes | None, end: Callable[[float], Awaitable[None]], *, is_terminal: bool) -> None:
+        self._job = job
+        self._end = end
+        self._is_terminal = is_terminal
+        self._said = bytearray()
+        self._code: int | None = None
+        self._has_begun = False
+        self._started = threading.Event()
+        self._quit = threading.Event()
+        self._over = os.pipe()  # its reading end is readable once the job is over
+        self.output, self._sink = os.pipe()
+        os.set_blocking(self.output, False)
+        self._typed: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._takes_input = stdin is None
+        # Threads of their own, not the loop's: they outlive the call that starts them, and must not keep the program from ending.
+        self._threads = [threading.Thread(target=self._watch, args=(stdin,), name="cloud-output", daemon=True)]  # noqa: TID251
+        self._threads[0].start()
+
+    @property
+    def pid(self) -> int:
+        """The id of the job's process there, 0 until it is known."""
+        return read_records(bytes(self._said)).pid
+
+    def poll(self) -> int | None:
+        """The exit code as the records tell it."""
+        told = ENDED.search(self._said)
+        return int(told[1]) if told else self._code
+
+    def aside(self) -> bytes:
+        """What has come beside the output so far."""
+        return bytes(self._said)
+
+    def read(self) -> bytes | None:
+        """The bytes at hand, b"" at the end of output, None when there are none now."""
+        try:
+            return os.read(self.output, _CHUNK)
+        except BlockingIOError:
+            return None
+
+    async def ended(self) -> None:
+        """Return once the job is over and all of its output has come."""
+        await anyio.wait_readable(self._over[0])
+
+    async def settled(self) -> None:
+        """Everything has come by then."""
+
+    async def takes_input(self) -> None:
+        """Return once the job has begun."""
+        while not self._has_begun and self.poll() is None:  # noqa: ASYNC110 -- a thread makes it true
+            await anyio.sleep(_STEP)
+
+    def write(self, data: bytes) -> int:
+        """Take all of it, to be handed over by a thread."""
+        if not self._takes_input:
+            raise BrokenPipeError("the input of this process is closed")
+        if len(self._threads) == 1:
+            self._threads.append(threading.Thread(target=self._feed, name="cloud-input", daemon=True))  # noqa: TID251
+            self._threads[1].start()
+        self._typed.put(data)
+        return len(data)
+
+    def close_input(self) -> None:
+        """End its input, after what was written."""
+        if self._takes_input:
+            self.write(_END_OF_INPUT if self._is_terminal else b"")
+            self._typed.put(None)
+        self._takes_input = False
+
+    async def stop(self, grace: float) -> None:
+        """End the job where it runs."""
+        if self.poll() is None:
+            await self._end(grace)
+        with anyio.move_on_after(grace + 1):
+            await self.ended()
+
+    def release(self) -> None:
+        """Close the descriptor; the thread closes the others and removes the job's folder."""
+        self._quit.set()
+        self._typed.put(None)
+        os.close(self.output)
+
+    def _watch(self, stdin: bytes | None) -> None:
+        try:
+            output, aside = self._job.start(stdin)
+            self._started.set()
+            while self._pass_on(output, aside) and not self._quit.is_set():
+                output, aside = self._job.look()
+        except ExecError as error:
+            self._said += str(error).encode()
+        self._code = _LOST
+        self._started.set()
+        os.close(self._sink)
+        os.close(self._over[1])
+        self._quit.wait()
+        os.close(self._over[0])
+        self._job.remove()
+
+    def _pass_on(self, output: bytes, aside: bytes) -> bool:
+        """Hand on what came; False when nothing more will."""
+        self._said += aside
+        self._has_begun = self._has_begun or bool(output or aside)
+        with suppress(OSError):  # nobody reads any more
+            while output and not self._quit.is_set():
+                output = output[os.write(self._sink, output[:_CHUNK]) :]
+        return not self._job.is_over
+
+    def _feed(self) -> None:
+        self._started.wait()
+        with suppress(ExecError):
+            while (data := self._typed.get()) is not None:
+                self._job.feed(data)
+            if not self._is_terminal:
+                self._job.close_input()
+
+
+def _parts(data: bytes) -> list[bytes]:
+    return [data[start : start + _MOST_IN_A_CALL] for start in range(0, len(data), _MOST_IN_A_CALL)] or [b""]
+
+
+def _feed(data: bytes, path: str) -> str:
+    return f"printf %s {base64.b64encode(data).decode()} | base64 -d >>{path}" if data else f": >>{path}"
