@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import visible
-from hermes.present.consent import HOW, answer_from
+from hermes.present.consent import answer_from
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
@@ -216,7 +216,11 @@ def _reason_lines(question: Question, width: int) -> list[Line]:
 
 def _choice_lines(box: Box, width: int) -> list[Line]:
     if box.wants_words:
-        asked = "Type your answer." if isinstance(box.question, Clarify) else f"Say what to do instead, or {HOW}."
+        asked = (
+            "Type your answer."
+            if isinstance(box.question, Clarify)
+            else "Say what to do instead. Or a limited yes: session 3 uses, always for 7 days."
+        )
         return [line(asked, "strong")]
     rows: list[Line] = []
     for number, choice in enumerate(box.choices):
