@@ -117,7 +117,8 @@ def _ssh(top: Path) -> Iterator[Place]:
 @contextmanager
 def _docker(top: Path) -> Iterator[Place]:
     started = servers.docker(top)
-    daemon = next(started)
+    with _usual_priority():
+        daemon = next(started)
     link = docker_link(DockerOptions(image=servers.IMAGE, key="bench", network=False, persistent=False), daemon.environ)
     try:
         yield Place(
@@ -127,6 +128,15 @@ def _docker(top: Path) -> Iterator[Place]:
         )
     finally:
         next(started, None)
+
+
+@contextmanager
+def _usual_priority() -> Iterator[None]:
+    """What is started in it has no realtime priority: a daemon could not put containers into control groups."""
+    before, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    yield
+    os.sched_setscheduler(0, before, parameters)
 
 
 @contextmanager

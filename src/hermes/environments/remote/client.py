@@ -70,8 +70,10 @@ class ClientChild(LocalChild):
     async def settled(self) -> None:
         """Return once the stream beside the output has ended, at most a moment after the client's end."""
         with anyio.move_on_after(_LINGER):
-            while self._process.poll() is None or self._aside is not None:
+            while True:
                 self.aside()
+                if self._aside is None and self._process.poll() is not None:
+                    return
                 await anyio.sleep(_STEP)
 
     async def stop(self, grace: float) -> None:

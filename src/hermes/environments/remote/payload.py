@@ -26,6 +26,12 @@ ENDED: Final = re.compile(rb"hermes-exit (\d+)\0")
 _ON_TERMINAL: Final = "stty rows 40 cols 120 2>/dev/null; builtin printf '\\e]0;\\a'"
 _LONGEST_ARGUMENT: Final = 30_000  # in characters, which may be four bytes each
 _BASH: Final = ("bash", "--noprofile", "--norc", "-c")
+# Neither forks, which is most of what a job costs, but where bash is older than 4.4 or there is no /proc.
+_READ: Final = 'LC_ALL=C IFS= builtin read -rN {size} hermes_job 2>/dev/null || hermes_job=$(head -c {size}); eval "$hermes_job"'
+_FORGET: Final = (
+    '{ mapfile -d "" -t hermes_names </proc/$$/environ && hermes_names=("${hermes_names[@]%%=*}") || hermes_names=($(compgen -e));'
+    ' unset -v "${hermes_names[@]}" PWD OLDPWD SHLVL hermes_job; } 2>/dev/null'
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +49,7 @@ class Records:
 
 def boot(payload: bytes) -> tuple[str, ...]:
     """The argv that reads `payload` from its standard input and runs it; what follows on that input is the job's."""
-    return (*_BASH, f'eval "$(head -c {len(payload)})"')
+    return (*_BASH, _READ.format(size=len(payload)))
 
 
 def inline(payload: bytes) -> tuple[str, ...]:
@@ -59,7 +65,7 @@ def compose(argv: tuple[str, ...], env: Mapping[str, str] | None, marker: str, *
     # All of it is one compound command: cut short on its way, none of it runs.
     lines = [
         "{",
-        "unset -v $(compgen -e) 2>/dev/null" if env is not None else "",
+        _FORGET if env is not None else "",
         *(f"export {name}={shlex.quote(value)}" for name, value in (env or {}).items() if name.isidentifier()),
         f"export {MARKER}={shlex.quote(marker)}",
         prelude,
