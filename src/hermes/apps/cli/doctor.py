@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import anyio
 import click
 
 from hermes.agent.workplace import network_of, sandbox_options
@@ -22,6 +23,8 @@ from hermes.config.load import Loaded, load
 from hermes.config.settings import TerminalSettings
 from hermes.environments.layers import layers
 from hermes.environments.local_workspace import open_sandbox
+from hermes.environments.remote.checkup import checkup
+from hermes.environments.remote.choose import Origin
 from hermes.environments.sandbox import Sandbox, why_none
 from hermes.models.endpoint import resolve
 from hermes.models.local import catalogue
@@ -66,7 +69,10 @@ def examine(choices: Choices) -> Iterator[Finding]:
         return
     yield from _settings(home, loaded)
     yield from _model(choices, home, loaded, environ)
-    yield from _sandbox(loaded, environ)
+    if loaded.settings.terminal.backend == "local":
+        yield from _sandbox(loaded, environ)
+    else:
+        yield _elsewhere(home, loaded.settings.terminal, environ)
     yield from _programs(environ)
     yield _store(home)
     yield from (Finding("warning", f"tool file {fault.path}: {fault.reason}") for fault in discover(home))
@@ -103,6 +109,13 @@ def _local(endpoint: Endpoint, environ: dict[str, str]) -> Finding:
     return Finding(
         "warning", f"model: local/{found.alias} is fetched on first use ({found.size / 1e6:,.0f} MB), or with hermes models pull"
     )
+
+
+def _elsewhere(home: Home, terminal: TerminalSettings, environ: dict[str, str]) -> Finding:
+    """What the machine that commands run on says."""
+    origin = Origin(cwd=Path.cwd(), hermes_home=home.root, environ=environ, mark="doctor")
+    found = anyio.run(checkup, terminal, origin)
+    return Finding(found.state, found.text)
 
 
 def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Iterator[Finding]:

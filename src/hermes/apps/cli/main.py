@@ -10,7 +10,7 @@ import click
 from hermes import __version__
 from hermes.apps.cli.choices import Choices
 from hermes.lib.lazy import load as late
-from hermes.types.error import ConfigError, HermesError
+from hermes.types.error import ConfigError, EnvironmentUnavailable, HermesError
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "approvals": ("hermes.apps.cli.approvals:approvals", "Try what would happen to a command; list and revoke grants for good."),
@@ -137,7 +137,7 @@ def main() -> None:
 def _end(fault: Exception, *, debug: bool) -> None:
     if isinstance(fault, HermesError):
         _tell(str(fault), debug=debug)
-        sys.exit(2 if isinstance(fault, ConfigError) else 1)
+        sys.exit(2 if isinstance(fault, ConfigError | EnvironmentUnavailable) else 1)
     _tell(f"Something went wrong inside Hermes: {type(fault).__name__}: {fault}. Run again with --debug to see where.", debug=debug)
     sys.exit(1)
 

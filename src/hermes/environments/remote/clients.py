@@ -3,10 +3,13 @@
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import anyio
 
 from hermes.types.error import EnvironmentUnavailable, ExecError
+
+_ADVICE: Final = ("Run '", "See '", "Unable to find image")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,14 @@ class Program:
         """What it printed; EnvironmentUnavailable, with its complaint, when it failed at `what`."""
         answer = await self.ask(*arguments, timeout=timeout)
         if answer.code != 0:
-            raise EnvironmentUnavailable(f"{what}: {answer.said or answer.text or f'exit code {answer.code}'}")
+            raise EnvironmentUnavailable(f"{what}: {_complaint(answer)}")
         return answer.text
+
+
+def _complaint(answer: Answer) -> str:
+    """What it complained of, in one line and without its advice on its own options."""
+    lines = [line.strip() for line in (answer.said or answer.text).splitlines()]
+    return " ".join(line for line in lines if line and not line.startswith(_ADVICE)) or f"exit code {answer.code}"
 
 
 def find_program(names: Sequence[str], environ: Mapping[str, str], hint: str) -> Program:

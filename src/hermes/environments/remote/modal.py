@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -138,4 +139,12 @@ def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
         library: ModuleType = load("modal", extra="modal")
     except Missing as error:
         raise EnvironmentUnavailable(str(error)) from error
+    if missing := missing_keys(origin.environ):
+        raise EnvironmentUnavailable(f"Modal sandboxes need {' and '.join(missing)} in the environment, or what modal token new writes.")
     return PolledLink(ModalCloud(options, library), mark=origin.mark)
+
+
+def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that the library needs and that are not set; none when it has a file of its own with keys."""
+    file = Path(environ.get("MODAL_CONFIG_PATH") or Path(environ.get("HOME", "/")) / ".modal.toml")
+    return () if file.is_file() else tuple(name for name in ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET") if not environ.get(name))

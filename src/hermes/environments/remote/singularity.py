@@ -103,6 +103,8 @@ class SingularityLink:
 def singularity_link(options: SingularityOptions, environ: Mapping[str, str], *, mark: str) -> SingularityLink:
     """The link to an instance; EnvironmentUnavailable when the program or the image is not there."""
     program = find_program(("apptainer", "singularity"), environ, "install Apptainer, or set terminal.backend to something else")
+    if not options.image:
+        raise EnvironmentUnavailable("terminal.backend is singularity, but terminal.singularity_image names no image.")
     if "://" not in options.image and not os.path.exists(options.image):  # noqa: PTH110 -- also no where it may not look
         raise EnvironmentUnavailable(f"terminal.singularity_image is {options.image!r}, and there is no such file or folder.")
     return SingularityLink(program, options, mark=mark)

@@ -8,11 +8,19 @@ from pathlib import Path
 from typing import Final
 
 from hermes.environments.remote.client import ClientChild, start_client, start_client_on_terminal
-from hermes.environments.remote.clients import Program, find_program
-from hermes.types.error import EnvironmentUnavailable
+from hermes.environments.remote.clients import Answer, Program, find_program
+from hermes.types.error import EnvironmentUnavailable, ExecError
 
 _CONNECT_SECONDS: Final = 20
 _ALIVE: Final = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
+# What the client says of the usual refusals, and what helps.
+_HINTS: Final = {
+    "Host key verification failed": "connect once with ssh yourself, and compare the key that it shows",
+    "Permission denied": "it must let you in without a password: load your key into the agent (ssh-add), or set terminal.ssh_key",
+    "Could not resolve hostname": "see terminal.ssh_host and your ssh config",
+    "Connection refused": "see whether its ssh server runs, and terminal.ssh_port",
+    "timed out": "see whether it is up, and whether a firewall is between",
+}
 _LONGEST_SOCKET: Final = 100  # a Unix socket's path takes 108 bytes, and the client adds some of its own
 
 
@@ -40,7 +48,7 @@ class SshLink:
     def __init__(self, program: Program, options: SshOptions) -> None:
         self._program = program
         self._options = options
-        self._where = f"{options.user}@{options.host}" if options.user else options.host
+        self.where = f"{options.user}@{options.host}" if options.user else options.host
 
     async def open(self) -> None:
         """Connect, unless the kept connection is there."""
@@ -50,26 +58,35 @@ class SshLink:
         self._socket().unlink(missing_ok=True)  # of a connection that died
         # What is said first wins, so this comes before the common part, which makes no connection of its own.
         keep = ("-o", "ControlMaster=auto", "-o", f"ControlPersist={self._options.idle_seconds or 'yes'}")
-        arguments = (*keep, *self._common(), "-T", "--", self._where, "exit 0")
+        arguments = (*keep, *self._common(), "-T", "--", self.where, "exit 0")
         answer = await self._program.ask(*arguments, timeout=_CONNECT_SECONDS + 10)
         if answer.code != 0:
-            raise EnvironmentUnavailable(f"{self._where} cannot be reached by ssh: {answer.said or f'exit code {answer.code}'}")
+            raise EnvironmentUnavailable(_refusal(self.where, answer))
+
+    async def refusal(self, seconds: float) -> str:
+        """Why no command can be run there, asked within so many seconds and over no connection that is kept; "" when one can."""
+        quick = ("-o", f"ConnectTimeout={max(1, int(seconds) - 1)}")
+        try:
+            answer = await self._program.ask(*quick, *self._common(), "-T", "--", self.where, "exit 0", timeout=seconds)
+        except ExecError:
+            return f"{self.where} gave no answer within {seconds:g} seconds; see whether it is up, and whether a firewall is between."
+        return "" if answer.code == 0 else _refusal(self.where, answer)
 
     async def close(self) -> None:
         """Nothing: another session may be using the kept connection, and it ends by its own clock."""
 
     async def disconnect(self) -> None:
         """End the kept connection now, for all sessions."""
-        await self._program.ask(*self._common(), "-O", "exit", "--", self._where, timeout=_CONNECT_SECONDS)
+        await self._program.ask(*self._common(), "-O", "exit", "--", self.where, timeout=_CONNECT_SECONDS)
 
     async def fault(self) -> str:
         """What is wrong with the connection."""
-        answer = await self._program.ask(*self._common(), "-O", "check", "--", self._where, timeout=_CONNECT_SECONDS)
+        answer = await self._program.ask(*self._common(), "-O", "check", "--", self.where, timeout=_CONNECT_SECONDS)
         return "" if answer.code == 0 else "the connection ended"
 
     def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> ClientChild:
         """Start `argv` there, over the kept connection and no other."""
-        call = (self._program.path, *self._common(), "-tt" if pty else "-T", "--", self._where, shlex.join(argv))
+        call = (self._program.path, *self._common(), "-tt" if pty else "-T", "--", self.where, shlex.join(argv))
         if pty:
             return start_client_on_terminal(call, self._program.env, end=end)
         return start_client(call, self._program.env, stdin=stdin, end=end)
@@ -85,7 +102,7 @@ class SshLink:
         )
 
     def _socket(self) -> Path:
-        seed = repr((self._where, self._options.port, self._options.key, self._options.extra))
+        seed = repr((self.where, self._options.port, self._options.key, self._options.extra))
         path = self._options.folder / hashlib.blake2s(seed.encode(), digest_size=6).hexdigest()
         if len(str(path)) > _LONGEST_SOCKET:
             raise EnvironmentUnavailable(f"{path} is too long a path for the socket of an ssh connection; choose a shorter HERMES_HOME.")
@@ -98,4 +115,12 @@ def ssh_link(options: SshOptions, environ: Mapping[str, str]) -> SshLink:
         raise EnvironmentUnavailable("terminal.backend is ssh, but terminal.ssh_host names no host.")
     if options.host.startswith("-"):
         raise EnvironmentUnavailable(f"{options.host!r} is no name of a host.")
+    if options.key and not Path(options.key).expanduser().is_file():
+        raise EnvironmentUnavailable(f"terminal.ssh_key is {options.key!r}, and there is no such file.")
     return SshLink(find_program(("ssh",), environ, "install the OpenSSH client"), options)
+
+
+def _refusal(where: str, answer: Answer) -> str:
+    said = answer.said.splitlines()[-1].strip() if answer.said else f"exit code {answer.code}"
+    hint = next((hint for sign, hint in _HINTS.items() if sign in answer.said), "try it with ssh yourself")
+    return f"{where} cannot be reached by ssh ({said.rstrip('.')}); {hint}."
