@@ -1,7 +1,8 @@
 """What one command costs in each environment: ours and the bare client's in turn, medians. `scripts/bench environments [NAME …]`.
 
 The servers are those of the tests (`scripts/backends` installs them); the clouds' are our own, which speak the vendors' protocols here, so
-that the number of calls counts there and not the time. On a machine with other work: `chrt -f 10 scripts/bench environments` (as root).
+that the number of calls counts there and not the time. On a machine with other work:
+`chrt -f 10 scripts/bench environments local ssh docker` (as root); Apptainer does not stand that priority.
 """
 
 import json

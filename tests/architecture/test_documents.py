@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes.config.load import load
+from hermes.config.settings import TerminalSettings
 from hermes.testing import ScriptedModel, ScriptedServer, call, say
 
 ROOT = Path(__file__).parents[2]
@@ -56,3 +58,15 @@ def test_console_blocks_run(code: str, words: tuple[str, ...], tmp_path: Path, e
             command = line[2:].replace("scripts/hermes", f"{shlex.quote(sys.executable)} -m hermes")
             done = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=50, check=False)
             assert done.returncode == 0, f"{line}\n{done.stderr}"
+
+
+@pytest.mark.parametrize(("code", "words"), blocks("yaml"))
+def test_yaml_blocks_are_settings(code: str, words: tuple[str, ...], tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text(code)
+    assert (load(file, {}).warnings, words) == ((), ())
+
+
+def test_the_pages_on_environments_name_every_setting_of_theirs() -> None:
+    told = "".join(page.read_text() for page in sorted((ROOT / "docs" / "guide").rglob("*.md")) if "environments" in str(page))
+    assert [name for name in TerminalSettings.__struct_fields__ if f"terminal.{name}`" not in told] == []
