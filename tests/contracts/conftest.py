@@ -40,7 +40,8 @@ _MARKS = itertools.count(1)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Each place on asyncio; on trio, too, those here and one elsewhere: the others differ from it in no line that awaits."""
     if "place" not in metafunc.fixturenames:
-        if "loop" in metafunc.fixturenames:
+        is_chosen = any(mark.args[0] == "loop" for mark in metafunc.definition.iter_markers("parametrize"))
+        if "loop" in metafunc.fixturenames and not is_chosen:
             metafunc.parametrize("loop", ["asyncio", "trio"])
         return
     places = ELSEWHERE if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *ELSEWHERE)
@@ -111,10 +112,11 @@ def ssh_server() -> Iterator[servers.Sshd]:
         port = free.getsockname()[1]
     with tempfile.TemporaryDirectory(prefix="hermes-sshd-") as folder:
         server = servers.sshd(Path(folder), port)
-        process = server.start()
+        server.start()
         yield server
         servers.end_sessions(server)
-        servers.stop(process)
+        for process in server.started:
+            servers.stop(process)
 
 
 @pytest.fixture(scope="session")
@@ -169,12 +171,8 @@ def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: 
         return docker_link(DockerOptions(**{"image": servers.IMAGE, **options, **chosen}), daemon.environ)
     if place == "ssh":
         server: servers.Sshd = request.getfixturevalue("ssh_server")
-        return ssh_link(
-            SshOptions(
-                host="127.0.0.1", port=server.port, key=str(server.key), folder=server.folder / "cm", extra=server.options, **chosen
-            ),
-            dict(os.environ),
-        )
+        given = {"port": server.port, "key": str(server.key), "folder": server.folder / "cm", "extra": server.options, **chosen}
+        return ssh_link(SshOptions(host="127.0.0.1", **given), dict(os.environ))
     if place in CLOUDS:
         return _cloud_link(place, request.getfixturevalue(f"{place}_server"), **chosen)
     image = servers.needed(servers.BACKENDS / "apptainer-image", "the image for apptainer")

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
@@ -97,13 +97,14 @@ class Sshd:
     options: tuple[str, ...]
     folder: Path
     argv: tuple[str, ...]
+    started: "list[subprocess.Popen[bytes]]" = field(default_factory=list)
 
-    def start(self) -> "subprocess.Popen[bytes]":
+    def start(self) -> None:
         """Start it (again)."""
         with (self.folder / "log").open("ab") as out:
             process = subprocess.Popen(self.argv, stdout=out, stderr=out, start_new_session=True)
+        self.started.append(process)
         wait_until(self._answers, process, self.folder / "log")
-        return process
 
     def _answers(self) -> bool:
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), 1):
@@ -135,18 +136,17 @@ def end_sessions(server: Sshd) -> None:
     """End the connections to a server: the processes that it has forked, and the clients that are kept."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
-            words = process.cmdline()
-            is_client = words[:1] == ["ssh"] and str(server.port) in words
-            if is_client or (words and str(server.folder) in " ".join(words) and "sshd" not in words[0]):
+            if process.name() == "ssh" and str(server.folder) in " ".join(process.cmdline()):
                 process.kill()
-    parents = [one for one in psutil.process_iter() if _is_listener(one, server)]
+    parents = [one for one in psutil.process_iter() if is_listener(one, server)]
     for parent in parents:
         for child in parent.children(recursive=True):
             with contextlib.suppress(psutil.Error):
                 child.kill()
 
 
-def _is_listener(process: psutil.Process, server: Sshd) -> bool:
+def is_listener(process: psutil.Process, server: Sshd) -> bool:
+    """Whether a process is the server that waits for connections."""
     try:
         return str(server.folder / "config") in process.cmdline()
     except psutil.Error:

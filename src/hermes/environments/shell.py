@@ -99,7 +99,7 @@ class FileCarrier:
         # Two folders: a link planted by a confined command must never be followed by an unconfined one.
         folder = self._folder / ("confined" if confined else "open")
         folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"state-{os.getpid()}-{next(self._runs)}"
+        return folder / f"state-{os.getpid()}-{id(self):x}-{next(self._runs)}"
 
     def _seen(self, path: Path, *, confined: bool) -> str:
         return f"{self._inside}/{path.name}" if confined and self._inside else str(path)

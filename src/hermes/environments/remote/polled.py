@@ -32,7 +32,8 @@ mkdir -p -m 700 -- {folder} && : >{folder}/aside && mkfifo {folder}/pipe {fifo} 
 ( cd {folder}; n=0; exec 5<pipe; while dd bs=65536 count=512 <&5 >"out.$n" 2>/dev/null; [ -s "out.$n" ]; do
     n=$((n + 1)); while [ -e "out.$((n - 4))" ]; do sleep 0.05; done; done; : >drained ) >/dev/null 2>&1 </dev/null &
 {holder}
-( {argv} <{input} >{folder}/pipe 2>>{folder}/aside & wait $!; : >{folder}/ended ) >/dev/null 2>&1 </dev/null &
+( {argv} <{input} >{folder}/pipe 2>>{folder}/aside & wait $!; echo $? >{folder}/code
+  mv {folder}/code {folder}/ended ) >/dev/null 2>&1 </dev/null &
 """
 _LOOK: Final = """
 cd -- {folder} 2>/dev/null || {{ echo gone; exit 0; }}
@@ -53,7 +54,7 @@ if [ -e drained ] && [ ! -s "out.$((n + 1))" ] && [ "$(size "out.$n")" -le $((at
 elif kept; then echo kept
 else echo open
 fi
-[ -e ended ] && echo ended || echo runs
+cat ended 2>/dev/null || echo runs
 echo "$n $at"
 tail -c "+$((at + 1))" "out.$n" 2>/dev/null | head -c 1500000 | base64 | tr -d '\\n'; echo
 tail -c +{past} aside | head -c 1500000 | base64 | tr -d '\\n'; echo
@@ -115,6 +116,7 @@ class _Job:
         self._folder = folder
         self._words = words
         self._number = self._offset = self._aside = 0
+        self.code: int | None = None
         self.is_over = False
 
     def start(self, stdin: bytes | None) -> tuple[bytes, bytes]:
@@ -165,7 +167,8 @@ class _Job:
         number, offset = map(int, lines[2].split())
         output, aside = base64.b64decode(lines[3]), base64.b64decode(lines[4])
         self._number, self._offset, self._aside = number, offset + len(output), self._aside + len(aside)
-        self.is_over = lines[0] != "open" and lines[1] == "ended"
+        self.code = int(lines[1]) if lines[1].isdigit() else None
+        self.is_over = lines[0] != "open" and self.code is not None
         return output, aside
 
 
@@ -261,7 +264,7 @@ class PolledChild:
                 output, aside = self._job.look()
         except ExecError as error:
             self._said += str(error).encode()
-        self._code = _LOST
+        self._code = _LOST if self._job.code is None else self._job.code
         self._started.set()
         os.close(self._sink)
         os.close(self._over[1])

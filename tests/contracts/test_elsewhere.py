@@ -1,0 +1,252 @@
+"""What environments that are not this machine promise besides: they may go away, and what they leave behind is found."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from hermes.environments.remote.link import Link
+from hermes.types.error import EnvironmentLost, EnvironmentUnavailable, ExecError
+from tests.contracts import servers
+from tests.contracts.conftest import Bench, elsewhere_bench, make_link, marked
+
+pytestmark = [pytest.mark.anyio, pytest.mark.elsewhere]
+
+
+def lose(place: str, bench: Bench, request: pytest.FixtureRequest) -> None:
+    """Take the machine away from under a running command."""
+    if place == "docker":
+        daemon: servers.Docker = request.getfixturevalue("docker_daemon")
+        running = next(marked(bench.mark)).environ()["HOSTNAME"]
+        daemon.client("kill", running)
+    elif place == "ssh":
+        servers.end_sessions(request.getfixturevalue("ssh_server"))
+    elif place == "singularity":
+        servers.apptainer_stop_all(request.getfixturevalue("apptainer"))
+    else:
+        server: servers.Cloud = request.getfixturevalue(f"{place}_server")
+        (server.folder / "end").touch()
+
+
+async def test_a_machine_that_goes_away_is_said_and_the_next_call_works(bench: Bench, place: str, request: pytest.FixtureRequest) -> None:
+    assert (await bench.space.run("echo before", timeout=30)).text == "before\n"
+    caught: list[BaseException] = []
+
+    async def long() -> None:
+        try:
+            await bench.space.run("echo part; sleep 20; touch finished", timeout=40)
+        except ExecError as error:
+            caught.append(error)
+
+    with anyio.fail_after(40):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(long)
+            while not any("sleep 20" in line for line in bench.leftovers()):  # noqa: ASYNC110 -- a process sets no event
+                await anyio.sleep(0.05)
+            await anyio.sleep(0.3)
+            lose(place, bench, request)
+    assert [type(error) for error in caught] == [EnvironmentLost]
+    assert "was lost while the command ran" in str(caught[0])
+    assert str(caught[0]).endswith("part\n")
+    assert (await bench.space.run("echo after", timeout=60)).text == "after\n"
+    assert not (bench.root / "finished").exists()
+
+
+async def test_closing_ends_what_commands_left_running(bench: Bench) -> None:
+    await bench.space.run("setsid sleep 300 >/dev/null 2>&1 </dev/null &", timeout=30)
+    assert bench.leftovers() == ["sleep 300"]
+    await bench.space.close()
+    assert bench.leftovers() == []
+
+
+async def test_an_interrupt_leaves_nothing_running_there(bench: Bench) -> None:
+    await bench.space.run("true", timeout=30)
+    begun = time.monotonic()
+    with anyio.move_on_after(1.5):
+        await bench.space.run("sleep 300", timeout=60)
+    assert time.monotonic() - begun < 6
+    assert bench.leftovers() == []
+
+
+# ---------------------------------------------------------------------------------------------------------------- docker
+
+
+@pytest.fixture
+def apptainer() -> dict[str, str]:
+    from tests.contracts.conftest import apptainer_environ
+
+    return apptainer_environ()
+
+
+def _is_up(daemon: servers.Docker, link: Link) -> bool:
+    return bool(daemon.client("ps", "--quiet", "--filter", f"id={link._container}"))  # type: ignore[attr-defined]
+
+
+async def _with(link: Link, root: Path, tmp_path: Path, command: str, timeout: float = 60) -> tuple[int, str]:
+    """Exit code and output of a command on a machine of its own, which is given back."""
+    bench = elsewhere_bench("docker", link, root, tmp_path / "scratch")
+    try:
+        done = await bench.space.run(command, timeout=timeout, cwd="/")
+    finally:
+        await bench.space.close()
+    return done.code, done.text
+
+
+LIMITS = [
+    ({"memory": 64}, "python3 -c 'x = bytearray(300_000_000)'; echo code $?", "code 137\n"),
+    ({"pids": 20}, "for i in $(seq 40); do sleep 5 & done 2>&1 | grep -c -i 'resource temporarily unavailable' >/tmp/n; wait; echo", None),
+    ({"read_only": True}, "touch /x 2>&1 || echo refused; touch /tmp/y && echo temp", "Read-only"),
+    ({"network": False}, "ls /sys/class/net", "lo\n"),
+    ({}, "grep CapEff /proc/self/status", "00000000000000eb"),
+    ({}, "grep NoNewPrivs /proc/self/status", "NoNewPrivs:\t1\n"),
+    ({"env": {"GIVEN": "yes"}}, "echo $GIVEN", "yes\n"),
+    ({"as_user": True, "extra": ("--user", "1234:1234")}, "id -u", "1234\n"),
+]
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+@pytest.mark.parametrize(("chosen", "command", "shown"), LIMITS)
+async def test_a_container_has_the_limits_that_were_asked_for(
+    chosen: dict[str, object], command: str, shown: str | None, request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
+) -> None:
+    link = make_link("docker", request, shared_root, persistent=False, **chosen)
+    _, text = await _with(link, shared_root, tmp_path, command)
+    assert shown is None or shown in text, text
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_a_slice_of_a_processor_is_no_more(request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path) -> None:
+    link = make_link("docker", request, shared_root, persistent=False, cpus=0.25)
+    spin = "python3 -c 'import time; e = time.time() + 2\nwhile time.time() < e: pass\nprint(time.process_time())'"
+    _, text = await _with(link, shared_root, tmp_path, spin)
+    assert 0.2 < float(text) < 0.9
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_a_kept_container_keeps_its_files_and_a_throw_away_one_does_not(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, docker_daemon: servers.Docker
+) -> None:
+    for kept, found in ((True, "was here\n"), (False, "")):
+        for command in ("echo was here >/root/note", "cat /root/note 2>/dev/null; true"):
+            link = make_link("docker", request, shared_root, persistent=kept, key=f"kept-{kept}")
+            _, text = await _with(link, shared_root, tmp_path, command)
+        assert text == found
+    names = docker_daemon.client("ps", "--all", "--quiet", "--filter", "label=hermes-agent-kept=no")
+    assert names == ""
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_an_idle_container_ends_by_itself_and_the_next_command_brings_it_back(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, docker_daemon: servers.Docker
+) -> None:
+    link = make_link("docker", request, shared_root, persistent=True, key="idle", idle_seconds=2)
+    bench = elsewhere_bench("docker", link, shared_root, tmp_path / "scratch")
+    await bench.space.run("echo kept >/root/note; sleep 4; export A=1", timeout=30)  # a long command is not idle
+    with anyio.fail_after(30):
+        while _is_up(docker_daemon, link):  # noqa: ASYNC110 -- a container sets no event
+            await anyio.sleep(0.2)
+    assert (await bench.space.run("cat /root/note; echo $A", timeout=60)).text == "kept\n1\n"
+    await bench.space.close()
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_what_a_crash_left_behind_is_removed_at_the_next_start(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, docker_daemon: servers.Docker
+) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    left = docker_daemon.client(
+        *("run", "--detach", "--label", "hermes-agent", "--label", "hermes-agent-kept=no"),
+        *("--label", f"hermes-agent-owner={os.uname().nodename}/{dead.pid}/1", "--network", "none", servers.IMAGE, "sleep", "300"),
+    )
+    link = make_link("docker", request, shared_root, persistent=False)
+    await _with(link, shared_root, tmp_path, "true")
+    assert left not in docker_daemon.client("ps", "--all", "--quiet", "--no-trunc")
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_an_image_that_is_not_there_is_said_in_one_sentence(request: pytest.FixtureRequest, shared_root: Path) -> None:
+    link = make_link("docker", request, shared_root, image="no-such-image:1", persistent=False)
+    with pytest.raises(EnvironmentUnavailable, match="no-such-image:1 could not be started"):
+        await link.open()
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_a_snapshot_is_an_image_that_a_new_container_begins_with(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
+) -> None:
+    link = make_link("docker", request, shared_root, persistent=False)
+    bench = elsewhere_bench("docker", link, shared_root, tmp_path / "scratch")
+    await bench.space.run("echo kept >/root/note", timeout=30)
+    await link.snapshot("hermes-test-snapshot:1")  # type: ignore[attr-defined]
+    await bench.space.close()
+    again = make_link("docker", request, shared_root, persistent=False, image="hermes-test-snapshot:1")
+    assert (await _with(again, shared_root, tmp_path, "cat /root/note"))[1] == "kept\n"
+
+
+# ------------------------------------------------------------------------------------------------------------------- ssh
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_commands_share_one_connection(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, ssh_server: servers.Sshd
+) -> None:
+    bench = elsewhere_bench("ssh", make_link("ssh", request, shared_root), shared_root, tmp_path / "scratch")
+    seen = {(await bench.space.run("echo $SSH_CONNECTION", timeout=30)).text for _ in range(3)}
+    assert len(seen) == 1
+    assert str(ssh_server.port) in seen.pop()
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_a_server_that_restarts_is_met_again(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, ssh_server: servers.Sshd
+) -> None:
+    bench = elsewhere_bench("ssh", make_link("ssh", request, shared_root), shared_root, tmp_path / "scratch")
+    await bench.space.run("export A=kept", timeout=30)
+    servers.stop(ssh_server.started[-1])
+    servers.end_sessions(ssh_server)
+    try:
+        with pytest.raises(ExecError, match="cannot be reached by ssh"):
+            await bench.space.run("true", timeout=30)
+    finally:
+        ssh_server.start()
+    assert (await bench.space.run("echo $A", timeout=30)).text == "kept\n"
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_a_key_that_is_refused_is_said_in_one_sentence(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, ssh_server: servers.Sshd
+) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "other")], check=True)
+    link = make_link("ssh", request, shared_root, key=str(tmp_path / "other"))
+    with pytest.raises(EnvironmentUnavailable, match="Permission denied"):
+        await link.open()
+
+
+# ---------------------------------------------------------------------------------------------------------------- clouds
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_a_modal_sandbox_begins_with_what_the_last_one_kept(
+    request: pytest.FixtureRequest, shared_root: Path, modal_server: servers.Cloud
+) -> None:
+    for _ in range(2):
+        link = make_link("modal", request, shared_root, persistent=True, key="snapshot")
+        await link.open()
+        await link.close()
+    assert (modal_server.folder / "images").read_text().splitlines()[-1] == "im-kept0000000000000000"
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+@pytest.mark.parametrize("cloud", ["daytona", "vercel"])
+async def test_a_kept_sandbox_is_the_same_one_the_next_time(request: pytest.FixtureRequest, shared_root: Path, cloud: str) -> None:
+    names = []
+    for _ in range(2):
+        link = make_link(cloud, request, shared_root, persistent=True, key="again")
+        await link.open()
+        names.append(link._cloud._sandbox.name)  # type: ignore[attr-defined]
+        await link.close()
+    assert names[0] == names[1]
