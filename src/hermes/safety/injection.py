@@ -12,8 +12,10 @@ from typing import Final
 from hermes.safety.encoded import Decoded, decoded
 from hermes.safety.folding import Folded, fold
 from hermes.safety.hidden import areas, oddities
-from hermes.safety.sentences import Sentence, reading, words_of
+from hermes.safety.sentences import Sentence, kinds_of, reading, words_of
+from hermes.safety.signs import Aim, possible
 from hermes.safety.threats import Forms, Rule, Saying, discussion, threats
+from hermes.safety.weighing import ENOUGH, ENOUGH_UNSEEN, weighed
 
 LONGEST: Final = 600
 """A longer stretch is not one span: what stands around a hit is kept."""
@@ -75,19 +77,27 @@ def _span(folded: Folded, start: int, end: int, rule: str, kind: str, why: str) 
     return Span(start=first, end=last, kind=kind, rule=rule, why=why)
 
 
-def _orders(text: str, *, weak: bool) -> Iterator[tuple[int, int, Rule]]:
-    """The sentences of a folded text that say what a rule is about."""
+def _orders(text: str, *, weak: bool) -> Iterator[tuple[int, int, Rule | Aim]]:
+    """The sentences of a folded text that say what a rule is about, or whose signs weigh enough."""
     table = threats()
+    enough = ENOUGH_UNSEEN if weak else ENOUGH
     breaks = [0, *(one.end() for one in _BREAK.finditer(text)), len(text)]
     stretches = [(start, end, words_of(text, start, end)) for start, end in pairwise(breaks)]
     look = reading(set().union(*(words for _, _, words in stretches)), table, weak=weak)
     for start, end, words in stretches:
         numbers = look.wanted(words)
-        if not numbers:
+        plain = {look.spelt.get(word, word) for word in words} if look.spelt else words
+        aims = possible(plain | kinds_of(text, start, end), enough)
+        if not numbers and not aims:
             continue
         for sentence in look.sentences(text, start, end):
             for first, last, rule in _said(sentence, text, [table.sayings[number] for number in sorted(numbers)]):
                 yield *_extent(sentence, first, last), rule
+            heavy = weighed(sentence, text, aims)
+            if heavy is not None and heavy.points >= enough:
+                first, last = _letters(sentence, heavy.start, heavy.end)
+                if not _mentioned(sentence, text, first, last):
+                    yield *_extent(sentence, first, last), heavy.aim
 
 
 def _said(sentence: Sentence, text: str, sayings: Iterable[Saying]) -> Iterator[tuple[int, int, Rule]]:
@@ -103,6 +113,12 @@ def _said(sentence: Sentence, text: str, sayings: Iterable[Saying]) -> Iterator[
                 seen.add(saying.rule.id)
                 yield hit.start(), hit.end(), saying.rule
                 break
+
+
+def _letters(sentence: Sentence, start: int, end: int) -> tuple[int, int]:
+    """Where words of a sentence stand among its letters."""
+    last = sentence.starts[end] - 1 if end < len(sentence.starts) else len(sentence.words)
+    return sentence.starts[start], last
 
 
 def _extent(sentence: Sentence, start: int, end: int) -> tuple[int, int]:

@@ -20,6 +20,7 @@ _TOKEN: Final = re.compile(
     r"|(?P<file>[\w-]{1,80}\.(?:md|txt|zip|rar|7z|exe|dmg|msi|scr|iso|pkg|bat|sh|py|json|mode|allow)\b)"
     r"|\w+(?:['’@$]\w+)*|~(?=/)"
 )
+_KINDS: Final = (("@url", "://"), ("@url", "www."), ("@mail", "@"), ("@phone", "+"))
 _ODD: Final = re.compile(r"[a-z](?=.*[0-9@$])|[0-9@$](?=.*[a-z])")
 _LETTERS: Final = str.maketrans("0134578@$", "oieastbas")
 _OTHER_LETTERS: Final = str.maketrans("0134578@$", "oleastbas")
@@ -89,6 +90,11 @@ class Reading:
 def words_of(text: str, start: int, end: int) -> set[str]:
     """The words of a stretch."""
     return set(_WORD.findall(text, start, end))
+
+
+def kinds_of(text: str, start: int, end: int) -> set[str]:
+    """The kinds of addresses that a stretch may hold, as a sentence names them."""
+    return {kind for kind, mark in _KINDS if text.find(mark, start, end) >= 0}
 
 
 def reading(vocabulary: set[str], table: Threats, *, weak: bool) -> Reading:

@@ -16,6 +16,7 @@ _OPTIONAL: Final = re.compile(r"\([^()]*\)\? ?")
 _GAPS: Final = ((" .... ", " (?:[^ ]+ ){0,14}"), (" ... ", " (?:[^ ]+ ){0,7}"), (" .. ", " (?:[^ ]+ ){0,3}"))
 _STEMS: Final = (3, 2, 1)
 _SHORTEST_SPELT: Final = 4
+_MOST_KNOWN: Final = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,9 +73,18 @@ class Index:
 
     whole: Mapping[str, tuple[int, ...]]
     stems: Mapping[str, tuple[tuple[str, int], ...]]
+    known: dict[str, tuple[int, ...]] = field(default_factory=dict, repr=False, compare=False)
 
     def of(self, word: str) -> tuple[int, ...]:
         """The numbers of a word, by itself, by its beginning, or by its end behind a low line."""
+        found = self.known.get(word)
+        if found is None:
+            if len(self.known) >= _MOST_KNOWN:
+                self.known.clear()
+            found = self.known[word] = self._numbers(word)
+        return found
+
+    def _numbers(self, word: str) -> tuple[int, ...]:
         found = self.whole.get(word, ())
         for length in _STEMS:
             near = self.stems.get(word[:length])
