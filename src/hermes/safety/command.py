@@ -284,6 +284,8 @@ class _Walk:
             self.scope.variables[name] = value(content, self.scope) if content is not None else ""
             if any(child.type == "+=" for child in node.children):
                 self.scope.variables[name] = UNKNOWN
+        if target is not None and target.type == "subscript":
+            self._substitutions(target, depth)
         if content is not None:
             self._substitutions(content, depth)
             self.scope.made[name] = text_of(content)

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hermes.safety.chains import INTERPRETERS, rerouted, runs_fetched, upstream, written_scripts
 from hermes.safety.code import doubt, program_text
 from hermes.safety.command import Script, Simple
 from hermes.safety.options import has_option, operands, option_values
@@ -14,9 +15,6 @@ from hermes.safety.sending import CARRIERS, DOWNLOADERS, hosts_of, sent
 from hermes.safety.words import UNKNOWN
 from hermes.safety.wrappers import SHELLS, found_paths, see_through
 
-_INTERPRETERS: Final = re.compile(
-    r"(?:python|pypy|perl|ruby|php|node|nodejs|deno|bun|lua|osascript|rscript|julia|tclsh)[\d.]*|source|\.|iex|cmd"
-)
 _NO_READERS: Final = frozenset(
     {
         "echo",
@@ -40,7 +38,7 @@ _NO_READERS: Final = frozenset(
 _LOADERS: Final = re.compile(
     r"LD_(?:PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+|BASH_ENV|ENV|PROMPT_COMMAND|PS4|PYTHON(?:STARTUP|HOME|INSPECT)|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
     r"|GIT_(?:SSH\w*|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|PROXY_COMMAND|CONFIG\w*|EXEC_PATH|TEMPLATE_DIR)|(?:MAN)?PAGER|(?:VISUAL|EDITOR|BROWSER)"
-    r"|LESS(?:OPEN|CLOSE)|SSH_ASKPASS|SUDO_ASKPASS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|MAKEFLAGS|CARGO_BUILD_RUSTC\w*|RUSTC_WRAPPER"
+    r"|LESS(?:OPEN|CLOSE)|SSH_ASKPASS|SUDO_ASKPASS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|MAKEFLAGS|CARGO_BUILD_RUSTC\w*|RUSTC_WRAPPER|TAR_OPTIONS|RSYNC_RSH|GCONV_PATH|OPENSSL_CONF|KUBECONFIG|DOCKER_HOST"
 )
 _SOURCES: Final = re.compile(
     r"(?i)PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|TRUSTED_HOST|CONFIG_FILE)|NPM_CONFIG_(?:\w*REGISTRY|SCRIPT_SHELL|PREFIX|USERCONFIG)|GOPROXY|GONOSUM\w*|GOINSECURE"
@@ -56,11 +54,12 @@ _READING_GIT: Final = re.compile(
 _CLONE_VALUES: Final = frozenset(
     {"-b", "--branch", "--depth", "-o", "--origin", "-c", "--config", "-j", "--jobs", "--reference", "--filter"}
 )
-_UNPACKERS: Final = frozenset({"tar", "gtar", "bsdtar", "unzip", "7z", "cpio", "gunzip"})
 _NAME_TESTS: Final = frozenset({"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname", "-perm", "-user"})
 _COUNTS: Final = frozenset({"-A", "-B", "-C", "-m", "--max-count", "--include", "--exclude", "-g", "--glob", "-t", "-T", "--arg"})
 _DISKS: Final = re.compile(r"/dev/(?:[shvx]v?d[a-z]|nvme|mmcblk|disk|r?disk|loop|mapper|md|dm-|mem|kmem|port)")
 _PLAIN_TOOLS: Final = re.compile(r"(?:/usr/bin/|/bin/)?(?:cat|less|more|true|vi|vim|nano|code --wait|:)|", re.IGNORECASE)
+_STORED: Final = re.compile(r"\.(?:db|sqlite3?|mdb|rdb|dump|duckdb|parquet|kdbx)$")
+_DATABASES: Final = frozenset({"psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "cqlsh", "duckdb", "sqlcmd"})
 _RECURSIVE: Final = ("-r", "-R", "--recursive")
 _DROPPED: Final = "it cannot be brought back"
 
@@ -83,11 +82,20 @@ def read_command(source: str, *, cwd: str, folders: Map, before: str = "") -> Re
     variables = {"HOME": folders.home, "TMPDIR": folders.temp[0] if folders.temp else UNKNOWN, "HERMES_HOME": folders.hermes_home}
     script = see_through(source, cwd=cwd, variables=variables, before=before)
     found = list(_of_script(script, source))
-    for command in script.commands:
+    for command in (*script.commands, *rerouted(script.commands)):
         words = command.line.replace(UNKNOWN, "…")
         hosts = tuple(hosts_of(command)) if command.program in CARRIERS or command.program == "git" else ()
         found += (replace(one, words=words, hosts=hosts) for one in (*findings(command), *_of_command(command, folders)))
+    for command, text in written_scripts(script.commands):
+        found += _of_written(command, text, folders)
     return Reading(tuple(script.commands), tuple(dict.fromkeys(found)))
+
+
+def _of_written(command: Simple, text: str | None, folders: Map) -> Sequence[Finding]:
+    """What a script does that the line itself writes before it runs it."""
+    if text is None:
+        return [Finding("unknown-script", "opaque", f"what {command.program} would run is only known when it runs", words=command.line)]
+    return read_command(text, cwd=command.cwd, folders=folders).found
 
 
 def _of_script(script: Script, source: str) -> Iterator[Finding]:
@@ -102,34 +110,8 @@ def _of_script(script: Script, source: str) -> Iterator[Finding]:
         yield Finding("hidden-characters", "opaque", "it has characters that hide what it says")
     if re.search(r"://[^/\s]*[^\x00-\x7f]", source):
         yield Finding("look-alike-host", "upload", "the address has letters that look like others")
-    downloaded = {name for command in script.commands for name in _downloads(command)}
-    unpackers = [one for one in script.commands if one.program in _UNPACKERS]
-    unpacked = any(any(up.program in DOWNLOADERS for up in _upstream(one)) or downloaded & set(one.argv[1:]) for one in unpackers)
-    for command in script.commands:
-        if any(_is_fetched(word, downloaded, unpacked=unpacked) for word in _run_by(command)):
-            yield Finding("download-and-run", "download", "it runs what it downloads")
-
-
-def _run_by(command: Simple) -> Sequence[str]:
-    """The words that name what a command runs."""
-    if command.program == "deno":
-        return operands(command.argv[1:])[1:2]
-    return command.argv[1:2] if command.program in SHELLS or _INTERPRETERS.fullmatch(command.program) else command.argv[:1]
-
-
-def _is_fetched(word: str, downloaded: set[str], *, unpacked: bool) -> bool:
-    """Whether a program is an address, a file that was downloaded, or may come from an archive that was."""
-    path = word.removeprefix("./")
-    return path in downloaded or word.startswith(("http://", "https://")) or (unpacked and "/" in word and not word.startswith("/"))
-
-
-def _downloads(command: Simple) -> Iterator[str]:
-    """Names of the files that a command downloads."""
-    if command.program not in DOWNLOADERS:
-        return
-    yield from (path.removeprefix("./") for path in option_values(command.argv[1:], "-o", "--output", "-O", "--output-document"))
-    yield from (path.removeprefix("./") for path in command.writes)
-    yield from (word.rstrip("/").rpartition("/")[2] for word in command.argv[1:] if "://" in word)
+    if runs_fetched(script.commands):
+        yield Finding("download-and-run", "download", "it runs what it downloads")
 
 
 def _of_command(command: Simple, folders: Map) -> Iterator[Finding]:
@@ -140,6 +122,7 @@ def _of_command(command: Simple, folders: Map) -> Iterator[Finding]:
     yield from _files(command, folders)
     yield from _reading(command, folders)
     yield from _signals(command)
+    yield from _statements(command)
     yield from sent(command)
     yield from _elsewhere(command, folders)
     for language, text in program_text(command):
@@ -155,7 +138,7 @@ def _name(command: Simple) -> Iterator[Finding]:
 def _input(command: Simple) -> Iterator[Finding]:
     """Shells and interpreters that run what they are sent."""
     is_shell = command.program in SHELLS
-    if not is_shell and not _INTERPRETERS.fullmatch(command.program):
+    if not is_shell and not INTERPRETERS.fullmatch(command.program):
         return
     words = command.argv[1:]
     runs_unknown_file = any(UNKNOWN in word for word in words[:1]) and (is_shell or bool(command.sources))
@@ -163,9 +146,15 @@ def _input(command: Simple) -> Iterator[Finding]:
     reads_input = reads_input and not any(re.fullmatch(r"-[a-z]*[cem]", word) for word in words)
     if not runs_unknown_file and not (reads_input and command.sources and not _all_known(command)):
         return
-    if any(source.program in DOWNLOADERS for source in _upstream(command)):
+    if any(source.program in DOWNLOADERS for source in upstream(command)):
         yield Finding("download-and-run", "download", "it runs what it downloads")
     else:
+        yield Finding("unknown-script", "opaque", f"what {command.program} would run is only known when it runs")
+
+
+def _statements(command: Simple) -> Iterator[Finding]:
+    """A database that is given statements which only another program knows."""
+    if command.program in _DATABASES and any(one.program not in {"echo", "printf", "cat", ""} for one in command.sources):
         yield Finding("unknown-script", "opaque", f"what {command.program} would run is only known when it runs")
 
 
@@ -178,12 +167,6 @@ def _all_known(command: Simple) -> bool:
         and not any(UNKNOWN in word or "%" in word or "\\" in word for word in source.argv)
         and (source.program != "cat" or source.text is not None)
     )
-
-
-def _upstream(command: Simple) -> Iterator[Simple]:
-    for source in command.sources:
-        yield source
-        yield from _upstream(source)
 
 
 def _assignments(command: Simple, folders: Map) -> Iterator[Finding]:
@@ -207,6 +190,8 @@ def _is_odd_folder(folder: str, cwd: str, folders: Map) -> bool:
 def _redirections(command: Simple, folders: Map) -> Iterator[Finding]:
     for path in command.writes:
         yield from _written(path, command.cwd, folders)
+        if _STORED.search(path) and (command.program in {"", ":", "true", "echo", "printf"} or "/dev/null" in command.argv):
+            yield Finding("delete", "delete", f"it empties {_shown(path)}, and {_DROPPED}", absolute(path, command.cwd))
     for path in command.reads:
         yield from _read(path, command.cwd, folders)
 
@@ -219,7 +204,7 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
         if does == "move" and path == "/dev/null":
             yield Finding("delete", "delete", f"it moves files into nothing, and {_DROPPED}", command.cwd)
         if does == "delete":
-            yield from _deleted(path, command, folders, recursive=recursive or _takes_all(path))
+            yield from _deleted(path, command, folders, recursive=recursive or _takes_all(path) or _is_all_found(path, command))
         elif does == "move":
             yield from _moved(path, command.cwd, folders)
         else:
@@ -239,6 +224,11 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
 def _takes_all(path: str) -> bool:
     """Whether the last part of a path stands for whatever is there."""
     return bool(re.fullmatch(r"[*?\0]*[*\0][*?\0]*", path.rpartition("/")[2]))
+
+
+def _is_all_found(path: str, command: Simple) -> bool:
+    """Whether a path stands for all that `find` comes upon below it."""
+    return command.through[-1:] == ("find",) and "**" not in path
 
 
 def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> Iterator[Finding]:
@@ -303,7 +293,7 @@ def _reading(command: Simple, folders: Map) -> Iterator[Finding]:
         return
     words = _possible_files(command)
     if command.program == "xargs":
-        words += [word for source in _upstream(command) for word in source.argv[1:]]
+        words += [word for source in upstream(command) for word in source.argv[1:]]
     words += [text for _, code in program_text(command) for text in re.findall(r"['\"]([^'\"\s]{1,200})['\"]", code)]
     for word in words:
         for path in _path_parts(word):

@@ -25,6 +25,11 @@ _SECRET: Final = re.compile(
     r"|(?:^|/)\.(?:bash|zsh|python|psql|mysql|node_repl)_history$"
     r"|^/etc/(?:g?shadow-?|sudoers(?:\.d(?:/.*)?)?|krb5\.keytab|ssh/ssh_host_.*)$|^/proc/(?:\d+|self|thread-self)/(?:environ|mem|maps|fd/.*|root(?:/.*)?|cwd(?:/.*)?)$"
     r"|^/proc/kcore$|^/(?:var/)?run/secrets/"
+    r"|/etc/ssl/private(?:/|$)|\.(?:kdbx|ppk|keystore|jks|p12|pfx)$"
+    r"|/\.(?:gem/credentials|oci/config|huggingface/token|cache/huggingface/token|m2/settings\.xml|composer/auth\.json)$"
+    r"|/\.config/(?:doctl|flyctl|configstore|netlify|stripe|sops|hcloud|ngrok2?"
+    r"|lastpass|Bitwarden(?: CLI)?|heroku|linode-cli|containers/auth\.json)(?:/|$)"
+    r"|/(?:\.fly/config\.yml|\.subversion/auth|\.ethereum/keystore|Library/Keychains|wallet\.dat|\.vercel/auth\.json|\.databrickscfg|\.config/hub)(?:/|$)"
     r"|/\.cargo/credentials(?:\.toml)?$|/\.terraform\.d/credentials\.tfrc\.json$|/(?:Cookies|Login Data)(?:-journal)?$"
 )
 _ENV_FILE: Final = re.compile(r"(?:^|/)\.env(?:rc|\.(?!example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+)?$")

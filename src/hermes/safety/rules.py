@@ -4,7 +4,7 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
@@ -14,6 +14,9 @@ from hermes.safety.options import has_option, operands, option_values
 MESSAGES: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "-F", "--trailer"})
 """Options of git whose value is text."""
 
+_CONDITION: Final = re.compile(
+    r"(?i)\bwhere\b(?!\s*\(?\s*(?:'?(\w+)'?\s*(?:=|is)\s*'?\1\b|true\b|not\s+false|\d+\s*(?:[;)'\"\x00]|$)|\d+\s*[<>]))"
+)
 _INLINE: Final = frozenset({"-c", "-e", "-r", "-E"})
 
 
@@ -102,10 +105,14 @@ def findings(command: Simple) -> Iterator[Finding]:
     """What the rules say about one command."""
     if not command.argv:
         return
-    program = command.program
-    for rule in table().rules:
-        if rule.programs.fullmatch(program) and _holds(rule, command):
+    for rule in _rules_for(command.program):
+        if _holds(rule, command):
             yield Finding(rule.id, rule.effect, rule.reason, command.cwd if rule.effect in {"delete", "history"} else "")
+
+
+@lru_cache(maxsize=512)
+def _rules_for(program: str) -> tuple[Rule, ...]:
+    return tuple(rule for rule in table().rules if rule.programs.fullmatch(program))
 
 
 def file_uses(command: Simple) -> Iterator[tuple[str, str]]:
@@ -167,7 +174,7 @@ def _takes_all_rows(statement: str) -> bool:
     """Whether a statement has no condition that says which rows it is about."""
     if not re.match(r"(?i)(?:delete|update)\b", statement):
         return True
-    return not re.search(r"(?i)\bwhere\b(?!\s*(?:1\s*=\s*1|true))", statement)
+    return not _CONDITION.search(statement)
 
 
 def _subcommand_fits(rule: Rule, program: str, words: Sequence[str]) -> bool:

@@ -15,7 +15,27 @@ DOWNLOADERS: Final = frozenset(
     {"curl", "wget", "wget2", "aria2c", "http", "https", "xh", "fetch", "iwr", "invoke-webrequest", "irm", "lynx", "nc"}
 )
 CARRIERS: Final = DOWNLOADERS | frozenset(
-    {"ncat", "netcat", "socat", "telnet", "openssl", "dig", "nslookup", "host", "drill", "ping", "ping6", "whois", "traceroute"}
+    {
+        "ncat",
+        "netcat",
+        "socat",
+        "telnet",
+        "openssl",
+        "dig",
+        "nslookup",
+        "host",
+        "drill",
+        "ping",
+        "ping6",
+        "whois",
+        "traceroute",
+        "finger",
+        "resolvectl",
+        "delv",
+        "kdig",
+        "mtr",
+        "tracepath",
+    }
 )
 _STREAMS: Final = frozenset({"nc", "ncat", "netcat", "socat", "telnet", "openssl"})
 _LOCAL: Final = re.compile(r"localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost")
@@ -50,7 +70,8 @@ _VERSION: Final = re.compile(r"\s*cat\s+(?:\./)?(?:VERSION|version(?:\.txt)?|\.n
 
 def sent(command: Simple) -> Iterator[Finding]:
     """Findings about what a command sends away."""
-    if command.program not in CARRIERS or not is_remote(command):
+    asks_names = command.program == "getent" and command.argv[1:2] in {("hosts",), ("ahosts",), ("ahostsv4",), ("ahostsv6",)}
+    if not asks_names and (command.program not in CARRIERS or not is_remote(command)):
         return
     yield from _credentials(command)
     if _is_computed(command):

@@ -26,6 +26,14 @@ _TAKES_ASSIGNMENTS: Final = frozenset({"sudo", "doas", "systemd-run", "time", "c
 _MODULES: Final = re.compile(r"(?:python|pypy)[\d.]*")
 _READS_CODE: Final = re.compile(r"\w*sh|g?make|(?:python|pypy|node|perl|ruby|php|lua)[\d.]*")
 _SAID: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
+_SET_UP: Final = re.compile(
+    r"eval +[\"']?(?:\$\(|`)(?:ssh-agent(?: -s)?|dircolors(?: -b)?"
+    r"|(?:direnv hook|starship init|zoxide init|mise activate|rtx activate|atuin init|fnm env|thefuck --alias"
+    r"|(?:/\S+/)?brew shellenv|pyenv init"
+    r"|pyenv virtualenv-init|rbenv init|nodenv init|jenv init|goenv init|opam env|conda shell\.\w+ hook|lesspipe|luarocks path"
+    r"|docker-machine env"
+    r"|minikube(?: -p \w+)? docker-env)(?: (?:-|[\w-]+))*)(?:\)|`)[\"']?"
+)
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
 
@@ -87,13 +95,18 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
     name = command.program
     if name in _prefixes():
         yield from _behind(command, script)
-    for text in _scripts(command):
+    for text in [] if _sets_up_shell(command) else _scripts(command):
         yield from _parsed(command, text, script, name)
     if name == "env":
         yield from _environment(command, script)
     if name in {"find", "fd", "fdfind"}:
         yield from _executed(command)
     yield from _started_by_code(command)
+
+
+def _sets_up_shell(command: Simple) -> bool:
+    """Whether it evaluates the lines that a well-known program prints for shells to set themselves up."""
+    return command.program == "eval" and _SET_UP.fullmatch(command.line) is not None and not command.scope.functions
 
 
 def _started_by_code(command: Simple) -> Iterator[Simple]:
@@ -127,12 +140,14 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
     prefix = _prefixes()[name]
     rest = _after_options(command.argv[1:], prefix.values)
     if prefix.behind:
+        rest = rest[1:] if rest[:1] == ["compose"] else rest
         if not prefix.behind.intersection(rest[:1]):
             return
         rest = _after_options(rest[2:] if rest[:2] == ["tool", "run"] else rest[1:], prefix.values)
     if name == "command" and command.argv[1:2] and re.fullmatch(r"-[pvV]*[vV][pvV]*", command.argv[1]):
         return
     rest, assigned = rest[prefix.skip :], []
+    rest = rest[1:] if rest[:1] == ["--"] else rest
     while rest and name in _TAKES_ASSIGNMENTS and re.match(r"\w+=", rest[0]):
         assigned.append((rest[0].partition("=")[0], rest[0].partition("=")[2]))
         rest = rest[1:]
@@ -298,6 +313,9 @@ _TAKERS: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {
     "npx": _command_option("-c", "--call"),
     "npm": _command_option("-c", "--call"),
     "cmd": lambda words: [" ".join(words[at + 1 :]) for at, word in enumerate(words) if word.lower() in {"/c", "/k", "/r"}][:1],
+    "hyperfine": lambda words: operands(words, {"-w", "-r", "-m", "-M", "-N", "-n", "--warmup", "--runs", "--export-json"}),
+    "concurrently": lambda words: operands(words, {"-n", "-c", "--names", "--prefix-colors"}),
+    "repo": _command_option("-c"),
     "sg": _command_option("-c"),
     "expect": lambda words: [re.sub(r"\bspawn\b", "", text) for text in option_values(words, "-c")],
     "compgen": _command_option("-C"),
