@@ -13,6 +13,7 @@ from typing import Final, Literal
 import click
 import msgspec
 
+from hermes.agent.elsewhere import open_elsewhere
 from hermes.agent.workplace import open_workplace, options_from
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
@@ -199,13 +200,17 @@ def _explained(entry: Entry) -> Iterator[str]:
 
 
 def _policy(place: Here, sandbox: Literal["auto", "on", "off"], *, yolo: bool) -> Policy:
-    """What a session here would decide by. Unless `sandbox` is off it is tried, in a folder that is gone afterwards."""
+    """What a session here would decide by. Unless `sandbox` is off it is tried, in a folder that is gone afterwards.
+
+    A machine elsewhere is not reached for that: what it says of its folders is not known here.
+    """
     settings = msgspec.structs.replace(place.settings, terminal=msgspec.structs.replace(place.settings.terminal, sandbox=sandbox))
     with TemporaryDirectory(prefix="hermes-look-") as scratch:
         options = options_from(
             settings, place.environ, cwd=place.cwd, hermes_home=place.home.root, scratch=Path(scratch), save=_forget, yolo=yolo
         )
-        return open_workplace(options, _nobody).gate.policy
+        opened = open_workplace if settings.terminal.backend == "local" or sandbox == "off" else open_elsewhere
+        return opened(options, _nobody).gate.policy
 
 
 async def _nobody(question: Question) -> Answer:
