@@ -2,9 +2,12 @@
 
 import itertools
 import os
+import shutil
 import socket
 import tempfile
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +30,7 @@ from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.lazy import load
 from hermes.types.action import Action, Permit
-from hermes.types.error import Refused
+from hermes.types.error import ExecError, Refused
 from tests.contracts import servers
 
 HERE = ("open", "confined")
@@ -159,6 +162,10 @@ def links(request: pytest.FixtureRequest, shared_root: Path) -> Iterator[Callabl
         return made[place]
 
     yield link
+    with suppress(KeyError, ExecError):  # its server may be gone by now, its connections are closed all the same
+        made["vercel"]._link._cloud.close()  # type: ignore[attr-defined]
+    for folder in Path("/tmp").glob(".hermes-cloud*"):
+        shutil.rmtree(folder, ignore_errors=True)
     if "singularity" in made:
         servers.apptainer_stop_all(apptainer_environ())
 
@@ -181,19 +188,26 @@ def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: 
     )
 
 
+def _cloud_mark() -> str:
+    return f"cloud{os.getpid()}x{next(_MARKS)}"
+
+
 def _cloud_link(place: str, server: servers.Cloud, **chosen: Any) -> Link:
     """A link by the vendor's own library to a server of ours that speaks its protocol."""
     given: dict[str, Any] = {"image": "debian:bookworm", "key": "tests", "persistent": False, **chosen}
     if place == "modal":
         kept = server.folder / "kept.json" if given.pop("persistent") else None
-        return PolledLink(ModalCloud(ModalOptions(kept=kept, **given), load("modal")), mark=f"m{next(_MARKS)}")
+        return PolledLink(ModalCloud(ModalOptions(kept=kept, **given), load("modal")), mark=_cloud_mark())
     if place == "daytona":
         library = load("daytona")
-        client = library.Daytona(library.DaytonaConfig(api_key="k", api_url=server.address, target="us"))
-        return PolledLink(DaytonaCloud(DaytonaOptions(**given), library, client), mark=f"d{next(_MARKS)}")
+        with warnings.catch_warnings():  # what it listens to besides leaves sockets open when there is nothing to listen to
+            warnings.simplefilter("ignore", DeprecationWarning)
+            config = library.DaytonaConfig(api_key="k", api_url=server.address, target="us", use_deprecated_polling=True)
+            client = library.Daytona(config)
+        return PolledLink(DaytonaCloud(DaytonaOptions(**given), library, client), mark=_cloud_mark())
     credentials = {"VERCEL_TOKEN": "t", "VERCEL_TEAM_ID": "team", "VERCEL_PROJECT_ID": "p"}
     options = VercelOptions(credentials=credentials, base_url=f"{server.address}/api", **given)
-    return PolledLink(VercelCloud(options), mark=f"v{next(_MARKS)}")
+    return PolledLink(VercelCloud(options), mark=_cloud_mark())
 
 
 def apptainer_environ() -> dict[str, str]:

@@ -26,6 +26,7 @@ _KILL_SECONDS: Final = 20.0
 _FETCH_SECONDS: Final = 120.0
 _BEGIN_SECONDS: Final = 20.0
 _STEP: Final = 0.01
+_OURS: Final = "/tmp/.hermes-"  # noqa: S108 -- there, not here; what follows cannot be guessed
 _OWN_ENVIRONMENT: Final = {"LC_ALL": "C.UTF-8", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 
 
@@ -74,6 +75,8 @@ class RemoteEnvironment:
         """End what our jobs left running, and give the machine back."""
         if self._is_open:
             await self._end(f"{self._mark}-", _GRACE)
+            with suppress(ExecError):
+                await self._collected('rm -rf -- "$1"*', (f"{_OURS}{self._mark}-",), b"", _KILL_SECONDS)
             await self.link.close()
         self._is_open = False
 
@@ -182,7 +185,7 @@ class RemoteEnvironment:
         return f"{self._mark}-{call.number}."
 
     def _aside(self, call: "_Call") -> str:
-        return f"/tmp/.hermes-{self._marker(call)}state"  # noqa: S108 -- there, not here; the mark cannot be guessed
+        return f"{_OURS}{self._marker(call)}state"
 
     async def _end(self, mark: str, grace: float) -> None:
         """End every process whose mark begins so; a machine that cannot be reached has none of ours that we could end."""

@@ -42,13 +42,15 @@ class VercelCloud:
         self._options = options
         self._library = load("vercel.sandbox.sync", extra="vercel")
         self._errors = (self._library.SandboxError, httpx2.HTTPError, OSError)
-        self._client = self._library.SyncSandboxClient.create(options=self._service())
+        self._client: Any = None
         self._sandbox: Any = None
 
     def open(self) -> None:
         """The sandbox of an earlier session, or a new one; those of processes of ours that are gone are removed."""
         if self._sandbox is not None and not self.fault():
             return
+        if self._client is None:
+            self._client = self._library.SyncSandboxClient.create(options=self._service())
         try:
             self._sweep()
             self._sandbox = self._made()
@@ -58,14 +60,17 @@ class VercelCloud:
     def close(self) -> None:
         """Stop it; one that is not kept goes."""
         sandbox, self._sandbox = self._sandbox, None
-        if sandbox is None:
-            return
         try:
-            sandbox.stop()
-            if not self._options.persistent:
+            if sandbox is not None:
+                sandbox.stop()
+            if sandbox is not None and not self._options.persistent:
                 sandbox.destroy()
         except self._errors as error:
             raise ExecError(f"The Vercel sandbox could not be stopped: {error}") from error
+        finally:
+            client, self._client = self._client, None
+            if client is not None:
+                client.close()
 
     def fault(self) -> str:
         """Why it cannot be used."""
