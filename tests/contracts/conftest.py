@@ -6,6 +6,7 @@ import shutil
 import socket
 import tempfile
 import warnings
+import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,21 +36,31 @@ from tests.contracts import servers
 
 HERE = ("open", "confined")
 CLOUDS = ("modal", "daytona", "vercel")
-ELSEWHERE = ("docker", "ssh", "singularity", *CLOUDS)
+SERVERS = ("docker", "ssh", "singularity")
+ELSEWHERE = (*SERVERS, *CLOUDS)
 _BOTH_LOOPS = (*HERE, "ssh")
 _MARKS = itertools.count(1)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each place on asyncio; on trio, too, those here and one elsewhere: the others differ from it in no line that awaits."""
+    """Each place on asyncio; on trio, too, those here, and one elsewhere in the long form.
+
+    The clouds share one link, so in the short form each of these tests runs on one of them, by turns; in the long form on all.
+    """
     if "place" not in metafunc.fixturenames:
         is_chosen = any(mark.args[0] == "loop" for mark in metafunc.definition.iter_markers("parametrize"))
         if "loop" in metafunc.fixturenames and not is_chosen:
             metafunc.parametrize("loop", ["asyncio", "trio"])
         return
-    places = ELSEWHERE if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *ELSEWHERE)
-    pairs = [("asyncio", place) for place in places] + [("trio", place) for place in places if place in _BOTH_LOOPS]
+    is_long = bool(metafunc.config.getoption("--long"))
+    clouds = CLOUDS if is_long else _turn(metafunc.function.__name__)
+    places = ELSEWHERE if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *SERVERS, *clouds)
+    pairs = [("asyncio", place) for place in places] + [("trio", place) for place in places if place in (_BOTH_LOOPS if is_long else HERE)]
     metafunc.parametrize(("loop", "place"), pairs, ids=[f"{place}-{loop}" for loop, place in pairs])
+
+
+def _turn(name: str) -> tuple[str, ...]:
+    return (CLOUDS[zlib.crc32(name.encode()) % len(CLOUDS)],)
 
 
 @pytest.fixture
