@@ -63,7 +63,7 @@ def status(choices: Choices, *, as_json: bool) -> None:
     flag_value="all",
     default=None,
     metavar="[HOST,…]",
-    help="With the network, or with these hosts: --network=pypi.org,*.github.com.  [default: terminal.network]",
+    help="With the network, or with these hosts: --network=example.com,*.example.org.  [default: terminal.network]",
 )
 @click.argument("command", nargs=-1, required=True)
 @click.pass_obj
