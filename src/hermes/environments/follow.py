@@ -6,7 +6,6 @@ from typing import Final, Protocol
 import anyio
 
 from hermes.environments.base import Child
-from hermes.environments.capture import Capture
 
 _LINGER: Final = 0.3  # how long output of children that outlive the command is waited for
 _DRAIN: Final = 4_000_000  # bytes read from such children at most, should they never pause
@@ -26,7 +25,18 @@ class Followed(Child, Protocol):
         """Return once its input takes more, or is closed."""
 
 
-async def follow(child: Followed, capture: Capture, timeout: float, typed: bytes | None) -> bool:
+class Sink(Protocol):
+    """What takes a job's output."""
+
+    @property
+    def total(self) -> int:
+        """How many bytes it has taken."""
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes."""
+
+
+async def follow(child: Followed, capture: Sink, timeout: float, typed: bytes | None) -> bool:
     """Read a child's output until it has ended; True when its time ran out. Its tree is dead after a timeout or cancellation."""
     try:
         with anyio.move_on_after(timeout) as scope:
@@ -47,7 +57,7 @@ async def follow(child: Followed, capture: Capture, timeout: float, typed: bytes
     return timed_out
 
 
-async def _read(child: Followed, capture: Capture) -> None:
+async def _read(child: Followed, capture: Sink) -> None:
     while True:
         await anyio.wait_readable(child.output)
         data = child.read()
@@ -67,7 +77,7 @@ async def _type(child: Followed, typed: bytes) -> None:
     child.close_input()
 
 
-async def _drain(child: Followed, capture: Capture) -> None:
+async def _drain(child: Followed, capture: Sink) -> None:
     """Read what is left after a child's end.
 
     Whoever still holds the pipe has a moment to finish (a process substitution does); one that stays is not waited for.

@@ -17,6 +17,7 @@ from hermes.types.error import ExecError
 _CHUNK: Final = 65_536
 _MOST_ASIDE: Final = 4_000_000
 _LINGER: Final = 0.3  # how long a client may stay after the job's end, for what children of it still write
+_MOST_LATE: Final = 4_000_000  # bytes of output after the job's end: more than a connection holds on its way
 _STEP: Final = 0.005
 _LATE: Final = 0.5  # how long a job may take to begin after its client is gone
 
@@ -33,6 +34,7 @@ class ClientChild(LocalChild):
         self._aside = aside
         self._said = bytearray()
         self._end = end
+        self._arrived = 0  # bytes of output
         if aside is not None:
             os.set_blocking(aside, False)
 
@@ -53,6 +55,12 @@ class ClientChild(LocalChild):
             elif len(self._said) < _MOST_ASIDE:
                 self._said += data
         return bytes(self._said)
+
+    def read(self) -> bytes | None:
+        """The bytes at hand, b"" at the end of output, None when there are none now."""
+        data = super().read()
+        self._arrived += len(data or b"")
+        return data
 
     def poll(self) -> int | None:
         """The job's exit code as its records tell it, the client's when they do not."""
@@ -103,12 +111,18 @@ class ClientChild(LocalChild):
             self._process.wait()
 
     async def _told(self) -> None:
-        """Read the records until they tell the end; then the client has a moment left."""
+        """Read the records until they tell the end; then the client has a moment left after each arrival.
+
+        They may be here long before the output over a slow connection. What children of the job write on and on is cut off.
+        """
         while ENDED.search(self.aside()) is None:
             if self._aside is None:
                 return
             await anyio.wait_readable(self._aside)
-        await anyio.sleep(_LINGER)
+        limit, seen = self._arrived + _MOST_LATE, -1
+        while seen < self._arrived < limit:
+            seen = self._arrived
+            await anyio.sleep(_LINGER)
         self._process.send_signal(signal.SIGKILL)
 
     def _close_aside(self) -> None:

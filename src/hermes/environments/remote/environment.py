@@ -159,18 +159,15 @@ class RemoteEnvironment:
         call = _Call(number=next(self._calls), job=job, begun=anyio.current_time())
         payload = self._payload(call)
         child = self._launch(call, payload, stdin=payload + stdin)
-        data = bytearray()
+        whole = _Whole()
         try:
-            with anyio.fail_after(timeout):
-                await _read_all(child, data)
-                await child.settled()
-        except TimeoutError as error:
-            raise ExecError(f"{self.name} did not answer within {timeout:g} seconds") from error
+            timed_out = await follow(child, whole, timeout, None)
+            await child.settled()
         finally:
-            with anyio.CancelScope(shield=True):
-                await child.stop(_GRACE)
             child.release()
-        return read_records(child.aside()), bytes(data)
+        if timed_out:
+            raise ExecError(f"{self.name} did not answer within {timeout:g} seconds")
+        return read_records(child.aside()), bytes(whole.data)
 
     def _launch(self, call: "_Call", payload: bytes, *, stdin: bytes | None) -> RemoteChild:
         if call.job.pty:
@@ -201,6 +198,20 @@ class RemoteEnvironment:
             f"{self.name} was lost while the command ran ({fault or records.noise or 'the connection ended'}); "
             f"what it did is not known, the next command starts anew.{until_then}"
         )
+
+
+class _Whole:
+    """All of an output: implements `Sink`."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+
+    @property
+    def total(self) -> int:
+        return len(self.data)
+
+    def feed(self, data: bytes) -> None:
+        self.data += data
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -242,25 +253,3 @@ async def _shows(child: RemoteChild) -> bool:
     with anyio.move_on_after(_BEGIN_SECONDS):
         await anyio.wait_readable(child.output)
     return child.poll() is None
-
-
-async def _read_all(child: RemoteChild, data: bytearray) -> None:
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_read_on, child, data)
-        await child.ended()
-        with anyio.move_on_after(_GRACE):
-            while (more := child.read()) != b"":
-                if more is None:
-                    await anyio.wait_readable(child.output)
-                else:
-                    data += more
-        tasks.cancel_scope.cancel()
-
-
-async def _read_on(child: RemoteChild, data: bytearray) -> None:
-    while (more := child.read()) != b"":
-        if more is None:
-            await anyio.wait_readable(child.output)
-        else:
-            data += more
-            await anyio.lowlevel.checkpoint()
