@@ -2,11 +2,11 @@
 
 import posixpath
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 from hermes.environments.files import LARGEST_READ
-from hermes.environments.remote import search
 from hermes.environments.remote.environment import Fetched, RemoteEnvironment
+from hermes.environments.remote.search import Where, find_files, search_lines
 from hermes.environments.workspace import Located, Operation
 from hermes.types.error import ExecError
 from hermes.types.workspace import FileStat, Match
@@ -18,7 +18,8 @@ _READ: Final = f"""
 [ -e "$1" ] || {{ [ -L "$1" ] || [ -x "${{1%/*}}/" ] || exit {_DENIED}; exit {_MISSING}; }}
 [ -d "$1" ] && exit {_FOLDER}
 [ -f "$1" ] && [ -r "$1" ] || exit {_DENIED}
-[ "$(stat -Lc %s -- "$1")" -le {LARGEST_READ} ] || exit {_LARGE}
+size=$(stat -Lc %s -- "$1"); [ "$size" -le {LARGEST_READ} ] || exit {_LARGE}
+echo "$size"
 exec cat -- "$1"
 """
 _WRITE: Final = f"""
@@ -58,6 +59,7 @@ exit 0
 """
 
 Kind = Literal["file", "directory", "other"]
+T = TypeVar("T")
 
 
 class RemoteFiles:
@@ -77,7 +79,10 @@ class RemoteFiles:
 
     async def read(self, place: Located) -> bytes:
         """A regular file's bytes."""
-        return _checked(await self._environment.fetch(_READ, place.at), place.at).data
+        size, _, data = _checked(await self._environment.fetch(_READ, place.at), place.at).data.partition(b"\n")
+        if len(data) < int(size):  # the kernel's own files say 0 and have more
+            raise OSError(f"{place.name} did not come whole: {len(data)} of {int(size)} bytes")
+        return data
 
     async def write(self, place: Located, data: bytes) -> FileStat:
         """Write a file through a neighbour that replaces it; a cut connection leaves the old one."""
@@ -109,19 +114,20 @@ class RemoteFiles:
 
     async def search(self, place: Located, pattern: str, file_glob: str, limit: int) -> Sequence[Match]:
         """Lines that match a regular expression."""
-        where = search.Where(root=place.at, concealed=self._concealed, ripgrep=self._ripgrep)
-        await self._must_exist(place)
-        return await search.search_lines(self._environment, pattern, where, file_glob=file_glob, limit=limit)
+        return await self._found(place, await search_lines(self._environment, pattern, self._below(place), file_glob, limit))
 
     async def find(self, place: Located, glob: str, limit: int) -> Sequence[FileStat]:
         """Files whose name or path fits a glob, newest first."""
-        where = search.Where(root=place.at, concealed=self._concealed, ripgrep=self._ripgrep)
-        await self._must_exist(place)
-        return await search.find_files(self._environment, glob, where, limit=limit)
+        return await self._found(place, await find_files(self._environment, glob, self._below(place), limit))
 
-    async def _must_exist(self, place: Located) -> None:
-        if await self.stat(place) is None:
+    def _below(self, place: Located) -> Where:
+        return Where(root=place.at, concealed=self._concealed, ripgrep=self._ripgrep)
+
+    async def _found(self, place: Located, found: Sequence[T]) -> Sequence[T]:
+        """What was found; only when that is nothing, whether there is such a place at all is worth a question."""
+        if not found and await self.stat(place) is None:
             raise FileNotFoundError(f"{place.name} does not exist")
+        return found
 
 
 def _kind(word: str) -> Kind:

@@ -43,8 +43,11 @@ find "$1" -name .git -prune -o \( -name .gitignore -o -name .ignore \) -type f -
   while IFS= read -r -d '' folder; do show "$folder"; done
 exit 0
 """
-_GREP: Final = 'xargs -0 -r grep -nIHZs "$1" -e "$2" -- | head -c 8000000; exit 0'
-_CAN_PERL: Final = 'grep -qP "(?=a)a" <<<a && echo -P || echo -E'
+_GREP: Final = """
+grep -qP '(?=a)a' <<<a 2>/dev/null && flavour=-P || flavour=-E
+xargs -0 -r grep -nIHZs "$flavour" -e "$1" -- | head -c 8000000
+exit 0
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,7 @@ class Where:
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
 
 
-async def search_lines(environment: RemoteEnvironment, pattern: str, where: Where, *, file_glob: str, limit: int) -> list[Match]:
+async def search_lines(environment: RemoteEnvironment, pattern: str, where: Where, file_glob: str, limit: int) -> list[Match]:
     """Lines that match a regular expression, by path and line; ValueError when the expression is not one."""
     if where.ripgrep:
         done = await environment.fetch(_BY_RIPGREP, pattern, where.root)
@@ -67,13 +70,12 @@ async def search_lines(environment: RemoteEnvironment, pattern: str, where: Wher
     found = await _all_files(environment, where)
     fits = _fits(file_glob, where.root) if file_glob else None
     names = sorted(one.path for one in found if fits is None or fits(one.path))
-    flag = (await environment.fetch(_CAN_PERL)).data.decode().strip()
     listed = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
-    done = await environment.fetch(_GREP, flag, pattern, stdin=listed)
+    done = await environment.fetch(_GREP, pattern, stdin=listed)
     return list(_hits(done.data.decode("utf-8", "replace")))[:limit]
 
 
-async def find_files(environment: RemoteEnvironment, glob: str, where: Where, *, limit: int) -> list[FileStat]:
+async def find_files(environment: RemoteEnvironment, glob: str, where: Where, limit: int) -> list[FileStat]:
     """Files whose name (or path below the root, if the glob has a slash) fits, newest first."""
     fits = _fits(glob, where.root)
     found = [one for one in await _all_files(environment, where) if fits(one.path)]
@@ -82,12 +84,7 @@ async def find_files(environment: RemoteEnvironment, glob: str, where: Where, *,
 
 def _fits(glob: str, root: str) -> Callable[[str], bool]:
     test = glob_test(glob)
-
-    def fits(path: str) -> bool:
-        below = posixpath.relpath(path, root)
-        return test(Path(path).relative_to(root) if below != "." else Path(posixpath.basename(path)))
-
-    return fits
+    return lambda path: test(Path(path).relative_to(root) if path != root else Path(posixpath.basename(path)))
 
 
 def _hits(text: str) -> Iterator[Match]:
