@@ -75,15 +75,6 @@ class Sandbox:
         return self._program.path
 
     @property
-    def made_by(self) -> Program:
-        """The bubblewrap that is used, and what it was seen to do."""
-        return self._program
-
-    def remade(self, program: Program) -> "Sandbox":
-        """The same with another one."""
-        return Sandbox(program, self._mounts, self.options, self._ways)
-
-    @property
     def filters(self) -> bool:
         """Whether kernel calls are filtered."""
         return bool(self._filter)
