@@ -52,7 +52,7 @@ from hermes.types.request import Endpoint, Options, Request
 from hermes.types.tool import Snapshot
 
 if TYPE_CHECKING:
-    from hermes.agent.elsewhere import Elsewhere
+    from hermes.agent.elsewhere import Reached
     from hermes.agent.workplace import Ask, Workplace, WorkplaceOptions
 
 SYSTEM_PORTS = Ports(now=time.time, monotonic=time.perf_counter, token=partial(secrets.token_hex, 6), uniform=random.uniform)
@@ -137,11 +137,11 @@ class Runtime:
             _ = session.workplace  # it is the session's from now on, to be closed with it
         return session
 
-    async def _reach(self, row: SessionRow, chosen: SessionOptions) -> "Elsewhere | None":
+    async def _reach(self, row: SessionRow, chosen: SessionOptions) -> "Reached | None":
         """The machine elsewhere that commands run on, asked what it is, so that the prompt can say it; None for this machine."""
         if self.settings.terminal.backend == "local":
             return None
-        reached: Elsewhere = await late("hermes.agent.elsewhere").reach(self._place(row, chosen))
+        reached: Reached = await late("hermes.agent.elsewhere").reach(self._place(row, chosen))
         return reached
 
     def _resumed(self, chosen: SessionOptions, endpoint: Endpoint) -> Session:
@@ -167,7 +167,7 @@ class Runtime:
         *,
         system: str,
         tools: Snapshot,
-        reached: "Elsewhere | None" = None,
+        reached: "Reached | None" = None,
     ) -> Parts:
         model = self.settings.model
         self.routes.learn_secrets()
@@ -210,7 +210,7 @@ class Runtime:
             patience=self.settings.approvals.timeout,
         )
 
-    def _workplace(self, row: SessionRow, chosen: SessionOptions, reached: "Elsewhere | None", ask: "Ask") -> "Workplace":
+    def _workplace(self, row: SessionRow, chosen: SessionOptions, reached: "Reached | None", ask: "Ask") -> "Workplace":
         """Where a session's tools work; what it takes is imported when the first tool needs it."""
         options = self._place(row, chosen)
         if self.settings.terminal.backend == "local":
@@ -251,7 +251,7 @@ class Runtime:
         tools = {name: entries[name] for name in names if name in entries}
         return Snapshot(tools=tools, definitions=definitions, generation=self.registry.generation)
 
-    def _system(self, endpoint: Endpoint, cwd: Path, reached: "Elsewhere | None") -> str:
+    def _system(self, endpoint: Endpoint, cwd: Path, reached: "Reached | None") -> str:
         if is_small(endpoint):
             return str(late("hermes.models.small").prompt())
         day = dt.datetime.fromtimestamp(self.ports.now(), tz=dt.UTC).astimezone()

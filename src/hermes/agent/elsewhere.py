@@ -5,9 +5,8 @@ import os
 import time
 from dataclasses import dataclass, replace
 
-from hermes.agent.permission import Gate
 from hermes.agent.prompt.builder import Place
-from hermes.agent.workplace import Ask, Workplace, WorkplaceOptions, policy_of, workspace_options
+from hermes.agent.workplace import Ask, Workplace, WorkplaceOptions, gate_of, policy_of, workspace_options
 from hermes.environments.remote.choose import Choice, Origin, choose
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.probe import Machine, probe
@@ -16,11 +15,23 @@ from hermes.environments.remote.workspace import RemoteWorkspace
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Elsewhere:
-    """A machine that was reached and asked what it is."""
+    """The machine that settings name."""
 
     choice: Choice
     environment: RemoteEnvironment
-    machine: Machine | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reached:
+    """One that is ready, and was asked what it is."""
+
+    place: Elsewhere
+    machine: Machine
+
+    @property
+    def start(self) -> str:
+        """Where commands start."""
+        return self.machine.start(self.place.choice.cwd)
 
 
 def elsewhere(options: WorkplaceOptions) -> Elsewhere:
@@ -39,38 +50,36 @@ def elsewhere(options: WorkplaceOptions) -> Elsewhere:
     return Elsewhere(choice=choice, environment=environment)
 
 
-async def reach(options: WorkplaceOptions) -> Elsewhere:
+async def reach(options: WorkplaceOptions) -> Reached:
     """The machine that the settings name, ready, with what it says of itself."""
     found = elsewhere(options)
     await found.environment.start()
-    return replace(found, machine=await probe(found.environment))
+    return Reached(place=found, machine=await probe(found.environment))
 
 
-def described(place: Elsewhere) -> Place:
+def described(reached: Reached) -> Place:
     """Where commands run, in words for a prompt."""
-    machine, choice = place.machine, place.choice
-    if machine is None:
-        return Place(cwd=choice.cwd, platform=place.environment.name)
-    kind = f"in a sandbox of their own ({place.environment.name})" if choice.contained else "on another host, over ssh"
+    machine, choice = reached.machine, reached.place.choice
+    kind = f"in a sandbox of their own ({reached.place.environment.name})" if choice.contained else "on another host, over ssh"
     network = "" if choice.network else " It has no network."
     return Place(
-        cwd=_start(choice, machine),
+        cwd=reached.start,
         platform=f"{machine.system}, {machine.name}" if machine.name else machine.system,
         confinement=f"Commands and file tools work {kind}, as {machine.user} on {machine.host}, not on the user's own machine.{network}",
     )
 
 
-def open_elsewhere(options: WorkplaceOptions, ask: Ask, reached: Elsewhere | None = None) -> Workplace:
+def open_elsewhere(options: WorkplaceOptions, ask: Ask, reached: Reached | None = None) -> Workplace:
     """A workplace there; it is reached when the first tool needs it, if it was not before."""
-    place = reached or elsewhere(options)
+    place = reached.place if reached else elsewhere(options)
     policy = replace(
         policy_of(options, "container" if place.choice.contained else "off"), network=place.choice.network, binds=place.choice.binds
     )
-    gate = Gate(policy=policy, ask=ask, save=options.save)
+    gate = gate_of(options, policy, ask)
 
     def met(machine: Machine) -> None:
         # A shell that starts at the top has the home as its workspace.
-        start = _start(place.choice, machine)
+        start = machine.start(place.choice.cwd)
         workspace = machine.home if start == "/" else start
         gate.policy = replace(gate.policy, workspace=workspace, home=machine.home, hermes_home=f"{machine.home}/.hermes")
 
@@ -83,10 +92,6 @@ def open_elsewhere(options: WorkplaceOptions, ask: Ask, reached: Elsewhere | Non
         clock=time.time,
         options=workspace_options(options, gate),
     )
-    if place.machine is not None:
-        workspace.settle(place.machine)
-    return Workplace(workspace=workspace, gate=gate, sandboxed=place.choice.contained, trusting=options.approvals.untrusted == "trust")
-
-
-def _start(choice: Choice, machine: Machine) -> str:
-    return machine.home + choice.cwd[1:] if choice.cwd.startswith("~") else choice.cwd or machine.cwd
+    if reached is not None:
+        workspace.settle(reached.machine)
+    return Workplace(workspace=workspace, gate=gate, trusting=options.approvals.untrusted == "trust")

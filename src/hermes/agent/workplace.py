@@ -52,7 +52,6 @@ class Workplace:
 
     workspace: ShellWorkspace
     gate: Gate
-    sandboxed: bool
     trusting: bool = False
 
     def mind(self, log: Callable[[], Sequence[Message]]) -> None:
@@ -100,13 +99,8 @@ def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
     """A workplace on this machine; EnvironmentUnavailable when settings demand a sandbox that it does not give."""
     sandbox = _sandbox(options)
     lacking = "" if sandbox or options.terminal.sandbox == "off" else f"There is no sandbox here: {why_none(options.environ) or _PATHS}"
-    gate = Gate(
-        policy=policy_of(options, sandbox.options.mode if sandbox else "off"),
-        ask=partial(_asked, ask, lacking) if lacking else ask,
-        save=options.save,
-        holder=options.holder,
-        spent=options.spent,
-    )
+    policy = policy_of(options, sandbox.options.mode if sandbox else "off")
+    gate = gate_of(options, policy, partial(_asked, ask, lacking) if lacking else ask)
     workspace = LocalWorkspace(
         options.cwd,
         authorize=gate.authorize,
@@ -115,7 +109,12 @@ def open_workplace(options: WorkplaceOptions, ask: Ask) -> Workplace:
         sandbox=sandbox,
         options=replace(workspace_options(options, gate), note=f"{lacking}. {_UNCONFINED}" if lacking else ""),
     )
-    return Workplace(workspace=workspace, gate=gate, sandboxed=sandbox is not None, trusting=options.approvals.untrusted == "trust")
+    return Workplace(workspace=workspace, gate=gate, trusting=options.approvals.untrusted == "trust")
+
+
+def gate_of(options: WorkplaceOptions, policy: Policy, ask: Ask) -> Gate:
+    """The gate in front of a workspace, wherever that is."""
+    return Gate(policy=policy, ask=ask, save=options.save, holder=options.holder, spent=options.spent)
 
 
 def workspace_options(options: WorkplaceOptions, gate: Gate | None = None) -> WorkspaceOptions:

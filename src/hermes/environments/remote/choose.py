@@ -80,15 +80,7 @@ def _docker(terminal: TerminalSettings, origin: Origin) -> Choice:
         as_user=terminal.docker_run_as_host_user,
         idle_seconds=terminal.lifetime_seconds,
     )
-    return Choice(
-        link=docker_link(options, origin.environ, name=terminal.backend),
-        contained=True,
-        network=terminal.docker_network,
-        cwd=_start(terminal),
-        binds=(*_writable(terminal.docker_volumes), *((MOUNTED,) if options.workspace else ())),
-        env=_variables(terminal, origin),
-        prelude=PRELUDE,
-    )
+    return _container(terminal, origin, docker_link(options, origin.environ, name=terminal.backend), prelude=PRELUDE)
 
 
 def _ssh(terminal: TerminalSettings, origin: Origin) -> Choice:
@@ -112,20 +104,26 @@ def _singularity(terminal: TerminalSettings, origin: Origin) -> Choice:
         binds=tuple(terminal.docker_volumes),
         workspace=_mounted(terminal, origin),
     )
+    return _container(terminal, origin, singularity_link(options, origin.environ, mark=origin.mark))
+
+
+def _container(terminal: TerminalSettings, origin: Origin, link: Link, *, prelude: str = "") -> Choice:
+    """A container on this machine, with folders of it inside."""
     return Choice(
-        link=singularity_link(options, origin.environ, mark=origin.mark),
+        link=link,
         contained=True,
         network=terminal.docker_network,
         cwd=_start(terminal),
-        binds=(*_writable(terminal.docker_volumes), *((MOUNTED,) if options.workspace else ())),
+        binds=(*_writable(terminal.docker_volumes), *((MOUNTED,) if terminal.docker_mount_cwd_to_workspace else ())),
         env=_variables(terminal, origin),
+        prelude=prelude,
     )
 
 
 def _cloud(terminal: TerminalSettings, origin: Origin) -> Choice:
     name = terminal.backend.removesuffix("_sandbox")
     link: Link = load(f"hermes.environments.remote.{name}:link")(terminal, origin)
-    return Choice(link=link, contained=True, cwd=_start(terminal), env=_variables(terminal, origin))
+    return Choice(link=link, contained=True, network=terminal.docker_network, cwd=_start(terminal), env=_variables(terminal, origin))
 
 
 def _start(terminal: TerminalSettings) -> str:

@@ -31,6 +31,10 @@ class Machine:
     git: str = ""
     exports: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    def start(self, wanted: str) -> str:
+        """Where a shell starts that should start in `wanted`: `~` is the home there, "" where the machine's own shell does."""
+        return self.home + wanted[1:] if wanted.startswith("~") else wanted or self.cwd
+
 
 async def probe(environment: RemoteEnvironment) -> Machine:
     """The machine at the end of an open environment; EnvironmentUnavailable when it has no bash."""

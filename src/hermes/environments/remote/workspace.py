@@ -49,19 +49,19 @@ class RemoteWorkspace(ShellWorkspace):
     async def meet(self) -> Machine:
         """What the machine is; it is made ready for that."""
         async with self._meeting:
-            if self.machine is None:
-                await self._environment.start()
-                self.settle(await probe(self._remote))
-        assert self.machine is not None  # noqa: S101 -- for the type checker
-        return self.machine
+            if self.machine is not None:
+                return self.machine
+            await self._environment.start()
+            machine = await probe(self._remote)
+            self.settle(machine)
+            return machine
 
     def settle(self, machine: Machine) -> None:
         """Begin with a machine that was asked before."""
         self.machine = machine
         self._home = machine.home
         self._files = RemoteFiles(self._remote, ripgrep=bool(machine.ripgrep), concealed=self._options.concealed)
-        cwd = machine.home + self._start[1:] if self._start.startswith("~") else self._start
-        self._shell = Shell(cwd=cwd or machine.cwd, env={**machine.exports, **QUIET, **self._env}, carrier=AsideCarrier())
+        self._shell = Shell(cwd=machine.start(self._start), env={**machine.exports, **QUIET, **self._env}, carrier=AsideCarrier())
         self._met(machine)
 
     async def _ready(self) -> None:
