@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+import shlex
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
@@ -11,7 +12,7 @@ from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.owners import owner_from, this_process
 from hermes.environments.remote.polled import PolledLink
 from hermes.lib.lazy import Missing, load
-from hermes.types.error import EnvironmentUnavailable, ExecError
+from hermes.types.error import EnvironmentUnavailable
 
 _LABEL: Final = "hermes-agent"
 _SECONDS: Final = 600.0  # an image may have to be built
@@ -33,59 +34,38 @@ class DaytonaOptions:
 
 
 class DaytonaCloud:
-    """A Daytona sandbox: implements `Cloud`."""
+    """Daytona's sandboxes: implements `Vendor`."""
 
     name = "daytona"
+    title = "Daytona"
 
     def __init__(self, options: DaytonaOptions, library: ModuleType, client: Any) -> None:
+        self.errors = (library.DaytonaError, OSError)
         self._options = options
         self._library = library
         self._client = client
-        self._sandbox: Any = None
 
-    def open(self) -> None:
+    def make(self) -> Any:
         """The sandbox of an earlier session, started, or a new one; those of processes of ours that are gone are removed."""
-        if self._sandbox is not None and not self.fault():
-            return
-        try:
-            self._sweep()
-            self._sandbox = self._kept() or self._client.create(self._parameters(), timeout=_SECONDS)
-        except (self._library.DaytonaError, OSError) as error:
-            raise EnvironmentUnavailable(f"A Daytona sandbox could not be made: {error}") from error
+        self._sweep()
+        return self._kept() or self._client.create(self._parameters(), timeout=_SECONDS)
 
-    def close(self) -> None:
+    def give_back(self, sandbox: Any) -> None:
         """Stop it when it is kept, remove it when not."""
-        sandbox, self._sandbox = self._sandbox, None
-        if sandbox is None:
-            return
-        try:
-            if self._options.persistent:
-                self._client.stop(sandbox)
-            else:
-                self._client.delete(sandbox)
-        except (self._library.DaytonaError, OSError) as error:
-            raise ExecError(f"The Daytona sandbox could not be stopped: {error}") from error
+        if self._options.persistent:
+            self._client.stop(sandbox)
+        else:
+            self._client.delete(sandbox)
 
-    def fault(self) -> str:
+    def fault(self, sandbox: Any) -> str:
         """Why it cannot be used."""
-        if self._sandbox is None:
-            return "there is no sandbox"
-        try:
-            self._sandbox.refresh_data()
-        except (self._library.DaytonaError, OSError) as error:
-            return str(error)
-        state = str(getattr(self._sandbox.state, "value", self._sandbox.state))
+        sandbox.refresh_data()
+        state = _state(sandbox)
         return "" if state == "started" else f"the sandbox is {state}"
 
-    def call(self, script: str) -> bytes:
+    def run(self, sandbox: Any, script: str) -> bytes:
         """What a script prints there."""
-        if self._sandbox is None:
-            raise ExecError("there is no sandbox")
-        try:
-            done = self._sandbox.process.exec(_as_command(script), timeout=_CALL_SECONDS)
-        except (self._library.DaytonaError, OSError) as error:
-            raise ExecError(f"Daytona: {error}") from error
-        printed: str = done.result or ""
+        printed: str = sandbox.process.exec(_as_command(script), timeout=_CALL_SECONDS).result or ""
         return printed.encode()
 
     def _kept(self) -> Any:
@@ -96,7 +76,7 @@ class DaytonaCloud:
             sandbox = self._client.get(self._name())
         except self._library.DaytonaNotFoundError:
             return None
-        if str(getattr(sandbox.state, "value", sandbox.state)) != "started":
+        if _state(sandbox) != "started":
             self._client.start(sandbox, timeout=_SECONDS)
         return sandbox
 
@@ -150,11 +130,14 @@ def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
     return PolledLink(DaytonaCloud(options, library, client), mark=origin.mark)
 
 
+def _state(sandbox: Any) -> str:
+    return str(getattr(sandbox.state, "value", sandbox.state))
+
+
 def _gigabytes(megabytes: int) -> int | None:
     return math.ceil(megabytes / 1024) or None
 
 
 def _as_command(script: str) -> str:
     """The script for a shell that may be any: bash gets it whole."""
-    quoted = script.replace("'", "'\\''")
-    return f"bash -c '{quoted}'"
+    return f"bash -c {shlex.quote(script)}"

@@ -14,7 +14,7 @@ from hermes.environments.remote.owners import owner_from, this_process
 from hermes.environments.remote.polled import PolledLink
 from hermes.lib.files import write_atomic
 from hermes.lib.lazy import Missing, load
-from hermes.types.error import EnvironmentUnavailable, ExecError
+from hermes.types.error import EnvironmentUnavailable
 
 _APP: Final = "hermes-agent"
 _LONGEST: Final = 24 * 3_600  # seconds that a sandbox may live
@@ -35,66 +35,46 @@ class ModalOptions:
 
 
 class ModalCloud:
-    """A Modal sandbox: implements `Cloud`."""
+    """Modal's sandboxes: implements `Vendor`."""
 
     name = "modal"
+    title = "Modal"
 
     def __init__(self, options: ModalOptions, library: ModuleType) -> None:
+        self.errors = (library.exception.Error, OSError)
         self._options = options
         self._modal = library
-        self._sandbox: Any = None
 
-    def open(self) -> None:
-        """Make it from its image or from what was kept; sandboxes of processes of ours that are gone are ended."""
-        if self._sandbox is not None and not self.fault():
-            return
-        try:
-            app = self._modal.App.lookup(_APP, create_if_missing=True)
-            self._sweep(app)
-            self._sandbox = self._modal.Sandbox.create(
-                app=app,
-                image=self._image(),
-                tags={_OWNER: str(this_process())},
-                timeout=_LONGEST,
-                idle_timeout=self._options.idle_seconds or None,
-                cpu=self._options.cpus or None,
-                memory=self._options.memory or None,
-                block_network=not self._options.network,
-            )
-        except (self._modal.exception.Error, OSError) as error:
-            raise EnvironmentUnavailable(f"A Modal sandbox could not be made: {error}") from error
+    def make(self) -> Any:
+        """A new one, of its image or of what was kept; sandboxes of processes of ours that are gone are ended."""
+        app = self._modal.App.lookup(_APP, create_if_missing=True)
+        self._sweep(app)
+        return self._modal.Sandbox.create(
+            app=app,
+            image=self._image(),
+            tags={_OWNER: str(this_process())},
+            timeout=_LONGEST,
+            idle_timeout=self._options.idle_seconds or None,
+            cpu=self._options.cpus or None,
+            memory=self._options.memory or None,
+            block_network=not self._options.network,
+        )
 
-    def close(self) -> None:
+    def give_back(self, sandbox: Any) -> None:
         """Keep its files if they are to be kept, then end it."""
-        sandbox, self._sandbox = self._sandbox, None
-        if sandbox is None:
-            return
-        try:
-            if self._options.kept is not None:
-                self._remember(sandbox.snapshot_filesystem().object_id)
-            sandbox.terminate()
-        except (self._modal.exception.Error, OSError) as error:
-            raise ExecError(f"The Modal sandbox could not be ended: {error}") from error
+        if self._options.kept is not None:
+            self._remember(sandbox.snapshot_filesystem().object_id)
+        sandbox.terminate()
 
-    def fault(self) -> str:
+    def fault(self, sandbox: Any) -> str:
         """Why it cannot be used."""
-        if self._sandbox is None:
-            return "there is no sandbox"
-        try:
-            return "" if self._sandbox.poll() is None else "the sandbox has ended"
-        except (self._modal.exception.Error, OSError) as error:
-            return str(error)
+        return "" if sandbox.poll() is None else "the sandbox has ended"
 
-    def call(self, script: str) -> bytes:
+    def run(self, sandbox: Any, script: str) -> bytes:
         """What a script prints there."""
-        if self._sandbox is None:
-            raise ExecError("there is no sandbox")
-        try:
-            process = self._sandbox.exec("bash", "-c", script, text=False)
-            printed: bytes = process.stdout.read()
-            process.wait()
-        except (self._modal.exception.Error, OSError) as error:
-            raise ExecError(f"Modal: {error}") from error
+        process = sandbox.exec("bash", "-c", script, text=False)
+        printed: bytes = process.stdout.read()
+        process.wait()
         return printed
 
     def _image(self) -> Any:

@@ -12,11 +12,12 @@ import shlex
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 import anyio.to_thread
 
+from hermes.environments.remote.cloud import CloudSandbox, Vendor
 from hermes.environments.remote.payload import ENDED, read_records
 from hermes.types.error import ExecError
 
@@ -37,7 +38,7 @@ mkdir -p -m 700 -- {folder} && : >{folder}/aside && mkfifo {folder}/pipe {fifo} 
 """
 _LOOK: Final = """
 cd -- {folder} 2>/dev/null || {{ echo gone; exit 0; }}
-n={number}; at={offset}
+n={number}; at={offset}; held=0
 size() {{ stat -c %s "$1" 2>/dev/null || echo 0; }}
 # After the job's end: whether children of it keep its output open.
 kept() {{ [ -e ended ] && [ ! -e drained ] && ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q -- "^l-wx.* {folder}/pipe$"; }}
@@ -47,7 +48,7 @@ for ((step = 0; step < {wait}; step++)); do
   [ -n "$next" ] && {{ rm -f "out.$n"; n=$((n + 1)); at=0; continue; }}
   [ "$(size aside)" -gt {aside} ] && break
   [ -e ended ] && [ -e drained ] && break
-  kept && {{ sleep 0.3; break; }}
+  kept && {{ [ "$((held += 1))" -gt 8 ] && break; sleep 0.1; continue; }}
   if [ "$step" -lt 20 ]; then sleep 0.02; else sleep 0.1; fi
 done
 if [ -e drained ] && [ ! -s "out.$((n + 1))" ] && [ "$(size "out.$n")" -le $((at + 1500000)) ]; then echo drained
@@ -62,30 +63,12 @@ exit 0
 """
 
 
-class Cloud(Protocol):
-    """A sandbox of a cloud, by its vendor's library; every method blocks, and raises ExecError when it cannot do its work."""
-
-    name: str
-
-    def open(self) -> None:
-        """Make it, or find the one that is kept, and see that it runs."""
-
-    def close(self) -> None:
-        """Stop or remove it, as the settings say."""
-
-    def fault(self) -> str:
-        """Why it cannot be used, "" when it can."""
-
-    def call(self, script: str) -> bytes:
-        """What `bash -c script` prints there."""
-
-
 class PolledLink:
     """The way to a cloud's sandbox: implements `Link`."""
 
-    def __init__(self, cloud: Cloud, *, mark: str) -> None:
-        self.name = cloud.name
-        self._cloud = cloud
+    def __init__(self, vendor: Vendor, *, mark: str) -> None:
+        self.name = vendor.name
+        self._cloud = CloudSandbox(vendor)
         self._mark = mark
         self._jobs = itertools.count(1)
 
@@ -111,7 +94,7 @@ class PolledLink:
 class _Job:
     """One job in its folder there."""
 
-    def __init__(self, cloud: Cloud, folder: str, words: str) -> None:
+    def __init__(self, cloud: CloudSandbox, folder: str, words: str) -> None:
         self._cloud = cloud
         self._folder = folder
         self._words = words

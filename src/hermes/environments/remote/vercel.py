@@ -12,7 +12,7 @@ from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.owners import owner_from, this_process
 from hermes.environments.remote.polled import PolledLink
 from hermes.lib.lazy import Missing, load
-from hermes.types.error import EnvironmentUnavailable, ExecError
+from hermes.types.error import EnvironmentUnavailable
 
 _OWNER: Final = "hermes-owner"
 _LONGEST: Final = 3_600.0
@@ -34,63 +34,42 @@ class VercelOptions:
 
 
 class VercelCloud:
-    """A Vercel sandbox: implements `Cloud`."""
+    """Vercel's sandboxes: implements `Vendor`."""
 
     name = "vercel_sandbox"
+    title = "Vercel"
 
     def __init__(self, options: VercelOptions) -> None:
         self._options = options
         self._library = load("vercel.sandbox.sync", extra="vercel")
-        self._errors = (self._library.SandboxError, httpx2.HTTPError, OSError)
+        self.errors = (self._library.SandboxError, httpx2.HTTPError, OSError)
         self._client: Any = None
-        self._sandbox: Any = None
 
-    def open(self) -> None:
+    def make(self) -> Any:
         """The sandbox of an earlier session, or a new one; those of processes of ours that are gone are removed."""
-        if self._sandbox is not None and not self.fault():
-            return
         if self._client is None:
             self._client = self._library.SyncSandboxClient.create(options=self._service())
-        try:
-            self._sweep()
-            self._sandbox = self._made()
-        except self._errors as error:
-            raise EnvironmentUnavailable(f"A Vercel sandbox could not be made: {error}") from error
+        self._sweep()
+        return self._made()
 
-    def close(self) -> None:
+    def give_back(self, sandbox: Any) -> None:
         """Stop it; one that is not kept goes."""
-        sandbox, self._sandbox = self._sandbox, None
         try:
-            if sandbox is not None:
-                sandbox.stop()
-            if sandbox is not None and not self._options.persistent:
+            sandbox.stop()
+            if not self._options.persistent:
                 sandbox.destroy()
-        except self._errors as error:
-            raise ExecError(f"The Vercel sandbox could not be stopped: {error}") from error
         finally:
             client, self._client = self._client, None
-            if client is not None:
-                client.close()
+            client.close()
 
-    def fault(self) -> str:
+    def fault(self, sandbox: Any) -> str:
         """Why it cannot be used."""
-        if self._sandbox is None:
-            return "there is no sandbox"
-        try:
-            status = str(self._client.get_sandbox(name=self._sandbox.name).status)
-        except self._errors as error:
-            return str(error)
+        status = str(self._client.get_sandbox(name=sandbox.name).status)
         return "" if status.lower().endswith("running") else f"the sandbox is {status}"
 
-    def call(self, script: str) -> bytes:
+    def run(self, sandbox: Any, script: str) -> bytes:
         """What a script prints there."""
-        if self._sandbox is None:
-            raise ExecError("there is no sandbox")
-        try:
-            done = self._sandbox.run_process("bash", ["-c", script], capture_output=True)
-        except self._errors as error:
-            raise ExecError(f"Vercel: {error}") from error
-        printed: str = done.stdout or ""
+        printed: str = sandbox.run_process("bash", ["-c", script], capture_output=True).stdout or ""
         return printed.encode()
 
     def _made(self) -> Any:
