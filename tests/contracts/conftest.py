@@ -111,7 +111,9 @@ class Shared:
         return getattr(self._link, name)
 
     async def close(self) -> None:
-        """Nothing."""
+        """Only wait for what goes on behind it."""
+        if isinstance(self._link, PolledLink):
+            await self._link.settled()
 
 
 @pytest.fixture(scope="session")

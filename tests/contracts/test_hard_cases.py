@@ -1,7 +1,6 @@
 """What every environment promises in hard cases: odd bytes and names, many calls at once, children of every shape."""
 
 import os
-import time
 from pathlib import Path
 
 import anyio
@@ -86,32 +85,6 @@ async def test_files_are_read_while_a_command_runs(bench: Bench) -> None:
         await anyio.sleep(0.2)
         assert await bench.space.read("here") == b"now"
         assert not (bench.root / "done").exists()
-
-
-SHAPES = {
-    "double fork": "(setsid bash -c '(exec sleep 300) & exit' &); sleep 300",
-    "daemon": "nohup setsid sleep 300 >/dev/null 2>&1 </dev/null & sleep 300",
-    "zombie": "bash -c 'sleep 0.1 & exec sleep 300'",
-    "reads a terminal": "cat </dev/tty; sleep 300",
-    "traps everything": "trap '' TERM INT HUP QUIT; sleep 300 & trap '' TERM; wait; sleep 300",
-}
-
-
-async def test_nothing_is_left_of_calls_that_ran_out_of_time(bench: Bench) -> None:
-    ends: dict[str, tuple[bool, int, bool]] = {}
-
-    async def run(shape: str) -> None:
-        done = await bench.another().run(f"echo begun; {SHAPES[shape]}", timeout=0.7 if bench.link is None else 3)
-        ends[shape] = (done.timed_out, done.code, done.text.startswith("begun\n"))
-
-    begun = time.monotonic()
-    async with anyio.create_task_group() as tasks:
-        for shape in SHAPES:
-            tasks.start_soon(run, shape)
-    assert ends == dict.fromkeys(SHAPES, (True, 124, True))
-    assert time.monotonic() - begun < 20
-    assert bench.leftovers() == []
-    assert await text(bench, "echo usable") == "usable\n"
 
 
 async def test_a_background_process_on_a_terminal_has_one(bench: Bench) -> None:

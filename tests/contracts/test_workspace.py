@@ -156,6 +156,11 @@ HANGING = {
     "waits for a pipe": "mkfifo p; cat p",
     "stops itself": "kill -STOP $$; sleep 300",
     "many": "for i in $(seq 20); do sleep 300 & done; wait",
+    "double fork": "(setsid bash -c '(exec sleep 300) & exit' &); sleep 300",
+    "daemon": "nohup setsid sleep 300 >/dev/null 2>&1 </dev/null & sleep 300",
+    "zombie": "bash -c 'sleep 0.1 & exec sleep 300'",
+    "reads a terminal": "cat </dev/tty; sleep 300",
+    "traps everything": "trap '' TERM INT HUP QUIT; sleep 300 & trap '' TERM; wait; sleep 300",
 }
 
 
@@ -166,7 +171,7 @@ async def test_time_runs_out_for_the_whole_tree_whatever_its_shape(bench: Bench)
         folder = bench.root / shape
         folder.mkdir()
         another = bench.another()  # each has a shell of its own
-        done = await another.run(f"echo begun; {HANGING[shape]}", timeout=0.7 if bench.link is None else 3, cwd=str(folder))
+        done = await another.run(f"echo begun; {HANGING[shape]}", timeout=0.7 if bench.link is None else 5, cwd=str(folder))
         ends[shape] = (done.timed_out, done.code, done.text.startswith("begun\n"))
 
     begun = time.monotonic()
@@ -174,8 +179,9 @@ async def test_time_runs_out_for_the_whole_tree_whatever_its_shape(bench: Bench)
         for shape in HANGING:
             tasks.start_soon(run, shape)
     assert ends == dict.fromkeys(HANGING, (True, 124, True))
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 30
     assert bench.leftovers() == []
+    assert await text(bench, "echo usable") == "usable\n"
 
 
 async def test_cancelling_the_call_ends_the_whole_tree(bench: Bench) -> None:
@@ -194,7 +200,7 @@ KEEPERS = ["sleep 300 &", "setsid sleep 300 &", "(sleep 300 &)", "nohup sleep 30
 async def test_a_child_that_keeps_the_pipe_open_does_not_hang_the_call(bench: Bench, keeper: str) -> None:
     begun = time.monotonic()
     done = await bench.space.run(f"{keeper}\necho started; exit 5", timeout=30)
-    assert time.monotonic() - begun < 3
+    assert time.monotonic() - begun < 10
     assert (done.code, done.timed_out) == (5, False)
     assert "started" in done.text or "yes" in keeper
     assert bench.keeps_survivors or bench.leftovers() == []

@@ -1,16 +1,14 @@
 """Named hosts, from a command in the sandbox to a server on this machine and back; and what the command is told."""
 
-import threading
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from http.server import ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.types.action import Action, Permit
-from tests.unit.environments.test_proxy import Page
+from tests.page import served
 
 pytestmark = pytest.mark.anyio
 
@@ -19,13 +17,8 @@ CURL = "curl -s --max-time 5 -o /dev/null -w '%{http_code}\\n'"
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Page)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield server.server_port
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with served() as port:
+        yield port
 
 
 @dataclass

@@ -36,6 +36,7 @@ class CloudSandbox:
     def __init__(self, vendor: Vendor) -> None:
         self.name = vendor.name
         self._vendor = vendor
+        self._errors: tuple[type[Exception], ...] = (*vendor.errors, RuntimeError)  # what clients raise that were closed meanwhile
         self._sandbox: Any = None
 
     def open(self) -> None:
@@ -44,7 +45,7 @@ class CloudSandbox:
             return
         try:
             self._sandbox = self._vendor.make()
-        except self._vendor.errors as error:
+        except self._errors as error:
             raise EnvironmentUnavailable(f"A {self._vendor.title} sandbox could not be made: {error}") from error
 
     def close(self) -> None:
@@ -60,7 +61,7 @@ class CloudSandbox:
             return "there is no sandbox"
         try:
             return self._vendor.fault(self._sandbox)
-        except self._vendor.errors as error:
+        except self._errors as error:
             return str(error)
 
     def call(self, script: str) -> bytes:
@@ -74,5 +75,5 @@ class CloudSandbox:
     def _translated(self, what: str) -> Iterator[None]:
         try:
             yield
-        except self._vendor.errors as error:
+        except self._errors as error:
             raise ExecError(f"{what.format(self._vendor.title)}: {error}") from error

@@ -25,7 +25,9 @@ _CHUNK: Final = 65_536
 _MOST_IN_A_CALL: Final = 36_000  # bytes of input, before they are written in base64: Modal takes commands of 64 KiB
 _END_OF_INPUT: Final = b"\x04"
 _STEP: Final = 0.01
+_LOOKS_AT_CHILDREN: Final = 3  # that outlive the job and still print
 _LOST: Final = 255
+_SETTLE_SECONDS: Final = 5.0
 
 # A file of output is 512 reads, at most 32 MB, and at most four of them wait to be taken; an empty one is the end.
 _RUN: Final = """
@@ -48,10 +50,11 @@ for ((step = 0; step < {wait}; step++)); do
   [ -n "$next" ] && {{ rm -f "out.$n"; n=$((n + 1)); at=0; continue; }}
   [ "$(size aside)" -gt {aside} ] && break
   [ -e ended ] && [ -e drained ] && break
-  kept && {{ [ "$((held += 1))" -gt 8 ] && break; sleep 0.1; continue; }}
+  kept && {{ [ "$((held += 1))" -gt 5 ] && break; sleep 0.1; continue; }}
   if [ "$step" -lt 20 ]; then sleep 0.02; else sleep 0.1; fi
 done
 if [ -e drained ] && [ ! -s "out.$((n + 1))" ] && [ "$(size "out.$n")" -le $((at + 1500000)) ]; then echo drained
+elif [ "$held" -gt 5 ]; then echo silent
 elif kept; then echo kept
 else echo open
 fi
@@ -71,14 +74,23 @@ class PolledLink:
         self._cloud = CloudSandbox(vendor)
         self._mark = mark
         self._jobs = itertools.count(1)
+        self._children: list[PolledChild] = []
 
     async def open(self) -> None:
         """Make the sandbox ready."""
         await anyio.to_thread.run_sync(self._cloud.open)
 
     async def close(self) -> None:
-        """Give it back."""
+        """Give it back, once what jobs left there is removed."""
+        await self.settled()
         await anyio.to_thread.run_sync(self._cloud.close)
+
+    async def settled(self) -> None:
+        """Return once the jobs that nobody follows any more have removed their folders, or after a few seconds."""
+        with anyio.move_on_after(_SETTLE_SECONDS):
+            while self._children:
+                self._children = [child for child in self._children if child.is_at_work]
+                await anyio.sleep(_STEP)
 
     async def fault(self) -> str:
         """Why it cannot be used."""
@@ -88,7 +100,9 @@ class PolledLink:
         """Start `argv` there, in threads that ask for its output and hand over its input."""
         folder = f"/tmp/.hermes-{self._mark}-job{next(self._jobs)}"  # noqa: S108 -- there, not here; the mark cannot be guessed
         words = f"script -qefc {shlex.quote(shlex.join(argv))} /dev/null" if pty else f"setsid {shlex.join(argv)}"
-        return PolledChild(_Job(self._cloud, folder, words), stdin, end, is_terminal=pty)
+        self._children = [child for child in self._children if child.is_at_work]
+        self._children.append(PolledChild(_Job(self._cloud, folder, words), stdin, end, is_terminal=pty))
+        return self._children[-1]
 
 
 class _Job:
@@ -98,7 +112,7 @@ class _Job:
         self._cloud = cloud
         self._folder = folder
         self._words = words
-        self._number = self._offset = self._aside = 0
+        self._number = self._offset = self._aside = self._looks_at_children = 0
         self.code: int | None = None
         self.is_over = False
 
@@ -151,7 +165,9 @@ class _Job:
         output, aside = base64.b64decode(lines[3]), base64.b64decode(lines[4])
         self._number, self._offset, self._aside = number, offset + len(output), self._aside + len(aside)
         self.code = int(lines[1]) if lines[1].isdigit() else None
-        self.is_over = lines[0] != "open" and self.code is not None
+        self._looks_at_children += lines[0] == "kept"
+        has_all = lines[0] in {"drained", "silent"} or self._looks_at_children > _LOOKS_AT_CHILDREN
+        self.is_over = has_all and self.code is not None
         return output, aside
 
 
@@ -175,6 +191,11 @@ class PolledChild:
         # Threads of their own, not the loop's: they outlive the call that starts them, and must not keep the program from ending.
         self._threads = [threading.Thread(target=self._watch, args=(stdin,), name="cloud-output", daemon=True)]  # noqa: TID251
         self._threads[0].start()
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether its threads still run."""
+        return self._threads[0].is_alive()
 
     @property
     def pid(self) -> int:
