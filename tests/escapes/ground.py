@@ -64,6 +64,11 @@ class Ground:
         return 0x4711_0000 + os.getpid() % 0xFFFF
 
     @property
+    def address(self) -> str:
+        """An address of this machine that no other program uses: clients of servers that are gone may still try their ports."""
+        return f"127.{os.getpid() >> 16 & 255}.{os.getpid() >> 8 & 255}.{os.getpid() & 255 or 1}"
+
+    @property
     def nap(self) -> str:
         """A command that nothing else runs."""
         return f"sleep 4711.{os.getpid()}"
@@ -80,6 +85,7 @@ class Ground:
             "SOCKET": str(self.base / "outside" / "docker.sock"),
             "TMPSOCKET": f"/tmp/hermes-escape-{os.getpid()}.sock",
             "ABSTRACT": f"hermes-escape-{os.getpid()}",
+            "HOST": self.address,
             "FIFO": str(self.base / "outside" / "pipe"),
             "SHMNAME": f"hermes-{os.getpid()}",
             "T": f"/tmp/hermes-escape-{os.getpid()}",
@@ -241,9 +247,9 @@ class Ground:
         """Every listener: its family, its kind and its address."""
         stream, datagram, unix = socket.SOCK_STREAM, socket.SOCK_DGRAM, socket.AF_UNIX
         return {
-            "TCP": (socket.AF_INET, stream, ("127.0.0.1", self.ports.get("TCP", 0))),
+            "TCP": (socket.AF_INET, stream, (self.address, self.ports.get("TCP", 0))),
             "TCP6": (socket.AF_INET6, stream, ("::1", self.ports.get("TCP6", 0))),
-            "UDP": (socket.AF_INET, datagram, ("127.0.0.1", self.ports.get("UDP", 0))),
+            "UDP": (socket.AF_INET, datagram, (self.address, self.ports.get("UDP", 0))),
             "a socket": (unix, stream, str(self.base / "outside" / "docker.sock")),
             "a socket at home": (unix, stream, str(self.home / "agent.sock")),
             "a socket in /tmp": (unix, stream, f"/tmp/hermes-escape-{os.getpid()}.sock"),

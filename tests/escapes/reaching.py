@@ -8,14 +8,14 @@ def _python(code: str) -> str:
 
 
 _NETWORK = {
-    "TCP": "exec 3<>/dev/tcp/127.0.0.1/$TCP",
-    "TCP by Python": _python("s.create_connection(('127.0.0.1', $TCP), 2)"),
+    "TCP": "exec 3<>/dev/tcp/$HOST/$TCP",
+    "TCP by Python": _python("s.create_connection(('$HOST', $TCP), 2)"),
     "TCP over IPv6": _python("s.create_connection(('::1', $TCP6), 2)"),
-    "TCP by a mapped address": _python("s.create_connection(('::ffff:127.0.0.1', $TCP), 2)"),
-    "UDP": _python("s.socket(s.AF_INET, s.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', $UDP))"),
-    "fast open": _python("k=s.socket(); k.sendto(b'x', 0x20000000, ('127.0.0.1', $TCP))"),
-    "HTTP with the proxy of the user": "curl -s --max-time 2 -x http://127.0.0.1:$TCP http://example.com/ --noproxy ''",
-    "all addresses of this machine": _python("[s.socket().connect_ex((a, $TCP)) for a in ('127.0.0.1','127.0.0.2','0.0.0.0')]"),
+    "TCP by a mapped address": _python("s.create_connection(('::ffff:$HOST', $TCP), 2)"),
+    "UDP": _python("s.socket(s.AF_INET, s.SOCK_DGRAM).sendto(b'x', ('$HOST', $UDP))"),
+    "fast open": _python("k=s.socket(); k.sendto(b'x', 0x20000000, ('$HOST', $TCP))"),
+    "HTTP with the proxy of the user": "curl -s --max-time 2 -x http://$HOST:$TCP http://example.com/ --noproxy ''",
+    "all addresses of this machine": _python("[s.socket().connect_ex((a, $TCP)) for a in ('$HOST','127.0.0.1','localhost','0.0.0.0')]"),
     "a socket with a name": _python("s.socket(s.AF_UNIX).connect('$SOCKET')"),
     "a socket like docker's": "curl -s --max-time 2 --unix-socket $SOCKET http://x/containers/json",
     "a socket in the home": _python("s.socket(s.AF_UNIX).connect('$HOME/agent.sock')"),
