@@ -28,12 +28,13 @@ from tests.contracts import servers
 from hermes.config.environ import environment
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.remote.cloud import Vendor
 from hermes.environments.remote.daytona import DaytonaCloud, DaytonaOptions
 from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.link import Link
 from hermes.environments.remote.modal import ModalCloud, ModalOptions
-from hermes.environments.remote.polled import Cloud, PolledLink
+from hermes.environments.remote.polled import PolledLink
 from hermes.environments.remote.singularity import SingularityOptions, singularity_link
 from hermes.environments.remote.ssh import SshOptions, ssh_link
 from hermes.environments.remote.vercel import VercelCloud, VercelOptions
@@ -59,20 +60,31 @@ class Place:
 
 
 class Counted:
-    """A cloud whose requests are counted."""
+    """A vendor whose requests are counted."""
 
-    def __init__(self, cloud: Cloud) -> None:
-        self._cloud = cloud
-        self.name = cloud.name
+    def __init__(self, vendor: Vendor) -> None:
+        self._vendor = vendor
+        self.name = vendor.name
+        self.title = vendor.title
+        self.errors = vendor.errors
         self.count = 0
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cloud, name)
+    def make(self) -> Any:
+        """The sandbox."""
+        return self._vendor.make()
 
-    def call(self, script: str) -> bytes:
+    def give_back(self, sandbox: Any) -> None:
+        """As the vendor does."""
+        self._vendor.give_back(sandbox)
+
+    def fault(self, sandbox: Any) -> str:
+        """As the vendor says."""
+        return self._vendor.fault(sandbox)
+
+    def run(self, sandbox: Any, script: str) -> bytes:
         """What a script prints there."""
         self.count += 1
-        return self._cloud.call(script)
+        return self._vendor.run(sandbox, script)
 
 
 @asynccontextmanager
@@ -103,7 +115,7 @@ def _ssh(top: Path) -> Iterator[Place]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     server = servers.sshd(top, port)
-    process = server.start()
+    server.start()
     options = SshOptions(host="127.0.0.1", port=port, key=str(server.key), folder=top / "cm", extra=server.options)
     link = ssh_link(options, environment())
     try:
@@ -112,7 +124,8 @@ def _ssh(top: Path) -> Iterator[Place]:
         )
     finally:
         servers.end_sessions(server)
-        servers.stop(process)
+        for process in server.started:
+            servers.stop(process)
 
 
 @contextmanager
@@ -161,7 +174,7 @@ def _cloud(name: str, top: Path) -> Iterator[Place]:
         yield Place(space=_remote(PolledLink(cloud, mark="bench"), top), bare=None, environ={}, calls=lambda: cloud.count)
 
 
-def _client(name: str, address: str) -> Cloud:
+def _client(name: str, address: str) -> Vendor:
     if name == "modal":
         os.environ |= {"MODAL_SERVER_URL": address, "MODAL_TOKEN_ID": "ak-x", "MODAL_TOKEN_SECRET": "as-x", "MODAL_CONFIG_PATH": "/nowhere"}  # noqa: TID251 -- its library looks nowhere else
         return ModalCloud(ModalOptions(image="debian:bookworm", key="bench"), load("modal"))

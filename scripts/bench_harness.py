@@ -51,7 +51,7 @@ class Row:
 @contextmanager
 def server(chunks: int, delay: float = 0.0, wire: str = "chat_completions") -> Iterator[str]:
     """The address of a fresh server in a process of its own."""
-    command = [sys.executable, HERE / "bench_server.py", str(chunks), str(delay), wire]
+    command = [sys.executable, str(HERE / "bench_server.py"), str(chunks), str(delay), wire]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None
@@ -291,7 +291,8 @@ async def parallel() -> list[Row]:
         await anyio.sleep(seconds)
         return "done"
 
-    model = ScriptedModel(*[calls(*[("search_files", {"seconds": 0.5})] * 8), "done"] * 3)
+    eight = calls(*[("search_files", {"seconds": 0.5})] * 8)
+    model = ScriptedModel(eight, "done", eight, "done", eight, "done")
     with folder() as path:
         environ = {"HOME": str(path), "HERMES_HOME": str(path / ".hermes")}
         async with hermes.open(base_url="http://127.0.0.1:1/v1", tools=[search_files], environ=environ, http=model.http()) as session:

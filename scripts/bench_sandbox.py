@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 
@@ -58,13 +57,7 @@ def sandboxes(top: Path) -> Iterator[dict[str, tuple[Sandbox, bool | tuple[str, 
             "full": (made("full"), False),
             "workspace, network open": (usual, True),
             "workspace, named hosts": (usual, ("example.com", "*.example.org")),
-            "workspace, without Landlock": (without_rules(usual), False),
         }
-
-
-def without_rules(sandbox: Sandbox) -> Sandbox:
-    """The same without Landlock, to see what that costs."""
-    return sandbox.remade(replace(sandbox.made_by, rules=False))
 
 
 def bare() -> None:

@@ -17,7 +17,7 @@ def reply(chunks: int, wire: str) -> bytes:
 
 def chat_completions(chunks: int) -> list[bytes]:
     """Pieces of a chat completion."""
-    pieces = [{"choices": [{"index": 0, "delta": {"content": "word "}}]} for _ in range(chunks)]
+    pieces: list[dict[str, object]] = [{"choices": [{"index": 0, "delta": {"content": "word "}}]} for _ in range(chunks)]
     pieces.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     pieces.append({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": chunks}})
     events = [b"data: " + json.dumps({"id": "x", "object": "chat.completion.chunk", **piece}).encode() + b"\n\n" for piece in pieces]
@@ -26,7 +26,7 @@ def chat_completions(chunks: int) -> list[bytes]:
 
 def anthropic_messages(chunks: int) -> list[bytes]:
     """Events of the Messages API."""
-    pieces = [
+    pieces: list[dict[str, object]] = [
         {
             "type": "message_start",
             "message": {
@@ -52,7 +52,7 @@ def codex_responses(chunks: int) -> list[bytes]:
     part = {"type": "output_text", "text": text, "annotations": []}
     item = {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": [part]}
     usage = {"input_tokens": 10, "output_tokens": chunks, "total_tokens": 10 + chunks}
-    pieces = [
+    pieces: list[dict[str, object]] = [
         {"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}},
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": [], "status": "in_progress"}},
         {"type": "response.content_part.added", "output_index": 0, "content_index": 0, "item_id": "m", "part": {**part, "text": ""}},
@@ -66,7 +66,7 @@ def codex_responses(chunks: int) -> list[bytes]:
 
 def bedrock_converse(chunks: int) -> list[bytes]:
     """Frames of a Converse stream."""
-    pieces = [
+    pieces: list[tuple[str, dict[str, object]]] = [
         ("messageStart", {"role": "assistant"}),
         *[("contentBlockDelta", {"contentBlockIndex": 0, "delta": {"text": "word "}})] * chunks,
         ("contentBlockStop", {"contentBlockIndex": 0}),
