@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from hermes.safety.code import SHELLS
 from hermes.safety.command import Simple
 from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.paths import absolute, is_within
 from hermes.safety.sending import DOWNLOADERS
 from hermes.safety.words import UNKNOWN
-from hermes.safety.wrappers import SHELLS
 
 INTERPRETERS: Final = re.compile(
     r"(?:python|pypy|perl|ruby|php|node|nodejs|deno|bun|lua|osascript|rscript|julia|tclsh)[\d.]*|source|\.|iex|cmd"

@@ -11,6 +11,7 @@ from hermes.safety.command import Simple
 from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.words import UNKNOWN
 
+SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh"})
 _SWITCHES: Final[Mapping[str, tuple[str, ...]]] = {
     "python": ("-c",),
     "pypy": ("-c",),

@@ -3,10 +3,11 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from hermes.safety.grammar import nodes, other_readings, parse
+from hermes.safety.grammar import is_endless, joined, nodes, other_readings, parse
 from hermes.safety.words import UNKNOWN, Scope, expand, text_of, unmasked, value
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ MOST_COMMANDS: Final = 2_000
 LONGEST: Final = 128_000
 _DEEPEST: Final = 150
 _SHELL_WORDS: Final = frozenset({"read", "mapfile", "readarray", "getopts", "unset", "let"})
-_DECLARED: Final = frozenset({"variable_assignment", "variable_name"})
+_DECLARED: Final = frozenset({"variable_assignment"})
 _DECLARES: Final = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _SUBSHELLS: Final = frozenset({"subshell", "command_substitution", "process_substitution"})
 _BRANCHES: Final = frozenset(
@@ -46,19 +47,24 @@ class Simple:
     @property
     def program(self) -> str:
         """The program's plain name: no folder, no case, no `.exe`, none of the marks that other shells ignore."""
-        if not self.argv:
-            return ""
-        name = PurePosixPath(self.argv[0].replace("^", "").rpartition("\\")[2]).name or self.argv[0]
-        return name.lower().removesuffix(".exe")
+        return program_name(self.argv[0]) if self.argv else ""
 
 
 @dataclass(slots=True)
 class Script:
-    """The simple commands of a command line in order, and what made parts of it unreadable."""
+    """The simple commands of a command line in order, what made parts of it unreadable, and loops that go on behind it."""
 
     commands: list[Simple] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
     bombs: list[str] = field(default_factory=list)
+    loops: list[str] = field(default_factory=list)
+
+
+@lru_cache(maxsize=4096)
+def program_name(word: str) -> str:
+    """A program's plain name: no folder, no case, no `.exe`, none of the marks that other shells ignore."""
+    name = word.replace("^", "").rpartition("\\")[2].rstrip("/").rpartition("/")[2] or word
+    return name.lower().removesuffix(".exe")
 
 
 def carried(text: str, *, cwd: str, variables: Mapping[str, str]) -> Scope:
@@ -75,7 +81,7 @@ def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | 
     if len(source) > LONGEST:
         script.faults.append("it is longer than can be checked")
         return script
-    texts = [source]
+    texts = [joined(source)]
     for text in texts:
         root = parse(text)
         if root.has_error:
@@ -123,6 +129,8 @@ class _Walk:
     def _branch(self, node: "Node", depth: int) -> list[Simple]:
         """Something that may or may not run: what it assigns is not known afterwards."""
         before = dict(self.scope.variables)
+        if is_endless(node):
+            self._script.loops.append(text_of(node))
         commands = self._children(node, depth)
         for name, now in self.scope.variables.items():
             if before.get(name, now) != now:
@@ -301,6 +309,9 @@ class _Walk:
             Simple(argv=(text_of(node.children[0]), *words), cwd=self.scope.cwd, line=text_of(node), assignments=assignments)
         )
         return []
+
+    def _unset_command(self, node: "Node", depth: int) -> list[Simple]:
+        return self._declaration_command(node, depth)
 
     def _command(self, node: "Node", depth: int) -> list[Simple]:
         outer = dict(self.scope.variables)

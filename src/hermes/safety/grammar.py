@@ -13,10 +13,21 @@ if TYPE_CHECKING:
 
 _BRACED_COMMAND: Final = re.compile(r"((?:^|[;&|(\n])\s*)\{([^\s{},]*(?:,[^\s{},]*)+)\}")
 
+_ENDLESS: Final = re.compile(
+    r"""(?:while\s+(?:["'\\]*(?:/\S+/)?(?:true|:)["']*|\[\[? +(?:1|true) +\]\]?|\(\(\s*1?\s*\)\)|test 1|sleep\s[^;&|]*)"""
+    r"""|until\s+["'\\]*(?:/\S+/)?false["']*)\s*[;\n]"""
+    r"|for\s*\(\(\s*;\s*;\s*\)\)"
+)
+
 
 def parse(text: str) -> "Node":
     """The root of a command line's tree."""
     return _parser().parse(masked(text)).root_node
+
+
+def joined(text: str) -> str:
+    """The text with its broken lines joined, where nothing in it keeps a broken line as it is."""
+    return text if "\\\n" not in text or re.search(r"[#']|<<", text) else text.replace("\\\n", "")
 
 
 def other_readings(text: str, root: "Node") -> Iterator[str]:
@@ -63,3 +74,15 @@ def _language() -> "Language":
 def _parser() -> "Parser":
     parser: Parser = load("tree_sitter:Parser")(_language())
     return parser
+
+
+def is_endless(node: "Node") -> bool:
+    """Whether a loop has no end of its own and runs behind what comes after it."""
+    if node.type not in {"while_statement", "c_style_for_statement"} or not _ENDLESS.match((node.text or b"").decode("ascii", "replace")):
+        return False
+    inner: Node | None = node
+    while inner is not None and inner.type not in {"program", "function_definition"}:
+        if inner.next_sibling is not None and inner.next_sibling.type == "&":
+            return True
+        inner = inner.parent
+    return False

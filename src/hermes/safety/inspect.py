@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from hermes.safety.chains import INTERPRETERS, rerouted, runs_fetched, upstream, written_scripts
-from hermes.safety.code import doubt, program_text
+from hermes.safety.code import SHELLS, doubt, program_text
 from hermes.safety.command import Script, Simple
+from hermes.safety.embedded import counted
 from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.paths import Map, Place, absolute, is_env_file, place_of, runs_later
 from hermes.safety.rules import MESSAGES, Finding, file_uses, findings, table
 from hermes.safety.sending import CARRIERS, DOWNLOADERS, hosts_of, sent
 from hermes.safety.words import UNKNOWN
-from hermes.safety.wrappers import SHELLS, found_paths, see_through
+from hermes.safety.wrappers import found_paths, see_through
 
 _NO_READERS: Final = frozenset(
     {
@@ -61,6 +62,7 @@ _PLAIN_TOOLS: Final = re.compile(r"(?:/usr/bin/|/bin/)?(?:cat|less|more|true|vi|
 _STORED: Final = re.compile(r"\.(?:db|sqlite3?|mdb|rdb|dump|duckdb|parquet|kdbx)$")
 _DATABASES: Final = frozenset({"psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "cqlsh", "duckdb", "sqlcmd"})
 _RECURSIVE: Final = ("-r", "-R", "--recursive")
+_TAKES_FOLDERS: Final = frozenset({"rimraf", "del-cli", "trash", "srm"})
 _DROPPED: Final = "it cannot be brought back"
 
 
@@ -85,7 +87,8 @@ def read_command(source: str, *, cwd: str, folders: Map, before: str = "") -> Re
     for command in (*script.commands, *rerouted(script.commands)):
         words = command.line.replace(UNKNOWN, "…")
         hosts = tuple(hosts_of(command)) if command.program in CARRIERS or command.program == "git" else ()
-        found += (replace(one, words=words, hosts=hosts) for one in (*findings(command), *_of_command(command, folders)))
+        all_found = (counted(command, one) for one in (*findings(command), *_of_command(command, folders)))
+        found += (replace(one, words=words, hosts=hosts) for one in all_found if one is not None)
     for command, text in written_scripts(script.commands):
         found += _of_written(command, text, folders)
     return Reading(tuple(script.commands), tuple(dict.fromkeys(found)))
@@ -101,6 +104,8 @@ def _of_written(command: Simple, text: str | None, folders: Map) -> Sequence[Fin
 def _of_script(script: Script, source: str) -> Iterator[Finding]:
     if script.bombs:
         yield Finding("fork-bomb", "halt", "it starts copies of itself without end")
+    if script.loops:
+        yield Finding("endless-loop", "persistence", "it goes on in the background without end")
     for fault in script.faults:
         yield Finding("unreadable", "opaque", fault)
     paths = [path for command in script.commands for path in (*command.writes, *command.reads)]
@@ -177,6 +182,8 @@ def _assignments(command: Simple, folders: Map) -> Iterator[Finding]:
             yield Finding("own-switch", "own", "it changes a switch of this agent")
         elif _LOADERS.fullmatch(name) and not _PLAIN_TOOLS.fullmatch(text):
             yield Finding("loader-variable", "loader", f"{name} makes programs run or load something else")
+        elif re.fullmatch(r"HIST(?:FILE|SIZE|FILESIZE)", name) and text in {"", "0", "/dev/null"}:
+            yield Finding("clear-tracks", "delete", "it stops the record of what is done")
         elif name == "PATH" and any(_is_odd_folder(folder, command.cwd, folders) for folder in text.split(":")):
             yield Finding("search-path", "loader", "programs would be looked for in a folder that anybody may fill")
 
@@ -197,14 +204,15 @@ def _redirections(command: Simple, folders: Map) -> Iterator[Finding]:
 
 
 def _files(command: Simple, folders: Map) -> Iterator[Finding]:
-    recursive = has_option(command.argv[1:], *_RECURSIVE)
+    recursive = has_option(command.argv[1:], *_RECURSIVE) or command.program in _TAKES_FOLDERS
     for does, path in file_uses(command):
         if command.program == "git":
             continue
         if does == "move" and path == "/dev/null":
             yield Finding("delete", "delete", f"it moves files into nothing, and {_DROPPED}", command.cwd)
         if does == "delete":
-            yield from _deleted(path, command, folders, recursive=recursive or _takes_all(path) or _is_all_found(path, command))
+            every = recursive or _takes_all(path) or _is_all_found(path, command)
+            yield from _deleted(path, command, folders, recursive=every)
         elif does == "move":
             yield from _moved(path, command.cwd, folders)
         else:
@@ -322,7 +330,7 @@ def _path_parts(word: str) -> Iterator[str]:
     """What in a word may be a path."""
     if any(letter in word for letter in " \n\t()"):
         return
-    plain = re.sub(r"^(?:--?[\w-]+=|if=|@|file://)", "", word)
+    plain = re.sub(r"^(?:-{0,2}[\w-]+=|@|file://)", "", word)
     if plain and not plain.startswith("-"):
         yield from plain.split(":") if "://" not in plain else ()
 

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from hermes.safety.command import Simple
 from hermes.safety.options import has_option, operands, option_values
+from hermes.safety.prefixes import only_runs
 
 MESSAGES: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "-F", "--trailer"})
 """Options of git whose value is text."""
@@ -55,6 +56,7 @@ class Rule:
     effect: str
     reason: str
     programs: re.Pattern[str]
+    exempt: frozenset[str] = frozenset()
     first: tuple[re.Pattern[str], ...] = ()
     options: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
@@ -84,6 +86,7 @@ class Table:
     effects: Mapping[str, Effect]
     values: Mapping[str, frozenset[str]]
     patterns: Mapping[str, frozenset[str]]
+    groups: Mapping[str, frozenset[str]]
     files: tuple[FileUse, ...]
     rules: tuple[Rule, ...]
 
@@ -92,12 +95,14 @@ class Table:
 def table() -> Table:
     """The table, read once; a fault in the file is raised as it is."""
     tree = tomllib.loads((files("hermes") / "data" / "danger.toml").read_text(encoding="utf-8"))
+    groups = {name: frozenset(text.split()) for name, text in tree["groups"].items()}
     return Table(
         effects={name: _effect(entry) for name, entry in tree["effects"].items()},
         values={name: frozenset(text.split()) for name, text in tree["values"].items()},
         patterns={name: frozenset(text.split()) for name, text in tree["patterns"].items()},
+        groups=groups,
         files=tuple(_file_use(entry) for entry in tree["files"]),
-        rules=tuple(_rule(entry) for entry in tree["rule"]),
+        rules=tuple(_rule(entry, groups) for entry in tree["rule"]),
     )
 
 
@@ -105,14 +110,23 @@ def findings(command: Simple) -> Iterator[Finding]:
     """What the rules say about one command."""
     if not command.argv:
         return
+    named = command.argv[0] in command.scope.aliases or command.argv[0] in command.scope.functions or only_runs(command.program)
     for rule in _rules_for(command.program):
+        if named and rule.exempt:
+            continue  # what it stands for or runs is looked at by itself
         if _holds(rule, command):
             yield Finding(rule.id, rule.effect, rule.reason, command.cwd if rule.effect in {"delete", "history"} else "")
 
 
 @lru_cache(maxsize=512)
 def _rules_for(program: str) -> tuple[Rule, ...]:
-    return tuple(rule for rule in table().rules if rule.programs.fullmatch(program))
+    return tuple(rule for rule in table().rules if program not in rule.exempt and rule.programs.fullmatch(program))
+
+
+def is_ruled(program: str, aside: frozenset[str] = frozenset()) -> bool:
+    """Whether the table has something to say about a program by its name, effects of `aside` not counted."""
+    named = any(rule.effect not in aside and not rule.exempt for rule in _rules_for(program))
+    return named or any(program in use.programs for use in table().files)
 
 
 def file_uses(command: Simple) -> Iterator[tuple[str, str]]:
@@ -153,10 +167,18 @@ def _counted(rule: Rule, command: Simple) -> list[str]:
         _INLINE if "not_inline" in rule.conditions else frozenset()
     )
     words = list(command.argv[1:])
+    if "not_text" in rule.conditions:
+        skipped |= table().groups["says"]
+        words = [word for word in _unquoted(words) if " " not in word]
     if not skipped:
         return words
     kept = [word for word, before in zip(words, ["", *words], strict=False) if before not in skipped]
     return [word for word in kept if not any(word.startswith(f"{name}=") for name in skipped if name.startswith("--"))]
+
+
+def _unquoted(words: Sequence[str]) -> Sequence[str]:
+    """The words before a program that only says what stands behind it."""
+    return words[: next((at for at, word in enumerate(words) if word in table().groups["quoting"]), len(words))]
 
 
 def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:
@@ -183,12 +205,14 @@ def _subcommand_fits(rule: Rule, program: str, words: Sequence[str]) -> bool:
 
 
 def _conditions_hold(rule: Rule, command: Simple) -> bool:
+    if "not_own_script" in rule.conditions and "/" in command.argv[0] and not command.argv[0].startswith("/"):
+        return False
     if "unless_programs_are_posix" not in rule.conditions or command.program not in {"rm", "rmdir"}:
         return True
     return any((word.startswith("/") and len(word) == 2) or re.fullmatch(r"(?i)-recurse|-force", word) for word in command.argv[1:])
 
 
-_FLAGS: Final = ("not_message", "not_inline", "sql_without_condition", "unless_programs_are_posix")
+_FLAGS: Final = ("not_message", "not_inline", "not_own_script", "not_text", "sql_without_condition", "unless_programs_are_posix")
 
 
 def _effect(entry: Mapping[str, Any]) -> Effect:
@@ -196,12 +220,13 @@ def _effect(entry: Mapping[str, Any]) -> Effect:
     return Effect(text=entry["text"], kind=entry["class"], hard=entry.get("hard", False), network=entry.get("network", False), **modes)
 
 
-def _rule(entry: Mapping[str, Any]) -> Rule:
+def _rule(entry: Mapping[str, Any], groups: Mapping[str, frozenset[str]]) -> Rule:
     return Rule(
         id=entry["id"],
         effect=entry["effect"],
         reason=entry["reason"],
         programs=re.compile("|".join(name if "\\" in name or "*" in name else re.escape(name) for name in entry["programs"])),
+        exempt=frozenset().union(*(groups[name] for name in entry.get("except", ()))),
         first=tuple(re.compile(text) for text in entry.get("first", ())),
         options=tuple(entry.get("options", ())),
         unless=tuple(entry.get("unless", ())),

@@ -3,19 +3,18 @@
 import itertools
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
-from importlib.resources import files
+from dataclasses import replace
 from typing import Final
 
-from hermes.safety.code import program_text, shell_texts
+from hermes.safety.code import SHELLS, program_text, shell_texts
 from hermes.safety.command import Script, Simple, carried, read
+from hermes.safety.containers import in_container, starts_container
+from hermes.safety.embedded import GUESSED, embedded_texts, embedded_words, is_plain
 from hermes.safety.options import has_option, operands, option_values
+from hermes.safety.prefixes import prefixes
 from hermes.safety.words import UNKNOWN
 
-SHELLS: Final = frozenset({"sh", "bash", "zsh", "dash", "ksh", "ash", "fish", "mksh", "rbash", "csh", "tcsh"})
 EDITORS: Final = frozenset({"vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim"})
 _DEEPEST: Final = 8
 
@@ -37,24 +36,6 @@ _SET_UP: Final = re.compile(
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Prefix:
-    """Options that take a value, how many words come before the program to run, and the subcommands that run one."""
-
-    values: frozenset[str]
-    skip: int
-    behind: frozenset[str]
-
-
-@cache
-def _prefixes() -> Mapping[str, _Prefix]:
-    tree = tomllib.loads((files("hermes") / "data" / "wrappers.toml").read_text(encoding="utf-8"))
-    return {
-        name: _Prefix(frozenset(entry["values"].split()), entry["skip"], frozenset(entry.get("behind", "").split()))
-        for name, entry in tree.items()
-    }
-
-
 def see_through(source: str, *, cwd: str, variables: Mapping[str, str], before: str = "") -> Script:
     """All simple commands that a command line would run, those inside others included, each known wrapper in `through`.
 
@@ -66,7 +47,7 @@ def see_through(source: str, *, cwd: str, variables: Mapping[str, str], before: 
     level = list(script.commands)
     for _ in range(_DEEPEST):
         found += level
-        below = [(command, list(_inner(command, script))) for command in level]
+        below = [(command, list(_inner(command, script)) or list(_guessed(command))) for command in level]
         for command, inner in below:
             inside.setdefault((command.argv, command.line, command.cwd), []).extend(inner)
         level = [one for _, inner in below for one in inner]
@@ -93,7 +74,7 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
             text_of_both = one.text if one.text is not None else command.text
             yield replace(one, line=f"{one.line} {command.line}", text=text_of_both, reads=one.reads + command.reads)
     name = command.program
-    if name in _prefixes():
+    if name in prefixes():
         yield from _behind(command, script)
     for text in [] if _sets_up_shell(command) else _scripts(command):
         yield from _parsed(command, text, script, name)
@@ -101,7 +82,17 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
         yield from _environment(command, script)
     if name in {"find", "fd", "fdfind"}:
         yield from _executed(command)
+    yield from in_container(command)
     yield from _started_by_code(command)
+
+
+def _guessed(command: Simple) -> Iterator[Simple]:
+    """What a program would run if it ran those of its words that read as commands."""
+    if is_plain(command) or starts_container(command):
+        return
+    yield from embedded_words(command)
+    for text in embedded_texts(command):
+        yield from _parsed(command, text, Script(), GUESSED)  # text that is no command is no fault
 
 
 def _sets_up_shell(command: Simple) -> bool:
@@ -130,6 +121,7 @@ def _parsed(command: Simple, text: str, script: Script, wrapper: str) -> Iterato
     inner = read(text.replace(UNKNOWN, "$UNKNOWN_PART"), cwd=command.cwd, variables={}, scope=command.scope)
     script.faults += [fault for fault in inner.faults if fault not in script.faults]
     script.bombs += inner.bombs
+    script.loops += inner.loops
     for one in inner.commands:
         yield replace(one, through=(*command.through, wrapper), sources=one.sources or command.sources)
 
@@ -137,7 +129,7 @@ def _parsed(command: Simple, text: str, script: Script, wrapper: str) -> Iterato
 def _behind(command: Simple, script: Script) -> Iterator[Simple]:
     """The program behind a prefix such as `sudo -u me` or `timeout 5`."""
     name = command.program
-    prefix = _prefixes()[name]
+    prefix = prefixes()[name]
     rest = _after_options(command.argv[1:], prefix.values)
     if prefix.behind:
         rest = rest[1:] if rest[:1] == ["compose"] else rest
@@ -178,7 +170,8 @@ def _given(command: Simple) -> list[str]:
     if command.text is not None and command.program == "xargs":
         return command.text.split()
     if len(command.sources) == 1 and command.sources[0].program == "echo":
-        return [word for word in command.sources[0].argv[1:] if not re.fullmatch(r"-[neE]+", word)]
+        said = [word for word in command.sources[0].argv[1:] if not re.fullmatch(r"-[neE]+", word)]
+        return " ".join(said).split()
     folders = _listed(command.sources[-1]) if command.sources else []
     return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] or [UNKNOWN]
 
@@ -237,8 +230,9 @@ def _executed(command: Simple) -> Iterator[Simple]:
         rest = list(words[position + 1 :])
         end = next((at for at, one in enumerate(rest) if one in {";", "+"}), len(rest))
         argv: list[str] = []
+        given = [UNKNOWN] if rest and _READS_CODE.fullmatch(rest[0]) else found
         for one in rest[:end]:
-            argv += found if one == "{}" else [UNKNOWN if "{" in one else one]
+            argv += given if one == "{}" else [UNKNOWN if "{" in one else one]
         has_place = any("{" in one for one in rest[:end])
         yield replace(command, argv=tuple(argv if has_place else [*argv, UNKNOWN]), through=(*command.through, "find"), sources=())
 
@@ -308,8 +302,6 @@ _TAKERS: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {
     "script": _command_option("-c", "--command"),
     "flock": _command_option("-c", "--command"),
     "nix-shell": _command_option("--run", "--command"),
-    "tmux": lambda words: [words[-1]] if words and {"new", "new-session", "send-keys", "split-window", "run-shell"} & set(words) else [],
-    "screen": lambda words: [" ".join(_after_options(words, frozenset({"-S", "-t", "-c", "-s", "-L"})))],
     "npx": _command_option("-c", "--call"),
     "npm": _command_option("-c", "--call"),
     "cmd": lambda words: [" ".join(words[at + 1 :]) for at, word in enumerate(words) if word.lower() in {"/c", "/k", "/r"}][:1],

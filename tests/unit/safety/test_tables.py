@@ -10,10 +10,10 @@ import pytest
 from hermes.safety.decide import Policy, decide
 from hermes.types.action import Command
 
-from .test_mutations import MUTATIONS
+from .test_mutations import in_other_words
 
 OPEN: Final = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
-STRIDE: Final = 7
+STRIDES: Final = [31, pytest.param(1, marks=pytest.mark.slow)]
 
 
 def table(name: str) -> dict[str, list[str]]:
@@ -39,10 +39,11 @@ def test_a_dangerous_command_needs_a_decision(kind: str) -> None:
     assert [command for command in DANGEROUS[kind] if runs(command)] == []
 
 
+@pytest.mark.parametrize("stride", STRIDES)
 @pytest.mark.parametrize("kind", DANGEROUS)
-def test_a_dangerous_command_needs_a_decision_in_other_words(kind: str) -> None:
-    others = [other for command in DANGEROUS[kind] for mutation in MUTATIONS for other in mutation(command)]
-    assert [other for other in others[::STRIDE] if runs(other)] == []
+def test_a_dangerous_command_needs_a_decision_in_other_words(kind: str, stride: int) -> None:
+    others = [other for command in DANGEROUS[kind] for other in in_other_words(command, stride)]
+    assert [other for other in others if runs(other)] == []
 
 
 @pytest.mark.parametrize("kind", ROUTINE)
