@@ -20,8 +20,14 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(environ: dict[str, str], work: Path) -> Run:
-    """`run("models", "list", given="stdin", NAME="value")`; without `given` there is nothing on stdin."""
+def run(program: Run) -> Run:
+    """The program; files of tests about one of its commands say it short."""
+    return program
+
+
+@pytest.fixture
+def program(environ: dict[str, str], work: Path) -> Run:
+    """`program("models", "list", given="stdin", NAME="value")`; without `given` there is nothing on stdin."""
 
     def command(*arguments: str, given: str | None = None, **more: str) -> Done:
         stdin: Any = {"input": given} if given is not None else {"stdin": subprocess.DEVNULL}

@@ -126,6 +126,28 @@ def test_status_is_one_object_for_programs_with_every_layer(run: Run) -> None:
     assert all(layer["what"] for layer in told["layers"])
 
 
+def test_status_and_doctor_name_the_variables_that_commands_do_not_get(run: Run, program: Run, environ: dict[str, str], work: Path) -> None:
+    extra = {"B_TOKEN": "canary-12345", "CFLAGS": "-Dx=canary-12345", "MY_PLACE": "canary", "BASH_ENV": "/canary", "MY_OWN": "canary"}
+    config = Path(environ["HERMES_HOME"]) / "config.yaml"
+    config.parent.mkdir()
+    config.write_text("terminal: {env_passthrough: [MY_OWN]}\n")
+    seen = run("run", "--", "env -0", **extra).stdout.split("\0")
+    assert [line for line in seen if "canary" in line] == ["MY_OWN=canary"]
+    lines = run("status", **extra).stdout.splitlines()
+    at = next(at for at, line in enumerate(lines) if line.startswith("  variables  "))
+    told = json.loads(run("status", "--json", **extra).stdout)
+    assert set(extra) & set(told["variables"]) == {"MY_OWN"}
+    left = {name: reason for name, reason in told["left_out"].items() if name in extra}
+    assert left == {"B_TOKEN": "credentials", "CFLAGS": "credentials", "MY_PLACE": "not on the list", "BASH_ENV": "run code unasked"}
+    counts = f"{len(told['variables'])} of yours pass, {len(told['left_out'])} are left out"
+    assert lines[at] == f"  variables  {counts}; terminal.env_passthrough: [NAME] in config.yaml lets one through"
+    assert "             credentials: B_TOKEN, CFLAGS" in lines[at + 1 :]
+    assert "             run code unasked: BASH_ENV" in lines[at + 1 :]
+    (line,) = [line for line in program("doctor", **extra).stdout.splitlines() if line.startswith("✓ variables: ")]
+    names = line.partition("explains: ")[2].split(", ")
+    assert (set(extra) - set(names), "canary" in line) == ({"MY_OWN"}, False)
+
+
 def test_a_mode_is_tried_with_an_option(run: Run, work: Path, environ: dict[str, str], tmp_path: Path) -> None:
     write = f"echo x > in.txt; echo x > {tmp_path}/out.txt; true"
     found = {}

@@ -1,8 +1,10 @@
+import re
 import tomllib
 from pathlib import Path
 
 import pytest
 
+from hermes.environments.scrub import groups
 from hermes.models.catalogue import models, provider, providers
 from hermes.models.local import catalogue
 from hermes.models.profiles import families, profile_of
@@ -116,3 +118,9 @@ def test_families_have_windows() -> None:
 
 def test_local_models_are_whole_entries() -> None:
     assert all(len(one.sha256) == 64 and one.size > 100_000_000 and one.sources and one.licence for one in catalogue.entries())
+
+
+def test_the_guide_tells_of_every_group_of_variables_that_passes_or_is_withheld() -> None:
+    passes, withheld = groups()
+    rows = re.findall(r"^\| (.+?) \|", (DATA.parents[2] / "docs" / "guide" / "sandbox.md").read_text(), re.MULTILINE)
+    assert {one.group for one in (*passes, *withheld)} <= set(rows)

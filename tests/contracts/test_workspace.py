@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
-from hermes.environments.workspace import WorkspaceOptions
+from hermes.environments.workspace import QUIET, WorkspaceOptions
 from hermes.types.action import Action, Command, FileAccess, Permit
 from hermes.types.error import ExecError, Refused
 from tests.contracts.conftest import Bench, marked
@@ -396,16 +396,95 @@ async def test_the_decision_sees_the_whole_action(bench: Bench) -> None:
     assert "" != before != after != ""
 
 
-async def test_secrets_are_not_in_the_environment_of_commands(tmp_path: Path, environ: dict[str, str]) -> None:
+ENVIRONMENT = {
+    "CFLAGS": "-O2",
+    "MAX_TOKENS": "5",
+    "KEPT_TOKEN": "kept-12345",
+    "MY_PLACE": "here",
+    "https_proxy": "http://user:pass@proxy.example:3128",
+    "OPENAI_API_KEY": "canary-12345",
+    "MY_PASSWORD": "canary-67890",
+    "LDFLAGS": "-Dkey=canary-12345",
+    "CXX": "canary of another kind",
+    "BASH_ENV": "/canary",
+    "LD_PRELOAD": "/canary",
+    "HERMES_SECRET": "canary",
+    "DISPLAY": ":canary",
+}
+PASSED = {"CFLAGS": "-O2", "KEPT_TOKEN": "kept-12345", "MY_PLACE": "here", "https_proxy": "http://proxy.example:3128"}
+OF_THE_SANDBOX = {
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "branch.autoSetupMerge",
+    "GIT_CONFIG_VALUE_0": "false",
+    "TMPDIR": "/tmp",
+}
+MADE = {"PWD", "OLDPWD", "SHLVL", "_", "HERMES_CALL", "HERMES_SANDBOXED", *QUIET}
+
+
+@pytest.mark.parametrize("route", ["foreground", "terminal", "background", "background terminal"])
+@pytest.mark.parametrize("confined", [False, True], ids=["open", "confined"])
+async def test_commands_get_the_listed_variables_and_no_secret_on_every_route(
+    route: str, confined: bool, tmp_path: Path, environ: dict[str, str]
+) -> None:
+    async def yes(action: Action) -> Permit:
+        return Permit.of(action, confined=confined)
+
+    root, scratch, home = tmp_path / "project", tmp_path / "scratch", Path(environ["HOME"])
+    root.mkdir()
+    sandbox = open_sandbox(workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ) if confined else None
+    options = WorkspaceOptions(passthrough=("KEPT_TOKEN", "MY_*"), is_secret=lambda text: "another kind" in text)
+    space = LocalWorkspace(root, authorize=yes, environ=environ | ENVIRONMENT, scratch=scratch, sandbox=sandbox, options=options)
+    if route.startswith("background"):
+        started = await space.start("env -0 >seen; echo done", pty="terminal" in route)
+        await space.processes.wait(started.id, 20)
+    else:
+        await space.run("env -0 >seen", timeout=20, pty=route == "terminal")
+    await space.close()
+    seen = dict(line.split("=", 1) for line in (root / "seen").read_text().rstrip("\0").split("\0"))
+    assert {name: value for name, value in seen.items() if name not in MADE} == {
+        **{name: environ[name] for name in ("HOME", "PATH", "LANG")},
+        **PASSED,
+        **(OF_THE_SANDBOX if confined else {}),
+    }
+
+
+async def test_a_variable_that_a_command_missed_is_named_once(tmp_path: Path, environ: dict[str, str]) -> None:
     async def yes(action: Action) -> Permit:
         return Permit.of(action, confined=False)
 
-    given = environ | {"OPENAI_API_KEY": "sk-1", "DB_PASSWORD": "x", "GH_TOKEN": "y", "MAX_TOKENS": "5", "KEPT_TOKEN": "z"}
     space = LocalWorkspace(
-        tmp_path, authorize=yes, environ=given, scratch=tmp_path / "s", options=WorkspaceOptions(passthrough=("KEPT_TOKEN",))
+        tmp_path, authorize=yes, environ=environ | {"MY_PLACE": "x", "A_TOKEN": "y" * 9, "OWN": "z"}, scratch=tmp_path / "s"
     )
-    done = await space.run("env | grep -E 'KEY|PASSWORD|TOKEN' | sort", timeout=10)
-    assert done.text == "KEPT_TOKEN=z\nMAX_TOKENS=5\n"
+
+    async def told(command: str) -> str:
+        return (await space.run(command, timeout=10)).text
+
+    sentence = (
+        "[variables: commands here do not get {} of the user's environment; hermes sandbox status says why,"
+        " terminal.env_passthrough in config.yaml lets one through]\n"
+    )
+    assert await told("for OWN in 1 2; do echo $OWN; done; MY_PLACE=3; echo MY_PLACE; echo $MY_PLACE") == "1\n2\nMY_PLACE\n3\n"
+    assert await told("printf %s to-$MY_PLACE") == "to-\n" + sentence.format("MY_PLACE")
+    assert await told("echo $MY_PLACE") == "\n"
+    assert await told("echo A_TOKEN is not set >&2; exit 1") == "A_TOKEN is not set\n" + sentence.format("A_TOKEN")
+    await told("export OWN=1")
+    assert await told("echo $OWN") == "1\n"
+
+
+async def test_what_searches_gets_nothing_of_the_environment(
+    tmp_path: Path, environ: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def yes(action: Action) -> Permit:
+        return Permit.of(action, confined=False)
+
+    (tmp_path / "bin").mkdir()
+    ripgrep = tmp_path / "bin" / "rg"
+    ripgrep.write_text(f"#!/bin/sh\n/usr/bin/env >{tmp_path}/seen\n")
+    ripgrep.chmod(0o755)
+    monkeypatch.setenv("A_TOKEN", "canary")
+    space = LocalWorkspace(tmp_path, authorize=yes, environ=environ | {"PATH": str(tmp_path / "bin")}, scratch=tmp_path / "s")
+    await space.search("x")
+    assert (tmp_path / "seen").read_text() == f"PWD={Path.cwd()}\n"
 
 
 async def test_what_must_be_confined_is_refused_where_there_is_no_sandbox(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -424,7 +503,13 @@ async def test_what_cannot_be_started_is_an_error_not_a_hang(tmp_path: Path, env
         return Permit.of(action, confined=False)
 
     # The search path of this process finds bash; one that is gone altogether is what a broken machine looks like.
-    space = LocalWorkspace(tmp_path, authorize=yes, environ=environ | {"BIG": "x" * 200_000}, scratch=tmp_path / "s")
+    space = LocalWorkspace(
+        tmp_path,
+        authorize=yes,
+        environ=environ | {"BIG": "x" * 200_000},
+        scratch=tmp_path / "s",
+        options=WorkspaceOptions(passthrough=("BIG",)),
+    )
     with pytest.raises(ExecError):
         await space.run("true", timeout=10)
 

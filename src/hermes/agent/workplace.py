@@ -15,6 +15,7 @@ from hermes.environments.sandbox import Sandbox, SandboxOptions, why_none
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.secretvalues import SecretValues
 from hermes.safety.decide import Policy, is_concealed
+from hermes.safety.redact import redact
 from hermes.safety.taint import sources
 from hermes.types.error import ConfigError, EnvironmentUnavailable
 from hermes.types.message import Message
@@ -125,9 +126,16 @@ def workspace_options(options: WorkplaceOptions, gate: Gate | None = None) -> Wo
         ),
         time_limit=options.terminal.timeout,
         passthrough=tuple(options.terminal.env_passthrough),
+        is_secret=partial(holds_secret, known=options.known),
         known=options.known,
         concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
     )
+
+
+def holds_secret(text: str, known: SecretValues) -> bool:
+    """Whether there is a credential in a text: a known one in any form, or one that looks like it."""
+    hidden = known.hide(text)
+    return hidden != text or redact(text) != text
 
 
 async def _asked(ask: Ask, lacking: str, question: Question) -> Answer:

@@ -172,7 +172,10 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
         bool | list[str],
         _doc("Network for sandboxed commands: false none, true all, or a list of hosts (example.com, *.example.com, example.com:8443)."),
     ] = False
-    env_passthrough: Annotated[list[str], _doc("Names of secret-looking variables that commands may see all the same.")] = []
+    env_passthrough: Annotated[
+        list[str],
+        _doc("Variables of yours that local commands get besides the usual ones: names, which pass whatever they hold, or PREFIX_*."),
+    ] = []
     lifetime_seconds: Annotated[int, _doc("Seconds without a command after which a machine elsewhere is stopped; 0 keeps it.")] = 300
     ssh_host: Annotated[str, _doc("Host for ssh, as your ssh config knows it.")] = ""
     ssh_user: Annotated[str, _doc("User on that host; empty for what your ssh config says.")] = ""

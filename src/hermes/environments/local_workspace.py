@@ -7,23 +7,25 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from hermes.environments import files, landlock
 from hermes.environments.local import LocalEnvironment
+from hermes.environments.missed import Missed
 from hermes.environments.mounts import INSIDE, Scratch, default_mounts
 from hermes.environments.proxy import Resolve
 from hermes.environments.sandbox import Sandbox, SandboxOptions, find_sandbox
-from hermes.environments.scrub import scrubbed
+from hermes.environments.scrub import child_environment
 from hermes.environments.search import Search, find_files, search_lines
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.ways import Ways
 from hermes.environments.workspace import QUIET, Authorize, Located, Operation, ShellWorkspace, WorkspaceOptions
 from hermes.types.action import Permit
 from hermes.types.error import Refused
-from hermes.types.workspace import FileStat, Match
+from hermes.types.workspace import ExecResult, FileStat, Match
 
 
 class LocalWorkspace(ShellWorkspace):
@@ -48,7 +50,8 @@ class LocalWorkspace(ShellWorkspace):
         self._sandbox = sandbox
         folders = Scratch(root=scratch.resolve())
         folders.make()
-        env = {**QUIET, **scrubbed(environ, chosen.passthrough)}
+        children = child_environment(environ, chosen.passthrough, chosen.is_secret)
+        self._missed = Missed(children.left)
         super().__init__(
             environment=LocalEnvironment(
                 outputs=folders.outputs, limits=chosen.limits, sandbox=sandbox, known=chosen.known, note=chosen.note
@@ -56,7 +59,7 @@ class LocalWorkspace(ShellWorkspace):
             files=LocalFiles(sandbox, chosen.concealed, shutil.which("rg", path=environ.get("PATH", os.defpath))),
             shell=Shell(
                 cwd=str(root),
-                env=env,
+                env={**QUIET, **children.given},
                 carrier=FileCarrier(folders.shell, INSIDE if sandbox else ""),
                 guarded=sandbox is not None,
                 first=sandbox.first if sandbox else "",
@@ -66,6 +69,12 @@ class LocalWorkspace(ShellWorkspace):
             clock=clock,
             options=chosen,
         )
+
+    async def run(self, command: str, **options: Any) -> ExecResult:
+        """As every workspace does; output that misses one of the user's variables ends with a sentence that says so, once for each."""
+        done = await super().run(command, **options)
+        missed = self._missed.take(command, done, self._shell.exports)
+        return replace(done, text=done.text + missed) if missed else done
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:

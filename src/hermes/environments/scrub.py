@@ -1,18 +1,104 @@
-"""The environment that a child process gets: the user's, without the secrets in it."""
+"""The environment that a child process gets: what `child_environment.toml` lists of the user's, without secrets."""
 
-from collections.abc import Iterable, Mapping
+import re
+import tomllib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Final
 
 from hermes.lib.secretnames import is_secret_name
+from hermes.lib.secretvalues import SecretValues
 
-_INTERNAL = ("HERMES_", "BASH_FUNC_")
-_DROPPED = frozenset({"BASH_ENV", "ENV", "PROMPT_COMMAND", "SHELLOPTS", "BASHOPTS", "OLDPWD", "PWD", "SHLVL", "_"})
+UNLISTED: Final = "not on the list"
+CREDENTIAL: Final = "credentials"
+OURS: Final = "our own"
+
+_OWN: Final = ("HERMES_", "BASH_FUNC_")
+_MADE_ANEW: Final = frozenset({"PWD", "OLDPWD", "SHLVL", "_"})  # by the shell itself, so nobody misses them
+_LOGIN: Final = re.compile(r"://\S*@")
 
 
-def scrubbed(environ: Mapping[str, str], passthrough: Iterable[str] = ()) -> dict[str, str]:
-    """`environ` without credentials, our own switches and what makes a shell run other code; `passthrough` names are kept."""
-    kept = frozenset(passthrough)
-    return {
-        name: value
-        for name, value in environ.items()
-        if name in kept or not (is_secret_name(name) or name.startswith(_INTERNAL) or name in _DROPPED)
-    }
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChildEnvironment:
+    """What of an environment commands get, and the names that they do not get, each with the short name of the reason."""
+
+    given: dict[str, str] = field(repr=False)
+    left: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """Names of variables that pass or are withheld for one reason; a star ends a name that stands for all that begin so."""
+
+    group: str
+    why: str
+    names: tuple[str, ...]
+    addresses: bool = False
+
+    def has(self, name: str) -> bool:
+        """Whether a variable is one of them."""
+        return _fits(name, self.names)
+
+
+def scrubbed(environ: Mapping[str, str], passthrough: Iterable[str] = (), is_secret: Callable[[str], bool] | None = None) -> dict[str, str]:
+    """What of `environ` commands get; the arguments are those of `child_environment`."""
+    return child_environment(environ, passthrough, is_secret).given
+
+
+def child_environment(
+    environ: Mapping[str, str], passthrough: Iterable[str] = (), is_secret: Callable[[str], bool] | None = None
+) -> ChildEnvironment:
+    """The listed variables without those that look like credentials, by name, by value or by what `is_secret` says of the value.
+
+    A name in `passthrough` passes whatever it looks like; `PREFIX_*` there adds names to the list, but no credential and nothing withheld.
+    """
+    wanted, known = tuple(passthrough), SecretValues(*(value for name, value in environ.items() if is_secret_name(name)))
+
+    def holds_secret(value: str) -> bool:
+        return bool(_LOGIN.search(value)) or known.hide(value) != value or (is_secret is not None and is_secret(value))
+
+    given: dict[str, str] = {}
+    left: dict[str, str] = {}
+    for name, value in environ.items():
+        reason, plain = ("", value) if name in wanted else _by_name(name, value, wanted)
+        if name not in wanted and not reason and holds_secret(plain):
+            reason = CREDENTIAL
+        if not reason:
+            given[name] = plain
+        elif name not in _MADE_ANEW:
+            left[name] = reason
+    return ChildEnvironment(given=given, left=left)
+
+
+def _by_name(name: str, value: str, wanted: tuple[str, ...]) -> tuple[str, str]:
+    """Why a variable stays out as far as its name says, and its value: without a login, if its group is one of addresses."""
+    passes, withheld = groups()
+    if name.startswith(_OWN):
+        return OURS, value
+    reason = next((one.group for one in withheld if one.has(name)), CREDENTIAL if is_secret_name(name) else "")
+    group = next((one for one in passes if one.has(name)), None)
+    if reason or group is None:
+        return reason or ("" if _fits(name, wanted) else UNLISTED), value
+    plain = _without_login(value) if group.addresses else value
+    return CREDENTIAL if group.addresses and "@" in plain else "", plain
+
+
+@cache
+def groups() -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+    """The groups that pass and those that are withheld, read once."""
+    tree = tomllib.loads((files("hermes") / "data" / "child_environment.toml").read_text(encoding="utf-8"))
+    passes, withheld = (tuple(Group(**{**one, "names": tuple(one["names"])}) for one in tree[kind]) for kind in ("passes", "withheld"))
+    return passes, withheld
+
+
+def _fits(name: str, names: tuple[str, ...]) -> bool:
+    return any(name.startswith(one[:-1]) if one.endswith("*") else name == one for one in names)
+
+
+def _without_login(value: str) -> str:
+    """An address without user and password; of a list of addresses only the last one, and the others are seen by their sign."""
+    scheme, found, rest = value.rpartition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}{found}{authority.rpartition('@')[2]}{slash}{path}"

@@ -196,6 +196,7 @@ def _by_ripgrep(pattern: str, search: Search, ripgrep: str) -> list[Match] | Non
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env={},
     ) as process:
         found = read_ripgrep(process.stdout or (), search)
         if len(found) >= search.limit:

@@ -122,6 +122,11 @@ class Shell:
         return self._state.cwd
 
     @property
+    def exports(self) -> Mapping[str, str]:
+        """The variables that the next command gets."""
+        return self._state.exports
+
+    @property
     def mark(self) -> str:
         """A short name for all that is carried: another one when any of it changes."""
         state = self._state

@@ -29,7 +29,7 @@ _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceOptions:
-    """What may be set: output limits, variables that children may have although their names say secret.
+    """What may be set: output limits, and what `child_environment` of scrub takes: variables that commands get besides, and `is_secret`.
 
     `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a search must not look into it;
     `note` is a sentence that ends the first output.
@@ -38,6 +38,7 @@ class WorkspaceOptions:
     limits: Limits = field(default_factory=Limits)
     time_limit: float = 180.0
     passthrough: tuple[str, ...] = ()
+    is_secret: Callable[[str], bool] | None = None
     known: SecretValues = field(default_factory=SecretValues)
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
     note: str = ""

@@ -17,6 +17,7 @@ import click
 
 from hermes.agent.workplace import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.variables import variables
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
@@ -71,6 +72,7 @@ def examine(choices: Choices) -> Iterator[Finding]:
     yield from _model(choices, home, loaded, environ)
     if loaded.settings.terminal.backend == "local":
         yield from _sandbox(loaded, environ)
+        yield _passed(home, loaded.settings.terminal, environ)
     else:
         yield _elsewhere(home, loaded.settings.terminal, environ)
     yield from _programs(environ)
@@ -132,6 +134,12 @@ def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Iterator[Finding]:
         for layer in layers(found, network=network_of(terminal)):
             if not layer.enforced:
                 yield Finding("warning", f"sandbox, {layer.name}: {layer.what}")
+
+
+def _passed(home: Home, terminal: TerminalSettings, environ: dict[str, str]) -> Finding:
+    found = variables(home, terminal, environ, Path.cwd())
+    left = f"; left out, as hermes sandbox status explains: {', '.join(sorted(found.left))}" if found.left else ""
+    return Finding("ok", f"variables: {len(found.given)} of yours pass to commands, {len(found.left)} do not{left}")
 
 
 @contextmanager

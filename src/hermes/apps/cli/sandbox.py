@@ -17,13 +17,14 @@ import msgspec
 from hermes.agent.workplace import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.here import Here, here
+from hermes.apps.cli.variables import ADD, by_reason, variables
 from hermes.config.environ import CONFINED
 from hermes.environments.hosts import entry
 from hermes.environments.layers import Layer, layers
 from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.mounts import INSIDE, Mode, Scratch
 from hermes.environments.sandbox import CLEAN, Launch, Sandbox, why_none
-from hermes.environments.scrub import scrubbed
+from hermes.environments.scrub import ChildEnvironment
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import QUIET
 from hermes.types.error import ConfigError
@@ -97,7 +98,7 @@ class _Opened:
 
     def launch(self, confining: Sandbox, command: str, network: bool | tuple[str, ...]) -> Launch:  # noqa: FBT001 -- no flag: what is open
         """How to run a command line as a session's first command would run."""
-        env = {**QUIET, **scrubbed(self.place.environ, self.place.settings.terminal.env_passthrough)}
+        env = {**QUIET, **_variables(self.place).given}
         shell = Shell(cwd=str(self.place.cwd), env=env, carrier=FileCarrier(self.folder, INSIDE), guarded=True, first=confining.first)
         start = shell.prepare(command, confined=True, carry=False)
         return confining.launch(start.argv, env=start.env, network=network)
@@ -137,6 +138,7 @@ def _given(hosts: str) -> bool | tuple[str, ...]:
 def _plain(place: Here, found: Sandbox | None) -> dict[str, object]:
     """What the status is, as one object."""
     terminal = place.settings.terminal
+    passed = _variables(place)
     told = [msgspec.to_builtins(layer) for layer in layers(found, network=network_of(terminal))] if found else []
     return {
         "v": 1,
@@ -150,6 +152,8 @@ def _plain(place: Here, found: Sandbox | None) -> dict[str, object]:
         "writable": list(found.paths("write")) if found else [],
         "readable": list(found.paths("read")) if found else [],
         "hidden": list(found.paths("hide")) if found else [],
+        "variables": sorted(passed.given),
+        "left_out": dict(sorted(passed.left.items())),
     }
 
 
@@ -160,6 +164,7 @@ def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
         yield "  Without it nothing confines commands: those that could do harm ask first, all others run with your rights."
         if terminal.sandbox == "on":
             yield f"  terminal.sandbox is on ({values['terminal.sandbox'].origin}), so no command runs here at all."
+        yield from _passed(place)
         return
     if terminal.sandbox == "off":
         yield f"! off by terminal.sandbox ({values['terminal.sandbox'].origin}); this is what hermes sandbox run gives"
@@ -170,9 +175,20 @@ def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
     yield from (_line(layer) for layer in layers(found, network=network_of(terminal)))
     yield from _paths(found)
     yield f"  network    {_network(place)}"
-    yield "  variables  yours, without secrets"
+    yield from _passed(place)
     yield "  not        reading the rest of your files; limits on memory, processor time and the whole of the disk"
     yield "  not        file tools: they run in Hermes itself, which decides each path before it touches it"
+
+
+def _variables(place: Here) -> ChildEnvironment:
+    return variables(place.home, place.settings.terminal, place.environ, place.cwd)
+
+
+def _passed(place: Here) -> Iterator[str]:
+    """Which of the user's variables commands get."""
+    found = _variables(place)
+    yield f"  variables  {len(found.given)} of yours pass, {len(found.left)} are left out; {ADD}"
+    yield from (f"             {reason}: {names}" for reason, names in by_reason(found))
 
 
 def _line(layer: Layer) -> str:
