@@ -4,7 +4,7 @@ import json
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -49,8 +49,9 @@ _ESCAPES: Final[Mapping[str, str]] = {r"\n": "\n", r"\t": "\t"}
 def rerouted(commands: Sequence[Simple]) -> Iterator[Simple]:
     """Commands once more, with what links and copies of programs stand for in place of the names they make."""
     links = {name: target for command in commands for name, target in _links(command) if name != target}
+    moved = {name for command in commands if command.program == "mv" for name, _ in _links(command)}
     for command in commands if links else ():
-        other = _renamed(command, links)
+        other = _renamed(command, links, moved)
         if (other.argv, other.cwd, other.writes, other.reads) != (command.argv, command.cwd, command.writes, command.reads):
             yield other
 
@@ -75,7 +76,7 @@ def written_scripts(commands: Sequence[Simple]) -> Iterator[tuple[Simple, str | 
 
 def _links(command: Simple) -> Iterator[tuple[str, str]]:
     """Pairs of a name that a command makes, and what it stands for."""
-    if command.program not in {"ln", "cp", "install", "link"}:
+    if command.program not in {"ln", "cp", "install", "link", "mv"}:
         return
     given = operands(command.argv[1:], {"-S", "--suffix", "-m", "--mode", "-o", "-g", "-t", "--target-directory"})
     folders = option_values(command.argv[1:], "-t", "--target-directory")
@@ -87,15 +88,15 @@ def _links(command: Simple) -> Iterator[tuple[str, str]]:
     for source in sources:
         start = posixpath.dirname(name) if symbolic and UNKNOWN not in name else command.cwd
         target = absolute(source, start)
-        if UNKNOWN not in name and (command.program in {"ln", "link"} or _PROGRAM_FOLDERS.fullmatch(target) or target == UNKNOWN):
+        if UNKNOWN not in name and (command.program in {"ln", "link", "mv"} or _PROGRAM_FOLDERS.fullmatch(target) or target == UNKNOWN):
             yield name, target
             yield f"{name}/{posixpath.basename(target)}", target
 
 
-def _renamed(command: Simple, links: Mapping[str, str]) -> Simple:
-    itself = command.program in _LINK_ITSELF
+def _renamed(command: Simple, links: Mapping[str, str], moved: Collection[str]) -> Simple:
+    kept = links.keys() - moved if command.program in _LINK_ITSELF else frozenset()
     first = tuple(_led(word, command.cwd, links) if "/" in word else word for word in command.argv[:1])
-    rest = tuple(word if itself and absolute(word, command.cwd) in links else _led(word, command.cwd, links) for word in command.argv[1:])
+    rest = tuple(word if absolute(word, command.cwd) in kept else _led(word, command.cwd, links) for word in command.argv[1:])
     return replace(
         command,
         argv=first + rest,

@@ -133,15 +133,16 @@ def file_uses(command: Simple) -> Iterator[tuple[str, str]]:
     """Pairs (what is done, path) for the files among a command's words."""
     words, program = command.argv[1:], command.program
     for use in table().files:
-        if program not in use.programs or (use.needs and not has_option(words, *use.needs)):
+        if program not in (use.programs or {program}) or (use.needs and not has_option(words, *use.needs)):
             continue
         for path in _taken(use, words):
             yield use.does, path
 
 
 def _taken(use: FileUse, words: Sequence[str]) -> Sequence[str]:
-    if use.takes == "options":
-        return option_values(words, *use.options)
+    if use.takes.startswith("options"):
+        found = option_values(words, *use.options)
+        return [path for path in found if path.startswith(("/", "~", ".."))] if use.takes == "options that lead away" else found
     found = operands(words, use.values)
     if use.takes == "behind script":  # which comes first, unless an option gives it
         return found if has_option(words, "-e", "-f", "--expression", "--file", "-E") else found[1:]
@@ -168,7 +169,7 @@ def _counted(rule: Rule, command: Simple) -> list[str]:
     )
     words = list(command.argv[1:])
     if "not_text" in rule.conditions:
-        skipped |= table().groups["says"]
+        skipped |= {name for name in table().groups["says"] if name.startswith("--")}
         words = [word for word in _unquoted(words) if " " not in word]
     if not skipped:
         return words

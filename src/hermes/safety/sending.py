@@ -141,7 +141,7 @@ def _reads(inner: str) -> bool:
 def _has_input(command: Simple) -> bool:
     if command.program == "openssl" and "s_client" not in command.argv[1:2]:
         return False
-    return bool(command.sources or command.reads or command.text)
+    return bool(command.sources or set(command.reads) - {"/dev/null"} or command.text)
 
 
 def _changes(command: Simple) -> bool:
