@@ -35,9 +35,11 @@ from hermes.types.error import ExecError, Refused
 from tests.contracts import servers
 
 HERE = ("open", "confined")
+ENGINES = ("docker", "podman")
 CLOUDS = ("modal", "daytona", "vercel")
 SERVERS = ("docker", "ssh", "singularity")
-ELSEWHERE = (*SERVERS, *CLOUDS)
+IN_TURN = (*CLOUDS, "podman")
+ELSEWHERE = (*SERVERS, *IN_TURN)
 _BOTH_LOOPS = (*HERE, "ssh")
 _MARKS = itertools.count(1)
 
@@ -45,7 +47,8 @@ _MARKS = itertools.count(1)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Each place on asyncio; on trio, too, those here, and one elsewhere in the long form.
 
-    The clouds share one link, so in the short form each of these tests runs on one of them, by turns; in the long form on all.
+    The clouds share one link, and podman docker's; in the short form each of these tests runs on one of these, by turns, in the long
+    form on all.
     """
     if "place" not in metafunc.fixturenames:
         is_chosen = any(mark.args[0] == "loop" for mark in metafunc.definition.iter_markers("parametrize"))
@@ -53,14 +56,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize("loop", ["asyncio", "trio"])
         return
     is_long = bool(metafunc.config.getoption("--long"))
-    clouds = CLOUDS if is_long else _turn(metafunc.function.__name__)
-    places = ELSEWHERE if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *SERVERS, *clouds)
+    others = IN_TURN if is_long else _turn(metafunc.function.__name__)
+    places = ELSEWHERE if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *SERVERS, *others)
     pairs = [("asyncio", place) for place in places] + [("trio", place) for place in places if place in (_BOTH_LOOPS if is_long else HERE)]
     metafunc.parametrize(("loop", "place"), pairs, ids=[f"{place}-{loop}" for loop, place in pairs])
 
 
 def _turn(name: str) -> tuple[str, ...]:
-    return (CLOUDS[zlib.crc32(name.encode()) % len(CLOUDS)],)
+    return (IN_TURN[zlib.crc32(name.encode()) % len(IN_TURN)],)
 
 
 @pytest.fixture
@@ -120,6 +123,12 @@ class Shared:
 def docker_daemon() -> Iterator[servers.Docker]:
     with tempfile.TemporaryDirectory(prefix="hermes-docker-", ignore_cleanup_errors=True) as folder:
         yield from servers.docker(Path(folder))
+
+
+@pytest.fixture(scope="session")
+def podman_storage() -> Iterator[servers.Docker]:
+    with tempfile.TemporaryDirectory(prefix="hermes-podman-", ignore_cleanup_errors=True) as folder:
+        yield from servers.podman(Path(folder))
 
 
 @pytest.fixture(scope="session")
@@ -183,12 +192,17 @@ def links(request: pytest.FixtureRequest, shared_root: Path) -> Iterator[Callabl
         servers.apptainer_stop_all(apptainer_environ())
 
 
+def engine_of(place: str, request: pytest.FixtureRequest) -> servers.Docker:
+    """What runs containers there."""
+    found: servers.Docker = request.getfixturevalue("docker_daemon" if place == "docker" else "podman_storage")
+    return found
+
+
 def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: Any) -> Link:
     """A link to a place elsewhere that sees `root` under the same name."""
-    if place == "docker":
-        daemon: servers.Docker = request.getfixturevalue("docker_daemon")
+    if place in ENGINES:
         options = {"network": False, "volumes": (f"{root}:{root}",), "memory": 1024, "cpus": 0, "pids": 512, "key": "tests"}
-        return docker_link(DockerOptions(**{"image": servers.IMAGE, **options, **chosen}), daemon.environ)
+        return docker_link(DockerOptions(**{"image": servers.IMAGE, **options, **chosen}), engine_of(place, request).environ, name=place)
     if place == "ssh":
         server: servers.Sshd = request.getfixturevalue("ssh_server")
         given = {"port": server.port, "key": str(server.key), "folder": server.folder / "cm", "extra": server.options, **chosen}
@@ -272,7 +286,7 @@ def elsewhere_bench(place: str, link: Link, root: Path, scratch: Path) -> Bench:
             mark=f"{mark}y{next(_MARKS)}",
             outputs=scratch / "outputs",
             limits=OPTIONS.limits,
-            prelude=PRELUDE if place == "docker" else "",
+            prelude=PRELUDE if place in ENGINES else "",
         )
         return RemoteWorkspace(
             environment, cwd=str(root), env={}, met=lambda _: None, authorize=_authorize(lambda: made), clock=_clock, options=OPTIONS

@@ -50,14 +50,15 @@ def stop(process: "subprocess.Popen[bytes]") -> None:
 
 @dataclass(frozen=True)
 class Docker:
-    """A daemon of our own: what its clients need."""
+    """A daemon of our own, or podman, which has none: what its clients need."""
 
     environ: dict[str, str]
     folder: Path
+    program: str = "docker"
 
     def client(self, *arguments: str) -> str:
-        """What `docker ARGUMENTS` prints."""
-        done = subprocess.run(["docker", *arguments], env=self.environ, capture_output=True, text=True, check=False, timeout=120)
+        """What `docker ARGUMENTS` (or podman) prints."""
+        done = subprocess.run([self.program, *arguments], env=self.environ, capture_output=True, text=True, check=False, timeout=120)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -86,6 +87,29 @@ def docker(folder: Path) -> Iterator[Docker]:
         stop(process)
         for mount in (folder / "exec" / "netns" / "default", folder / "data"):
             subprocess.run(["umount", "--lazy", str(mount)], capture_output=True, check=False)
+
+
+def podman(folder: Path) -> Iterator[Docker]:
+    """Podman with storage of its own and the test image; it has no daemon. What this process may not raise, containers do not raise."""
+    needed(shutil.which("podman"), "podman")
+    image = needed(BACKENDS / "image.tar", "the test image")
+    if os.geteuid() != 0:
+        needed(None, "a podman that root runs")
+    (folder / "storage.conf").write_text(f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/data"\nrunroot = "{folder}/run"\n')
+    (folder / "containers.conf").write_text(
+        '[containers]\ndefault_ulimits = ["nofile=1000:1000", "nproc=4000:4000"]\n[engine]\ncgroup_manager = "cgroupfs"\nruntime = "runc"\n'
+    )
+    programs = folder / "bin"
+    programs.mkdir()
+    for name in ("podman", "runc", "conmon"):
+        (programs / name).symlink_to(needed(shutil.which(name, path=f"{os.environ['PATH']}:/usr/sbin"), name))
+    own = {"PATH": f"{programs}:{os.environ['PATH']}", "CONTAINERS_STORAGE_CONF": f"{folder}/storage.conf"}
+    made = Docker({**os.environ, **own, "CONTAINERS_CONF": f"{folder}/containers.conf"}, folder, "podman")
+    made.client("import", "--quiet", image, IMAGE)
+    yield made
+    for container in made.client("ps", "--all", "--quiet").split():
+        made.client("rm", "--force", container)
+    subprocess.run(["umount", "--lazy", str(folder / "data" / "overlay")], capture_output=True, check=False)
 
 
 @dataclass(frozen=True)

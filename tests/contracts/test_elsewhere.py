@@ -11,17 +11,15 @@ import pytest
 from hermes.environments.remote.link import Link
 from hermes.types.error import EnvironmentLost, EnvironmentUnavailable, ExecError
 from tests.contracts import servers
-from tests.contracts.conftest import Bench, elsewhere_bench, make_link, marked
+from tests.contracts.conftest import ENGINES, Bench, elsewhere_bench, engine_of, make_link
 
 pytestmark = [pytest.mark.anyio, pytest.mark.elsewhere]
 
 
 def lose(place: str, bench: Bench, request: pytest.FixtureRequest) -> None:
     """Take the machine away from under a running command."""
-    if place == "docker":
-        daemon: servers.Docker = request.getfixturevalue("docker_daemon")
-        running = next(marked(bench.mark)).environ()["HOSTNAME"]
-        daemon.client("kill", running)
+    if place in ENGINES:
+        engine_of(place, request).client("kill", bench.link._container)  # type: ignore[union-attr]
     elif place == "ssh":
         servers.end_sessions(request.getfixturevalue("ssh_server"))
     elif place == "singularity":
@@ -81,6 +79,12 @@ def apptainer() -> dict[str, str]:
     return apptainer_environ()
 
 
+@pytest.fixture(params=ENGINES)
+def engine(request: pytest.FixtureRequest) -> servers.Docker:
+    """Docker, and podman."""
+    return engine_of(request.param, request)
+
+
 def _is_up(daemon: servers.Docker, link: Link) -> bool:
     return bool(daemon.client("ps", "--quiet", "--filter", f"id={link._container}"))  # type: ignore[attr-defined]
 
@@ -127,26 +131,26 @@ async def test_a_slice_of_a_processor_is_no_more(request: pytest.FixtureRequest,
 
 @pytest.mark.parametrize("loop", ["asyncio"])
 async def test_a_kept_container_keeps_its_files_and_a_throw_away_one_does_not(
-    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, docker_daemon: servers.Docker
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, engine: servers.Docker
 ) -> None:
     for kept, found in ((True, "was here\n"), (False, "")):
         for command in ("echo was here >/root/note", "cat /root/note 2>/dev/null; true"):
-            link = make_link("docker", request, shared_root, persistent=kept, key=f"kept-{kept}")
+            link = make_link(engine.program, request, shared_root, persistent=kept, key=f"kept-{kept}")
             _, text = await _with(link, shared_root, tmp_path, command)
         assert text == found
-    names = docker_daemon.client("ps", "--all", "--quiet", "--filter", "label=hermes-agent-kept=no")
+    names = engine.client("ps", "--all", "--quiet", "--filter", "label=hermes-agent-kept=no")
     assert names == ""
 
 
 @pytest.mark.parametrize("loop", ["asyncio"])
 async def test_an_idle_container_ends_by_itself_and_the_next_command_brings_it_back(
-    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, docker_daemon: servers.Docker
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, engine: servers.Docker
 ) -> None:
-    link = make_link("docker", request, shared_root, persistent=True, key="idle", idle_seconds=2)
-    bench = elsewhere_bench("docker", link, shared_root, tmp_path / "scratch")
+    link = make_link(engine.program, request, shared_root, persistent=True, key="idle", idle_seconds=2)
+    bench = elsewhere_bench(engine.program, link, shared_root, tmp_path / "scratch")
     await bench.space.run("echo kept >/root/note; sleep 4; export A=1", timeout=30)  # a long command is not idle
     with anyio.fail_after(30):
-        while _is_up(docker_daemon, link):  # noqa: ASYNC110 -- a container sets no event
+        while _is_up(engine, link):  # noqa: ASYNC110 -- a container sets no event
             await anyio.sleep(0.2)
     assert (await bench.space.run("cat /root/note; echo $A", timeout=60)).text == "kept\n1\n"
     await bench.space.close()
@@ -154,36 +158,38 @@ async def test_an_idle_container_ends_by_itself_and_the_next_command_brings_it_b
 
 @pytest.mark.parametrize("loop", ["asyncio"])
 async def test_what_a_crash_left_behind_is_removed_at_the_next_start(
-    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, docker_daemon: servers.Docker
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, engine: servers.Docker
 ) -> None:
     dead = subprocess.Popen(["true"])
     dead.wait()
-    left = docker_daemon.client(
-        *("run", "--detach", "--label", "hermes-agent", "--label", "hermes-agent-kept=no"),
+    left = engine.client(
+        *("run", "--detach", "--init", "--label", "hermes-agent", "--label", "hermes-agent-kept=no"),
         *("--label", f"hermes-agent-owner={os.uname().nodename}/{dead.pid}/1", "--network", "none", servers.IMAGE, "sleep", "300"),
     )
-    link = make_link("docker", request, shared_root, persistent=False)
+    link = make_link(engine.program, request, shared_root, persistent=False)
     await _with(link, shared_root, tmp_path, "true")
-    assert left not in docker_daemon.client("ps", "--all", "--quiet", "--no-trunc")
+    assert left not in engine.client("ps", "--all", "--quiet", "--no-trunc")
 
 
 @pytest.mark.parametrize("loop", ["asyncio"])
-async def test_an_image_that_is_not_there_is_said_in_one_sentence(request: pytest.FixtureRequest, shared_root: Path) -> None:
-    link = make_link("docker", request, shared_root, image="no-such-image:1", persistent=False)
+async def test_an_image_that_is_not_there_is_said_in_one_sentence(
+    request: pytest.FixtureRequest, shared_root: Path, engine: servers.Docker
+) -> None:
+    link = make_link(engine.program, request, shared_root, image="no-such-image:1", persistent=False)
     with pytest.raises(EnvironmentUnavailable, match="no-such-image:1 could not be started"):
         await link.open()
 
 
 @pytest.mark.parametrize("loop", ["asyncio"])
 async def test_a_snapshot_is_an_image_that_a_new_container_begins_with(
-    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, engine: servers.Docker
 ) -> None:
-    link = make_link("docker", request, shared_root, persistent=False)
-    bench = elsewhere_bench("docker", link, shared_root, tmp_path / "scratch")
+    link = make_link(engine.program, request, shared_root, persistent=False)
+    bench = elsewhere_bench(engine.program, link, shared_root, tmp_path / "scratch")
     await bench.space.run("echo kept >/root/note", timeout=30)
     await link.snapshot("hermes-test-snapshot:1")  # type: ignore[attr-defined]
     await bench.space.close()
-    again = make_link("docker", request, shared_root, persistent=False, image="hermes-test-snapshot:1")
+    again = make_link(engine.program, request, shared_root, persistent=False, image="hermes-test-snapshot:1")
     assert (await _with(again, shared_root, tmp_path, "cat /root/note"))[1] == "kept\n"
 
 

@@ -126,11 +126,13 @@ class DockerLink:
 
     async def _sweep(self) -> None:
         """Remove the throw-away containers of processes that are gone."""
-        row = f'{{{{.ID}}}} {{{{.Label "{LABEL}-owner"}}}}'
-        listed = await self._program.must(
-            "ps", "--all", "--filter", f"label={LABEL}-kept=no", "--format", row, what=f"{self.name} does not answer"
-        )
-        for line in listed.splitlines():
+        mine = ("--filter", f"label={LABEL}-kept=no")
+        listed = await self._program.must("ps", "--all", "--quiet", *mine, what=f"{self.name} does not answer")
+        if not listed:
+            return
+        # Not by the rows of ps, where podman knows no single label.
+        told = await self._program.ask("inspect", "--format", f'{{{{.Id}}}} {{{{index .Config.Labels "{LABEL}-owner"}}}}', *listed.split())
+        for line in told.text.splitlines():
             container, _, label = line.partition(" ")
             owner = owner_from(label)
             if owner is not None and owner.is_gone:
