@@ -206,7 +206,7 @@ def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: 
     if place == "ssh":
         server: servers.Sshd = request.getfixturevalue("ssh_server")
         given = {"port": server.port, "key": str(server.key), "folder": server.folder / "cm", "extra": server.options, **chosen}
-        return ssh_link(SshOptions(host="127.0.0.1", **given), dict(os.environ))
+        return ssh_link(SshOptions(**{"host": "127.0.0.1", **given}), dict(os.environ))
     if place in CLOUDS:
         return _cloud_link(place, request.getfixturevalue(f"{place}_server"), **chosen)
     image = servers.needed(servers.BACKENDS / "apptainer-image", "the image for apptainer")

@@ -156,6 +156,20 @@ def sshd(folder: Path, port: int) -> Sshd:
     return Sshd(port, folder / "id", options, folder, (server, "-f", str(folder / "config"), "-D", "-e"))
 
 
+@contextlib.contextmanager
+def ssh_agent(key: Path) -> Iterator[str]:
+    """The socket of an agent that holds a key."""
+    with tempfile.TemporaryDirectory(prefix="hermes-agent-") as folder:
+        socket_ = f"{folder}/socket"
+        process = subprocess.Popen(["ssh-agent", "-D", "-a", socket_], stdout=subprocess.DEVNULL)
+        try:
+            wait_until(Path(socket_).exists, process, Path(os.devnull))
+            subprocess.run(["ssh-add", "-q", str(key)], env={**os.environ, "SSH_AUTH_SOCK": socket_}, check=True)
+            yield socket_
+        finally:
+            stop(process)
+
+
 def end_sessions(server: Sshd) -> None:
     """End the connections to a server: the processes that it has forked, and the clients that are kept."""
     for process in psutil.process_iter():

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import anyio
+import psutil
 import pytest
 
 from hermes.environments.remote.link import Link
@@ -230,6 +231,23 @@ async def test_a_key_that_is_refused_is_said_in_one_sentence(
     link = make_link("ssh", request, shared_root, key=str(tmp_path / "other"))
     with pytest.raises(EnvironmentUnavailable, match="Permission denied"):
         await link.open()
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_the_users_own_config_agent_and_jump_host_lead_there(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, ssh_server: servers.Sshd, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = f"HostName 127.0.0.1\nPort {ssh_server.port}\nStrictHostKeyChecking no\nUserKnownHostsFile {tmp_path}/known\n"
+    (tmp_path / "config").write_text(f"Host hop\n{every}Host inner\n{every}ProxyJump hop\n")
+    with servers.ssh_agent(ssh_server.key) as agent:
+        monkeypatch.setenv("SSH_AUTH_SOCK", agent)
+        link = make_link("ssh", request, shared_root, host="inner", port=0, key="", extra=("-F", str(tmp_path / "config")))
+        bench = elsewhere_bench("ssh", link, shared_root, tmp_path / "scratch")
+        assert (await bench.space.run("echo there", timeout=30)).text == "there\n"
+        calls = [one.info["cmdline"] or [""] for one in psutil.process_iter(["cmdline"])]
+        assert [call[-1] for call in calls if f"[127.0.0.1]:{ssh_server.port}" in call] == ["hop"]
+        await bench.space.close()
+        await link.disconnect()  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------------------------------------------------------- clouds
