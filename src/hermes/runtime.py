@@ -41,10 +41,10 @@ from hermes.store.auth import AuthFile
 from hermes.store.sessions import SessionRow, Sessions, Stored
 from hermes.tools.discovery import Fault, discover_builtin_tools, discover_folder, tool_files
 from hermes.tools.dispatch import Dispatcher
-from hermes.tools.function import FunctionTool
+from hermes.tools.function import FunctionTool, with_functions
 from hermes.tools.registry import ToolRegistry, registry
 from hermes.tools.results import Results
-from hermes.tools.schemas import Schemas, definition
+from hermes.tools.schemas import Schemas
 from hermes.types.event import Notice
 from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
@@ -172,18 +172,12 @@ class Runtime:
         model = self.settings.model
         self.routes.learn_secrets()
         redact = partial(_redacted, known=self.secrets)
-        temperature = model.temperature if model.temperature is not None or not endpoint.local else 0.0
         return Parts(
             id=row.id,
             system=system,
             tools=tools,
             endpoint=endpoint,
-            options=Options(
-                temperature=temperature,
-                max_output=model.max_output or None,
-                effort=model.effort,
-                cache=_kept(self.settings.prompt_caching.cache_ttl),
-            ),
+            options=self._options(endpoint),
             route=self._route,
             along=self._along,
             errand=self._errand,
@@ -205,9 +199,19 @@ class Runtime:
             redact=redact,
             secrets=self.secrets,
             workplace=partial(self._workplace, row, chosen, reached),
+            environ=self.environ,
             max_steps=chosen.max_steps or self.settings.agent.max_turns,
             attended=chosen.attended,
             patience=self.settings.approvals.timeout,
+        )
+
+    def _options(self, endpoint: Endpoint) -> Options:
+        model = self.settings.model
+        return Options(
+            temperature=model.temperature if model.temperature is not None or not endpoint.local else 0.0,
+            max_output=model.max_output or None,
+            effort=model.effort,
+            cache=_kept(self.settings.prompt_caching.cache_ttl),
         )
 
     def _workplace(self, row: SessionRow, chosen: SessionOptions, reached: "Reached | None", ask: "Ask") -> "Workplace":
@@ -241,7 +245,7 @@ class Runtime:
         found = self.schemas.snapshot(enabled, tuple(self.settings.agent.disabled_toolsets))
         if is_small(endpoint):
             found = replace(found, definitions=late("hermes.models.small").definitions(found.definitions))
-        return _with_functions(found, chosen.functions)
+        return with_functions(found, chosen.functions, self.environ)
 
     def _stored_tools(self, stored: Stored, chosen: SessionOptions) -> Snapshot:
         """The tools that a session was frozen with, as far as they still exist."""
@@ -335,6 +339,7 @@ async def open_runtime(
             secrets=known,
             ports=ports,
             faults=faults,
+            schemas=Schemas(environ=values),
             dispatcher=Dispatcher(results=Results(folder=home.results, name=ports.token, redact=partial(_redacted, known=known))),
         )
         try:
@@ -383,13 +388,3 @@ def git_branch(cwd: Path) -> str:
         if head.is_file():
             return head.read_text(encoding="utf-8", errors="replace").strip().removeprefix("ref: refs/heads/")[:60]
     return ""
-
-
-def _with_functions(found: Snapshot, functions: Sequence[FunctionTool]) -> Snapshot:
-    if not functions:
-        return found
-    tools = {**found.tools, **{one.entry.name: one.entry for one in functions}}
-    own = [definition(one.entry, tools, ()) for one in functions]
-    others = [one for one in found.definitions if one["function"]["name"] not in {tool["function"]["name"] for tool in own}]
-    ordered = sorted([*others, *own], key=lambda one: str(one["function"]["name"]))
-    return replace(found, tools=tools, definitions=tuple(ordered))

@@ -14,13 +14,14 @@ from hermes.agent.outside import listening, origin
 from hermes.lib.aio import collect
 from hermes.lib.secretvalues import SecretValues, Veil
 from hermes.tools.dispatch import Dispatcher, Outcome
+from hermes.tools.needs import secret_for
 from hermes.tools.policy import ToolPolicy, policy_of
 from hermes.tools.registry import tool_error, unknown_tool
 from hermes.types.event import Event, ToolFinished, ToolProgress, ToolStarted
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Question
-from hermes.types.tool import Snapshot, TodoList
+from hermes.types.tool import Snapshot, TodoList, ToolEntry
 from hermes.types.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -60,13 +61,14 @@ class Surroundings:
     emit: "Callable[[Event], None]"
     redact: "Callable[[str], str]"
     secrets: SecretValues = field(default_factory=SecretValues)
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class _Context:
     """What one running call may ask of its session; satisfies `types.tool.ToolContext`."""
 
-    call_id: str
+    entry: ToolEntry
     around: Surroundings
     stopping: anyio.Event
     output: Veil
@@ -90,6 +92,9 @@ class _Context:
     @property
     def interrupted(self) -> bool:
         return self.stopping.is_set()
+
+    def secret(self, name: str) -> str:
+        return secret_for(self.entry, name, self.around.environ, self.around.secrets)
 
     async def ask(self, question: Question) -> Answer:
         return await self.around.ask(question)
@@ -151,7 +156,7 @@ class Batch:
             around.journal.begin(around.session_id, call.id, call.name, digest(call))
         output = Veil(around.secrets, lambda text: around.emit(ToolProgress(call_id=call.id, text=around.redact(text))))
         try:
-            return await around.dispatcher.call(entry, call.arguments, self._keywords(call, output))
+            return await around.dispatcher.call(entry, call.arguments, self._keywords(call, entry, output))
         finally:
             output.end()
 
@@ -160,14 +165,14 @@ class Batch:
         by_path = any(policy_of(call.name).parallel == "by_path" for call in self.calls)
         return self.around.workspace().cwd if by_path and len(self.calls) > 1 else ""
 
-    def _keywords(self, call: ToolCall, output: Veil) -> Mapping[str, Any]:
+    def _keywords(self, call: ToolCall, entry: ToolEntry, output: Veil) -> Mapping[str, Any]:
         around = self.around
         return {
             "task_id": around.session_id,
             "session_id": around.session_id,
             "user_task": around.user_task,
             "tool_call_id": call.id,
-            "ctx": _Context(call.id, around, self._stopping, output),
+            "ctx": _Context(entry, around, self._stopping, output),
         }
 
     def _result(self, call: ToolCall, outcome: Outcome) -> ToolResult:

@@ -115,6 +115,7 @@ class Exchange:
             emit=session.emit,
             redact=parts.redact,
             secrets=parts.secrets,
+            environ=parts.environ,
         )
 
     def _noted(self, result: ToolResult) -> ToolResult:

@@ -1,9 +1,9 @@
 """A session: the log and the four verbs – send, steer, interrupt, answer."""
 
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -76,6 +76,7 @@ class Parts:
     redact: Callable[[str], str]
     secrets: SecretValues
     workplace: "Callable[[Ask], Workplace]"
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
     max_steps: int = 90
     attended: bool = True
     patience: float = 60.0

@@ -3,8 +3,10 @@
 import base64
 import html
 import json
+import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
 
 from hermes.lib.lazy import load as late
@@ -24,24 +26,24 @@ class SecretValues:
     """The secrets that are known, and may become more."""
 
     def __init__(self, *secrets: str) -> None:
-        self._values: set[str] = set()
-        self._forms: tuple[str, ...] | None = None
-        self._beginnings: dict[str, list[str]] = {}
+        self._learning = threading.Lock()  # invariant: of two that learn at a time, none forgets what the other learnt
+        self._values: frozenset[str] = frozenset()
+        self._made = _Made(self._values, (), {})
         self.learn(*secrets)
 
     def __repr__(self) -> str:
         return f"<{len(self._values)} secrets>"
 
     def learn(self, *secrets: str) -> None:
-        """Know these too."""
-        fresh = {value for secret in secrets for value in _values(secret)} - self._values
-        if fresh:
-            self._values |= fresh
-            self._forms = None
+        """Know these too; from any thread."""
+        fresh = frozenset(value for secret in secrets for value in _values(secret))
+        with self._learning:
+            if not fresh <= self._values:
+                self._values |= fresh
 
     def hide(self, text: str) -> str:
         """`text` with a mask for every known secret in it."""
-        for form in self._known():
+        for form in self._known().forms:
             if form in text:
                 text = text.replace(form, MASK)
         # Imported when the first text is looked at: a start has nothing to hide.
@@ -49,23 +51,34 @@ class SecretValues:
 
     def held(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret."""
-        longest = len(next(iter(self._known()), ""))
+        known = self._known()
+        longest = len(next(iter(known.forms), ""))
         for at in range(max(0, len(text) - longest + 1), len(text)):
-            forms = self._beginnings.get(text[at])
+            forms = known.beginnings.get(text[at])
             if forms and any(form.startswith(text[at:]) for form in forms):
                 return len(text) - at
         return 0
 
-    def _known(self) -> tuple[str, ...]:
-        """Every form, the longest first; made when it is first asked for."""
-        if self._forms is None:
-            found = {form for value in self._values for form in forms(value) if len(form) >= SHORTEST}
-            self._forms = tuple(sorted(found, key=lambda form: (-len(form), form)))
+    def _known(self) -> "_Made":
+        """Every form; made when it is first asked for."""
+        made, values = self._made, self._values
+        if made.values is not values:
+            found = {form for value in values for form in forms(value) if len(form) >= SHORTEST}
             beginnings = defaultdict(list)
-            for form in self._forms:
+            ordered = tuple(sorted(found, key=lambda form: (-len(form), form)))
+            for form in ordered:
                 beginnings[form[0]].append(form)
-            self._beginnings = beginnings
-        return self._forms
+            made = self._made = _Made(values, ordered, beginnings)
+        return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """The forms of some values, the longest first, and by their first letter."""
+
+    values: frozenset[str]
+    forms: tuple[str, ...] = field(repr=False)
+    beginnings: Mapping[str, list[str]] = field(repr=False)
 
 
 class Veil:

@@ -1,15 +1,20 @@
 """A tool from a typed Python function: schema from its annotations, words from its docstring."""
 
 import inspect
+import logging
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, get_type_hints, overload
 
 import msgspec
 
+from hermes.tools.needs import lacking
 from hermes.tools.registry import tool_result
-from hermes.types.tool import ToolEntry
+from hermes.tools.schemas import definition
+from hermes.types.tool import Snapshot, ToolEntry
+
+logger = logging.getLogger(__name__)
 
 CONTEXT = "ctx"
 _ARGUMENT = re.compile(r"^[ \t]*\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s+(.+)$", re.MULTILINE)
@@ -28,24 +33,43 @@ class FunctionTool:
 
 
 @overload
-def tool(function: Callable[..., Any], *, outside: bool = False) -> FunctionTool: ...
+def tool(function: Callable[..., Any], *, outside: bool = False, requires_env: Sequence[str] = ()) -> FunctionTool: ...
 @overload
-def tool(*, outside: bool = False) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(*, outside: bool = False, requires_env: Sequence[str] = ()) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
-    function: Callable[..., Any] | None = None, *, outside: bool = False
+    function: Callable[..., Any] | None = None, *, outside: bool = False, requires_env: Sequence[str] = ()
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function: each parameter needs an annotation, `ctx` (if there) gets the tool context.
 
     The docstring's first paragraph describes the tool, lines of the form `name: words` its parameters. `@tool(outside=True)` says that
-    what it gives comes from outside, and is data for the model.
+    what it gives comes from outside, and is data for the model. `requires_env` names the secrets it needs: `ctx.secret("NAME")` gives one,
+    and a session in whose environment one of them is not set is not offered the tool.
     The function may be async. What it gives is sent to the model as JSON; TypeError when a parameter has no annotation.
     """
     if function is None:
-        return lambda given: _made(given, outside=outside)
-    return _made(function, outside=outside)
+        return lambda given: _made(given, outside=outside, requires_env=requires_env)
+    return _made(function, outside=outside, requires_env=requires_env)
 
 
-def _made(function: Callable[..., Any], *, outside: bool) -> FunctionTool:
+def with_functions(found: Snapshot, functions: Sequence[FunctionTool], environ: Mapping[str, str]) -> Snapshot:
+    """The tools of a session with functions of its own, which replace those of the same name; one that lacks a secret is left out."""
+    ready = []
+    for one in functions:
+        missing = lacking(one.entry, environ)
+        if missing:
+            logger.warning("The tool %s is left out: it needs %s, not set in the environment", one.entry.name, ", ".join(missing))
+        else:
+            ready.append(one)
+    if not ready:
+        return found
+    tools = {**found.tools, **{one.entry.name: one.entry for one in ready}}
+    own = [definition(one.entry, tools, ()) for one in ready]
+    others = [one for one in found.definitions if one["function"]["name"] not in {tool["function"]["name"] for tool in own}]
+    ordered = sorted([*others, *own], key=lambda one: str(one["function"]["name"]))
+    return replace(found, tools=tools, definitions=tuple(ordered))
+
+
+def _made(function: Callable[..., Any], *, outside: bool, requires_env: Sequence[str]) -> FunctionTool:
     hints = get_type_hints(function)
     parameters = [one for one in inspect.signature(function).parameters.values() if one.name != CONTEXT]
     missing = [one.name for one in parameters if one.name not in hints]
@@ -66,6 +90,7 @@ def _made(function: Callable[..., Any], *, outside: bool) -> FunctionTool:
         description=str(schema["description"]),
         emoji="🔹",
         outside=outside,
+        requires_env=tuple(requires_env),
     )
     return FunctionTool(function, entry)
 

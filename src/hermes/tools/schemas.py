@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hermes.config.environ import environment
 from hermes.tools.discovery import discover_builtin_tools
+from hermes.tools.needs import lacking
 from hermes.tools.registry import ToolRegistry, registry
 from hermes.tools.toolsets import known_names, resolve_all
 from hermes.types.tool import Snapshot, ToolEntry
@@ -51,19 +53,24 @@ def _passes(check: Callable[[], object]) -> bool:
 
 @dataclass(slots=True)
 class Schemas:
-    """Definitions for one registry. Answers are remembered by generation and configuration."""
+    """Definitions for one registry. Answers are remembered by generation, configuration and the secrets that are missing.
+
+    `environ` has the secrets that tools need; None is the environment of the process.
+    """
 
     registry: ToolRegistry = field(default_factory=lambda: registry)
     checks: Checks = field(default_factory=Checks)
+    environ: Mapping[str, str] | None = None
     _answers: dict[tuple[object, ...], tuple[float, Snapshot]] = field(default_factory=dict)
 
     def snapshot(self, enabled: Iterable[str] | None = None, disabled: Iterable[str] | None = None) -> Snapshot:
         """The tools a session gets, fixed; ConfigError when a toolset is unknown."""
-        key = (self.registry.generation, None if enabled is None else tuple(enabled), None if disabled is None else tuple(disabled))
+        chosen = (None if enabled is None else tuple(enabled), None if disabled is None else tuple(disabled))
+        key = (self.registry.generation, *chosen, self._missing())
         known = self._answers.get(key)
         if known is not None and self.checks.clock() < known[0]:
             return known[1]
-        answer = self._make(key[1], key[2])
+        answer = self._make(*chosen)
         if len(self._answers) >= MOST_ANSWERS:
             self._answers.pop(next(iter(self._answers)))
         self._answers[key] = (self.checks.fresh_until(entry.check_fn for entry in self.registry.entries().values()), answer)
@@ -72,14 +79,23 @@ class Schemas:
     def is_toolset_available(self, toolset: str) -> bool:
         """Whether any tool registered for the toolset can be used now."""
         entries = self.registry.entries().values()
-        return any(self.checks.available(entry.check_fn) for entry in entries if entry.toolset == toolset)
+        return any(self.available(entry) for entry in entries if entry.toolset == toolset)
+
+    def available(self, entry: ToolEntry) -> bool:
+        """Whether a tool can be used now: its check says so, or without one the secrets it needs are set."""
+        return self.checks.available(entry.check_fn) and not self.lacking(entry)
+
+    def lacking(self, entry: ToolEntry) -> tuple[str, ...]:
+        """The secrets that keep a tool from being offered."""
+        return lacking(entry, environment() if self.environ is None else self.environ)
+
+    def _missing(self) -> frozenset[str]:
+        return frozenset(name for entry in self.registry.entries().values() for name in self.lacking(entry))
 
     def _make(self, enabled: tuple[str, ...] | None, disabled: tuple[str, ...] | None) -> Snapshot:
         wanted = resolve_all(known_names(self.registry) if enabled is None else enabled, self.registry)
         wanted -= resolve_all(disabled or (), self.registry)
-        chosen = {
-            name: entry for name, entry in self.registry.entries().items() if name in wanted and self.checks.available(entry.check_fn)
-        }
+        chosen = {name: entry for name, entry in self.registry.entries().items() if name in wanted and self.available(entry)}
         definitions = tuple(definition(entry, chosen, self.registry.get_all_tool_names()) for entry in chosen.values())
         return Snapshot(tools=chosen, definitions=definitions, generation=self.registry.generation)
 

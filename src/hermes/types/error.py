@@ -145,5 +145,9 @@ class PluginError(HermesError):
         self.plugin, self.phase = plugin, phase
 
 
+class SecretUnavailable(HermesError):
+    """A tool asked for a secret that it has not named, or that is not set."""
+
+
 class Refused(HermesError):
     """A policy, a rule or a person said no; the message is for the model to read."""

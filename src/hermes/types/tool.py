@@ -15,6 +15,8 @@ Handler = Callable[..., str | Awaitable[str]]
 class ToolEntry:
     """A registered tool. `schema` has name, description and parameters (JSON Schema).
 
+    `requires_env` names the secrets it needs, as variables of the user's environment: it is offered when they are set (unless `check_fn`
+    decides that), and its context gives it those alone.
     `outside`: what it gives comes from outside (the web, other people) and is data, whatever it says.
     """
 
@@ -63,6 +65,12 @@ class ToolContext(Protocol):
     @property
     def interrupted(self) -> bool:
         """Whether the turn is being stopped."""
+
+    def secret(self, name: str) -> str:
+        """The value of a variable that the tool names in `requires_env`; SecretUnavailable when it does not, or when it is not set.
+
+        It is for the tool itself. A command that needs it gets it on its standard input, never by the shell's variables.
+        """
 
     async def ask(self, question: Question) -> Answer:
         """The answer of a person, or of the policy where nobody can be asked."""

@@ -4,6 +4,7 @@ import base64
 import itertools
 import json
 import time
+from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -71,6 +72,18 @@ def test_what_is_learned_later_is_hidden_from_then_on() -> None:
     assert known.hide("second-secret") == "second-secret"
     known.learn("second-secret")
     assert known.hide("first-secret second-secret") == f"{MASK} {MASK}"
+
+
+def test_nothing_is_forgotten_when_threads_learn_and_hide_at_a_time() -> None:
+    known, secrets = SecretValues(), [f"secret-number-{number}" for number in range(40)]
+
+    def use(secret: str) -> str:
+        known.learn(secret)
+        return known.hide(secret)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(pool.map(use, secrets)) == {MASK}
+    assert {known.hide(secret) for secret in secrets} == {MASK}
 
 
 def test_the_longer_of_two_secrets_is_hidden_whole() -> None:

@@ -109,3 +109,21 @@ def test_the_documented_function_takes_its_documented_arguments() -> None:
     assert [one["function"]["name"] for one in get_tool_definitions(["todo"], None, True)] == ["todo"]
     with pytest.raises(Exception, match="There is no toolset 'nowhere'"):
         get_tool_definitions(["nowhere"])
+
+
+def test_a_tool_is_offered_when_the_secrets_it_names_are_set_or_when_its_own_check_says_so() -> None:
+    environ = {"ONE_KEY": "1", "EMPTY_KEY": ""}
+    schemas = Schemas(ToolRegistry(), environ=environ)
+    add(schemas.registry, "has", requires_env=["ONE_KEY"])
+    add(schemas.registry, "lacks", requires_env=["ONE_KEY", "EMPTY_KEY", "NO_KEY"])
+    add(schemas.registry, "either", requires_env=["ONE_KEY", "NO_KEY"], check_fn=lambda: True)
+    add(schemas.registry, "neither", requires_env=["ONE_KEY"], check_fn=lambda: False)
+    assert names(schemas, "bench") == ["either", "has"]
+    assert {name: schemas.lacking(entry) for name, entry in schemas.registry.entries().items()} == {
+        "either": (),
+        "has": (),
+        "lacks": ("EMPTY_KEY", "NO_KEY"),
+        "neither": (),
+    }
+    environ |= {"EMPTY_KEY": "2", "NO_KEY": "3"}
+    assert names(schemas, "bench") == ["either", "has", "lacks"]

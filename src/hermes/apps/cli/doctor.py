@@ -31,6 +31,8 @@ from hermes.models.endpoint import resolve
 from hermes.models.local import catalogue
 from hermes.runtime import discover, model_cache
 from hermes.store.auth import AuthFile
+from hermes.tools.needs import lacking
+from hermes.tools.registry import registry
 from hermes.types.error import ConfigError, StoreError
 from hermes.types.request import Endpoint
 
@@ -78,6 +80,7 @@ def examine(choices: Choices) -> Iterator[Finding]:
     yield from _programs(environ)
     yield _store(home)
     yield from (Finding("warning", f"tool file {fault.path}: {fault.reason}") for fault in discover(home))
+    yield from _tools(environ)
 
 
 def _settings(home: Home, loaded: Loaded) -> Iterator[Finding]:
@@ -156,6 +159,14 @@ def _opened(terminal: TerminalSettings, environ: dict[str, str]) -> Iterator[San
             environ=environ,
             sandboxing=sandbox_options(terminal),
         )
+
+
+def _tools(environ: dict[str, str]) -> Iterator[Finding]:
+    """The tools that are not offered because a secret that they name is not set."""
+    for entry in registry.entries().values():
+        missing = lacking(entry, environ)
+        if missing:
+            yield Finding("warning", f"tool {entry.name}: left out, for it needs {', '.join(missing)}, which is not set")
 
 
 def _programs(environ: dict[str, str]) -> Iterator[Finding]:

@@ -4,12 +4,13 @@ import click
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
-from hermes.config.environ import environment
+from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import locate
 from hermes.runtime import discover
 from hermes.tools.registry import registry
-from hermes.tools.schemas import Checks
+from hermes.tools.schemas import Schemas
 from hermes.tools.toolsets import bundled, known_names, resolve
+from hermes.types.tool import ToolEntry
 
 
 @click.group()
@@ -25,16 +26,13 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
 
     Files that could not be loaded are told on stderr.
     """
-    faults = discover(locate(environment(), choices.profile))
+    home = locate(environment(), choices.profile)
+    faults = discover(home)
     if by_toolset:
         tables.show([_toolset(name) for name in known_names(registry)], head=("TOOLSET", "TOOLS", "WHAT FOR"))
         return
-    checks = Checks()
-    entries = registry.entries().values()
-    shown = [
-        (entry.name, entry.toolset, "ready" if checks.available(entry.check_fn) else _missing(entry.requires_env), entry.description)
-        for entry in entries
-    ]
+    schemas = Schemas(environ=with_dotenv(environment(), home.env_file))
+    shown = [(entry.name, entry.toolset, _state(entry, schemas), entry.description) for entry in registry.entries().values()]
     tables.show(shown, head=("TOOL", "TOOLSET", "STATE", "WHAT IT DOES"))
     for fault in faults:
         click.echo(f"hermes: {fault.path} could not be loaded: {fault.reason}", err=True)
@@ -47,5 +45,8 @@ def _toolset(name: str) -> tuple[str, str, str]:
     return name, ", ".join(tools) or "none yet", known.description if known else "your own"
 
 
-def _missing(names: tuple[str, ...]) -> str:
+def _state(entry: ToolEntry, schemas: Schemas) -> str:
+    if schemas.available(entry):
+        return "ready"
+    names = schemas.lacking(entry) or entry.requires_env
     return f"needs {', '.join(names)}" if names else "unavailable"
