@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.contracts import servers
+from tests.contracts.conftest import ENGINES, engine_of
 
 Try = Callable[..., tuple[int, str, float]]
 BIN = servers.BACKENDS / "apptainer/usr/bin"
@@ -81,9 +82,19 @@ def test_an_image_that_cannot_be_had_is_told(attempt: Try, docker_daemon: server
     assert (code, "! docker: " in said, "the image 127.0.0.1:9/nothing:1 is fetched on first use" in said) == (0, True, True), said
 
 
-def test_doctor_finds_a_daemon_and_its_image(attempt: Try, docker_daemon: servers.Docker) -> None:
-    code, said, _ = attempt({"backend": "docker", "docker_image": servers.IMAGE}, "doctor", **docker_daemon.environ)
-    assert (code, "✓ docker: " in said, f"the image {servers.IMAGE} is there" in said) == (0, True, True), said
+@pytest.mark.parametrize("engine", ENGINES)
+def test_doctor_finds_what_runs_containers_and_the_image(attempt: Try, engine: str, request: pytest.FixtureRequest) -> None:
+    environ = engine_of(engine, request).environ
+    code, said, _ = attempt({"backend": engine, "docker_image": servers.IMAGE}, "doctor", **environ)
+    assert (code, f"✓ {engine}: " in said, f"the image {servers.IMAGE} is there" in said) == (0, True, True), said
+
+
+def test_a_snapshot_is_an_image_and_only_containers_have_one(attempt: Try, docker_daemon: servers.Docker) -> None:
+    terminal = {"backend": "docker", "docker_image": servers.IMAGE, "docker_network": False}
+    code, said, _ = attempt(terminal, "sandbox", "snapshot", "kept:1", **docker_daemon.environ)
+    assert (code, said) == (0, "Kept as kept:1. A container begins with it when terminal.docker_image is kept:1.\n")
+    assert docker_daemon.client("image", "inspect", "--format", "{{.RepoTags}}", "kept:1") == "[kept:1]"
+    assert attempt({"backend": "local"}, "sandbox", "snapshot", "kept:2")[0] == 2
 
 
 REFUSALS = {

@@ -1,4 +1,4 @@
-"""`hermes sandbox`: what confines commands on this machine, and running one confined."""
+"""`hermes sandbox`: what confines commands on this machine, running one confined, and keeping a container's files."""
 
 import os
 import shlex
@@ -11,6 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
+import anyio
 import click
 import msgspec
 
@@ -23,6 +24,8 @@ from hermes.environments.hosts import entry
 from hermes.environments.layers import Layer, layers
 from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.mounts import INSIDE, Mode, Scratch
+from hermes.environments.remote.choose import Origin, choose
+from hermes.environments.remote.docker import DockerLink
 from hermes.environments.sandbox import CLEAN, Launch, Sandbox, why_none
 from hermes.environments.scrub import ChildEnvironment
 from hermes.environments.shell import FileCarrier, Shell
@@ -38,7 +41,7 @@ MODES: Final = ("read-only", "workspace", "full")
 
 @click.group()
 def sandbox() -> None:
-    """What confines commands on this machine."""
+    """What confines commands."""
 
 
 @sandbox.command()
@@ -86,6 +89,26 @@ def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: st
         for refused in opened.sandbox.take_refused():
             click.echo(f"hermes: {refused}", err=True)
     sys.exit(128 - code if code < 0 else code)
+
+
+@sandbox.command()
+@click.argument("name", metavar="IMAGE")
+@click.pass_obj
+def snapshot(choices: Choices, name: str) -> None:
+    """Keep the files of the container that commands run in here as an image, to begin anew with."""
+    place = here(choices)
+    terminal = place.settings.terminal
+    origin = Origin(cwd=place.cwd, hermes_home=place.home.root, environ=place.environ, mark="snapshot")
+    link = choose(terminal, origin).link if terminal.backend != "local" and terminal.container_persistent else None
+    if not isinstance(link, DockerLink):
+        raise ConfigError("There is no container to keep: that needs terminal.backend docker or podman, and container_persistent.")
+    anyio.run(_keep, link, name)
+    click.echo(f"Kept as {name}. A container begins with it when terminal.docker_image is {name}.")
+
+
+async def _keep(link: DockerLink, name: str) -> None:
+    await link.open()
+    await link.snapshot(name)
 
 
 @dataclass(frozen=True, slots=True)

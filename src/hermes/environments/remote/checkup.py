@@ -46,14 +46,16 @@ async def checkup(terminal: TerminalSettings, origin: Origin) -> Check:
 async def _docker(terminal: TerminalSettings, origin: Origin) -> Check:
     name = terminal.backend
     program = find_program(("podman",) if name == "podman" else ("docker", "podman"), origin.environ, "install Docker or Podman")
-    answer = await _asked(program, "version", "--format", "{{.Client.Version}} {{.Server.Version}}")
+    answer = await _asked(program, "ps", "--quiet")
     if answer is None or answer.code != 0:
         said = "it gave no answer in time" if answer is None else _last(answer)
+        if program.path.endswith("podman"):
+            return Check("fault", f"{name}: {program.path} does not work ({said}); see that podman ps works for your user")
         return Check("fault", f"{name}: {program.path} cannot reach its daemon ({said}); start it, or see that you may use its socket")
     there = await _asked(program, "image", "inspect", "--format", "{{.Id}}", terminal.docker_image)
     if there is None or there.code != 0:
         return Check("warning", f"{name}: {program.path} works, the image {terminal.docker_image} is fetched on first use")
-    return Check("ok", f"{name}: {program.path} works (client and daemon {answer.text}), the image {terminal.docker_image} is there")
+    return Check("ok", f"{name}: {program.path} works, the image {terminal.docker_image} is there")
 
 
 async def _ssh(link: SshLink) -> Check:
