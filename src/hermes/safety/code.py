@@ -85,6 +85,7 @@ _DELETES: Final = re.compile(
     r"\b(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|removeSync|remove_dir_all|rimraf|remove_entry_secure)\s*\(?\s*['\"]([^'\"]+)['\"]"
 )
 _AWK: Final = re.compile(r"\bsystem\s*\(|\|\s*&?\s*(?:getline|[\"\w])|print[^;}]*>|\bgetline\b.*<|@(?:load|include)|\bclose\s*\(|\"\s*\|")
+_SUBSTITUTES: Final = re.compile(r"\s*(?:s|y|tr)([/|#!,])[^(@$]*\1[^(@]*\1[gimsxr]*;?\s*")
 _SED: Final = re.compile(r"(?:^|[;{}\s/\d$])[ewrW]\s+\S|s(\W).*?\1.*?\1[gimp\d]*[ew]")
 
 
@@ -142,6 +143,8 @@ def doubt(language: str, text: str) -> str:
         return f"{language} code with parts that are only known when it runs"
     if language in {"python", "pypy"}:
         return _python(text)
+    if language == "perl" and _SUBSTITUTES.fullmatch(text):
+        return ""
     pattern = {"awk": _AWK, "sed": _SED}.get(language, _OTHER)
     found = pattern.search(text)
     return f"{language} code that uses {found[0].strip()!r}" if found else ""

@@ -17,14 +17,15 @@ GUESSED: Final = "?"
 CONTAINED: Final = "container"
 """Stands in `through` of a command that would run in a container which has folders of this machine."""
 
-_MOST_WORDS: Final = 60
+_MOST_WORDS: Final = 500
 _MOST_FOUND: Final = 4
 _WEAK: Final = frozenset({"change", "network", "daemon", "settings"})
-_UNSURE: Final = frozenset({"unknown-program", "unreadable", "write-unknown", "unknown-script"})
+_UNSURE: Final = frozenset({"unknown-program", "unreadable", "write-unknown"})
 _BELOW: Final = frozenset({"delete", "history", "own", "persistence"})
 _SOFTER: Final = {"erase": "delete", "halt": "service"}
 _START: Final = re.compile(
-    r"(?=(?:[;&|({!\n`]|\$\(|\b(?:do|then|else|exec|eval|system|run|shell|spawn|start|command|cmd|call)\s|^[:\\.+]*)\s*!?\s*(?:\w+=\S*\s+)*"
+    r"(?=(?:[;&|({!\n`]|\$\(|\b(?:do|then|else|exec|eval|system|run|shell|spawn|start|command|cmd|call)\s|^[:\\.+]*)"
+    r"[ \t]*!?[ \t]*(?:\w+=\S*\s+)*"
     r"([\w./~-]+)(?=\s+(?!(?:is|was|are|the|an?|and|or|to|in|on|of|for|with|does|should|must|can|will|not|fail\w*|errors?|support|commands?|wrapper)\b)\S))"
 )
 _RUNS: Final = frozenset(
@@ -32,7 +33,7 @@ _RUNS: Final = frozenset(
 )
 _MARKED: Final = re.compile(r"-\w|--\w|[/~.]|.*[*$\d]")
 _VALUE: Final = re.compile(r"-*[\w.-]+[=:](?=.*\s)")
-_WRITES: Final = re.compile(r">>?\s*(?:[~/]|\$HOME)")
+_TOUCHES: Final = re.compile(r">>?\s*(?:[~/]|\$HOME)|\s(?:~|\$HOME|/home/\w+|/root)/\.\w|\s/etc/(?:g?shadow|sudoers)")
 
 
 def embedded_words(command: Simple) -> Iterator[Simple]:
@@ -64,7 +65,7 @@ def embedded_texts(command: Simple) -> Iterator[str]:
 
 def is_plain(command: Simple) -> bool:
     """Whether a program's words are text and names to it, never something to run."""
-    return not command.argv or UNKNOWN in command.argv[0] or command.program in table().groups["plain"] | table().groups["quoting"]
+    return not command.argv or UNKNOWN in command.argv[0] or _is_plain(command.program)
 
 
 def counted(command: Simple, finding: Finding) -> Finding | None:
@@ -73,7 +74,8 @@ def counted(command: Simple, finding: Finding) -> Finding | None:
         return finding if finding.effect in _BELOW else None
     if GUESSED not in command.through:
         return finding
-    if finding.effect in _WEAK or finding.rule in _UNSURE:
+    unsure = finding.rule in _UNSURE or (finding.rule == "unknown-script" and not command.sources)
+    if unsure or finding.effect in _WEAK:
         return None
     return replace(finding, effect=_SOFTER.get(finding.effect, finding.effect))
 
@@ -90,7 +92,7 @@ def _starts(command: Simple, position: int) -> bool:
         return False
     if position + 1 == len(words):
         return name in SHELLS and bool(command.sources or command.text)
-    return name not in table().groups["english"] or any(map(_MARKED.match, words[position + 1 :]))
+    return name not in table().groups["english"] or words[position - 1] == "--" or any(map(_MARKED.match, words[position + 1 :]))
 
 
 def _texts(word: str) -> Iterator[str]:
@@ -102,9 +104,14 @@ def _texts(word: str) -> Iterator[str]:
             if _is_known(name) and (name not in table().groups["english"] or any(map(_MARKED.match, rest.split()))):
                 yield text[found.start(1) :]
                 return
-        if _WRITES.search(text):
+        if _TOUCHES.search(text):
             yield text
             return
+
+
+@lru_cache(maxsize=4096)
+def _is_plain(name: str) -> bool:
+    return name in table().groups["plain"] or name in table().groups["quoting"]
 
 
 @lru_cache(maxsize=4096)

@@ -81,7 +81,13 @@ def inspect(source: str, *, cwd: str, folders: Map) -> tuple[Finding, ...]:
 
 def read_command(source: str, *, cwd: str, folders: Map, before: str = "") -> Reading:
     """A command line's commands and findings, each kind once, in the order found; `before` defined aliases and functions."""
-    variables = {"HOME": folders.home, "TMPDIR": folders.temp[0] if folders.temp else UNKNOWN, "HERMES_HOME": folders.hermes_home}
+    variables = {
+        "SHELL": "/bin/sh",
+        "BASH": "/bin/bash",
+        "HOME": folders.home,
+        "TMPDIR": folders.temp[0] if folders.temp else UNKNOWN,
+        "HERMES_HOME": folders.hermes_home,
+    }
     script = see_through(source, cwd=cwd, variables=variables, before=before)
     found = list(_of_script(script, source))
     for command in (*script.commands, *rerouted(script.commands)):
@@ -206,7 +212,7 @@ def _redirections(command: Simple, folders: Map) -> Iterator[Finding]:
 def _files(command: Simple, folders: Map) -> Iterator[Finding]:
     recursive = has_option(command.argv[1:], *_RECURSIVE) or command.program in _TAKES_FOLDERS
     for does, path in file_uses(command):
-        if command.program == "git":
+        if command.program == "git" or (command.program == "rsync" and has_option(command.argv[1:], "-n", "--dry-run")):
             continue
         if does == "move" and path == "/dev/null":
             yield Finding("delete", "delete", f"it moves files into nothing, and {_DROPPED}", command.cwd)
@@ -337,6 +343,8 @@ def _path_parts(word: str) -> Iterator[str]:
 
 def _read(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
     place = place_of(path, cwd, folders)
+    if re.search(r"/\.ssh/[\w.*-]+\.pub$", path):
+        return  # the half of a key that everybody may know
     if place == "secret" or re.fullmatch(r"/proc/[^/]*\0[^/]*/(?:environ|mem|maps|fd/.*)", path):
         yield Finding("credentials", "secret", f"it reads {_shown(path)}")
     elif _DISKS.match(path):

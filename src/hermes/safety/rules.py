@@ -18,6 +18,7 @@ MESSAGES: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author"
 _CONDITION: Final = re.compile(
     r"(?i)\bwhere\b(?!\s*\(?\s*(?:'?(\w+)'?\s*(?:=|is)\s*'?\1\b|true\b|not\s+false|\d+\s*(?:[;)'\"\x00]|$)|\d+\s*[<>]))"
 )
+_LITERAL: Final = re.compile(r"(?<=[(,=\s])'[^';\n]* [^';\n]*'(?=[),;\s]|$)")  # text in a statement
 _INLINE: Final = frozenset({"-c", "-e", "-r", "-E"})
 
 
@@ -153,28 +154,29 @@ def _taken(use: FileUse, words: Sequence[str]) -> Sequence[str]:
 
 def _holds(rule: Rule, command: Simple) -> bool:
     words = _counted(rule, command)
-    if rule.unless and has_option(words, *rule.unless):
-        return False
-    if rule.options and not has_option(words, *rule.options):
-        return False
     if rule.word is not None and not any(rule.word.fullmatch(word) for word in words):
         return False
-    return _text_fits(rule, command, words) and _subcommand_fits(rule, command.program, words) and _conditions_hold(rule, command)
+    fits = _text_fits(rule, command, words) and _subcommand_fits(rule, command.program, words) and _conditions_hold(rule, command)
+    return fits and not (rule.unless and has_option(words, *rule.unless)) and (not rule.options or has_option(words, *rule.options))
 
 
-def _counted(rule: Rule, command: Simple) -> list[str]:
+def _counted(rule: Rule, command: Simple) -> Sequence[str]:
     """The words that a rule looks at: messages and inline code are not options, whatever they contain."""
-    skipped = (MESSAGES if "not_message" in rule.conditions else frozenset()) | (
-        _INLINE if "not_inline" in rule.conditions else frozenset()
-    )
-    words = list(command.argv[1:])
-    if "not_text" in rule.conditions:
-        skipped |= {name for name in table().groups["says"] if name.startswith("--")}
-        words = [word for word in _unquoted(words) if " " not in word]
-    if not skipped:
-        return words
-    kept = [word for word, before in zip(words, ["", *words], strict=False) if before not in skipped]
-    return [word for word in kept if not any(word.startswith(f"{name}=") for name in skipped if name.startswith("--"))]
+    return _without(rule.conditions & _KINDS_OF_TEXT, command.argv[1:]) if rule.conditions & _KINDS_OF_TEXT else command.argv[1:]
+
+
+@lru_cache(maxsize=256)
+def _without(kinds: frozenset[str], words: tuple[str, ...]) -> Sequence[str]:
+    """Words without those that are text, and without the options that say so."""
+    skipped = frozenset().union(*(_TEXT_OPTIONS.get(kind) or _long_options() for kind in kinds))
+    kept = [word for word in _unquoted(words) if " " not in word] if "not_text" in kinds else words
+    kept = [word for word, before in zip(kept, ["", *kept], strict=False) if before not in skipped]
+    joined = tuple(f"{name}=" for name in skipped if name.startswith("--"))
+    return [word for word in kept if not word.startswith(joined)]
+
+
+def _long_options() -> frozenset[str]:
+    return frozenset(name for name in table().groups["says"] if name.startswith("--"))
 
 
 def _unquoted(words: Sequence[str]) -> Sequence[str]:
@@ -188,6 +190,7 @@ def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:
     texts = [" ".join([command.program, *words]), *([command.text] if command.text is not None else [])]
     if rule.effect == "database":
         texts += [" ".join(source.argv[1:]) for source in command.sources if source.program in {"echo", "printf"}]
+        texts = [_LITERAL.sub("''", text) for text in texts]
     if "sql_without_condition" not in rule.conditions:
         return any(rule.text.search(text) for text in texts)
     return any(_takes_all_rows(found[0]) for text in texts for found in rule.text.finditer(text))
@@ -213,6 +216,8 @@ def _conditions_hold(rule: Rule, command: Simple) -> bool:
     return any((word.startswith("/") and len(word) == 2) or re.fullmatch(r"(?i)-recurse|-force", word) for word in command.argv[1:])
 
 
+_TEXT_OPTIONS: Final[Mapping[str, frozenset[str]]] = {"not_message": MESSAGES, "not_inline": _INLINE}
+_KINDS_OF_TEXT: Final = frozenset({*_TEXT_OPTIONS, "not_text"})
 _FLAGS: Final = ("not_message", "not_inline", "not_own_script", "not_text", "sql_without_condition", "unless_programs_are_posix")
 
 

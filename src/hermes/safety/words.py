@@ -3,6 +3,7 @@
 import posixpath
 import re
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -14,6 +15,7 @@ UNKNOWN: Final = "\0"
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]|Z(?=q7u)")  # and the beginning of what stands for them
 _MASKED: Final = re.compile(r"Zq7u([0-9a-f]{1,6})q")
 _ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
+_CUT: Final = re.compile(r"\$\{(\w+)(%%?|##?)([\w.*/?-]+)\}")
 _MOST_WORDS: Final = 200
 
 
@@ -173,6 +175,8 @@ def _variable(node: "Node", scope: Scope) -> str:
     is_bare = all(child.type in {"variable_name", "special_variable_name", "$", "${", "}"} for child in node.children)
     if len(names) == 1 and not is_bare and (found := re.fullmatch(r"\$\{(\w+):?-[^{}]*\}", text_of(node))):
         return scope.variables.get(found[1]) or UNKNOWN
+    if len(names) == 1 and (cut := _CUT.fullmatch(text_of(node))):
+        return _without(scope.variables.get(cut[1], UNKNOWN), cut[2], cut[3])
     if len(names) != 1 or not is_bare:
         return UNKNOWN
     name = text_of(names[0])
@@ -181,6 +185,18 @@ def _variable(node: "Node", scope: Scope) -> str:
     if name.isdecimal() and 0 < int(name) <= len(scope.arrays.get("@", ())):
         return scope.arrays["@"][int(name) - 1]
     return scope.variables.get(name, " " if name == "IFS" else scope.cwd if name == "PWD" else UNKNOWN)
+
+
+def _without(text: str, operator: str, pattern: str) -> str:
+    """What a known value is without the beginning (`#`) or the end (`%`) that a pattern fits."""
+    if UNKNOWN in text:
+        return UNKNOWN
+    places = range(len(text) + 1)
+    if operator[0] == "#":
+        fits = [place for place in places if fnmatchcase(text[:place], pattern)]
+        return text[(fits[-1] if len(operator) == 2 else fits[0]) :] if fits else text
+    fits = [place for place in places if fnmatchcase(text[place:], pattern)]
+    return text[: fits[0] if len(operator) == 2 else fits[-1]] if fits else text
 
 
 def _array(node: "Node", scope: Scope) -> list[str] | None:

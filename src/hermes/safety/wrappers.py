@@ -146,8 +146,15 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
     if not rest:
         return
     if name in _JOINS:
-        yield from _parsed(command, " ".join(word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest), script, name)
+        added = (
+            ['"$UNKNOWN_PART"']
+            if name == "parallel" and not {":::", "::::", "-a"} & set(command.argv) and "{" not in " ".join(rest)
+            else []
+        )
+        yield from _parsed(command, " ".join([*(word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest), *added]), script, name)
         return
+    if prefix.behind and "--" in rest:  # what stands before it says what is run with
+        yield replace(command, argv=tuple(rest[rest.index("--") + 1 :]), through=(*command.through, name), assignments=())
     marks = option_values(command.argv[1 : len(command.argv) - len(rest)], "-I", "--replace") if name == "xargs" else []
     added = [] if name not in _ADDS_WORDS else [UNKNOWN] if _READS_CODE.fullmatch(rest[0]) else _given(command)
     for mark in filter(None, marks):
@@ -160,7 +167,7 @@ def _module(command: Simple) -> Iterator[Simple]:
     words = command.argv[1:]
     at = next((position for position, word in enumerate(words) if word == "-m" or not word.startswith("-")), len(words))
     if words[at : at + 1] == ("-m",) and len(words) > at + 1:
-        yield replace(command, argv=words[at + 1 :], through=(*command.through, "python"))
+        yield replace(command, argv=(words[at + 1].removesuffix("cli") or "cli", *words[at + 2 :]), through=(*command.through, "python"))
 
 
 def _given(command: Simple) -> list[str]:
@@ -201,7 +208,7 @@ def _after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str
 
 def _environment(command: Simple, script: Script) -> Iterator[Simple]:
     """The program behind `env`, its assignments taken over."""
-    words = command.argv[1:]
+    words = tuple(word for word in command.argv[1:2] if word != "-") + command.argv[2:]
     rest = _after_options(words, frozenset({"-u", "--unset", "-C", "--chdir"}))
     own = words[: len(words) - len(rest)]  # what stands behind the program is the program's
     for position, given in enumerate(map(_SPLITS.fullmatch, own)):
