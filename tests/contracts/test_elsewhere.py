@@ -4,15 +4,19 @@ import os
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
 import pytest
 
+from hermes.environments.remote.docker import DockerOptions, docker_link
 from hermes.environments.remote.link import Link
+from hermes.environments.remote.singularity import SingularityOptions, singularity_link
+from hermes.environments.remote.ssh import SshOptions, ssh_link
 from hermes.types.error import EnvironmentLost, EnvironmentUnavailable, ExecError
 from tests.contracts import servers
-from tests.contracts.conftest import ENGINES, Bench, elsewhere_bench, engine_of, make_link
+from tests.contracts.conftest import ENGINES, Bench, apptainer_environ, elsewhere_bench, engine_of, make_link
 
 pytestmark = [pytest.mark.anyio, pytest.mark.elsewhere]
 
@@ -70,13 +74,54 @@ async def test_an_interrupt_leaves_nothing_running_there(bench: Bench) -> None:
     assert bench.leftovers() == []
 
 
+CANARIES = {
+    "A_TOKEN": "canary",
+    "CFLAGS": "canary",
+    "LC_CANARY": "canary",
+    "https_proxy": "http://user:canary@proxy.example:1",
+    "APPTAINERENV_X": "canary",
+    "SINGULARITYENV_Y": "canary",
+    "APPTAINER_ENV": "X=canary",
+    "SINGULARITY_BIND": "/etc:/canary",
+}
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+@pytest.mark.parametrize("where", [*ENGINES, "ssh", "singularity"])
+async def test_nothing_of_the_users_environment_goes_there_unnamed(
+    where: str, request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
+) -> None:
+    link = _own_link(where, request, CANARIES)
+    bench = elsewhere_bench(where, link, shared_root, tmp_path / "scratch")
+    contained = "" if where == "ssh" else "cat /proc/[0-9]*/environ 2>/dev/null; grep canary /proc/mounts;"
+    try:
+        for pty in (False, True):
+            done = await bench.space.run(f"env; {contained} echo; echo end", timeout=30, cwd="/", pty=pty)
+            assert [line for line in done.text.splitlines() if "canary" in line] == []
+            assert done.text.splitlines()[-1] == "end"
+    finally:
+        await bench.space.close()
+        await link.close()
+
+
+def _own_link(where: str, request: pytest.FixtureRequest, more: dict[str, str], **chosen: Any) -> Link:
+    """A link whose client has more variables, to a machine that no other test uses."""
+    if where in ENGINES:
+        options = DockerOptions(image=servers.IMAGE, key="environment", persistent=False, network=False, cpus=0, memory=0, pids=0, **chosen)
+        return docker_link(options, {**engine_of(where, request).environ, **more}, name=where)
+    if where == "ssh":
+        server: servers.Sshd = request.getfixturevalue("ssh_server")
+        given = {"port": server.port, "key": str(server.key), "folder": server.folder / "cm", "extra": server.options, **chosen}
+        return ssh_link(SshOptions(host="127.0.0.1", **given), {**os.environ, **more})
+    image = servers.needed(servers.BACKENDS / "apptainer-image", "the image for apptainer")
+    return singularity_link(SingularityOptions(image=image, **chosen), {**apptainer_environ(), **more}, mark="environment")
+
+
 # ---------------------------------------------------------------------------------------------------------------- docker
 
 
 @pytest.fixture
 def apptainer() -> dict[str, str]:
-    from tests.contracts.conftest import apptainer_environ
-
     return apptainer_environ()
 
 
@@ -107,7 +152,6 @@ LIMITS = [
     ({"network": False}, "ls /sys/class/net", "lo\n"),
     ({}, "grep CapEff /proc/self/status", "00000000000000eb"),
     ({}, "grep NoNewPrivs /proc/self/status", "NoNewPrivs:\t1\n"),
-    ({"env": {"GIVEN": "yes"}}, "echo $GIVEN", "yes\n"),
     ({"as_user": True, "extra": ("--user", "1234:1234")}, "id -u", "1234\n"),
 ]
 
@@ -274,3 +318,22 @@ async def test_a_kept_sandbox_is_the_same_one_the_next_time(request: pytest.Fixt
         names.append(link._cloud._sandbox.name)  # type: ignore[attr-defined]
         await link.close()
     assert names[0] == names[1]
+
+
+# ------------------------------------------------------------------------------------------------------------- apptainer
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_an_instance_has_the_limits_that_were_asked_for(request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path) -> None:
+    """Root can set them; whether a plain user can is the machine's affair."""
+    link = _own_link("singularity", request, {}, memory=64, pids=20, cpus=0.25)
+    bench = elsewhere_bench("singularity", link, shared_root, tmp_path / "scratch")
+    spin = "import time; e = time.time() + 2\nwhile time.time() < e: pass\nprint(time.process_time())"
+    forks = "for i in $(seq 40); do sleep 1 & done 2>&1 | grep -c -i 'resource temporarily unavailable'"
+    try:
+        assert (await bench.space.run("python3 -c 'x = bytearray(300_000_000)'", timeout=30, cwd="/")).code == 137
+        assert 0.2 < float((await bench.space.run(f"python3 -c '{spin}'", timeout=30, cwd="/")).text) < 0.9
+        assert (await bench.space.run(forks, timeout=30, cwd="/")).text.strip() != "0"
+    finally:
+        await bench.space.close()
+        await link.close()

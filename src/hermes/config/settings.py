@@ -176,7 +176,9 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
         list[str],
         _doc("Variables of yours that local commands get besides the usual ones: names, which pass whatever they hold, or PREFIX_*."),
     ] = []
-    lifetime_seconds: Annotated[int, _doc("Seconds without a command after which a machine elsewhere is stopped; 0 keeps it.")] = 300
+    lifetime_seconds: Annotated[
+        int, Meta(ge=0), _doc("Seconds without a command after which a machine elsewhere is stopped; 0 keeps it.")
+    ] = 300
     ssh_host: Annotated[str, _doc("Host for ssh, as your ssh config knows it.")] = ""
     ssh_user: Annotated[str, _doc("User on that host; empty for what your ssh config says.")] = ""
     ssh_port: Annotated[int, _doc("Port of that host; 0 for what your ssh config says.")] = 0
@@ -194,10 +196,12 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
     modal_image: Annotated[str, _doc("Image for Modal sandboxes.")] = "nikolaik/python-nodejs:python3.11-nodejs20"
     daytona_image: Annotated[str, _doc("Image for Daytona sandboxes.")] = "nikolaik/python-nodejs:python3.11-nodejs20"
     vercel_image: Annotated[str, _doc("Image for Vercel sandboxes; empty for Vercel's own.")] = ""
-    container_cpu: Annotated[float, _doc("Processors of a container or cloud sandbox; 0 for no limit.")] = 1.0
-    container_memory: Annotated[int, _doc("Memory of a container or cloud sandbox in megabytes; 0 for no limit.")] = 5120
-    container_disk: Annotated[int, _doc("Disk of a container in megabytes, where the storage can limit it; 0 for no limit.")] = 0
-    container_pids: Annotated[int, _doc("Processes that a container may have; 0 for no limit.")] = 256
+    container_cpu: Annotated[float, Meta(ge=0), _doc("Processors of a container or cloud sandbox; 0 for no limit.")] = 1.0
+    container_memory: Annotated[int, Meta(ge=0), _doc("Memory of a container or cloud sandbox in megabytes; 0 for no limit.")] = 5120
+    container_disk: Annotated[
+        int, Meta(ge=0), _doc("Disk of a container in megabytes, where the storage can limit it; 0 for no limit.")
+    ] = 0
+    container_pids: Annotated[int, Meta(ge=0), _doc("Processes that a container may have; 0 for no limit.")] = 256
     container_persistent: Annotated[bool, _doc("Keep a container's files for the next session in this directory.")] = True
 
 

@@ -72,6 +72,13 @@ def child_environment(
     return ChildEnvironment(given=given, left=left)
 
 
+def without_logins(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` for a program that hands its proxies on: with no user and password in their addresses, or without them."""
+    passes, _ = groups()
+    proxies = {name: value for name, value in environ.items() if any(one.addresses and one.has(name) for one in passes)}
+    return {**{name: value for name, value in environ.items() if name not in proxies}, **scrubbed(proxies)}
+
+
 def _by_name(name: str, value: str, wanted: tuple[str, ...]) -> tuple[str, str]:
     """Why a variable stays out as far as its name says, and its value: without a login, if its group is one of addresses."""
     passes, withheld = groups()

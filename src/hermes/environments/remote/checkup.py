@@ -9,6 +9,7 @@ from hermes.config.settings import TerminalSettings
 from hermes.environments.remote.choose import Choice, Origin, choose
 from hermes.environments.remote.clients import Answer, Program, find_program
 from hermes.environments.remote.modal import missing_keys
+from hermes.environments.remote.singularity import SingularityLink
 from hermes.environments.remote.ssh import SshLink
 from hermes.types.error import ExecError
 
@@ -69,7 +70,10 @@ async def _singularity(choice: Choice, origin: Origin) -> Check:
     if answer is None or answer.code != 0:
         said = "it gave no answer in time" if answer is None else _last(answer)
         return Check("fault", f"{choice.link.name}: {program.path} does not work ({said}); install Apptainer anew")
-    return Check("ok", f"{choice.link.name}: {program.path}, {answer.text}")
+    link = choice.link
+    if isinstance(link, SingularityLink) and (said := await link.lacking(_SECONDS)):
+        return Check("warning", f"{link.name}: {program.path}, {answer.text}; limits (container_…) cannot be set here: {said}")
+    return Check("ok", f"{link.name}: {program.path}, {answer.text}")
 
 
 def _cloud(backend: str, environ: Mapping[str, str]) -> Check:

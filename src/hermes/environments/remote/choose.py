@@ -99,6 +99,9 @@ def _singularity(terminal: TerminalSettings, origin: Origin) -> Choice:
     name = hashlib.blake2s(f"{origin.key}:{terminal.singularity_image}".encode(), digest_size=8).hexdigest()
     options = SingularityOptions(
         image=terminal.singularity_image,
+        cpus=terminal.container_cpu,
+        memory=terminal.container_memory,
+        pids=terminal.container_pids,
         network=terminal.docker_network,
         overlay=origin.hermes_home / "overlays" / name if terminal.container_persistent else None,
         binds=tuple(terminal.docker_volumes),

@@ -4,13 +4,14 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Final
 
 from hermes.environments.remote.client import ClientChild, start_client, start_client_on_terminal
 from hermes.environments.remote.clients import Program, find_program
 from hermes.environments.remote.owners import owner_from, this_process
-from hermes.types.error import EnvironmentUnavailable
+from hermes.environments.scrub import without_logins
 
 LABEL: Final = "hermes-agent"
 USED: Final = "/dev/shm/.hermes-used"  # noqa: S108 -- in the container
@@ -37,7 +38,7 @@ class DockerOptions:
     """A container: `cpus` and the sizes in megabytes are limits, 0 for none. `volumes` are `host:container[:ro]`.
 
     `key` names what the container belongs to: with `persistent`, the next session with the same key gets the same container.
-    `keep_env` are variables for the container itself; `workspace` is a host folder to be mounted on /workspace.
+    `workspace` is a host folder to be mounted on /workspace.
     """
 
     image: str
@@ -50,7 +51,6 @@ class DockerOptions:
     read_only: bool = False
     persistent: bool = True
     volumes: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
     extra: tuple[str, ...] = ()
     workspace: str = ""
     as_user: bool = False
@@ -170,7 +170,6 @@ class DockerLink:
             *("--label", LABEL, "--label", f"{LABEL}-owner={this_process()}", "--label", f"{LABEL}-key={self._key()}"),
             *("--label", f"{LABEL}-kept={'yes' if chosen.persistent else 'no'}"),
             *(() if chosen.persistent else ("--rm",)),
-            *(part for name, value in chosen.env.items() for part in ("--env", f"{name}={value}")),
             *shape,
             *("--entrypoint", "bash"),
             image,
@@ -183,6 +182,6 @@ def docker_link(options: DockerOptions, environ: Mapping[str, str], *, name: str
     names = ("podman",) if name == "podman" else ("docker", "podman")
     hint = "install Docker or Podman, or set terminal.backend to local"
     program = find_program(names, environ, hint)
-    if options.disk and options.disk < 0:
-        raise EnvironmentUnavailable("terminal.container_disk must not be negative.")
+    if Path(program.path).name == "podman":  # it hands proxies on to containers, docker does not
+        program = replace(program, env=without_logins(environ))
     return DockerLink(program, options, name=name)

@@ -1,19 +1,26 @@
 """Run commands in an Apptainer (Singularity) instance, as clusters have it."""
 
 import json
+import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 from hermes.environments.remote.client import ClientChild, start_client, start_client_on_terminal
 from hermes.environments.remote.clients import Program, find_program
 from hermes.environments.remote.owners import Owner, owner_from, this_process
-from hermes.types.error import EnvironmentUnavailable
+from hermes.environments.scrub import without_logins
+from hermes.types.error import EnvironmentUnavailable, ExecError
 
 _START_SECONDS: Final = 600.0  # an image may have to be fetched and built
 _PREFIX: Final = "hermes-"
+_PROGRAMS: Final = ("APPTAINER", "SINGULARITY")
+_FORWARDED: Final = tuple(f"{program}ENV_" for program in _PROGRAMS)
+_OPTIONS: Final = ("ENV", "ENV_FILE", "BIND", "BINDPATH", "MOUNT")
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,8 +38,20 @@ class SingularityOptions:
     overlay: Path | None = None
     binds: tuple[str, ...] = ()
     workspace: str = ""
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
-    extra: tuple[str, ...] = ()
+
+    @property
+    def limits(self) -> tuple[str, ...]:
+        """The arguments that limit processors, memory and processes."""
+        return (
+            *(("--cpus", f"{self.cpus:g}") if self.cpus else ()),
+            *(("--memory", f"{self.memory}M") if self.memory else ()),
+            *(("--pids-limit", str(self.pids)) if self.pids else ()),
+        )
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether the image is an address."""
+        return "://" in self.image
 
 
 class SingularityLink:
@@ -41,7 +60,8 @@ class SingularityLink:
     name = "singularity"
 
     def __init__(self, program: Program, options: SingularityOptions, *, mark: str) -> None:
-        self._program = program
+        self._starting = unforwarded(program.env)  # an image that is fetched may need the login of a proxy
+        self._program = replace(program, env=without_logins(self._starting))
         self._options = options
         self._instance = f"{_PREFIX}{_word(this_process())}-{mark}"
 
@@ -56,8 +76,19 @@ class SingularityLink:
                 await self._program.ask("instance", "stop", name)
         if self._options.overlay is not None:
             self._options.overlay.mkdir(parents=True, exist_ok=True, mode=0o700)
-        await self._program.must(
-            *("instance", "start", *self._arguments(), self._options.image, self._instance),
+        limits = self._options.limits
+        try:
+            await self._begin(*limits)
+        except EnvironmentUnavailable as error:
+            if not limits or not refuses_limits(str(error)):
+                raise
+            logger.warning("The limits of %s are not in force: %s", self._instance, error)
+            await self._begin()
+
+    async def _begin(self, *limits: str) -> None:
+        starter = replace(self._program, env=self._starting) if self._options.is_fetched else self._program
+        await starter.must(
+            *("instance", "start", *limits, *self._arguments(), self._options.image, self._instance),
             what=f"An instance of {self._options.image} could not be started",
             timeout=_START_SECONDS,
         )
@@ -65,6 +96,18 @@ class SingularityLink:
     async def close(self) -> None:
         """Stop the instance."""
         await self._program.ask("instance", "stop", "--timeout", "2", self._instance)
+
+    async def lacking(self, seconds: float) -> str:
+        """Why the limits cannot be set here, tried with a container that ends at once; "" when they can, or when that is not known."""
+        if self._options.is_fetched or not self._options.limits:
+            return ""
+        try:
+            answer = await self._program.ask(
+                *("--silent", "exec", "--containall", "--no-home", *self._options.limits, self._options.image, "true"), timeout=seconds
+            )
+        except ExecError:
+            return ""
+        return answer.said.splitlines()[-1].rpartition(": ")[2] if answer.code and refuses_limits(answer.said) else ""
 
     async def fault(self) -> str:
         """Why the instance does not run."""
@@ -90,14 +133,23 @@ class SingularityLink:
             *("--containall", "--no-home", "--cleanenv"),
             *(("--overlay", str(chosen.overlay)) if chosen.overlay else ("--writable-tmpfs",)),
             *(() if chosen.network else ("--net", "--network", "none")),
-            *(("--cpus", f"{chosen.cpus:g}") if chosen.cpus else ()),
-            *(("--memory", f"{chosen.memory}M") if chosen.memory else ()),
-            *(("--pids-limit", str(chosen.pids)) if chosen.pids else ()),
             *(part for bind in chosen.binds for part in ("--bind", bind)),
             *(("--bind", f"{chosen.workspace}:/workspace") if chosen.workspace else ()),
-            *(part for name, value in chosen.env.items() for part in ("--env", f"{name}={value}")),
-            *chosen.extra,
         )
+
+
+def unforwarded(environ: Mapping[str, str]) -> dict[str, str]:
+    """`environ` without what the program would hand on to commands, or mount, by the names of variables: settings say what goes in."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if not name.startswith(_FORWARDED) and name not in {f"{program}_{option}" for program in _PROGRAMS for option in _OPTIONS}
+    }
+
+
+def refuses_limits(said: str) -> bool:
+    """Whether a complaint of the program is about limits that it cannot set here."""
+    return "cgroups" in said
 
 
 def singularity_link(options: SingularityOptions, environ: Mapping[str, str], *, mark: str) -> SingularityLink:
@@ -105,7 +157,7 @@ def singularity_link(options: SingularityOptions, environ: Mapping[str, str], *,
     program = find_program(("apptainer", "singularity"), environ, "install Apptainer, or set terminal.backend to something else")
     if not options.image:
         raise EnvironmentUnavailable("terminal.backend is singularity, but terminal.singularity_image names no image.")
-    if "://" not in options.image and not os.path.exists(options.image):  # noqa: PTH110 -- also no where it may not look
+    if not options.is_fetched and not os.path.exists(options.image):  # noqa: PTH110 -- also no where it may not look
         raise EnvironmentUnavailable(f"terminal.singularity_image is {options.image!r}, and there is no such file or folder.")
     return SingularityLink(program, options, mark=mark)
 
