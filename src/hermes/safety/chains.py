@@ -165,7 +165,9 @@ def _is_run(command: Simple, places: set[str], roots: set[str]) -> bool:
         return True
     if any(path in places for path in _runs(command)):
         return True
-    acts = bool(_BUILDERS.fullmatch(command.program)) or any("/" in word for word in command.argv[:1])
+    acts = bool(_BUILDERS.fullmatch(command.program)) or any(
+        "/" in word and not _PROGRAM_FOLDERS.fullmatch(word) for word in command.argv[:1]
+    )
     acts = acts or (bool(ran) and command.argv[:1] != tuple(ran))
     if acts and (_is_below(command.cwd, places) or any(is_within(command.cwd, root) and command.cwd != root for root in roots)):
         return True

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
 
-from hermes.safety.grammar import is_endless, joined, nodes, other_readings, parse
+from hermes.safety.grammar import is_endless, nodes, other_readings, parse, straight
 from hermes.safety.words import UNKNOWN, Scope, expand, text_of, unmasked, value
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def read(source: str, *, cwd: str, variables: Mapping[str, str], scope: Scope | 
     if len(source) > LONGEST:
         script.faults.append("it is longer than can be checked")
         return script
-    texts = [joined(source)]
+    texts = [straight(source)]
     for text in texts:
         root = parse(text)
         if root.has_error:

@@ -24,7 +24,7 @@ _UNSURE: Final = frozenset({"unknown-program", "unreadable", "write-unknown"})
 _BELOW: Final = frozenset({"delete", "history", "own", "persistence"})
 _SOFTER: Final = {"erase": "delete", "halt": "service"}
 _START: Final = re.compile(
-    r"(?=(?:[;&|({!\n`]|\$\(|\b(?:do|then|else|exec|eval|system|run|shell|spawn|start|command|cmd|call)\s|^[:\\.+]*)"
+    r"(?=(?:[;&|({!\n`\"']|\$\(|\b(?:do|then|else|exec|eval|system|run|shell|spawn|start|command|cmd|call)\s|^[:\\.+]*)"
     r"[ \t]*!?[ \t]*(?:\w+=\S*\s+)*"
     r"([\w./~-]+)(?=\s+(?!(?:is|was|are|the|an?|and|or|to|in|on|of|for|with|does|should|must|can|will|not|fail\w*|errors?|support|commands?|wrapper)\b)\S))"
 )
@@ -102,7 +102,8 @@ def _texts(word: str) -> Iterator[str]:
             name = program_name(found[1])
             rest = text[found.end(1) :]
             if _is_known(name) and (name not in table().groups["english"] or any(map(_MARKED.match, rest.split()))):
-                yield text[found.start(1) :]
+                mark = text[found.start(1) - 1 : found.start(1)]
+                yield text[found.start(1) :].partition(mark)[0] if mark in {"'", '"'} else text[found.start(1) :]
                 return
         if _TOUCHES.search(text):
             yield text

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 
 _BRACED_COMMAND: Final = re.compile(r"((?:^|[;&|(\n])\s*)\{([^\s{},]*(?:,[^\s{},]*)+)\}")
 
+_TIMED_GROUP: Final = re.compile(r"((?:^|[;&|(\n])[ \t]*)time(?:[ \t]+-p)?[ \t]+(?=[({])")
+_FORKS: Final = re.compile(r"(?<![<>&])&(?![&>])")
 _ENDLESS: Final = re.compile(
     r"""(?:while\s+(?:["'\\]*(?:/\S+/)?(?:true|:)["']*|\[\[? +(?:1|true) +\]\]?|\(\(\s*1?\s*\)\)|test 1|sleep\s[^;&|]*)"""
     r"""|until\s+["'\\]*(?:/\S+/)?false["']*)\s*[;\n]"""
@@ -25,9 +27,11 @@ def parse(text: str) -> "Node":
     return _parser().parse(masked(text)).root_node
 
 
-def joined(text: str) -> str:
-    """The text with its broken lines joined, where nothing in it keeps a broken line as it is."""
-    return text if "\\\n" not in text or re.search(r"[#']|<<", text) else text.replace("\\\n", "")
+def straight(text: str) -> str:
+    """The text without what changes nothing but confuses the grammar: broken lines, where nothing keeps them, and `time` before a group."""
+    if "\\\n" in text and not re.search(r"[#']|<<", text):
+        text = text.replace("\\\n", "")
+    return _TIMED_GROUP.sub(r"\1", text) if "time" in text else text
 
 
 def other_readings(text: str, root: "Node") -> Iterator[str]:
@@ -77,9 +81,12 @@ def _parser() -> "Parser":
 
 
 def is_endless(node: "Node") -> bool:
-    """Whether a loop has no end of its own and runs behind what comes after it."""
-    if node.type not in {"while_statement", "c_style_for_statement"} or not _ENDLESS.match((node.text or b"").decode("ascii", "replace")):
+    """Whether a loop has no end of its own, and runs behind what comes after it or starts things without waiting for them."""
+    text = (node.text or b"").decode("ascii", "replace")
+    if node.type not in {"while_statement", "c_style_for_statement"} or not _ENDLESS.match(text):
         return False
+    if _FORKS.search(text):
+        return True
     inner: Node | None = node
     while inner is not None and inner.type not in {"program", "function_definition"}:
         if inner.next_sibling is not None and inner.next_sibling.type == "&":

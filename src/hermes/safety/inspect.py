@@ -303,7 +303,7 @@ def _changed(path: str, place: Place, full: str, *, recursive: bool) -> Iterator
 
 
 def _reading(command: Simple, folders: Map) -> Iterator[Finding]:
-    if command.program in _NO_READERS or not command.argv:
+    if command.program in _NO_READERS or not command.argv or command.argv[0] in command.scope.aliases:
         return
     words = _possible_files(command)
     if command.program == "xargs":

@@ -120,6 +120,11 @@ def is_env_file(path: str) -> bool:
     return bool(_ENV_FILE.search(path))
 
 
+def is_disposable(path: str) -> bool:
+    """Whether a path of the workspace is build output or a cache."""
+    return bool(_DISPOSABLE.search(f"/{path.removeprefix('./')}"))
+
+
 def runs_later(path: str) -> bool:
     """Whether a file in a repository makes a later git command run code."""
     return bool(_RUNS_LATER.search(path))

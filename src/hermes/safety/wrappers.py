@@ -12,6 +12,7 @@ from hermes.safety.command import Script, Simple, carried, read
 from hermes.safety.containers import in_container, starts_container
 from hermes.safety.embedded import GUESSED, embedded_texts, embedded_words, is_plain
 from hermes.safety.options import has_option, operands, option_values
+from hermes.safety.paths import is_disposable
 from hermes.safety.prefixes import prefixes
 from hermes.safety.words import UNKNOWN
 
@@ -145,7 +146,7 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
         rest = rest[1:]
     if not rest:
         return
-    if name in _JOINS:
+    if name in _JOINS or (len(rest) == 1 and " " in rest[0]):
         added = (
             ['"$UNKNOWN_PART"']
             if name == "parallel" and not {":::", "::::", "-a"} & set(command.argv) and "{" not in " ".join(rest)
@@ -252,7 +253,8 @@ def found_paths(words: Sequence[str]) -> list[str]:
         return [f"{folder.rstrip('/')}/**/{names[0]}" for folder in folders]
     end = min((words.index(word) for word in ("-exec", "-execdir", "-ok", "-okdir") if word in words), default=len(words))
     tests = {word for word in words[:end] if word.startswith("-")} - _TAKES_ALL
-    return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] if tests else folders
+    below = [f"{folder.rstrip('/')}/{'*' if is_disposable(folder) else UNKNOWN}" for folder in folders]
+    return below if tests else folders
 
 
 def _scripts(command: Simple) -> list[str]:
