@@ -85,7 +85,7 @@ def is_endless(node: "Node") -> bool:
     text = (node.text or b"").decode("ascii", "replace")
     if node.type not in {"while_statement", "c_style_for_statement"} or not _ENDLESS.match(text):
         return False
-    if _FORKS.search(text):
+    if _FORKS.search(text) and not re.search(r"\b(?:wait|break|exit|return)\b", text):
         return True
     inner: Node | None = node
     while inner is not None and inner.type not in {"program", "function_definition"}:
