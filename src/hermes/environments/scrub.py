@@ -36,10 +36,7 @@ class Group:
     why: str
     names: tuple[str, ...]
     addresses: bool = False
-
-    def has(self, name: str) -> bool:
-        """Whether a variable is one of them."""
-        return _fits(name, self.names)
+    withheld: bool = False
 
 
 def scrubbed(environ: Mapping[str, str], passthrough: Iterable[str] = (), is_secret: Callable[[str], bool] | None = None) -> dict[str, str]:
@@ -74,30 +71,48 @@ def child_environment(
 
 def without_logins(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` for a program that hands its proxies on: with no user and password in their addresses, or without them."""
-    passes, _ = groups()
-    proxies = {name: value for name, value in environ.items() if any(one.addresses and one.has(name) for one in passes)}
+    proxies = {name: value for name, value in environ.items() if (group := group_of(name)) and group.addresses}
     return {**{name: value for name, value in environ.items() if name not in proxies}, **scrubbed(proxies)}
 
 
 def _by_name(name: str, value: str, wanted: tuple[str, ...]) -> tuple[str, str]:
     """Why a variable stays out as far as its name says, and its value: without a login, if its group is one of addresses."""
-    passes, withheld = groups()
+    group = group_of(name)
     if name.startswith(_OWN):
         return OURS, value
-    reason = next((one.group for one in withheld if one.has(name)), CREDENTIAL if is_secret_name(name) else "")
-    group = next((one for one in passes if one.has(name)), None)
-    if reason or group is None:
-        return reason or ("" if _fits(name, wanted) else UNLISTED), value
+    if group is not None and group.withheld:
+        return group.group, value
+    if is_secret_name(name):
+        return CREDENTIAL, value
+    if group is None:
+        return ("" if _fits(name, wanted) else UNLISTED), value
     plain = _without_login(value) if group.addresses else value
     return CREDENTIAL if group.addresses and "@" in plain else "", plain
 
 
+def group_of(name: str) -> Group | None:
+    """The group that a variable is in; of several names with a star the longest counts."""
+    exact, beginnings = _index()
+    return exact.get(name) or next((group for beginning, group in beginnings if name.startswith(beginning)), None)
+
+
 @cache
-def groups() -> tuple[tuple[Group, ...], tuple[Group, ...]]:
-    """The groups that pass and those that are withheld, read once."""
+def groups() -> tuple[Group, ...]:
+    """The groups that pass, then those that are withheld; read once."""
     tree = tomllib.loads((files("hermes") / "data" / "child_environment.toml").read_text(encoding="utf-8"))
-    passes, withheld = (tuple(Group(**{**one, "names": tuple(one["names"])}) for one in tree[kind]) for kind in ("passes", "withheld"))
-    return passes, withheld
+    return tuple(
+        Group(**{**one, "names": tuple(one["names"]), "withheld": kind == "withheld"})
+        for kind in ("passes", "withheld")
+        for one in tree[kind]
+    )
+
+
+@cache
+def _index() -> tuple[dict[str, Group], list[tuple[str, Group]]]:
+    """The groups by whole names, and by the beginnings that a star ends, the longest first."""
+    named = [(name, one) for one in groups() for name in one.names]
+    beginnings = [(name[:-1], one) for name, one in named if name.endswith("*")]
+    return {name: one for name, one in named if not name.endswith("*")}, sorted(beginnings, key=lambda row: -len(row[0]))
 
 
 def _fits(name: str, names: tuple[str, ...]) -> bool:
