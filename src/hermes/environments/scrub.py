@@ -17,7 +17,7 @@ OURS: Final = "our own"
 
 _OWN: Final = ("HERMES_", "BASH_FUNC_")
 _MADE_ANEW: Final = frozenset({"PWD", "OLDPWD", "SHLVL", "_"})  # by the shell itself, so nobody misses them
-_LOGIN: Final = re.compile(r"://\S*@")
+_LOGIN: Final = re.compile(r"(?<!ssh)://\S*@|ssh://[^\s@/]*:\S*@")  # the user in ssh://user@host is no secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
