@@ -59,6 +59,10 @@ _NAME_TESTS: Final = frozenset({"-name", "-iname", "-path", "-ipath", "-wholenam
 _COUNTS: Final = frozenset({"-A", "-B", "-C", "-m", "--max-count", "--include", "--exclude", "-g", "--glob", "-t", "-T", "--arg"})
 _DISKS: Final = re.compile(r"/dev/(?:[shvx]v?d[a-z]|nvme|mmcblk|disk|r?disk|loop|mapper|md|dm-|mem|kmem|port)")
 _PLAIN_TOOLS: Final = re.compile(r"(?:/usr/bin/|/bin/)?(?:cat|less|more|true|vi|vim|nano|code --wait|:)|", re.IGNORECASE)
+_SOURCES_OF_WORK: Final = re.compile(
+    r"\*\.(?:py|ipynb|[jt]sx?|go|rs|java|kt|c|cc|cpp|h|hpp|cs|rb|php|swift|sql|md|rst|tex|csv|parquet|json|ya?ml|toml|html|css)$"
+)
+_OWN_LISTS: Final = re.compile(r"/\.git/(?:info/\w+|COMMIT_EDITMSG|description)$")
 _STORED: Final = re.compile(r"\.(?:db|sqlite3?|mdb|rdb|dump|duckdb|parquet|kdbx)$")
 _DATABASES: Final = frozenset({"psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "cqlsh", "duckdb", "sqlcmd"})
 _RECURSIVE: Final = ("-r", "-R", "--recursive")
@@ -217,7 +221,7 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
         if does == "move" and path == "/dev/null":
             yield Finding("delete", "delete", f"it moves files into nothing, and {_DROPPED}", command.cwd)
         if does == "delete":
-            every = recursive or _takes_all(path) or _is_all_found(path, command)
+            every = recursive or bool(_SOURCES_OF_WORK.search(path)) or _takes_all(path) or _is_all_found(path, command)
             yield from _deleted(path, command, folders, recursive=every)
         elif does == "move":
             yield from _moved(path, command.cwd, folders)
@@ -291,7 +295,7 @@ def _changed(path: str, place: Place, full: str, *, recursive: bool) -> Iterator
         yield Finding("start-file", "persistence" if place != "start" else "outside", f"{_shown(path)} makes something run later", full)
     elif is_env_file(path):
         yield Finding("variables-file", "variables", f"it changes {_shown(path)}, a file of secret variables", full)
-    elif place == "repository" and recursive:
+    elif place == "repository" and (recursive or not _OWN_LISTS.search(full)):
         yield Finding("repository", "history", "it changes git's own files", full)
     elif place in {"root", "system", "outside", "secret", "home"}:
         yield Finding("write-outside", "outside", f"it writes to {_shown(path)}, outside the workspace", full)

@@ -32,7 +32,7 @@ _SECRET: Final = re.compile(
     r"|/(?:\.fly/config\.yml|\.subversion/auth|\.ethereum/keystore|Library/Keychains|wallet\.dat|\.vercel/auth\.json|\.databrickscfg|\.config/hub)(?:/|$)"
     r"|/\.cargo/credentials(?:\.toml)?$|/\.terraform\.d/credentials\.tfrc\.json$|/(?:Cookies|Login Data)(?:-journal)?$"
 )
-_ENV_FILE: Final = re.compile(r"(?:^|/)\.env(?:rc|\.(?!example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+)?$")
+_ENV_FILE: Final = re.compile(r"(?:^|/)\.env(?:rc|\.(?!(?:[\w-]+\.)?example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+)?$")
 _START: Final = re.compile(
     r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|cshrc|kshrc|inputrc|xinitrc|xprofile|xsession|vimrc"
     r"|tmux\.conf|gitconfig|pam_environment|pythonrc|irbrc|npmrc|gdbinit|lldbinit|curlrc|wgetrc|screenrc|emacs)$"

@@ -109,7 +109,7 @@ def table() -> Table:
 
 def findings(command: Simple) -> Iterator[Finding]:
     """What the rules say about one command."""
-    if not command.argv:
+    if not command.argv or (command.argv[-1] == "--help" and "--" not in command.argv):
         return
     named = command.argv[0] in command.scope.aliases or command.argv[0] in command.scope.functions or only_runs(command.program)
     for rule in _rules_for(command.program):
