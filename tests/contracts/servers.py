@@ -202,6 +202,7 @@ class Cloud:
 
     address: str
     folder: Path
+    pid: int
 
 
 @contextlib.contextmanager
@@ -213,7 +214,7 @@ def cloud(name: str) -> Iterator[Cloud]:
         assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
         try:
-            yield Cloud(address, Path(folder))
+            yield Cloud(address, Path(folder), process.pid)
         finally:
             stop(process)
             process.stdout.close()

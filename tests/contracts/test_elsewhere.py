@@ -3,6 +3,7 @@
 import os
 import subprocess
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from hermes.environments.remote.singularity import SingularityOptions, singulari
 from hermes.environments.remote.ssh import SshOptions, ssh_link
 from hermes.types.error import EnvironmentLost, EnvironmentUnavailable, ExecError
 from tests.contracts import servers
-from tests.contracts.conftest import ENGINES, Bench, apptainer_environ, elsewhere_bench, engine_of, make_link
+from tests.contracts.conftest import ENGINES, Bench, apptainer_environ, elsewhere_bench, engine_of, make_link, marked
 
 pytestmark = [pytest.mark.anyio, pytest.mark.elsewhere]
 
@@ -32,6 +33,9 @@ def lose(place: str, bench: Bench, request: pytest.FixtureRequest) -> None:
     else:
         server: servers.Cloud = request.getfixturevalue(f"{place}_server")
         (server.folder / "end").touch()
+        for process in (*psutil.Process(server.pid).children(recursive=True), *marked(bench.mark)):
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
 
 
 async def test_a_machine_that_goes_away_is_said_and_the_next_call_works(bench: Bench, place: str, request: pytest.FixtureRequest) -> None:
