@@ -88,11 +88,14 @@ def _starts(command: Simple, position: int) -> bool:
     """Whether a known program and its words may begin at a word."""
     words = command.argv
     name = program_name(words[position])
+    behind = words[position - 1] == "--"
+    if behind and position + 1 < len(words) and not table().groups["local"] & {command.program, name}:
+        return True
     if not _is_known(name):
         return False
     if position + 1 == len(words):
         return name in SHELLS and bool(command.sources or command.text)
-    return name not in table().groups["english"] or words[position - 1] == "--" or any(map(_MARKED.match, words[position + 1 :]))
+    return name not in table().groups["english"] or behind or any(map(_MARKED.match, words[position + 1 :]))
 
 
 def _texts(word: str) -> Iterator[str]:

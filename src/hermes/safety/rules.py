@@ -180,8 +180,8 @@ def _long_options() -> frozenset[str]:
 
 
 def _unquoted(words: Sequence[str]) -> Sequence[str]:
-    """The words before a program that only says what stands behind it."""
-    return words[: next((at for at, word in enumerate(words) if word in table().groups["quoting"]), len(words))]
+    """The words before a lone `--`, and before a program that only says what stands behind it."""
+    return words[: next((at for at, word in enumerate(words) if word == "--" or word in table().groups["quoting"]), len(words))]
 
 
 def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:

@@ -174,6 +174,8 @@ def _module(command: Simple) -> Iterator[Simple]:
 def _given(command: Simple) -> list[str]:
     """The words that xargs reads, where they are known, or where they lie."""
     if has_option(command.argv[1:2], "-a", "--arg-file"):
+        return [] if "/dev/null" in command.argv[1:3] else [UNKNOWN]
+    if command.reads:
         return [UNKNOWN]
     if command.text is not None and command.program == "xargs":
         return command.text.split()

@@ -38,12 +38,28 @@ def test_so_it_is_when_one_word_is_a_dangerous_command_line(shape: str) -> None:
         "wrap grep 'rm -rf src' notes",
         "wrap echo rm -rf src",
         "cp passwd shadow",
+        "wrap -- pytest -k delete",
+        "cargo run -- delete x",
         "touch sudo su rm",
         "npm run sudo",
         "pip show docker",
     ],
 )
 def test_words_that_only_look_like_a_command_are_no_command(command: str) -> None:
+    assert effects(command) == ()
+
+
+@pytest.mark.parametrize(
+    "command", ["acme volumes delete v1", "acme --region eu purge", "wrap -- acme volumes delete v1", "acme secrets get key", "acme push"]
+)
+def test_an_unknown_program_is_asked_about_when_its_verbs_reach_far(command: str) -> None:
+    assert set(effects(command)) & {"infrastructure", "vault", "publish"}
+
+
+@pytest.mark.parametrize(
+    "command", ["acme", "acme volumes list", "acme --title delete", "./acme delete x", "acme delete --help", "cargo remove x"]
+)
+def test_an_unknown_program_runs_when_its_verbs_do_little(command: str) -> None:
     assert effects(command) == ()
 
 
