@@ -13,10 +13,11 @@ from hermes.apps.tui.approval import Box
 from hermes.apps.tui.backing import Start, protection
 from hermes.apps.tui.editor import Editor
 from hermes.apps.tui.files import Paths, size_of
+from hermes.apps.tui.git import git_branch
 from hermes.apps.tui.menu import Item
 from hermes.apps.tui.region import Overlay, Region
 from hermes.apps.tui.screen import Screen, Views
-from hermes.apps.tui.status import Facts, git_branch, header_lines, short_path
+from hermes.apps.tui.status import Facts, header_lines, short_path
 from hermes.apps.tui.transcript import Transcript
 from hermes.apps.tui.turns import Turns
 from hermes.commands.catalogue import commands

@@ -10,12 +10,13 @@ from pathlib import Path
 
 import anyio
 
+from hermes.apps.tui.git import QUIET
 from hermes.present.outcome import size
 
 _MOST = 100_000
 _CONSIDERED = 300
 _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".ruff_cache"})
-_GIT = ("git", "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "-z")
+_GIT = (*QUIET, "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "-z")
 
 
 async def list_files(root: Path) -> list[str]:

@@ -1,16 +1,12 @@
 """The few facts that are always in sight: the header, the status line, directory and branch."""
 
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
-
-import anyio
 
 from hermes.present.spans import Line, Span, columns, cut, line
 from hermes.present.words import tokens
 
 _WARM, _HOT = 70, 90
-_GIT_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,21 +82,3 @@ def _context(facts: Facts) -> list[Line]:
 def short_path(path: Path, home: Path) -> str:
     """A path with `~` for the home directory."""
     return "~" if path == home else f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
-
-
-async def git_branch(directory: Path) -> str:
-    """The branch of a directory, with `*` when files have changed; empty outside of git or when git is slow."""
-    with anyio.move_on_after(_GIT_SECONDS):
-        try:
-            found = await anyio.run_process(
-                ["git", "--no-optional-locks", "status", "--porcelain", "--branch", "--untracked-files=no"],
-                cwd=directory,
-                check=False,
-                stderr=subprocess.DEVNULL,
-            )
-        except OSError:
-            return ""
-        head, *changes = found.stdout.decode("utf-8", "replace").splitlines() or [""]
-        name = head.removeprefix("## ").removeprefix("No commits yet on ").partition("...")[0].partition(" ")[0]
-        return f"{name}{'*' if changes else ''}" if found.returncode == 0 else ""
-    return ""
