@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
 
+_LONG_WORD: Final = re.compile(r"\S{16,}")
+_LONG_LINES: Final = re.compile(r"\S{40}\r?\n\S")
 _BASE64: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,2}(?![\w+/=])")
 _WRAPPED: Final = re.compile(r"(?<![\w+/=-])(?:[A-Za-z0-9+/]{40,80}\r?\n){1,200}[A-Za-z0-9+/]{1,80}={0,2}(?![\w+/=])")
-_HEX: Final = re.compile(r"(?<![\w])(?:0x)?(?:[0-9a-fA-F]{2}){10,}(?![\w])|(?<![\w])(?:[0-9a-fA-F]{2}[ :]){10,2000}[0-9a-fA-F]{2}(?![\w])")
+_HEX: Final = re.compile(r"(?<!\w)(?:0x)?(?:[0-9a-fA-F]{2}){10,}(?!\w)")
+_SPACED_HEX: Final = re.compile(r"\b[0-9a-fA-F]{2}[ :](?:[0-9a-fA-F]{2}[ :]){9,2000}[0-9a-fA-F]{2}\b")
 _PERCENT: Final = re.compile(r"(?:%[0-9a-fA-F]{2}|[A-Za-z0-9+_.-]{1,12}(?=%)){6,2000}(?:[A-Za-z0-9+_.-]{1,80})?")
 _ENTITIES: Final = re.compile(r"(?:&#(?:x[0-9a-fA-F]{1,6}|[0-9]{1,7});[ ]?){5,2000}")
 _ESCAPES: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}){5,2000}")
@@ -42,25 +45,37 @@ class Decoded:
 
 def decoded(folded: str, text: str) -> Iterator[Decoded]:
     """The pieces of `text` that are words once decoded; `folded` is it in lower case."""
-    for run in _BASE64.finditer(text):
-        plain = _words(_unbase64(run[0][:_LONGEST]))
-        if plain:
-            yield Decoded(run.start(), run.end(), plain, "base64")
-    for run in _WRAPPED.finditer(text):
-        plain = _words(_unbase64("".join(run[0].split())[:_LONGEST]))
-        if plain:
-            yield Decoded(run.start(), run.end(), plain, "base64")
-    for run in _HEX.finditer(text):
-        digits = re.sub(r"[ :]|^0x", "", run[0])[:_LONGEST]
-        plain = _words(bytes.fromhex(digits[: len(digits) // 2 * 2]))
-        if plain:
-            yield Decoded(run.start(), run.end(), plain, "hexadecimal digits")
+    for word in _LONG_WORD.finditer(text):
+        yield from _digits(text, word.start(), word.end())
+    if _LONG_LINES.search(text):
+        for run in _WRAPPED.finditer(text):
+            plain = _words(_unbase64("".join(run[0].split())[:_LONGEST]))
+            if plain:
+                yield Decoded(run.start(), run.end(), plain, "base64")
+    yield from _hexadecimal(_SPACED_HEX.finditer(text))
     if "%" in folded:
         yield from _simple(_PERCENT, text, lambda piece: unquote(piece.replace("+", " ")), "percent codes")
     if "&#" in folded:
         yield from _simple(_ENTITIES, text, html.unescape, "character codes")
     if "\\" in folded:
         yield from _simple(_ESCAPES, text, _unescaped, "character codes")
+
+
+def _digits(text: str, start: int, end: int) -> Iterator[Decoded]:
+    """What stands behind the digits of a word that is long enough for them."""
+    for run in _BASE64.finditer(text, start, end):
+        plain = _words(_unbase64(run[0][:_LONGEST]))
+        if plain:
+            yield Decoded(run.start(), run.end(), plain, "base64")
+    yield from _hexadecimal(_HEX.finditer(text, start, end))
+
+
+def _hexadecimal(runs: Iterator[re.Match[str]]) -> Iterator[Decoded]:
+    for run in runs:
+        digits = re.sub(r"[ :]|^0x", "", run[0])[:_LONGEST]
+        plain = _words(bytes.fromhex(digits[: len(digits) // 2 * 2]))
+        if plain:
+            yield Decoded(run.start(), run.end(), plain, "hexadecimal digits")
 
 
 def _simple(pattern: re.Pattern[str], text: str, decode: Callable[[str], str], how: str) -> Iterator[Decoded]:

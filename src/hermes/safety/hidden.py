@@ -13,6 +13,9 @@ _RUN: Final = re.compile("[\u200b\u200c\u200d\u2060-\u2064\ufeff\u180e\u115f\u11
 _SELECTORS: Final = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]{2,}")
 _BIDI: Final = re.compile("[\u202a-\u202e\u2066-\u2069]")
 _TURNING: Final = "\u202d\u202e"
+_ANY_ODD: Final = re.compile(
+    "[\u180e\u115f\u1160\u3164\uffa0\u200b-\u200d\u202a-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
+)
 _RIGHT_TO_LEFT: Final = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _CONCEALED: Final = re.compile(r"\x1b\[(?:[0-9;]{0,12};)?8m")
 
@@ -49,10 +52,9 @@ class Area:
 
 def oddities(text: str) -> Iterator[tuple[int, int, str, str, str]]:
     """Characters that hide or turn: start, end, rule, kind and reason of each."""
-    if text.isascii():
-        yield from _concealed(text)
-        return
     yield from _concealed(text)
+    if text.isascii() or not _ANY_ODD.search(text):
+        return
     for run in _TAGS.finditer(text):
         if not (text[run.start() - 1 : run.start()] == _FLAG and len(run[0]) < _LONGEST_FLAG):
             yield run.start(), run.end(), "tag-characters", "invisible", f"characters without a shape say “{_spelt(run[0])}”"
