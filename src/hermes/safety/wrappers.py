@@ -73,7 +73,8 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
         text = " ".join([command.scope.aliases[command.argv[0]], *_quote(command.argv[1:])])
         for one in _parsed(command, text, script, "alias"):
             text_of_both = one.text if one.text is not None else command.text
-            yield replace(one, line=f"{one.line} {command.line}", text=text_of_both, reads=one.reads + command.reads)
+            reads, writes = one.reads + command.reads, one.writes + command.writes
+            yield replace(one, line=f"{one.line} {command.line}", text=text_of_both, reads=reads, writes=writes)
     name = command.program
     if name in prefixes():
         yield from _behind(command, script)
