@@ -14,6 +14,9 @@ from hermes.safety.words import UNKNOWN
 GUESSED: Final = "?"
 """Stands in `through` of a command that would run only if the program around it runs its words."""
 
+QUOTED: Final = "?'"
+"""Likewise of a command that stands in a single word."""
+
 CONTAINED: Final = "container"
 """Stands in `through` of a command that would run in a container which has folders of this machine."""
 
@@ -72,12 +75,12 @@ def counted(command: Simple, finding: Finding) -> Finding | None:
     """A finding as far as it counts where it is not sure that the command runs, or that it runs here."""
     if CONTAINED in command.through:
         return finding if finding.effect in _BELOW else None
-    if GUESSED not in command.through:
+    if not {GUESSED, QUOTED} & set(command.through):
         return finding
     unsure = finding.rule in _UNSURE or (finding.rule == "unknown-script" and not command.sources)
     if unsure or finding.effect in _WEAK:
         return None
-    return replace(finding, effect=_SOFTER.get(finding.effect, finding.effect))
+    return replace(finding, effect=_SOFTER.get(finding.effect, finding.effect)) if QUOTED in command.through else finding
 
 
 def _guess(command: Simple, argv: Sequence[str]) -> Simple:

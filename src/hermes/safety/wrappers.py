@@ -10,7 +10,7 @@ from typing import Final
 from hermes.safety.code import SHELLS, program_text, shell_texts
 from hermes.safety.command import Script, Simple, carried, read
 from hermes.safety.containers import in_container, starts_container
-from hermes.safety.embedded import GUESSED, embedded_texts, embedded_words, is_plain
+from hermes.safety.embedded import QUOTED, embedded_texts, embedded_words, is_plain
 from hermes.safety.options import has_option, operands, option_values
 from hermes.safety.paths import is_disposable
 from hermes.safety.prefixes import prefixes
@@ -94,7 +94,7 @@ def _guessed(command: Simple) -> Iterator[Simple]:
         return
     yield from embedded_words(command)
     for text in embedded_texts(command):
-        yield from _parsed(command, text, Script(), GUESSED)  # text that is no command is no fault
+        yield from _parsed(command, text, Script(), QUOTED)  # text that is no command is no fault
 
 
 def _sets_up_shell(command: Simple) -> bool:

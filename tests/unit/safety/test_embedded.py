@@ -63,8 +63,9 @@ def test_an_unknown_program_runs_when_its_verbs_do_little(command: str) -> None:
     assert effects(command) == ()
 
 
-def test_what_is_only_guessed_is_never_refused_without_a_question() -> None:
-    assert [decide(Command(command=f"{wrap} rm -rf /", cwd=OPEN.workspace), OPEN).decision for wrap in ("wrap", "sudo")] == ["ask", "deny"]
+@pytest.mark.parametrize(("command", "decision"), [("wrap rm -rf /", "deny"), ("wrap -- rm -rf /", "deny"), ("wrap 'rm -rf /'", "ask")])
+def test_hard_limits_hold_behind_an_unknown_program_and_text_that_names_them_is_asked_about(command: str, decision: str) -> None:
+    assert decide(Command(command=command, cwd=OPEN.workspace), OPEN).decision == decision
 
 
 def test_a_guess_about_plain_changes_is_no_reason_to_ask() -> None:
