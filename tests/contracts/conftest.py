@@ -5,6 +5,7 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 import warnings
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -184,12 +185,24 @@ def links(request: pytest.FixtureRequest, shared_root: Path) -> Iterator[Callabl
         return made[place]
 
     yield link
+    assert _work_in_clouds() == []
     with suppress(KeyError, ExecError):  # its server may be gone by now, its connections are closed all the same
         made["vercel"]._link._cloud.close()  # type: ignore[attr-defined]
     for folder in Path("/tmp").glob(".hermes-cloud*"):
         shutil.rmtree(folder, ignore_errors=True)
     if "singularity" in made:
         servers.apptainer_stop_all(apptainer_environ())
+
+
+def _work_in_clouds() -> list[str]:
+    """Command lines of what our jobs in clouds left running, after a moment to end."""
+    for _ in range(100):
+        lines = (" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
+        found = [line for line in lines if f".hermes-cloud{os.getpid()}x" in line]
+        if not found:
+            break
+        time.sleep(0.1)
+    return found
 
 
 def engine_of(place: str, request: pytest.FixtureRequest) -> servers.Docker:

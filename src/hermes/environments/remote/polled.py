@@ -119,7 +119,8 @@ class _Job:
     def start(self, stdin: bytes | None) -> tuple[bytes, bytes]:
         """Start it, with all of its input or with an open one; its first output, as `look` gives it."""
         is_open = stdin is None
-        holder = f"sleep 2147483647 >{self._folder}/in 2>/dev/null </dev/null & echo $! >{self._folder}/holder" if is_open else ""
+        # It holds both ends of the input, so that input for a job that has ended is not waited with for ever.
+        holder = f"sleep 2147483647 <>{self._folder}/in >/dev/null 2>&1 & echo $! >{self._folder}/holder" if is_open else ""
         run = _RUN.format(
             folder=self._folder,
             fifo=f"{self._folder}/in" if is_open else "",
@@ -150,7 +151,9 @@ class _Job:
     def remove(self) -> None:
         """Remove its folder, and what kept its pipes open."""
         with suppress(ExecError):
-            self._cloud.call(f'kill "$(cat {self._folder}/holder)" 2>/dev/null; rm -rf -- {self._folder}')
+            self._cloud.call(
+                f'holder=$(cat {self._folder}/holder 2>/dev/null); rm -rf -- {self._folder}; [ -n "$holder" ] && kill "$holder"; exit 0'
+            )
 
     def _look(self, wait: int) -> str:
         return _LOOK.format(
