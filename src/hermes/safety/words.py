@@ -16,6 +16,7 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]|Z(?=q7u)")  # and the beginning of
 _MASKED: Final = re.compile(r"Zq7u([0-9a-f]{1,6})q")
 _ANSI_LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 _CUT: Final = re.compile(r"\$\{(\w+)(%%?|##?)([\w.*/?-]+)\}")
+_NAMED: Final = re.compile(r"[A-Za-z_]\w*=(?=~)")
 _MOST_WORDS: Final = 200
 
 
@@ -134,6 +135,8 @@ def _joined(node: "Node", scope: Scope) -> list[tuple[str, bool]]:
 
 
 def _plain(source: str, scope: Scope) -> str:
+    if named := _NAMED.match(source):  # as in dd of=~/file
+        return named[0] + _plain(source[named.end() :], scope)
     if source == "~" or source.startswith("~/"):
         source = scope.variables.get("HOME", UNKNOWN) + source[1:]
     elif source.startswith("~"):
