@@ -92,7 +92,11 @@ class Bench:
 
     def leftovers(self) -> list[str]:
         """Command lines of processes that calls of this bench have started and that still run."""
-        return [" ".join(process.cmdline()) for process in marked(self.mark)]
+        lines: list[str] = []
+        for process in marked(self.mark):
+            with suppress(psutil.NoSuchProcess):  # it may end while it is looked at
+                lines.append(" ".join(process.cmdline()))
+        return lines
 
 
 def marked(mark: str) -> Iterator[psutil.Process]:

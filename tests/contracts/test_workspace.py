@@ -4,6 +4,7 @@ import os
 import socket
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -207,7 +208,8 @@ async def test_a_child_that_keeps_the_pipe_open_does_not_hang_the_call(bench: Be
     await bench.space.close()
     if bench.place == "open":
         for process in marked(bench.mark):
-            process.kill()
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
     assert bench.leftovers() == []
 
 
