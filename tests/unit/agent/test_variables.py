@@ -20,7 +20,7 @@ ORDINARY = {
     "CFLAGS": '-O2 -g -DNAME="x y" -DAPI_VERSION=3 -fstack-protector-strong',
     "MAVEN_OPTS": "-Xmx2g -Djava.awt.headless=true",
     "NIX_CFLAGS_COMPILE": " -frandom-seed=0c7c96gikm -isystem /nix/store/0c7c96gikmzv87i7lv3vq5s1cmfjd6zf-x/include",
-    "SSH_AUTH_SOCK": "/tmp/ssh-XXXXa1b2C3d4/agent.123456",
+    "SSH_AUTH_SOCK": "/tmp/ssh-Kq3va1b2C3d4/agent.123456",
     "DOCKER_HOST": "ssh://anna@builder.example:22/run/docker.sock",
     "AZURE_SUBSCRIPTION_ID": "6f9619ff-8b86-d011-b42d-00c04fc964ff",
     "GOPROXY": "https://proxy.example,direct",
