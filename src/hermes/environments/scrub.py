@@ -39,11 +39,6 @@ class Group:
     withheld: bool = False
 
 
-def scrubbed(environ: Mapping[str, str], passthrough: Iterable[str] = (), is_secret: Callable[[str], bool] | None = None) -> dict[str, str]:
-    """What of `environ` commands get; the arguments are those of `child_environment`."""
-    return child_environment(environ, passthrough, is_secret).given
-
-
 def child_environment(
     environ: Mapping[str, str], passthrough: Iterable[str] = (), is_secret: Callable[[str], bool] | None = None
 ) -> ChildEnvironment:
@@ -72,7 +67,7 @@ def child_environment(
 def without_logins(environ: Mapping[str, str]) -> dict[str, str]:
     """`environ` for a program that hands its proxies on: with no user and password in their addresses, or without them."""
     proxies = {name: value for name, value in environ.items() if (group := group_of(name)) and group.addresses}
-    return {**{name: value for name, value in environ.items() if name not in proxies}, **scrubbed(proxies)}
+    return {**{name: value for name, value in environ.items() if name not in proxies}, **child_environment(proxies).given}
 
 
 def _by_name(name: str, value: str, wanted: tuple[str, ...]) -> tuple[str, str]:
