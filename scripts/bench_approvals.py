@@ -1,7 +1,9 @@
-"""How well dangerous commands are told from everyday ones: `scripts/bench approvals FILE.jsonl …`; nothing of a file runs.
+"""How well dangerous commands are told from everyday ones: `scripts/bench approvals FILE.jsonl …`; nothing of
+a file runs.
 
-A row is {"id", "want": "flag" or "pass", "in", "why"}; AGENT in it stands for our own command and home. Each command is judged as if
-nothing confined it, and each dangerous one in other words, too. The exit code says whether every row was judged as wanted.
+A row is {"id", "want": "flag" or "pass", "in", "why"}; AGENT in it stands for our own command and home. Each
+command is judged as if nothing confined it, and each dangerous one in other words, too. The exit code says
+whether every row was judged as wanted.
 """
 
 import json
@@ -49,14 +51,20 @@ def main(files: Sequence[str]) -> int:
             score.dangerous, score.stopped = score.dangerous + 1, score.stopped + stopped
             others = [other for mutation in MUTATIONS for other in mutation(command)]
             loose = [other for other in others if not is_stopped(other)]
-            score.others, score.others_stopped = score.others + len(others), score.others_stopped + len(others) - len(loose)
+            score.others, score.others_stopped = (
+                score.others + len(others),
+                score.others_stopped + len(others) - len(loose),
+            )
             wrong += [f"{name} as {other!r}" for other in loose]
         else:
             score.routine, score.asked = score.routine + 1, score.asked + stopped
         if stopped != (want == "flag"):
             wrong.append(f"{name} {want} {command!r}")
     print_table(scores)
-    print(f"\n{len(seconds)} rows, {median(seconds) * 1000:.1f} ms a command (median), {max(seconds) * 1000:.0f} ms at most")
+    print(
+        f"\n{len(seconds)} rows, {median(seconds) * 1000:.1f} ms a command (median),"
+        f" {max(seconds) * 1000:.0f} ms at most"
+    )
     print("\n".join(wrong))
     return 1 if wrong else 0
 
@@ -69,7 +77,11 @@ def rows(file: str) -> Iterator[tuple[str, str, str]]:
         if "expand" in row:
             for marker, count in dict(row["expand"]).items():
                 text = text.replace(marker, str(count))
-        yield row["id"], row["want"], text.replace("AGENT_", "HERMES_").replace(".AGENT", ".hermes").replace("AGENT", "hermes")
+        yield (
+            row["id"],
+            row["want"],
+            text.replace("AGENT_", "HERMES_").replace(".AGENT", ".hermes").replace("AGENT", "hermes"),
+        )
 
 
 def is_stopped(command: str) -> bool:
@@ -86,7 +98,14 @@ def print_table(scores: dict[str, Score]) -> None:
         for field in Score.__slots__:
             setattr(total, field, getattr(total, field) + getattr(score, field))
     for name, score in [*sorted(scores.items()), ("all", total)]:
-        counts = (score.dangerous, score.stopped, score.others, score.others_stopped, score.routine, score.asked)
+        counts = (
+            score.dangerous,
+            score.stopped,
+            score.others,
+            score.others_stopped,
+            score.routine,
+            score.asked,
+        )
         print(f"| {name} | {' | '.join(map(str, counts))} |")
 
 

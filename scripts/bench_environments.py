@@ -1,8 +1,10 @@
-"""What one command costs in each environment: ours and the bare client's in turn, medians. `scripts/bench environments [NAME …]`.
+"""What one command costs in each environment: ours and the bare client's in turn, medians. `scripts/bench
+environments [NAME …]`.
 
-The servers are those of the tests (`scripts/backends` installs them); the clouds' are our own, which speak the vendors' protocols here, so
-that the number of calls counts there and not the time. On a machine with other work:
-`chrt -f 10 scripts/bench environments local ssh docker` (as root); Apptainer does not stand that priority.
+The servers are those of the tests (`scripts/backends` installs them); the clouds' are our own, which speak
+the vendors' protocols here, so that the number of calls counts there and not the time. On a machine with
+other work: `chrt -f 10 scripts/bench environments local ssh docker` (as root); Apptainer does not stand that
+priority.
 """
 
 import json
@@ -21,10 +23,13 @@ from typing import Any
 
 import anyio
 
+from hermes.lib.lazy import import_object
+
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for the servers of the tests
 
 from tests.contracts import servers
 
+from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
@@ -40,8 +45,6 @@ from hermes.environments.remote.ssh import SshOptions, ssh_link
 from hermes.environments.remote.vercel import VercelCloud, VercelOptions
 from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
-from hermes.lib.lazy import load
-from hermes.runtime import SYSTEM_PORTS
 from hermes.types.action import Action, Permit
 
 ROUNDS = 60
@@ -51,7 +54,9 @@ GOALS = {"local": "≤ 15 ms more", "ssh": "≤ 15 ms more", "docker": "≤ 1.2 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A workspace; `bare` gives, once it is met, the argv that runs `true` there by the client alone; `calls` counts a cloud's requests."""
+    """A workspace; `bare` gives, once it is met, the argv that runs `true` there by the client alone; `calls`
+    counts a cloud's requests.
+    """
 
     space: ShellWorkspace
     bare: Callable[[], tuple[str, ...]] | None
@@ -90,7 +95,12 @@ class Counted:
 @asynccontextmanager
 async def opened(name: str, top: Path) -> AsyncIterator[Place]:
     """The place with that name, its server running, its workspace met."""
-    makers: dict[str, Callable[[Path], Any]] = {"local": _local, "ssh": _ssh, "docker": _docker, "singularity": _singularity}
+    makers: dict[str, Callable[[Path], Any]] = {
+        "local": _local,
+        "ssh": _ssh,
+        "docker": _docker,
+        "singularity": _singularity,
+    }
     with makers[name](top) if name in makers else _cloud(name, top) as place:
         try:
             yield place
@@ -103,10 +113,14 @@ def _local(top: Path) -> Iterator[Place]:
     work = top / "work"
     work.mkdir()
     environ = environment()
-    sandbox = open_sandbox(workspace=work, home=Path.home(), hermes_home=top / "home", scratch=top / "scratch", environ=environ)
+    sandbox = open_sandbox(
+        workspace=work, home=Path.home(), hermes_home=top / "home", scratch=top / "scratch", environ=environ
+    )
     if sandbox is None:
         raise SystemExit("bubblewrap does not work here; hermes sandbox status says why")
-    space = LocalWorkspace(work, authorize=_allow(confined=True), environ=environ, sandbox=sandbox, scratch=top / "s")
+    space = LocalWorkspace(
+        work, authorize=_allow(confined=True), environ=environ, sandbox=sandbox, scratch=top / "s"
+    )
     yield Place(space=space, bare=lambda: ("bash", "--noprofile", "--norc", "-c", "true"), environ=environ)
 
 
@@ -116,11 +130,15 @@ def _ssh(top: Path) -> Iterator[Place]:
         port = free.getsockname()[1]
     server = servers.sshd(top, port)
     server.start()
-    options = SshOptions(host="127.0.0.1", port=port, key=str(server.key), folder=top / "cm", extra=server.options)
+    options = SshOptions(
+        host="127.0.0.1", port=port, key=str(server.key), folder=top / "cm", extra=server.options
+    )
     link = ssh_link(options, environment())
     try:
         yield Place(
-            space=_remote(link, top), bare=lambda: ("ssh", "-S", _only(top / "cm"), "-T", "--", "127.0.0.1", "true"), environ=environment()
+            space=_remote(link, top),
+            bare=lambda: ("ssh", "-S", _only(top / "cm"), "-T", "--", "127.0.0.1", "true"),
+            environ=environment(),
         )
     finally:
         servers.end_sessions(server)
@@ -133,7 +151,9 @@ def _docker(top: Path) -> Iterator[Place]:
     started = servers.docker(top)
     with _usual_priority():
         daemon = next(started)
-    link = docker_link(DockerOptions(image=servers.IMAGE, key="bench", network=False, persistent=False), daemon.environ)
+    link = docker_link(
+        DockerOptions(image=servers.IMAGE, key="bench", network=False, persistent=False), daemon.environ
+    )
     try:
         yield Place(
             space=_remote(link, top, PRELUDE),
@@ -146,7 +166,9 @@ def _docker(top: Path) -> Iterator[Place]:
 
 @contextmanager
 def _usual_priority() -> Iterator[None]:
-    """What is started in it has no realtime priority: a daemon could not put containers into control groups."""
+    """What is started in it has no realtime priority: a daemon could not put containers into control
+    groups.
+    """
     before, parameters = os.sched_getscheduler(0), os.sched_getparam(0)
     os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     yield
@@ -157,11 +179,20 @@ def _usual_priority() -> Iterator[None]:
 def _singularity(top: Path) -> Iterator[Place]:
     environ = environment()
     environ["PATH"] = f"{servers.BACKENDS}/apptainer/usr/bin:{environ['PATH']}"
-    link = singularity_link(SingularityOptions(image=str(servers.BACKENDS / "apptainer-image")), environ, mark="bench")
+    link = singularity_link(
+        SingularityOptions(image=str(servers.BACKENDS / "apptainer-image")), environ, mark="bench"
+    )
 
     def bare() -> tuple[str, ...]:
-        listed = subprocess.run(("apptainer", "instance", "list", "--json"), env=environ, capture_output=True, check=True).stdout  # noqa: S607
-        name = next(one["instance"] for one in json.loads(listed)["instances"] if one["instance"].endswith("-bench"))
+        listed = subprocess.run(
+            ("apptainer", "instance", "list", "--json"),  # noqa: S607
+            env=environ,
+            capture_output=True,
+            check=True,
+        ).stdout
+        name = next(
+            one["instance"] for one in json.loads(listed)["instances"] if one["instance"].endswith("-bench")
+        )
         return ("apptainer", "--silent", "exec", "--cleanenv", f"instance://{name}", "true")
 
     yield Place(space=_remote(link, top), bare=bare, environ=environ)
@@ -171,23 +202,41 @@ def _singularity(top: Path) -> Iterator[Place]:
 def _cloud(name: str, top: Path) -> Iterator[Place]:
     with servers.cloud(name) as server:
         cloud = Counted(_client(name, server.address))
-        yield Place(space=_remote(PolledLink(cloud, mark="bench"), top), bare=None, environ={}, calls=lambda: cloud.count)
+        yield Place(
+            space=_remote(PolledLink(cloud, mark="bench"), top),
+            bare=None,
+            environ={},
+            calls=lambda: cloud.count,
+        )
 
 
 def _client(name: str, address: str) -> Vendor:
     if name == "modal":
-        os.environ |= {"MODAL_SERVER_URL": address, "MODAL_TOKEN_ID": "ak-x", "MODAL_TOKEN_SECRET": "as-x", "MODAL_CONFIG_PATH": "/nowhere"}  # noqa: TID251 -- its library looks nowhere else
-        return ModalCloud(ModalOptions(image="debian:bookworm", key="bench"), load("modal"))
+        os.environ |= {  # its library looks nowhere else
+            "MODAL_SERVER_URL": address,
+            "MODAL_TOKEN_ID": "ak-x",
+            "MODAL_TOKEN_SECRET": "as-x",
+            "MODAL_CONFIG_PATH": "/nowhere",
+        }
+        return ModalCloud(ModalOptions(image="debian:bookworm", key="bench"), import_object("modal"))
     if name == "daytona":
-        library = load("daytona")
+        library = import_object("daytona")
         client = library.Daytona(library.DaytonaConfig(api_key="k", api_url=address, target="us"))
-        return DaytonaCloud(DaytonaOptions(image="debian:bookworm", key="bench", persistent=False), library, client)
+        return DaytonaCloud(
+            DaytonaOptions(image="debian:bookworm", key="bench", persistent=False), library, client
+        )
     credentials = {"VERCEL_TOKEN": "t", "VERCEL_TEAM_ID": "team", "VERCEL_PROJECT_ID": "p"}
-    return VercelCloud(VercelOptions(image="", key="bench", persistent=False, credentials=credentials, base_url=f"{address}/api"))
+    return VercelCloud(
+        VercelOptions(
+            image="", key="bench", persistent=False, credentials=credentials, base_url=f"{address}/api"
+        )
+    )
 
 
 def _remote(link: Link, top: Path, prelude: str = "") -> RemoteWorkspace:
-    environment = RemoteEnvironment(link, mark=f"bench{os.getpid()}", outputs=top / "outputs", limits=Limits(), prelude=prelude)
+    environment = RemoteEnvironment(
+        link, mark=f"bench{os.getpid()}", outputs=top / "outputs", limits=Limits(), prelude=prelude
+    )
     return RemoteWorkspace(
         environment,
         cwd="/",
@@ -220,7 +269,9 @@ async def _ours(space: ShellWorkspace) -> float:
 
 def _theirs(argv: tuple[str, ...], environ: dict[str, str]) -> float:
     started = time.perf_counter()
-    subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environ, cwd="/", check=True)
+    subprocess.run(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=environ, cwd="/", check=True
+    )
     return time.perf_counter() - started
 
 
@@ -236,7 +287,10 @@ async def measured(name: str, place: Place) -> str:
     pairs = [(await _ours(place.space), _theirs(argv, place.environ)) for _ in range(ROUNDS)]
     ours, floor = (median(side) * 1000 for side in zip(*pairs, strict=True))
     more = median(with_it - without for with_it, without in pairs) * 1000
-    return f"| {name} | {first:.2f} s | {ours:.1f} ms | {floor:.1f} ms | {more:.1f} ms | {ours / floor:.2f} × | | {GOALS.get(name, '')} |"
+    return (
+        f"| {name} | {first:.2f} s | {ours:.1f} ms | {floor:.1f} ms | {more:.1f} ms | {ours / floor:.2f} × |"
+        f" | {GOALS.get(name, '')} |"
+    )
 
 
 async def _counted(name: str, place: Place, first: float) -> str:
@@ -249,8 +303,14 @@ async def _counted(name: str, place: Place, first: float) -> str:
 
 async def main() -> None:
     """Print one Markdown table."""
-    print(f"{SYSTEM_PORTS.now():.0f} epoch seconds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
-    print("| `true` | first | ours | bare client | more, median | ratio | calls | goal |\n|---|---:|---:|---:|---:|---:|---:|---|")
+    print(
+        f"{SYSTEM_PORTS.now():.0f} epoch seconds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f},"
+        f" Python {sys.version.split()[0]}"
+    )
+    print(
+        "| `true` | first | ours | bare client | more, median | ratio | calls | goal"
+        " |\n|---|---:|---:|---:|---:|---:|---:|---|"
+    )
     for name in sys.argv[1:] or PLACES:
         with tempfile.TemporaryDirectory(prefix="hb-", dir=Path.home(), ignore_cleanup_errors=True) as folder:
             async with opened(name, Path(folder)) as place:

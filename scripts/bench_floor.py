@@ -1,4 +1,6 @@
-"""The floor: the same work by hand, as little of it as possible, on the same HTTP client and the same database."""
+"""The floor: the same work by hand, as little of it as possible, on the same HTTP client and the same
+database.
+"""
 
 import json
 import sqlite3
@@ -62,17 +64,34 @@ def _converse(messages: list[dict[str, Any]]) -> dict[str, Any]:
 WIRES = {
     "chat_completions": Wire(
         "/chat/completions",
-        lambda told: {"model": "m", "messages": told, "stream": True, "stream_options": {"include_usage": True}},
+        lambda told: {
+            "model": "m",
+            "messages": told,
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        },
         read_chat,
     ),
     "anthropic_messages": Wire(
         "/messages",
-        lambda told: {"model": "m", "max_tokens": 32000, "system": told[0]["content"], "messages": told[1:], "stream": True},
+        lambda told: {
+            "model": "m",
+            "max_tokens": 32000,
+            "system": told[0]["content"],
+            "messages": told[1:],
+            "stream": True,
+        },
         read_typed,
     ),
     "codex_responses": Wire(
         "/responses",
-        lambda told: {"model": "m", "instructions": told[0]["content"], "input": told[1:], "stream": True, "store": False},
+        lambda told: {
+            "model": "m",
+            "instructions": told[0]["content"],
+            "input": told[1:],
+            "stream": True,
+            "store": False,
+        },
         read_typed,
     ),
     "bedrock_converse": Wire("/model/m/converse-stream", _converse, read_frames),
@@ -80,9 +99,13 @@ WIRES = {
 
 
 class Conversation:
-    """A bare loop: whole history as JSON in each request, streamed reply, every message into SQLite with FTS5."""
+    """A bare loop: whole history as JSON in each request, streamed reply, every message into SQLite with
+    FTS5.
+    """
 
-    def __init__(self, http: httpx2.AsyncClient, url: str, path: Path | None, wire: str = "chat_completions") -> None:
+    def __init__(
+        self, http: httpx2.AsyncClient, url: str, path: Path | None, wire: str = "chat_completions"
+    ) -> None:
         self.http, self.url, self.wire = http, url, WIRES[wire]
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": "You are a helpful assistant."}]
         self.db = open_store(path) if path else None
@@ -91,7 +114,9 @@ class Conversation:
         """One question, one streamed answer."""
         self.keep({"role": "user", "content": text})
         words: list[str] = []
-        async with self.http.stream("POST", self.url + self.wire.path, json=self.wire.body(self.messages)) as response:
+        async with self.http.stream(
+            "POST", self.url + self.wire.path, json=self.wire.body(self.messages)
+        ) as response:
             await self.wire.read(response, words)
         self.keep({"role": "assistant", "content": "".join(words)})
         return "".join(words)
@@ -118,7 +143,10 @@ def open_store(path: Path) -> sqlite3.Connection:
 def append(db: sqlite3.Connection, message: dict[str, Any]) -> None:
     """One message, its row and its words, in one transaction."""
     db.execute("BEGIN")
-    row = db.execute("INSERT INTO messages (session, role, body) VALUES ('s', ?, ?)", (message["role"], json.dumps(message))).lastrowid
+    row = db.execute(
+        "INSERT INTO messages (session, role, body) VALUES ('s', ?, ?)",
+        (message["role"], json.dumps(message)),
+    ).lastrowid
     db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, message["content"]))
     db.execute("COMMIT")
 

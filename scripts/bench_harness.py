@@ -1,14 +1,18 @@
-"""The harness beside a loop written by hand, in one run: medians and ratios. `scripts/bench [NAME …]` runs some of the parts."""
+"""The harness beside a loop written by hand, in one run: medians and ratios.
+
+`scripts/bench [NAME …]` runs some of the parts.
+"""
 
 import os
 import resource
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -24,12 +28,14 @@ from bench_floor import WIRES, Conversation, append, open_store
 
 import hermes
 from hermes.agent.session import Session
+from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
-from hermes.runtime import SYSTEM_PORTS, Runtime, SessionOptions, open_runtime
-from hermes.store.search import Search
-from hermes.store.sessions import SessionRow, Sessions
+from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.store.protocol import SessionRow, SessionStore
+from hermes.store.sqlite_store import open_store as open_ours
+from hermes.tools.discovery import discover_builtin_tools
 from hermes.tools.dispatch import Dispatcher
-from hermes.tools.registry import ToolRegistry, registry
+from hermes.tools.registry import PROCESS, ToolRegistry, registry
 from hermes.tools.schemas import Schemas
 from hermes.types.message import Assistant, User
 
@@ -74,13 +80,17 @@ def folder() -> Iterator[Path]:
 @asynccontextmanager
 async def runtime(path: Path) -> AsyncIterator[Runtime]:
     """A runtime on an empty home."""
-    async with open_runtime(environ={"HOME": str(path), "HERMES_HOME": str(path / ".hermes"), "PATH": os.defpath}) as opened:
+    async with open_runtime(
+        environ={"HOME": str(path), "HERMES_HOME": str(path / ".hermes"), "PATH": os.defpath}
+    ) as opened:
         yield opened
 
 
 def options(url: str) -> SessionOptions:
     """A session without tools, so that both sides send the same."""
-    return SessionOptions(base_url=url, model="m", toolsets=(), system="You are a helpful assistant.", attended=False)
+    return SessionOptions(
+        base_url=url, model="m", toolsets=(), system="You are a helpful assistant.", attended=False
+    )
 
 
 def cpu() -> float:
@@ -112,12 +122,24 @@ async def turns() -> list[Row]:
                     await floor.turn(TEXT)
                     done += 1
                 pairs = [
-                    (sum(await timed(1, lambda: session.send(TEXT))), sum(await timed(1, lambda: floor.turn(TEXT)))) for _ in range(30)
+                    (
+                        sum(await timed(1, lambda: session.send(TEXT))),
+                        sum(await timed(1, lambda: floor.turn(TEXT))),
+                    )
+                    for _ in range(30)
                 ]
                 done += 30
                 ours, by_hand = (median(column) * 1e3 for column in zip(*pairs, strict=True))
                 goal = {50: "≤ 2", 400: "≤ 1"}.get(history, "")
-                rows.append(Row(f"turn after {history} turns, CPU", f"{ours:.2f} ms", f"{by_hand:.2f} ms", ours / by_hand, goal))
+                rows.append(
+                    Row(
+                        f"turn after {history} turns, CPU",
+                        f"{ours:.2f} ms",
+                        f"{by_hand:.2f} ms",
+                        ours / by_hand,
+                        goal,
+                    )
+                )
     return rows
 
 
@@ -131,13 +153,18 @@ async def chunks() -> list[Row]:
                 floor = Conversation(http, url, None)
                 await session.send("hi")
                 await floor.turn("hi")
-                measured[count] = (median(await timed(9, partial(session.send, "hi"))), median(await timed(9, partial(floor.turn, "hi"))))
+                measured[count] = (
+                    median(await timed(9, partial(session.send, "hi"))),
+                    median(await timed(9, partial(floor.turn, "hi"))),
+                )
     ours, by_hand = ((measured[2010][side] - measured[10][side]) / 2000 * 1e6 for side in (0, 1))
     return [Row("one streamed chunk, CPU", f"{ours:.1f} µs", f"{by_hand:.1f} µs", ours / by_hand, "≤ 2")]
 
 
 async def sessions() -> list[Row]:
-    """Many sessions in one process, ten turns each against a server that takes 200 ms; wall time, memory, connections."""
+    """Many sessions in one process, ten turns each against a server that takes 200 ms; wall time, memory,
+    connections.
+    """
     rows: list[Row] = []
     base = 0.0
     for count in (1, 10, 100):
@@ -145,9 +172,19 @@ async def sessions() -> list[Row]:
         by_hand, _, _ = await _many_by_hand(count)
         base = base or memory
         goal = "≤ 1" if count == 100 else ""
-        rows.append(Row(f"{count} sessions × 10 turns, wall", f"{wall:.2f} s", f"{by_hand:.2f} s", wall / by_hand, goal))
+        rows.append(
+            Row(
+                f"{count} sessions × 10 turns, wall",
+                f"{wall:.2f} s",
+                f"{by_hand:.2f} s",
+                wall / by_hand,
+                goal,
+            )
+        )
         if count == 100:
-            rows.append(Row("100 sessions, memory over one session", f"{memory - base:.0f} MB", goal="≤ 60 MB"))
+            rows.append(
+                Row("100 sessions, memory over one session", f"{memory - base:.0f} MB", goal="≤ 60 MB")
+            )
             rows.append(Row("100 sessions, TCP connections", str(connections), goal="≤ 100"))
     return rows
 
@@ -159,13 +196,29 @@ async def wires() -> list[Row]:
         with server(20, wire=wire) as url, folder() as path:
             for history, ours, by_hand in await bench_wires.turns(wire, url, path, TEXT):
                 goal = "≤ 2" if history == 50 else "≤ 1"
-                rows.append(Row(f"{wire}: turn after {history} turns, CPU", f"{ours:.2f} ms", f"{by_hand:.2f} ms", ours / by_hand, goal))
+                rows.append(
+                    Row(
+                        f"{wire}: turn after {history} turns, CPU",
+                        f"{ours:.2f} ms",
+                        f"{by_hand:.2f} ms",
+                        ours / by_hand,
+                        goal,
+                    )
+                )
         measured = {}
         for count in (10, 2010):
             with server(count, wire=wire) as url, folder() as path:
                 measured[count] = await bench_wires.replies(wire, url, path)
         ours, by_hand = ((measured[2010][side] - measured[10][side]) / 2000 * 1e6 for side in (0, 1))
-        rows.append(Row(f"{wire}: one streamed chunk, CPU", f"{ours:.1f} µs", f"{by_hand:.1f} µs", ours / by_hand, "≤ 2"))
+        rows.append(
+            Row(
+                f"{wire}: one streamed chunk, CPU",
+                f"{ours:.1f} µs",
+                f"{by_hand:.1f} µs",
+                ours / by_hand,
+                "≤ 2",
+            )
+        )
     return rows
 
 
@@ -251,7 +304,9 @@ async def dispatch() -> list[Row]:
 
 
 async def _microseconds(job: Callable[[], Awaitable[Any]]) -> float:
-    """The median of nine means over 500 calls; the hand-written side of a sync call is the bare hop to a worker thread."""
+    """The median of nine means over 500 calls; the hand-written side of a sync call is the bare hop to a
+    worker thread.
+    """
     spent = []
     for _ in range(9):
         started = time.perf_counter()
@@ -264,9 +319,10 @@ async def _microseconds(job: Callable[[], Awaitable[Any]]) -> float:
 async def definitions() -> list[Row]:
     """What a session's tools cost, made and remembered."""
     hermes.tool(options)  # loads what functions need, so that it is not counted
-    schemas, spent = Schemas(), []
+    discover_builtin_tools()
+    schemas, spent = Schemas(PROCESS), []
     for _ in range(9):
-        schemas = Schemas()
+        schemas = Schemas(PROCESS)
         started = time.perf_counter()
         schemas.snapshot(("hermes-cli",))
         spent.append((time.perf_counter() - started) * 1e3)
@@ -295,7 +351,9 @@ async def parallel() -> list[Row]:
     model = ScriptedModel(eight, "done", eight, "done", eight, "done")
     with folder() as path:
         environ = {"HOME": str(path), "HERMES_HOME": str(path / ".hermes")}
-        async with hermes.open(base_url="http://127.0.0.1:1/v1", tools=[search_files], environ=environ, http=model.http()) as session:
+        async with hermes.open(
+            base_url="http://127.0.0.1:1/v1", tools=[search_files], environ=environ, http=model.http()
+        ) as session:
             spent = []
             for _ in range(3):
                 started = time.perf_counter()
@@ -306,32 +364,62 @@ async def parallel() -> list[Row]:
 
 async def store() -> list[Row]:
     """Appending, with little and with much in the store; disk; resuming."""
-    with folder() as path:
-        kept, by_hand = Sessions(path / "ours.db"), open_store(path / "floor.db")
-        row = SessionRow(
-            id="s", title="", cwd="/", branch="", model="m", source="cli", parent="", created=0.0, updated=0.0, messages=0, first_text=""
-        )
-        kept.create(row, system="system", tools=[])
-        ours = [_one(kept, number) for number in range(2000)]
-        hand = [_timed(lambda: append(by_hand, {"role": "user", "content": TEXT})) for _ in range(2000)]
-        rows = [Row("append, median", f"{median(ours) * 1e6:.0f} µs", f"{median(hand) * 1e6:.0f} µs", median(ours) / median(hand), "≤ 1")]
-        many = [_one(kept, number) for number in range(2000, 200_000)]
-        rows.append(Row("slowest append up to 200,000 messages", f"{max(many) * 1e3:.1f} ms", goal="≤ 20 ms"))
-        index = Search(path / "search.db", kept)
-        started = time.perf_counter()
-        index.catch_up()
-        rows.append(Row("indexing 200,000 messages, when first searched", f"{time.perf_counter() - started:.1f} s"))
-        index.close()
-        kept.close()
+    with folder() as path, closing(open_store(path / "floor.db")) as by_hand:
+        async with open_ours(path / "ours.db", path / "search.db") as kept:
+            rows = await _appended(kept, by_hand)
         size = sum(file.stat().st_size for file in path.iterdir() if file.name.startswith(("ours", "search")))
-        rows.append(Row("disk for each byte of text, index included", f"{size / (200_000 * len(TEXT)):.2f} ×", goal="≤ 3 ×"))
+        rows.append(
+            Row(
+                "disk for each byte of text, index included",
+                f"{size / (200_000 * len(TEXT)):.2f} ×",
+                goal="≤ 3 ×",
+            )
+        )
         rows += await _resume(path / "home")
     return rows
 
 
-def _one(kept: Sessions, number: int) -> float:
+async def _appended(kept: SessionStore, by_hand: sqlite3.Connection) -> list[Row]:
+    row = SessionRow(
+        id="s",
+        title="",
+        cwd="/",
+        branch="",
+        model="m",
+        source="cli",
+        parent="",
+        created=0.0,
+        updated=0.0,
+        messages=0,
+        first_text="",
+    )
+    await kept.create(row, system="system", tools=[])
+    ours = [await _one(kept, number) for number in range(2000)]
+    hand = [_timed(lambda: append(by_hand, {"role": "user", "content": TEXT})) for _ in range(2000)]
+    rows = [
+        Row(
+            "append, median",
+            f"{median(ours) * 1e6:.0f} µs",
+            f"{median(hand) * 1e6:.0f} µs",
+            median(ours) / median(hand),
+            "≤ 1",
+        )
+    ]
+    many = [await _one(kept, number) for number in range(2000, 200_000)]
+    rows.append(Row("slowest append up to 200,000 messages", f"{max(many) * 1e3:.1f} ms", goal="≤ 20 ms"))
+    started = time.perf_counter()
+    await kept.search(TEXT.split(maxsplit=1)[0])
+    rows.append(
+        Row("indexing 200,000 messages, when first searched", f"{time.perf_counter() - started:.1f} s")
+    )
+    return rows
+
+
+async def _one(kept: SessionStore, number: int) -> float:
     message = User(id=f"m{number}", at=float(number), text=TEXT)
-    return _timed(lambda: kept.append("s", message))
+    started = time.perf_counter()
+    await kept.append("s", message)
+    return time.perf_counter() - started
 
 
 def _timed(job: Callable[[], Any]) -> float:
@@ -345,8 +433,8 @@ async def _resume(path: Path) -> list[Row]:
     async with runtime(path) as opened:
         session = await opened.session(options("http://127.0.0.1:1/v1"))
         for number in range(1000):
-            session.append(User(id=f"u{number}", at=0.0, text=TEXT))
-            session.append(Assistant(id=f"a{number}", at=0.0, text=TEXT))
+            await session.append(User(id=f"u{number}", at=0.0, text=TEXT))
+            await session.append(Assistant(id=f"a{number}", at=0.0, text=TEXT))
         spent = []
         for _ in range(9):
             started = time.perf_counter()
@@ -368,16 +456,23 @@ async def start() -> list[Row]:
             ours.append(_process([sys.executable, "-m", "hermes", "-z", "hi", "--base-url", url], environ))
             hand.append(_process([sys.executable, str(HERE / "bench_floor.py"), url], environ))
     rows = [Row("hermes --help, wall", f"{median(wall for wall, _, _ in helped):.3f} s", goal="≤ 0.15 s")]
-    for index, name, unit in ((1, "cold start to an answer, CPU", "s"), (2, "cold start to an answer, memory", "MB")):
+    for index, name, unit in (
+        (1, "cold start to an answer, CPU", "s"),
+        (2, "cold start to an answer, memory", "MB"),
+    ):
         mine, floor = (median(each[index] for each in side) for side in (ours, hand))
-        rows.append(Row(name, f"{mine:.2f} {unit}", f"{floor:.2f} {unit}", mine / floor, "≤ 2" if index == 1 else ""))
+        rows.append(
+            Row(name, f"{mine:.2f} {unit}", f"{floor:.2f} {unit}", mine / floor, "≤ 2" if index == 1 else "")
+        )
     return rows
 
 
 def _process(command: list[str], environ: dict[str, str] | None = None) -> tuple[float, float, float]:
     """Wall seconds, processor seconds and peak megabytes of one program."""
     started = time.perf_counter()
-    process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
     assert process.stderr is not None
     faults = process.stderr.read()
     _, status, used = os.wait4(process.pid, 0)
@@ -405,7 +500,10 @@ def main() -> None:
     chosen = sys.argv[1:] or list(PARTS)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
-    print(f"{SYSTEM_PORTS.now():.0f} epoch seconds, {os.cpu_count()} cores, Python {sys.version.split()[0]}, file limit {soft}\n")
+    print(
+        f"{SYSTEM_PORTS.now():.0f} epoch seconds, {os.cpu_count()} cores, Python {sys.version.split()[0]},"
+        f" file limit {soft}\n"
+    )
     print("| measured | Hermes | by hand | ratio | goal |\n|---|---:|---:|---:|---:|")
     for name in chosen:
         for row in anyio.run(PARTS[name]):

@@ -1,7 +1,8 @@
-"""What the sandbox costs a command: confined and bare ones in turn, medians of the differences. `scripts/bench sandbox`.
+"""What the sandbox costs a command: confined and bare ones in turn, medians of the differences.
+`scripts/bench sandbox`.
 
-A confined command passes through several processes that wait for one another, so other work on the machine counts many times:
-`chrt -f 10 scripts/bench sandbox` (as root) measures as if there were none.
+A confined command passes through several processes that wait for one another, so other work on the machine
+counts many times: `chrt -f 10 scripts/bench sandbox` (as root) measures as if there were none.
 """
 
 import os
@@ -14,12 +15,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 
+from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
-from hermes.environments.layers import layers
 from hermes.environments.local_workspace import open_sandbox
-from hermes.environments.mounts import Mode
-from hermes.environments.sandbox import CLEAN, Sandbox, SandboxOptions
-from hermes.runtime import SYSTEM_PORTS
+from hermes.environments.sandbox.mounts import Mode
+from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, SandboxOptions
+from hermes.environments.sandbox.sandbox_status import layers
 
 SHELL = ("bash", "--noprofile", "--norc", "-c", ":", "bash")
 ROUNDS = 100
@@ -31,7 +32,7 @@ def sandboxes(top: Path) -> Iterator[dict[str, tuple[Sandbox, bool | tuple[str, 
     """What is measured, by name: a sandbox and the network in it."""
     work = top / "work"
     work.mkdir()
-    subprocess.run(["git", "init", "-q", str(work)], check=True)  # noqa: S607 -- whichever git there is
+    subprocess.run(["git", "init", "-q", str(work)], check=True)  # noqa: S607  # whichever git there is
     with ExitStack() as opened:
 
         def made(mode: Mode) -> Sandbox:
@@ -50,7 +51,12 @@ def sandboxes(top: Path) -> Iterator[dict[str, tuple[Sandbox, bool | tuple[str, 
             return found
 
         usual = made("workspace")
-        print("; ".join(f"{layer.name} {'on' if layer.enforced else 'off'}" for layer in layers(usual, network=False)) + "\n")
+        print(
+            "; ".join(
+                f"{layer.name} {'on' if layer.enforced else 'off'}" for layer in layers(usual, network=False)
+            )
+            + "\n"
+        )
         yield {
             "workspace": (usual, False),
             "read-only": (made("read-only"), False),
@@ -65,10 +71,13 @@ def bare() -> None:
     subprocess.run(SHELL, stdin=subprocess.DEVNULL, env=CLEAN, cwd="/", check=True)
 
 
-def confined(sandbox: Sandbox, network: bool | tuple[str, ...]) -> None:  # noqa: FBT001 -- no flag: what is open
+# No flag: what is open
+def confined(sandbox: Sandbox, network: bool | tuple[str, ...]) -> None:  # noqa: FBT001
     """The same shell in the sandbox."""
     with sandbox.launch(SHELL, env=CLEAN, network=network) as launch:
-        subprocess.run(launch.argv, stdin=subprocess.DEVNULL, env=CLEAN, cwd="/", pass_fds=launch.descriptors, check=True)
+        subprocess.run(
+            launch.argv, stdin=subprocess.DEVNULL, env=CLEAN, cwd="/", pass_fds=launch.descriptors, check=True
+        )
 
 
 def seconds(job: Callable[[], None]) -> float:
@@ -80,12 +89,21 @@ def seconds(job: Callable[[], None]) -> float:
 
 def main() -> None:
     """Print one Markdown table."""
-    print(f"{SYSTEM_PORTS.now():.0f} epoch seconds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {sys.version.split()[0]}")
-    with tempfile.TemporaryDirectory(prefix="hermes-bench-", dir=Path.home()) as folder, sandboxes(Path(folder)) as measured:
-        print("| a shell that does nothing | confined | bare | more, median | goal |\n|---|---:|---:|---:|---:|")
+    print(
+        f"{SYSTEM_PORTS.now():.0f} epoch seconds, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f},"
+        f" Python {sys.version.split()[0]}"
+    )
+    with (
+        tempfile.TemporaryDirectory(prefix="hermes-bench-", dir=Path.home()) as folder,
+        sandboxes(Path(folder)) as measured,
+    ):
+        print(
+            "| a shell that does nothing | confined | bare | more, median | goal |\n|---|---:|---:|---:|---:|"
+        )
         for name, (sandbox, network) in measured.items():
             confined(sandbox, network)  # the way out to named hosts opens with the first
-            pairs = [(seconds(lambda: confined(sandbox, network)), seconds(bare)) for _ in range(ROUNDS)]  # noqa: B023 -- run at once
+            # Run at once
+            pairs = [(seconds(lambda: confined(sandbox, network)), seconds(bare)) for _ in range(ROUNDS)]  # noqa: B023
             ours, floor = (median(side) * 1000 for side in zip(*pairs, strict=True))
             more = median(with_it - without for with_it, without in pairs) * 1000
             print(f"| {name} | {ours:.1f} ms | {floor:.1f} ms | {more:.1f} ms | {GOAL} |", flush=True)

@@ -1,6 +1,8 @@
-"""A model server that costs next to nothing: the reply's bytes are made once. Arguments: chunks per reply, delay in seconds, wire."""
+"""A model server that costs next to nothing: the reply's bytes are made once. Arguments: chunks per reply,
+delay in seconds, wire.
+"""
 
-import asyncio  # noqa: TID251  # the server is no part of the program
+import asyncio  # the server is no part of the program
 import json
 import struct
 import sys
@@ -17,10 +19,15 @@ def reply(chunks: int, wire: str) -> bytes:
 
 def chat_completions(chunks: int) -> list[bytes]:
     """Pieces of a chat completion."""
-    pieces: list[dict[str, object]] = [{"choices": [{"index": 0, "delta": {"content": "word "}}]} for _ in range(chunks)]
+    pieces: list[dict[str, object]] = [
+        {"choices": [{"index": 0, "delta": {"content": "word "}}]} for _ in range(chunks)
+    ]
     pieces.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
     pieces.append({"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": chunks}})
-    events = [b"data: " + json.dumps({"id": "x", "object": "chat.completion.chunk", **piece}).encode() + b"\n\n" for piece in pieces]
+    events = [
+        b"data: " + json.dumps({"id": "x", "object": "chat.completion.chunk", **piece}).encode() + b"\n\n"
+        for piece in pieces
+    ]
     return [*events, b"data: [DONE]\n\n"]
 
 
@@ -38,7 +45,8 @@ def anthropic_messages(chunks: int) -> list[bytes]:
             },
         },
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        *[{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "word "}}] * chunks,
+        *[{"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "word "}}]
+        * chunks,
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": chunks}},
         {"type": "message_stop"},
@@ -54,12 +62,40 @@ def codex_responses(chunks: int) -> list[bytes]:
     usage = {"input_tokens": 10, "output_tokens": chunks, "total_tokens": 10 + chunks}
     pieces: list[dict[str, object]] = [
         {"type": "response.created", "response": {"id": "r", "status": "in_progress", "output": []}},
-        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": [], "status": "in_progress"}},
-        {"type": "response.content_part.added", "output_index": 0, "content_index": 0, "item_id": "m", "part": {**part, "text": ""}},
-        *[{"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "m", "delta": "word "}] * chunks,
-        {"type": "response.output_text.done", "output_index": 0, "content_index": 0, "item_id": "m", "text": text},
+        {
+            "type": "response.output_item.added",
+            "output_index": 0,
+            "item": {**item, "content": [], "status": "in_progress"},
+        },
+        {
+            "type": "response.content_part.added",
+            "output_index": 0,
+            "content_index": 0,
+            "item_id": "m",
+            "part": {**part, "text": ""},
+        },
+        *[
+            {
+                "type": "response.output_text.delta",
+                "output_index": 0,
+                "content_index": 0,
+                "item_id": "m",
+                "delta": "word ",
+            }
+        ]
+        * chunks,
+        {
+            "type": "response.output_text.done",
+            "output_index": 0,
+            "content_index": 0,
+            "item_id": "m",
+            "text": text,
+        },
         {"type": "response.output_item.done", "output_index": 0, "item": item},
-        {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": [item], "usage": usage}},
+        {
+            "type": "response.completed",
+            "response": {"id": "r", "status": "completed", "output": [item], "usage": usage},
+        },
     ]
     return [_named(piece) for piece in pieces]
 
@@ -84,7 +120,8 @@ def _frame(name: str, payload: dict[str, object]) -> bytes:
     """One frame of application/vnd.amazon.eventstream: lengths, checksum, headers, payload, checksum."""
     named = {":event-type": name, ":content-type": "application/json", ":message-type": "event"}
     headers = b"".join(
-        bytes([len(key)]) + key.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode() for key, value in named.items()
+        bytes([len(key)]) + key.encode() + b"\x07" + struct.pack(">H", len(value)) + value.encode()
+        for key, value in named.items()
     )
     data = json.dumps(payload).encode()
     start = struct.pack(">II", 16 + len(headers) + len(data), len(headers))
@@ -92,7 +129,9 @@ def _frame(name: str, payload: dict[str, object]) -> bytes:
     return frame + struct.pack(">I", zlib.crc32(frame))
 
 
-WIRES = {one.__name__: one for one in (chat_completions, anthropic_messages, codex_responses, bedrock_converse)}
+WIRES = {
+    one.__name__: one for one in (chat_completions, anthropic_messages, codex_responses, bedrock_converse)
+}
 
 
 async def serve(chunks: int, delay: float, wire: str) -> None:
@@ -107,9 +146,16 @@ async def serve(chunks: int, delay: float, wire: str) -> None:
                 if head.startswith(b"GET"):
                     counts["connections"] -= 1
                     body = json.dumps(counts).encode()
-                    writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+                    writer.write(
+                        b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: %d\r\n\r\n%b"
+                        % (len(body), body)
+                    )
                     break
-                length = next(int(line[15:]) for line in head.lower().split(b"\r\n") if line.startswith(b"content-length:"))
+                length = next(
+                    int(line[15:])
+                    for line in head.lower().split(b"\r\n")
+                    if line.startswith(b"content-length:")
+                )
                 await reader.readexactly(length)
                 counts["requests"] += 1
                 if delay:

@@ -1,4 +1,6 @@
-"""Small tasks done by a real local model through the library: prints a Markdown table of right answers, seconds and steps."""
+"""Small tasks done by a real local model through the library: prints a Markdown table of right answers,
+seconds and steps.
+"""
 
 import argparse
 import datetime as dt
@@ -39,7 +41,9 @@ async def main() -> None:
     tasks = [task for task in SETS[chosen.set] if chosen.only in task.name]
     results = {}
     with tempfile.TemporaryDirectory() as home:
-        environ = {**os.environ, "HERMES_HOME": home, "TMPDIR": tempfile.gettempdir()}  # noqa: TID251  # a program's own start
+        # a program's own start
+        # A program's own start
+        environ = {**os.environ, "HERMES_HOME": home, "TMPDIR": tempfile.gettempdir()}
         for model in chosen.models:
             async with open_runtime(environ=environ) as runtime:
                 await load(runtime, model)
@@ -51,7 +55,10 @@ def arguments() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(prog="scripts/bench tasks", description=__doc__)
     parser.add_argument(
-        "models", nargs="*", default=[model.alias for model in entries()], help="aliases or GGUF files (default: all built in)"
+        "models",
+        nargs="*",
+        default=[model.alias for model in entries()],
+        help="aliases or GGUF files (default: all built in)",
     )
     parser.add_argument("--set", choices=sorted(SETS), default="all")
     parser.add_argument("--only", default="", metavar="TEXT", help="tasks whose name has this text")
@@ -60,7 +67,9 @@ def arguments() -> argparse.Namespace:
 
 
 async def load(runtime: Runtime, model: str) -> None:
-    """Fetch and load the model and let it read its prompt once, so that the table shows tasks and not downloads."""
+    """Fetch and load the model and let it read its prompt once, so that the table shows tasks and not
+    downloads.
+    """
     began = time.perf_counter()
     await turn(await runtime.session(SessionOptions(model=f"local/{model}", attended=False)), "Hello!")
     print(f"{model}: ready in {time.perf_counter() - began:.0f} s", file=sys.stderr)
@@ -79,7 +88,10 @@ async def do(runtime: Runtime, model: str, task: Task, *, loud: bool) -> Outcome
         called = any(isinstance(message, ToolResult) for message in session.log)
         right = called == task.tools_needed and task.check(root, end.text)
     outcome = Outcome(right, end.seconds, steps, end.text)
-    print(f"{'ok   ' if right else 'WRONG'} {end.seconds:5.1f} s {steps} {task.name}: {end.text[:120]!r}", file=sys.stderr)
+    print(
+        f"{'ok   ' if right else 'WRONG'} {end.seconds:5.1f} s {steps} {task.name}: {end.text[:120]!r}",
+        file=sys.stderr,
+    )
     if loud:
         print(transcript(session), file=sys.stderr)
     return outcome
@@ -110,7 +122,8 @@ def transcript(session: Session) -> str:
 
 def table(tasks: Sequence[Task], results: dict[str, list[Outcome]]) -> list[str]:
     """The Markdown report."""
-    head = f"{dt.date.today():%d %B %Y}, {os.cpu_count()} cores ({platform.machine()}), `scripts/bench tasks`"  # noqa: DTZ011  # a local date
+    # A local date
+    head = f"{dt.date.today():%d %B %Y}, {os.cpu_count()} cores ({platform.machine()}), `scripts/bench tasks`"  # noqa: DTZ011
     columns = " | ".join(f"{model} | s | steps" for model in results)
     lines = [f"Measured: {head}.", "", f"| Task | {columns} |", "|" + "---|" * (1 + 3 * len(results))]
     held = {task.name for task in HELD_OUT}
@@ -135,7 +148,10 @@ def total(outcomes: Sequence[Outcome]) -> str:
     """How many were right, the median of the seconds, the sum of the steps."""
     seconds = sorted(outcome.seconds for outcome in outcomes)
     right = sum(outcome.right for outcome in outcomes)
-    return f"**{right} of {len(outcomes)}** | {seconds[len(seconds) // 2]:.1f} | {sum(outcome.steps for outcome in outcomes)}"
+    return (
+        f"**{right} of {len(outcomes)}** | {seconds[len(seconds) // 2]:.1f} |"
+        f" {sum(outcome.steps for outcome in outcomes)}"
+    )
 
 
 if __name__ == "__main__":

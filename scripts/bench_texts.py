@@ -1,4 +1,5 @@
-"""How well hostile text is told from ordinary text: recall and false alarms by category, over files in the corpus's format.
+"""How well hostile text is told from ordinary text: recall and false alarms by category, over files in the
+corpus's format.
 
 scripts/bench texts FILE.jsonl …: each line has `id`, `in` and `want` (flag or pass);
 the category is what stands before the first dash of `id`.
@@ -10,7 +11,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from hermes.safety.injection import scan
+from hermes.safety.text.injection import scan
 
 
 def main() -> None:
@@ -31,7 +32,10 @@ def table(path: Path) -> None:
         for category in (row["id"].split("-")[0], "all"):
             wanted[category, row["want"]] += 1
             found[category, row["want"]] += bool(scan(row["in"]))
-    print(f"\n{path.name}: {len(rows)} texts\n\n| category | hostile | found | ordinary | false alarms |\n|---|---:|---:|---:|---:|")
+    print(
+        f"\n{path.name}: {len(rows)} texts\n\n| category | hostile | found | ordinary | false alarms"
+        " |\n|---|---:|---:|---:|---:|"
+    )
     for category in [*sorted({name for name, _ in wanted} - {"all"}), "all"]:
         counts = [table[category, want] for want in ("flag", "pass") for table in (wanted, found)]
         print(f"| {category} | {' | '.join(map(str, counts))} |")
@@ -47,7 +51,11 @@ def speed() -> None:
         started = time.process_time()
         for _ in range(runs):
             scan(text)
-        print(f"\n{size:,} characters: {(time.process_time() - started) / runs * 1000:.1f} ms of processor time", end="")
+        print(
+            f"\n{size:,} characters: {(time.process_time() - started) / runs * 1000:.1f} ms of processor"
+            " time",
+            end="",
+        )
     print()
 
 

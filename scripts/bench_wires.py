@@ -1,4 +1,6 @@
-"""The model layer beside the same by hand: each wire, the ladder on its good path, the way to the next endpoint."""
+"""The model layer beside the same by hand: each wire, the executor on its good path, the way to the next
+endpoint.
+"""
 
 import json
 import os
@@ -14,11 +16,10 @@ import httpx2
 from bench_floor import Conversation
 
 from hermes.models import client
-from hermes.models.attempt import Ladder, Listener
-from hermes.models.breaker import Breakers
-from hermes.models.route import OneKey, Place, Route
-from hermes.models.spending import Purse
-from hermes.models.wires import transport_for
+from hermes.models.budget import Budget
+from hermes.models.reliability.executor import ReplyListener, RequestExecutor
+from hermes.models.reliability.route import Breakers, OneKey, Route, Target
+from hermes.models.transports.registry import transport_for
 from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.testing import ScriptedModel, fail, network, say
 from hermes.types.event import Attempted
@@ -33,8 +34,12 @@ async def runtime(path: Path, url: str, wire: str) -> AsyncIterator[Runtime]:
     """A runtime on an empty home whose model speaks `wire`; the window is known, so that nothing is asked."""
     home = path / ".hermes"
     home.mkdir()
-    (home / "config.yaml").write_text(json.dumps({"model": {"default": "m", "base_url": url, "protocol": wire, "context_window": 200_000}}))
-    async with open_runtime(environ={"HOME": str(path), "HERMES_HOME": str(home), "PATH": os.defpath}) as opened:
+    (home / "config.yaml").write_text(
+        json.dumps({"model": {"default": "m", "base_url": url, "protocol": wire, "context_window": 200_000}})
+    )
+    async with open_runtime(
+        environ={"HOME": str(path), "HERMES_HOME": str(home), "PATH": os.defpath}
+    ) as opened:
         yield opened
 
 
@@ -60,7 +65,10 @@ async def turns(wire: str, url: str, path: Path, text: str) -> list[tuple[int, f
                 await session.send(text)
                 await floor.turn(text)
                 done += 1
-            pairs = [(await _cpu(partial(session.send, text)), await _cpu(partial(floor.turn, text))) for _ in range(25)]
+            pairs = [
+                (await _cpu(partial(session.send, text)), await _cpu(partial(floor.turn, text)))
+                for _ in range(25)
+            ]
             done += 25
             ours, by_hand = (median(column) * 1e3 for column in zip(*pairs, strict=True))
             found.append((history, ours, by_hand))
@@ -75,14 +83,17 @@ async def replies(wire: str, url: str, path: Path) -> tuple[float, float]:
         floor = Conversation(http, url, None, wire)
         await session.send("hi")
         await floor.turn("hi")
-        pairs = [(await _cpu(partial(session.send, "hi")), await _cpu(partial(floor.turn, "hi"))) for _ in range(9)]
+        pairs = [
+            (await _cpu(partial(session.send, "hi")), await _cpu(partial(floor.turn, "hi"))) for _ in range(9)
+        ]
     ours, by_hand = zip(*pairs, strict=True)
     return median(ours), median(by_hand)
 
 
-def _ladder(http: httpx2.AsyncClient) -> Ladder:
-    return Ladder(
-        http=http, limits=client.Limits(), retries=4, now=time.time, monotonic=time.perf_counter, uniform=lambda low, _: low
+def _ladder(http: httpx2.AsyncClient) -> RequestExecutor:
+    return RequestExecutor(
+        http=http, timeouts=client.Timeouts(), retries=4, now=time.time, monotonic=time.perf_counter,
+        uniform=lambda low, _: low
     )  # fmt: skip
 
 
@@ -91,37 +102,51 @@ def _endpoint(host: str) -> Endpoint:
 
 
 def _route(*hosts: str) -> Route:
-    places = [Place(endpoint=_endpoint(host), keys=OneKey("k")) for host in hosts]
-    return Route(places=places, make=transport_for, breakers=Breakers(time.perf_counter))
+    targets = [Target(endpoint=_endpoint(host), keys=OneKey("k")) for host in hosts]
+    return Route(targets=targets, make=transport_for, breakers=Breakers(time.perf_counter))
 
 
 async def good_path(count: int = 400) -> tuple[float, float]:
-    """Microseconds of one reply through the ladder, and of the same request sent without it."""
+    """Microseconds of one reply through the executor, and of the same request sent without it."""
     model = ScriptedModel(*[say("hi", breaks_prefix=True)] * (count * 2 + 2))
-    route, purse = _route("one"), Purse(name="turn")
-    request = Request(endpoint=route.place.endpoint, system=SYSTEM, messages=(User(id="u", at=0.0, text="hi"),))
-    listener = Listener(emit=lambda _: None, tell=lambda _: None, broken=lambda _: None)
+    route, budget = _route("one"), Budget(name="turn")
+    request = Request(
+        endpoint=route.target.endpoint, system=SYSTEM, messages=(User(id="u", at=0.0, text="hi"),)
+    )
+    listener = ReplyListener(emit=lambda _: None, tell=lambda _: None, broken=lambda _: None)
     async with network({"one": model}) as http:
-        ladder = _ladder(http)
+        executor = _ladder(http)
         transport = transport_for(request.endpoint)
         with_it, without = [], []
         for _ in range(count):
-            with_it.append(await _wall(lambda: ladder.stream(request, route, listener, purse)))
+            with_it.append(await _wall(lambda: executor.stream(request, route, listener, budget)))
             without.append(
-                await _wall(lambda: client.send(http, transport.render(request), transport.reader(request), ladder.limits, listener.emit))
+                await _wall(
+                    lambda: client.send(
+                        http,
+                        transport.render(request),
+                        transport.reader(request),
+                        executor.timeouts,
+                        listener.emit,
+                    )
+                )
             )
     return median(with_it) * 1e6, median(without) * 1e6
 
 
 async def switching(count: int = 60) -> float:
-    """Milliseconds from a refusal to the end of the request at the next endpoint, less what that request takes alone."""
+    """Milliseconds from a refusal to the end of the request at the next endpoint, less what that request
+    takes alone.
+    """
     told: list[Attempted] = []
-    listener = Listener(emit=lambda _: None, tell=told.append, broken=lambda _: None)
+    listener = ReplyListener(emit=lambda _: None, tell=told.append, broken=lambda _: None)
     request = Request(endpoint=_endpoint("one"), system=SYSTEM, messages=(User(id="u", at=0.0, text="hi"),))
     spent = []
     for _ in range(count):
         async with network({"one": ScriptedModel(fail(402)), "two": ScriptedModel("hi")}) as http:
-            wall = await _wall(partial(_ladder(http).stream, request, _route("one", "two"), listener, Purse(name="turn")))
+            wall = await _wall(
+                partial(_ladder(http).stream, request, _route("one", "two"), listener, Budget(name="turn"))
+            )
         spent.append((wall - told[-1].seconds - told[-2].seconds) * 1e3)
     return median(spent)
 

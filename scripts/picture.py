@@ -1,7 +1,8 @@
 """Make docs/session.svg: a picture of a real session in a terminal.
 
-Run it from the root of the checkout: python -m scripts.picture [--model NAME] [--base-url URL] [--question TEXT] [--output FILE].
-The program runs in a PTY with a home of its own; its cells are read by a terminal emulator and written as SVG.
+Run it from the root of the checkout: python -m scripts.picture [--model NAME] [--base-url URL] [--question
+TEXT] [--output FILE]. The program runs in a PTY with a home of its own; its cells are read by a terminal
+emulator and written as SVG.
 """
 
 import argparse
@@ -22,7 +23,8 @@ COLUMNS, ROWS = 88, 30
 FONTS = "ui-monospace, SFMono-Regular, Menlo, Consolas, monospace"
 CELL, LINE, MARGIN, BAR = 8.4, 19, 18, 34
 PALETTE = {
-    "default": "#d8dee9", "black": "#3b4252", "red": "#e06c75", "green": "#98c379", "brown": "#e5c07b", "blue": "#61afef",
+    "default": "#d8dee9", "black": "#3b4252", "red": "#e06c75", "green": "#98c379", "brown": "#e5c07b",
+    "blue": "#61afef",
     "magenta": "#c678dd", "cyan": "#56b6c2", "white": "#d8dee9", "brightblack": "#7f8899",
 }  # fmt: skip
 QUESTION = "How many Python files are in this project, and which one is the longest?"
@@ -39,11 +41,18 @@ class Recorder(Terminal):
 
 def project(folder: Path) -> Path:
     """A small project to ask about."""
-    for name, lines in (("app.py", 12), ("src/parser.py", 140), ("src/report.py", 64), ("tests/test_parser.py", 48)):
+    for name, lines in (
+        ("app.py", 12),
+        ("src/parser.py", 140),
+        ("src/report.py", 64),
+        ("tests/test_parser.py", 48),
+    ):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"value_{number} = {number}\n" for number in range(lines)), encoding="utf-8")
-    subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)  # noqa: S607  # git, wherever it is
+    # git, wherever it is
+    # Git, wherever it is
+    subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)  # noqa: S607
     return folder
 
 
@@ -52,9 +61,21 @@ def record(arguments: Sequence[str], question: str, seconds: float) -> list[list
     with tempfile.TemporaryDirectory() as root:
         home, work = Path(root) / "home", project(Path(root) / "demo")
         home.mkdir()
-        keep = {name: os.environ[name] for name in ("PATH", "HERMES_CACHE", "XDG_CACHE_HOME") if name in os.environ}  # noqa: TID251  # a script
+        keep = {
+            name: os.environ[name]  # a script
+            for name in ("PATH", "HERMES_CACHE", "XDG_CACHE_HOME")
+            if name in os.environ  # a script
+        }  # a script
         cache = {"HERMES_CACHE": str(Path.home() / ".cache" / "hermes")}
-        env = {**cache, **keep, "HOME": root, "HERMES_HOME": str(home), "TERM": "xterm-256color", "LANG": "C.UTF-8", "COLORFGBG": "15;0"}
+        env = {
+            **cache,
+            **keep,
+            "HOME": root,
+            "HERMES_HOME": str(home),
+            "TERM": "xterm-256color",
+            "LANG": "C.UTF-8",
+            "COLORFGBG": "15;0",
+        }
         argv = [sys.executable, "-m", "hermes", *arguments]
         with Recorder(argv, cwd=work, env=env, columns=COLUMNS, rows=ROWS) as terminal:
             terminal.until("? keys", seconds)
@@ -67,16 +88,22 @@ def record(arguments: Sequence[str], question: str, seconds: float) -> list[list
 
 def svg(rows: Sequence[Sequence[Any]], title: str) -> str:
     """The cells as a picture; empty rows at the end are left out."""
-    used = max((number for number, row in enumerate(rows) if any(cell.data.strip() for cell in row)), default=0) + 1
+    used = (
+        max((number for number, row in enumerate(rows) if any(cell.data.strip() for cell in row)), default=0)
+        + 1
+    )
     width, height = round(COLUMNS * CELL + 2 * MARGIN), round(used * LINE + BAR + MARGIN)
     lights = ("#e06c75", "#e5c07b", "#98c379")
-    dots = "".join(f'<circle cx="{20 + 18 * place}" cy="17" r="5.5" fill="{colour}"/>' for place, colour in enumerate(lights))
+    dots = "".join(
+        f'<circle cx="{20 + 18 * place}" cy="17" r="5.5" fill="{colour}"/>'
+        for place, colour in enumerate(lights)
+    )
     text = "\n".join(_row(row, BAR + (number + 0.75) * LINE) for number, row in enumerate(rows[:used]))
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img">\n'
-        f"<title>{escape(title)}</title>\n"
-        f'<rect width="100%" height="100%" rx="10" fill="#1f2430"/>{dots}\n'
-        f'<g font-family="{FONTS}" font-size="14" xml:space="preserve">\n{text}\n</g>\n</svg>\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}"'
+        f' height="{height}" role="img">\n<title>{escape(title)}</title>\n<rect width="100%" height="100%"'
+        f' rx="10" fill="#1f2430"/>{dots}\n<g font-family="{FONTS}" font-size="14"'
+        f' xml:space="preserve">\n{text}\n</g>\n</svg>\n'
     )
 
 
@@ -91,7 +118,9 @@ def _text(column: int, look: Any, words: str, y: float) -> str:
 
 
 def _runs(row: Sequence[Any]) -> Iterator[tuple[int, Any, str]]:
-    """Cells that look the same and stand side by side: column, one of them, and their text; each other sign stands alone."""
+    """Cells that look the same and stand side by side: column, one of them, and their text; each other sign
+    stands alone.
+    """
     cells = [(column, cell) for column, cell in enumerate(row) if cell.data]
     for _, run in groupby(cells, key=lambda item: (_style(item[1]), item[1].data.isascii())):
         found = list(run)
@@ -116,10 +145,15 @@ def main() -> None:
     parser.add_argument("--model", default="")
     parser.add_argument("--base-url", default="")
     parser.add_argument("--question", default=QUESTION)
-    parser.add_argument("--seconds", type=float, default=600.0, help="how long the model may take, its download included")
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, help="how long the model may take, its download included"
+    )
     parser.add_argument("--output", type=Path, default=Path("docs/session.svg"))
     given = parser.parse_args()
-    arguments = [*(["-m", given.model] if given.model else []), *(["--base-url", given.base_url] if given.base_url else [])]
+    arguments = [
+        *(["-m", given.model] if given.model else []),
+        *(["--base-url", given.base_url] if given.base_url else []),
+    ]
     rows = record(arguments, given.question, given.seconds)
     given.output.parent.mkdir(parents=True, exist_ok=True)
     given.output.write_text(svg(rows, f"hermes answers: {given.question}"), encoding="utf-8")

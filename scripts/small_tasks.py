@@ -1,4 +1,6 @@
-"""Small tasks, each with a made workspace and an objective check: twenty and ten that prompts were tuned on, and ten that none was."""
+"""Small tasks, each with a made workspace and an objective check: twenty and ten that prompts were tuned on,
+and ten that none was.
+"""
 
 import json
 import re
@@ -37,7 +39,14 @@ def _tree(contents: dict[str, str]) -> Build:
 
 
 def _git(root: Path, *arguments: str) -> None:
-    author = ["-c", "user.name=Ada Lovelace", "-c", "user.email=ada@example.org", "-c", "commit.gpgsign=false"]
+    author = [
+        "-c",
+        "user.name=Ada Lovelace",
+        "-c",
+        "user.email=ada@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    ]
     subprocess.run(["git", *author, *arguments], cwd=root, check=True, capture_output=True)  # noqa: S607
 
 
@@ -59,7 +68,9 @@ def _says(*words: str) -> Check:
 
     def check(_root: Path, answer: str) -> bool:
         flat = re.sub(r"(?<=\d)[, _](?=\d{3})", "", answer.lower())
-        return all(re.search(word[1:-1], flat) if word.startswith("/") else word.lower() in flat for word in words)
+        return all(
+            re.search(word[1:-1], flat) if word.startswith("/") else word.lower() in flat for word in words
+        )
 
     return check
 
@@ -69,26 +80,53 @@ def _lacks(word: str) -> Check:
 
 
 def _number(value: int) -> str:
-    small = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
+    small = (
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    )
     word = f"|{small[value]}" if value < len(small) else ""
     return rf"/\b({value}{word})\b/"
 
 
 def _holds(name: str, *texts: str) -> Check:
-    return lambda root, _answer: (root / name).is_file() and all(text in (root / name).read_text(encoding="utf-8") for text in texts)
+    return lambda root, _answer: (
+        (root / name).is_file() and all(text in (root / name).read_text(encoding="utf-8") for text in texts)
+    )
 
 
 def _is(name: str, text: str) -> Check:
-    return lambda root, _answer: (root / name).is_file() and (root / name).read_text(encoding="utf-8").strip() == text
+    return lambda root, _answer: (
+        (root / name).is_file() and (root / name).read_text(encoding="utf-8").strip() == text
+    )
 
 
 def _only(*names: str) -> Check:
-    return lambda root, _answer: sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()) == sorted(names)
+    return lambda root, _answer: (
+        sorted(str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()) == sorted(names)
+    )
 
 
 def _prints(name: str, *words: str) -> Check:
     def check(root: Path, _answer: str) -> bool:
-        done = subprocess.run(["python3", name], cwd=root, capture_output=True, text=True, timeout=20, check=False)  # noqa: S607
+        done = subprocess.run(
+            ["python3", name],  # noqa: S607
+            cwd=root,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+        )
         return done.returncode == 0 and all(word in done.stdout for word in words)
 
     return check
@@ -107,14 +145,18 @@ _PROJECT = {
     "setup.cfg": "[metadata]\nname = shop\n",
     "src/shop/__init__.py": "",
     "src/shop/cart.py": "".join(f"def item_{number}():\n    return {number}\n\n\n" for number in range(9)),
-    "src/shop/checkout.py": "".join(f"def pay_{number}():\n    return {number}\n\n\n" for number in range(23)),
+    "src/shop/checkout.py": "".join(
+        f"def pay_{number}():\n    return {number}\n\n\n" for number in range(23)
+    ),
     "src/shop/stock.py": "".join(f"def stock_{number}():\n    return {number}\n\n\n" for number in range(14)),
     ".venv/lib/python3/site-packages/vendor.py": "x = 1\n" * 4000,
     "tests/test_cart.py": "def test_cart():\n    assert True\n",
     "tests/test_stock.py": "def test_stock():\n    assert True\n\n\ndef test_more():\n    assert True\n",
 }
 _SALES = "product,price,units\nlamp,35,12\nchair,80,4\ndesk,240,3\nshelf,110,9\n"
-_PACKAGE = json.dumps({"name": "boat", "version": "4.17.2", "license": "MIT", "scripts": {"test": "jest"}}, indent=2)
+_PACKAGE = json.dumps(
+    {"name": "boat", "version": "4.17.2", "license": "MIT", "scripts": {"test": "jest"}}, indent=2
+)
 _TODOS = {
     "a.py": "x = 1  # TODO name it\n# TODO test\n",
     "pkg/b.py": "# TODO move\n\n\ndef b():\n    return 1  # TODO speed\n",
@@ -130,7 +172,12 @@ TASKS = (
         _says(_number(6), "checkout.py"),
     ),
     Task("largest file", "Which file in this folder is the largest?", _sized, _says("beta.dat")),
-    Task("count lines", "How many lines are in notes.txt?", _files(notes__txt=_numbered(37)), _says(_number(37))),
+    Task(
+        "count lines",
+        "How many lines are in notes.txt?",
+        _files(notes__txt=_numbered(37)),
+        _says(_number(37)),
+    ),
     Task(
         "run a script",
         "Run greet.py and tell me what it prints.",
@@ -156,14 +203,27 @@ TASKS = (
         _files(config__ini="[server]\nhost = localhost\nport = 8080\n\n[log]\nlevel = info\n"),
         _is("config.ini", "[server]\nhost = localhost\nport = 9090\n\n[log]\nlevel = info"),
     ),
-    Task("JSON field", "What version does package.json say?", _files(package__json=_PACKAGE), _says("4.17.2")),
+    Task(
+        "JSON field", "What version does package.json say?", _files(package__json=_PACKAGE), _says("4.17.2")
+    ),
     Task(
         "search for a word",
         "Which file mentions the word 'lighthouse'?",
-        _tree({"a/one.txt": "boats\n", "a/two.txt": "the Lighthouse: lighthouse keeper\n", "b/three.txt": "harbour\n"}),
+        _tree(
+            {
+                "a/one.txt": "boats\n",
+                "a/two.txt": "the Lighthouse: lighthouse keeper\n",
+                "b/three.txt": "harbour\n",
+            }
+        ),
         _says("two.txt"),
     ),
-    Task("last commit", "Who made the last commit here and what is its message?", _repository, _says("ada", "report errors with a line")),
+    Task(
+        "last commit",
+        "Who made the last commit here and what is its message?",
+        _repository,
+        _says("ada", "report errors with a line"),
+    ),
     Task("count commits", "How many commits does this git repository have?", _repository, _says(_number(3))),
     Task(
         "error in a script",
@@ -180,11 +240,17 @@ TASKS = (
     ),
     Task(
         "write and run a script",
-        "Write a Python script fib.py that prints the first 10 Fibonacci numbers, one per line, run it, and tell me the last number.",
+        "Write a Python script fib.py that prints the first 10 Fibonacci numbers, one per line, run it, and"
+        " tell me the last number.",
         _files(),
         _all(_prints("fib.py", "13", "21", "34"), _says("/\\b(34|55)\\b/")),
     ),
-    Task("count TODO comments", "How many TODO comments are in the Python files here?", _tree(_TODOS), _says(_number(4))),
+    Task(
+        "count TODO comments",
+        "How many TODO comments are in the Python files here?",
+        _tree(_TODOS),
+        _says(_number(4)),
+    ),
     Task(
         "delete by pattern",
         "Delete all .tmp files in this folder and keep everything else.",
@@ -197,11 +263,22 @@ TASKS = (
         _files(numbers__txt="12\n7\n31\n105\n46\n"),
         _says(_number(201)),
     ),
-    Task("small talk", "Hello! How are you?", _files(a__txt="a\n"), lambda _root, answer: len(answer) > 5, tools_needed=False),
+    Task(
+        "small talk",
+        "Hello! How are you?",
+        _files(a__txt="a\n"),
+        lambda _root, answer: len(answer) > 5,
+        tools_needed=False,
+    ),
 )
 
 SECOND = (
-    Task("highest price", "Which product in sales.csv has the highest price?", _files(sales__csv=_SALES), _says("desk")),
+    Task(
+        "highest price",
+        "Which product in sales.csv has the highest price?",
+        _files(sales__csv=_SALES),
+        _says("desk"),
+    ),
     Task(
         "count Markdown files",
         "How many .md files are in here, counting subfolders?",
@@ -239,16 +316,33 @@ SECOND = (
         _files(text__txt="The colour of the sea.\nNo colour, no sea.\n"),
         _is("text.txt", "The color of the sea.\nNo color, no sea."),
     ),
-    Task("first line", "What is the first line of poem.txt?", _files(poem__txt="Over the hills\nand far away\n"), _says("over the hills")),
-    Task("thanks", "Thank you, that was helpful.", _files(a__txt="a\n"), lambda _root, answer: len(answer) > 3, tools_needed=False),
+    Task(
+        "first line",
+        "What is the first line of poem.txt?",
+        _files(poem__txt="Over the hills\nand far away\n"),
+        _says("over the hills"),
+    ),
+    Task(
+        "thanks",
+        "Thank you, that was helpful.",
+        _files(a__txt="a\n"),
+        lambda _root, answer: len(answer) > 3,
+        tools_needed=False,
+    ),
 )
 
 _TOOLS = (
-    "def cut():\n    pass\n\n\ndef join():\n    pass\n\n\nclass Glue:\n    def stick(self):\n        pass\n\n\ndef paint():\n    pass\n"
+    "def cut():\n    pass\n\n\ndef join():\n    pass\n\n\nclass Glue:\n    def stick(self):\n       "
+    " pass\n\n\ndef paint():\n    pass\n"
 )
 
 HELD_OUT = (
-    Task("count functions", "How many functions and methods are defined in tools.py?", _files(tools__py=_TOOLS), _says(_number(4))),
+    Task(
+        "count functions",
+        "How many functions and methods are defined in tools.py?",
+        _files(tools__py=_TOOLS),
+        _says(_number(4)),
+    ),
     Task(
         "log with an error",
         "Which file in the folder logs has the word ERROR in it?",
@@ -272,7 +366,9 @@ HELD_OUT = (
         "insert at the top",
         "Put the line '# Title' at the top of page.md.",
         _files(page__md="Text.\nMore text.\n"),
-        lambda root, _answer: (root / "page.md").read_text(encoding="utf-8").split() == ["#", "Title", "Text.", "More", "text."],
+        lambda root, _answer: (
+            (root / "page.md").read_text(encoding="utf-8").split() == ["#", "Title", "Text.", "More", "text."]
+        ),
     ),
     Task(
         "name in a config",
@@ -292,5 +388,10 @@ HELD_OUT = (
         _files(run__sh="echo hi\n"),
         lambda root, _answer: (root / "run.sh").stat().st_mode & 0o100 != 0,
     ),
-    Task("missing file", "Is there a file called secret.txt in this folder?", _files(a__txt="a\n"), _says("/\\b(no|not|n't)\\b/")),
+    Task(
+        "missing file",
+        "Is there a file called secret.txt in this folder?",
+        _files(a__txt="a\n"),
+        _says("/\\b(no|not|n't)\\b/"),
+    ),
 )

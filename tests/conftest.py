@@ -53,4 +53,9 @@ def environ(tmp_path: Path) -> dict[str, str]:
     """The environment of a user on their first day: a home of their own and nothing configured."""
     home = tmp_path / "home"
     home.mkdir()
-    return {"HOME": str(home), "HERMES_HOME": str(home / ".hermes"), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+    return {
+        "HOME": str(home),
+        "HERMES_HOME": str(home / ".hermes"),
+        "PATH": "/usr/local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+    }

@@ -1,9 +1,11 @@
 """Hermes, an agent runtime. The public names, each loaded on first use."""
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # of `typing` too late: nothing may be looked for before __main__ has tidied the path
 if TYPE_CHECKING:
+    from typing import Any
+
     from hermes.agent.session import Session
     from hermes.api import open_session as open  # noqa: A004  # hermes.open(...) is the documented name
     from hermes.runtime import Runtime, SessionOptions, open_runtime
@@ -24,7 +26,7 @@ _HOMES = {
 __all__ = ["Runtime", "Session", "SessionOptions", "get_tool_definitions", "open", "open_runtime", "tool"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _HOMES:
         raise AttributeError(f"module 'hermes' has no attribute {name!r}")
     module, _, attribute = _HOMES[name].partition(":")

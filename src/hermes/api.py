@@ -1,46 +1,87 @@
 """Layer 10. The library in one call: open a session, use it, and everything is closed after it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import TypedDict, Unpack
+
+import httpx2
 
 from hermes.agent.session import Session
+from hermes.composition import SYSTEM_PORTS
 from hermes.runtime import SessionOptions, open_runtime
 from hermes.tools.function import FunctionTool
+from hermes.types.actor import Actor
+from hermes.types.ports import Ports
+
+
+class OpenOptions(TypedDict, total=False):
+    """What `hermes.open` and `hermes.sync.open` take; what is left out takes what is configured.
+
+    `tools` are functions made with `@hermes.tool`; `toolsets` adds built-in ones (`terminal`, `file`, …),
+    none by default. With `attended`, questions come as `Asked` events and wait for `session.answer`; without
+    it their answer is no. `resume` names a stored session (id, start of an id, title, `latest`), `system`
+    replaces the prompt, `actor` is who uses the session, `source` the app's name in lists. `environ`, `http`
+    and `ports` stand for the process environment, the network and the clock.
+    """
+
+    model: str
+    base_url: str
+    tools: Sequence[FunctionTool]
+    toolsets: Sequence[str]
+    cwd: str | Path
+    attended: bool
+    resume: str
+    system: str
+    source: str
+    yolo: bool
+    max_steps: int
+    actor: Actor
+    parent: str
+    profile: str
+    environ: Mapping[str, str]
+    http: httpx2.AsyncClient
+    ports: Ports
 
 
 @asynccontextmanager
-async def open_session(
-    *,
-    model: str = "",
-    base_url: str = "",
-    tools: Sequence[FunctionTool] = (),
-    toolsets: Sequence[str] = (),
-    cwd: str | Path = ".",
-    attended: bool = False,
-    **more: Any,
-) -> AsyncIterator[Session]:
-    """A session on any endpoint, closed at the end of the `async with`.
+async def open_session(**given: Unpack[OpenOptions]) -> AsyncIterator[Session]:
+    """A session on any endpoint, closed at the end of the `async with`; keywords as in `OpenOptions`.
 
-    `tools` are functions made with `@hermes.tool`; `toolsets` adds built-in ones (`terminal`, `file`, …), none by default.
-    With `attended`, questions come as `Asked` events and wait for `session.answer`; without it their answer is no.
-    Other keywords are fields of `SessionOptions`; `environ` and `http` stand for the environment and the network, as in `open_runtime`.
+    TypeError for another keyword; ConfigError and StoreError say what cannot be.
     """
-    ports = {name: more.pop(name) for name in ("environ", "http", "ports", "profile") if name in more}
+    unknown = given.keys() - OpenOptions.__annotations__.keys()
+    if unknown:
+        known = ", ".join(OpenOptions.__annotations__)
+        raise TypeError(f"hermes.open takes no {', '.join(sorted(unknown))}; it takes {known}.")
     options = SessionOptions(
-        model=model,
-        base_url=base_url,
-        functions=tuple(tools),
-        toolsets=tuple(toolsets),
-        cwd=Path(cwd),
-        attended=attended,
-        source=more.pop("source", "library"),
-        **more,
+        resume=given.get("resume", ""),
+        model=given.get("model", ""),
+        base_url=given.get("base_url", ""),
+        toolsets=_names(given.get("toolsets", ())),
+        functions=tuple(given.get("tools", ())),
+        system=given.get("system", ""),
+        cwd=Path(given.get("cwd", ".")),
+        source=given.get("source", "library"),
+        yolo=given.get("yolo", False),
+        attended=given.get("attended", False),
+        max_steps=given.get("max_steps", 0),
+        actor=given.get("actor"),
+        parent=given.get("parent", ""),
     )
-    async with open_runtime(**ports) as runtime:
+    async with open_runtime(
+        environ=given.get("environ"),
+        profile=given.get("profile", ""),
+        http=given.get("http"),
+        ports=given.get("ports", SYSTEM_PORTS),
+    ) as runtime:
         session = await runtime.session(options)
         try:
             yield session
         finally:
             await session.close()
+
+
+def _names(given: Sequence[str]) -> tuple[str, ...]:
+    """Several names, or one that was given without a list."""
+    return (given,) if isinstance(given, str) else tuple(given)

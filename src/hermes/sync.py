@@ -1,23 +1,28 @@
 """Layer 10. The same library for callers without a loop."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Unpack
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
+from hermes.agent.listeners import Listener
 from hermes.agent.session import Session
-from hermes.api import open_session
+from hermes.api import OpenOptions, open_session
 from hermes.types.event import Event, TurnFinished
 from hermes.types.message import Message
 from hermes.types.question import Answer
 
 
 class SyncSession:
-    """A session for plain code. `steer`, `interrupt` and `answer` may be called from any other thread meanwhile."""
+    """A session for plain code.
+
+    `steer`, `interrupt` and `answer` may be called from any other thread meanwhile.
+    """
 
     def __init__(self, session: Session, portal: BlockingPortal) -> None:
         self._session, self._portal = session, portal
+        self._streams: list[AbstractContextManager[Listener]] = []
 
     @property
     def id(self) -> str:
@@ -35,13 +40,26 @@ class SyncSession:
 
     def stream(self, text: str) -> Iterator[Event]:
         """Run one turn; its events as they come. Leaving the loop early interrupts the turn."""
-        with ExitStack() as stack:
-            managed = self._portal.wrap_async_context_manager(self._session.stream(text))
-            listener = managed.__enter__()
-            stack.callback(managed.__exit__, None, None, None)  # a GeneratorExit must not travel into the loop, it would end it
-            events = aiter(listener)
+        managed = self._portal.wrap_async_context_manager(self._session.stream(text))
+        events = aiter(managed.__enter__())
+        self._streams.append(managed)
+        try:
             while (event := self._portal.call(anext, events, None)) is not None:
                 yield event
+        finally:
+            self._end(managed)
+
+    def end_streams(self) -> None:
+        """End the streams that are still held: their turns are interrupted."""
+        for managed in [*self._streams]:
+            self._end(managed)
+
+    def _end(self, managed: AbstractContextManager[Listener]) -> None:
+        if managed in self._streams:
+            self._streams.remove(managed)
+            managed.__exit__(
+                None, None, None
+            )  # a GeneratorExit must not travel into the loop, it would end it
 
     def steer(self, text: str) -> bool:
         """Let a note ride on the next tool result."""
@@ -57,7 +75,15 @@ class SyncSession:
 
 
 @contextmanager
-def open(**options: Any) -> Iterator[SyncSession]:  # noqa: A001  # hermes.sync.open(...), like hermes.open(...)
+# hermes.sync.open(...), like hermes.open(...)
+def open(**options: Unpack[OpenOptions]) -> Iterator[SyncSession]:  # noqa: A001
     """A session, closed at the end of the `with`; keywords as for `hermes.open`."""
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(open_session(**options)) as session:
-        yield SyncSession(session, portal)
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(open_session(**options)) as session,
+    ):
+        opened = SyncSession(session, portal)
+        try:
+            yield opened
+        finally:
+            opened.end_streams()

@@ -32,6 +32,15 @@ def program(environ: dict[str, str], work: Path) -> Run:
     def command(*arguments: str, given: str | None = None, **more: str) -> Done:
         stdin: Any = {"input": given} if given is not None else {"stdin": subprocess.DEVNULL}
         words = [sys.executable, "-m", "hermes", *arguments]
-        return subprocess.run(words, cwd=work, env={**environ, **more}, capture_output=True, text=True, timeout=50, check=False, **stdin)
+        return subprocess.run(
+            words,
+            cwd=work,
+            env={**environ, **more},
+            capture_output=True,
+            text=True,
+            timeout=170,
+            check=False,
+            **stdin,
+        )
 
     return command

@@ -18,7 +18,9 @@ import pyte
 class Terminal:
     """Runs `argv` in a window of `columns` by `rows`; use it in a `with` block."""
 
-    def __init__(self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], columns: int = 80, rows: int = 24) -> None:
+    def __init__(
+        self, argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], columns: int = 80, rows: int = 24
+    ) -> None:
         self.screen = pyte.HistoryScreen(columns, rows, history=5000, ratio=0.5)
         self._stream = pyte.ByteStream(self.screen)
         self.raw = b""
@@ -46,7 +48,10 @@ class Terminal:
     @property
     def everything(self) -> str:
         """Scrollback and window."""
-        past = ["".join(row[column].data for column in range(self.screen.columns)).rstrip() for row in self.screen.history.top]
+        past = [
+            "".join(row[column].data for column in range(self.screen.columns)).rstrip()
+            for row in self.screen.history.top
+        ]
         return "\n".join([*past, self.text])
 
     def type(self, keys: str) -> None:
@@ -82,7 +87,9 @@ class Terminal:
         holds = wanted if callable(wanted) else lambda: wanted in self.text
         while not holds():
             assert time.monotonic() < end, f"{wanted!r} did not come:\n{self.everything}"
-            self.wait_readable(0.2)  # to look at the screen costs more than the program; only news is worth it
+            self.wait_readable(
+                0.2
+            )  # to look at the screen costs more than the program; only news is worth it
             self.read(0.02)
         return self.text
 

@@ -75,9 +75,15 @@ def test_a_verdict_is_told_in_plain_lines_for_people(run: Run, work: Path) -> No
 
 @pytest.mark.parametrize(
     ("command", "without", "within"),
-    [("ls -la", ("allow", 0), ("contain", 0)), ("rm -rf src", ("ask", 3), ("ask", 3)), ("rm -rf /", ("deny", 4), ("deny", 4))],
+    [
+        ("ls -la", ("allow", 0), ("contain", 0)),
+        ("rm -rf src", ("ask", 3), ("ask", 3)),
+        ("rm -rf /", ("deny", 4), ("deny", 4)),
+    ],
 )
-def test_each_verdict_has_its_exit_code(run: Run, command: str, without: tuple[str, int], within: tuple[str, int]) -> None:
+def test_each_verdict_has_its_exit_code(
+    run: Run, command: str, without: tuple[str, int], within: tuple[str, int]
+) -> None:
     for mode, wanted in (("off", without), ("workspace", within)):
         done = run("approvals", "test", "--sandbox", mode, "--", command)
         assert (done.stdout.split(":")[0], done.returncode) == wanted
@@ -103,16 +109,26 @@ def test_a_setting_that_decided_is_named_with_its_place(run: Run, config: Path, 
     )
     assert judged(run, "rm -rf other")["settings"] == []
     fetched = judged(run, "git fetch")
-    assert (fetched["decision"], fetched["settings"]) == ("contain", ["terminal.network is true (config.yaml line 4)"])
+    assert (fetched["decision"], fetched["settings"]) == (
+        "contain",
+        ["terminal.network is true (config.yaml line 4)"],
+    )
     config.write_text("approvals: {mode: off}\n")
     off = judged(run, "rm -rf src")
-    assert (off["decision"], off["by"], off["settings"]) == ("allow", "yolo", ["approvals.mode is off (config.yaml line 1)"])
+    assert (off["decision"], off["by"], off["settings"]) == (
+        "allow",
+        "yolo",
+        ["approvals.mode is off (config.yaml line 1)"],
+    )
     assert judged(run, "rm -rf /")["decision"] == "deny"
 
 
 def test_yolo_is_named_when_it_decided(run: Run) -> None:
     done = run("--yolo", "approvals", "test", "rm -rf src")
-    assert (done.returncode, done.stdout.splitlines()[:2]) == (0, ["allow: it runs without a question", "  setting  --yolo is given"])
+    assert (done.returncode, done.stdout.splitlines()[:2]) == (
+        0,
+        ["allow: it runs without a question", "  setting  --yolo is given"],
+    )
 
 
 def test_grants_are_listed_and_an_empty_list_is_one_sentence(run: Run, config: Path) -> None:
@@ -129,8 +145,12 @@ def test_grants_are_listed_and_an_empty_list_is_one_sentence(run: Run, config: P
     ]
 
 
-def test_a_limited_grant_shows_what_is_left_of_it_and_is_revoked_by_its_number(run: Run, config: Path) -> None:
-    config.write_text("command_allowlist:\n- write /w/notes.txt [2 uses left, until 2031-01-02T03:04:00Z]\n- /w$ git push\n")
+def test_a_limited_grant_shows_what_is_left_of_it_and_is_revoked_by_its_number(
+    run: Run, config: Path
+) -> None:
+    config.write_text(
+        "command_allowlist:\n- write /w/notes.txt [2 uses left, until 2031-01-02T03:04:00Z]\n- /w$ git push\n"
+    )
     assert run("approvals", "list").stdout.splitlines()[0].split() == [
         "1", "this", "file", "write", "/w/notes.txt", "2", "2031-01-02", "03:04", "UTC",
     ]  # fmt: skip
@@ -139,9 +159,14 @@ def test_a_limited_grant_shows_what_is_left_of_it_and_is_revoked_by_its_number(r
 
 
 def test_a_grant_is_revoked_by_a_part_that_only_it_has_and_comments_stay(run: Run, config: Path) -> None:
-    config.write_text("# mine\ncommand_allowlist:\n- /w$ make deploy\n# pushes\n- /w$ git push\n- /w$ git push --tags\n")
+    config.write_text(
+        "# mine\ncommand_allowlist:\n- /w$ make deploy\n# pushes\n- /w$ git push\n- /w$ git push --tags\n"
+    )
     done = run("approvals", "revoke", "deploy")
-    assert (done.returncode, done.stdout) == (0, f"/w$ make deploy is taken out of command_allowlist in {config}.\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"/w$ make deploy is taken out of command_allowlist in {config}.\n",
+    )
     assert run("approvals", "revoke", "/w$ git push").returncode == 0
     assert config.read_text() == "# mine\ncommand_allowlist:\n# pushes\n- /w$ git push --tags\n"
 

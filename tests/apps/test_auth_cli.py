@@ -32,7 +32,9 @@ def told(done: Done) -> tuple[int, str]:
 
 def test_a_key_is_piped_in_listed_without_itself_and_removed(run: Run, home: Path) -> None:
     assert run("auth", "add", "or", "--label", "work", given="sk-very-secret\n").returncode == 0
-    assert run("auth", "add", "or", "--key", "-", "--label", "home", given="sk-other-secret\n").returncode == 0
+    assert (
+        run("auth", "add", "or", "--key", "-", "--label", "home", given="sk-other-secret\n").returncode == 0
+    )
     listed = run("auth", "list", OPENAI_API_KEY="sk-of-environment")
     assert [line.split()[:1] + line.split()[2:] for line in listed.stdout.splitlines()] == [
         ["openai", "OPENAI_API_KEY", "api_key", "0", "uses", "ok"],
@@ -43,7 +45,9 @@ def test_a_key_is_piped_in_listed_without_itself_and_removed(run: Run, home: Pat
     assert (home / "auth.json").stat().st_mode & 0o777 == 0o600
     assert "several such credential" in run("auth", "remove", "or").stderr
     assert run("auth", "remove", "openrouter", "work").returncode == 0
-    assert [one["label"] for one in json.loads((home / "auth.json").read_text())["providers"]["openrouter"]] == ["home"]
+    assert [
+        one["label"] for one in json.loads((home / "auth.json").read_text())["providers"]["openrouter"]
+    ] == ["home"]
 
 
 @pytest.mark.parametrize(
@@ -57,11 +61,16 @@ def test_a_key_is_piped_in_listed_without_itself_and_removed(run: Run, home: Pat
             "Signing in to nous needs client_id, which is not published; set it with: hermes config set providers.nous.sign_in.client_id VALUE",
         ),
         (("copilot-acp",), "copilot-acp runs a program of GitHub's"),
-        (("groq", "--device", "--keyring"), "Give one of --key, --command, --keyring, --device and --browser."),
+        (
+            ("groq", "--device", "--keyring"),
+            "Give one of --key, --command, --keyring, --device and --browser.",
+        ),
         (("groq", "--command", "'"), "--command cannot be read as words"),
     ],
 )
-def test_what_cannot_be_added_is_told_in_a_sentence(run: Run, home: Path, arguments: tuple[str, ...], words: str) -> None:
+def test_what_cannot_be_added_is_told_in_a_sentence(
+    run: Run, home: Path, arguments: tuple[str, ...], words: str
+) -> None:
     code, sentence = told(run("auth", "add", *arguments))
     assert (code, sentence.startswith(words), (home / "auth.json").exists()) == (2, True, False)
 
@@ -112,7 +121,9 @@ class Ring(KeyringBackend):
 """
 
 
-def test_a_key_in_the_key_ring_is_in_no_file_of_ours(run: Run, home: Path, identity: Identity, tmp_path: Path) -> None:
+def test_a_key_in_the_key_ring_is_in_no_file_of_ours(
+    run: Run, home: Path, identity: Identity, tmp_path: Path
+) -> None:
     (tmp_path / "ring.py").write_text(RING)
     ring = {"PYTHON_KEYRING_BACKEND": "ring.Ring", "PYTHONPATH": str(tmp_path)}
     own_server(run, identity.base)
@@ -128,27 +139,52 @@ def test_a_key_in_the_key_ring_is_in_no_file_of_ours(run: Run, home: Path, ident
 def test_a_key_ring_that_is_locked_is_told(run: Run, home: Path) -> None:
     locked = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
     code, sentence = told(run("auth", "add", "groq", "--keyring", given="k\n", **locked))
-    assert (code, sentence) == (2, "The system's key ring did not take the key (NoKeyringError); leave out --keyring.")
+    assert (code, sentence) == (
+        2,
+        "The system's key ring did not take the key (NoKeyringError); leave out --keyring.",
+    )
     assert not (home / "auth.json").exists()
 
 
-def test_signing_in_with_a_code_keeps_tokens_that_open_the_door(run: Run, home: Path, identity: Identity) -> None:
+def test_signing_in_with_a_code_keeps_tokens_that_open_the_door(
+    run: Run, home: Path, identity: Identity
+) -> None:
     own_server(run, identity.base)
-    for name, value in (("client_id", "us"), ("device_url", f"{identity.base}/device"), ("token_url", f"{identity.base}/token")):
+    for name, value in (
+        ("client_id", "us"),
+        ("device_url", f"{identity.base}/device"),
+        ("token_url", f"{identity.base}/token"),
+    ):
         run("config", "set", f"providers.groq.sign_in.{name}", value)
     done = run("auth", "add", "groq", "--device", "--label", "me")
     assert done.returncode == 0, done.stderr
     assert f"Open {identity.base}/activate and enter the code ABCD-EFGH" in done.stderr
     (row,) = json.loads((home / "auth.json").read_text())["providers"]["groq"]
-    assert (row["kind"], row["secret"], row["refresh_token"], row["client_id"]) == ("oauth", "access-1", "refresh-1", "us")
+    assert (row["kind"], row["secret"], row["refresh_token"], row["client_id"]) == (
+        "oauth",
+        "access-1",
+        "refresh-1",
+        "us",
+    )
     assert run("auth", "test", "groq").stdout == f"✓ groq me: taken by {identity.base}\n"
 
 
 def test_signing_in_with_a_browser(environ: dict[str, str], run: Run, home: Path, identity: Identity) -> None:
-    for name, value in (("client_id", "us"), ("authorize_url", f"{identity.base}/authorize"), ("token_url", f"{identity.base}/token")):
+    for name, value in (
+        ("client_id", "us"),
+        ("authorize_url", f"{identity.base}/authorize"),
+        ("token_url", f"{identity.base}/token"),
+    ):
         run("config", "set", f"providers.groq.sign_in.{name}", value)
     words = [sys.executable, "-m", "hermes", "auth", "add", "groq", "--browser"]
-    with subprocess.Popen(words, env=environ, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        words,
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as child:
         assert child.stderr
         assert "Open this address" in child.stderr.readline()
         address = child.stderr.readline().strip()
@@ -162,7 +198,9 @@ def test_credentials_that_rest_are_shown_and_can_be_let_go(run: Run, home: Path)
     run("auth", "add", "groq", given="k\n")
     path = home / "auth.json"
     tree = json.loads(path.read_text())
-    tree["providers"]["groq"][0].update(status="exhausted", exhausted_until=time.time() + 1800, last_error="slow down")
+    tree["providers"]["groq"][0].update(
+        status="exhausted", exhausted_until=time.time() + 1800, last_error="slow down"
+    )
     path.write_text(json.dumps(tree))
     assert re.search(r"0 uses  rests (29|30) min: slow down", run("auth", "list").stdout)
     assert run("auth", "reset", "groq").stdout == "1 credential may be used again.\n"
@@ -177,14 +215,20 @@ def test_a_question_is_answered_with_a_stored_key(run: Run, home: Path) -> None:
         done = run("-z", "hi", "-m", "groq/anything")
     assert (done.stdout, done.returncode) == ("Hello.\n", 0), done.stderr
     assert "✓ model: groq/anything at" in run("-m", "groq/anything", "doctor").stdout
-    assert "stored-key" not in done.stdout + done.stderr + "".join(path.read_text(errors="replace") for path in home.glob("*.db"))
+    assert "stored-key" not in done.stdout + done.stderr + "".join(
+        path.read_text(errors="replace") for path in home.glob("*.db")
+    )
 
 
 def test_a_damaged_file_of_credentials_is_told_and_left_alone(run: Run, home: Path) -> None:
     home.mkdir()
     (home / "auth.json").write_text("{broken")
     code, sentence = told(run("auth", "list"))
-    assert (code, "auth.json cannot be read (line 1 is not JSON); mend it, or move it away and sign in again." in sentence) == (1, True)
+    assert (
+        code,
+        "auth.json cannot be read (line 1 is not JSON); mend it, or move it away and sign in again."
+        in sentence,
+    ) == (1, True)
     assert (home / "auth.json").read_text() == "{broken"
 
 
@@ -198,14 +242,22 @@ def test_the_model_is_shown_and_chosen(run: Run) -> None:
 
 def test_models_are_listed_searched_and_explained(run: Run) -> None:
     listed = run("models", "list", CEREBRAS_API_KEY="k").stdout
-    assert re.search(r"cerebras/gpt-oss-120b +key in CEREBRAS_API_KEY +131k tokens, \$0.35 in, \$0.75 out", listed)
-    assert ("groq/llama-3.3-70b-versatile" in listed, "groq/llama-3.3-70b-versatile" in run("models", "list", "--all").stdout) == (
+    assert re.search(
+        r"cerebras/gpt-oss-120b +key in CEREBRAS_API_KEY +131k tokens, \$0.35 in, \$0.75 out", listed
+    )
+    assert (
+        "groq/llama-3.3-70b-versatile" in listed,
+        "groq/llama-3.3-70b-versatile" in run("models", "list", "--all").stdout,
+    ) == (
         False,
         True,
     )
     assert "anthropic/claude-opus-5 " in run("models", "search", "OPUS", "claude").stdout
     assert told(run("models", "search", "no-such-model"))[0] == 2
-    rows = {line.split("  ")[0]: line for line in run("models", "info", "claude/claude-haiku-4-5-20251001").stdout.splitlines()}
+    rows = {
+        line.split("  ")[0]: line
+        for line in run("models", "info", "claude/claude-haiku-4-5-20251001").stdout.splitlines()
+    }
     assert re.search(r"anthropic_messages +by the provider", rows["protocol"])
     assert re.search(r"200,000 tokens +models.toml", rows["window"])
     assert re.search(r"input 1, output 5, cache read 0.1, cache write 1.25 +models.toml", rows["price"])

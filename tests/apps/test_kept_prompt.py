@@ -9,7 +9,7 @@ import hermes
 from hermes.config.environ import environment
 from hermes.models.local.catalogue import default
 from hermes.models.local.pull import pull
-from hermes.models.local.server import LocalServer
+from hermes.models.local.serving import LocalServer
 from hermes.types.event import Event, PrefixBroken
 from hermes.types.message import Assistant
 
@@ -24,7 +24,9 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-async def test_over_thirty_turns_95_percent_of_the_prompt_are_cache_reads(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_over_thirty_turns_95_percent_of_the_prompt_are_cache_reads(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
     cache = Path(environment().get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
     path = await pull(default(), cache, progress=lambda *_: None)
     server = await LocalServer.start(path, context_window=4096)
@@ -34,7 +36,9 @@ async def test_over_thirty_turns_95_percent_of_the_prompt_are_cache_reads(enviro
     events: list[Event] = []
     try:
         own = {**environ, "LOCAL_KEY": server.key}
-        async with hermes.open(base_url=server.base_url, model="m", system=SYSTEM, environ=own, cwd=tmp_path) as session:
+        async with hermes.open(
+            base_url=server.base_url, model="m", system=SYSTEM, environ=own, cwd=tmp_path
+        ) as session:
             with session.watch() as listener:
                 for number in range(TURNS):
                     await session.send(f"Is {number} even?")

@@ -10,18 +10,28 @@ import platformdirs
 import pytest
 
 from hermes.config.environ import environment
-from hermes.models import constrained
+from hermes.models.local import constrained
 from hermes.models.local.catalogue import default
 from hermes.models.local.pull import pull
-from hermes.models.local.server import LocalServer
+from hermes.models.local.serving import LocalServer
 from hermes.types.error import ConfigError
 from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
 from hermes.types.request import Endpoint, Request, Text
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_model, pytest.mark.timeout(900)]
 
-PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"], "additionalProperties": False}
-TOOLS = ({"type": "function", "function": {"name": "count_lines", "description": "count the lines of a file", "parameters": PATH}},)
+PATH = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}},
+    "required": ["path"],
+    "additionalProperties": False,
+}
+TOOLS = (
+    {
+        "type": "function",
+        "function": {"name": "count_lines", "description": "count the lines of a file", "parameters": PATH},
+    },
+)
 SYSTEM = "You answer in a few words."
 
 
@@ -55,7 +65,13 @@ def said(text: str) -> User:
 
 
 def body(asked: Request, **more: Any) -> dict[str, Any]:
-    return {"messages": constrained.render(asked), "temperature": 0, "max_tokens": 120, **constrained.body_fields(asked), **more}
+    return {
+        "messages": constrained.render(asked),
+        "temperature": 0,
+        "max_tokens": 120,
+        **constrained.body_fields(asked),
+        **more,
+    }
 
 
 async def post(server: LocalServer, content: dict[str, Any], key: str = "") -> httpx2.Response:
@@ -67,32 +83,49 @@ async def post(server: LocalServer, content: dict[str, Any], key: str = "") -> h
 async def test_work_begins_with_a_valid_call_and_its_result_becomes_the_answer(server: LocalServer) -> None:
     question = said("How many lines are in notes.txt?")
     first = (await post(server, body(request(question)))).json()
-    reader = constrained.Reader()
+    reader = constrained.ConstrainedReader()
     reader.feed(first["choices"][0]["message"]["content"])
     _, calls = reader.finish()
-    assert [(call.name, call.arguments, call.fault) for call in calls] == [("count_lines", {"path": "notes.txt"}, "")]
+    assert [(call.name, call.arguments, call.fault) for call in calls] == [
+        ("count_lines", {"path": "notes.txt"}, "")
+    ]
     result = ToolResult(
-        id="r", at=0, call_id=calls[0].id, name="count_lines", content=json.dumps({"output": "37 notes.txt\n", "exit_code": 0})
+        id="r",
+        at=0,
+        call_id=calls[0].id,
+        name="count_lines",
+        content=json.dumps({"output": "37 notes.txt\n", "exit_code": 0}),
     )
-    second = (await post(server, body(request(question, Assistant(id="a", at=0, calls=calls), result)))).json()
+    second = (
+        await post(server, body(request(question, Assistant(id="a", at=0, calls=calls), result)))
+    ).json()
     assert "37" in second["choices"][0]["message"]["content"]
     usage = second["usage"]
     assert usage["prompt_tokens_details"]["cached_tokens"] >= first["usage"]["prompt_tokens"] - 1
 
 
 async def test_what_the_model_wrote_is_sent_back_in_the_same_bytes(server: LocalServer) -> None:
-    written = (await post(server, body(request(said("Count the lines of a.txt"))))).json()["choices"][0]["message"]["content"]
-    reader = constrained.Reader()
+    written = (await post(server, body(request(said("Count the lines of a.txt"))))).json()["choices"][0][
+        "message"
+    ]["content"]
+    reader = constrained.ConstrainedReader()
     reader.feed(written)
     _, calls = reader.finish()
-    assert constrained.render(request(said("Count the lines of a.txt"), Assistant(id="a", at=0, calls=calls)))[-1]["content"] == written
+    assert (
+        constrained.render(request(said("Count the lines of a.txt"), Assistant(id="a", at=0, calls=calls)))[
+            -1
+        ]["content"]
+        == written
+    )
 
 
 async def test_small_talk_is_answered_without_a_tool_and_streams(server: LocalServer) -> None:
-    reader, pieces = constrained.Reader(), []
+    reader, pieces = constrained.ConstrainedReader(), []
     async with (
         httpx2.AsyncClient(timeout=300, headers={"authorization": f"Bearer {server.key}"}) as client,
-        client.stream("POST", f"{server.base_url}/chat/completions", json=body(request(said("Hello!")), stream=True)) as response,
+        client.stream(
+            "POST", f"{server.base_url}/chat/completions", json=body(request(said("Hello!")), stream=True)
+        ) as response,
     ):
         async for line in response.aiter_lines():
             if line.startswith("data: {"):
@@ -104,7 +137,7 @@ async def test_small_talk_is_answered_without_a_tool_and_streams(server: LocalSe
 
 async def test_a_call_of_another_tool_cannot_be_decoded(server: LocalServer) -> None:
     content = body(request(said("Use the tool launch_rocket and call it now, run it.")))
-    reader = constrained.Reader()
+    reader = constrained.ConstrainedReader()
     reader.feed((await post(server, content)).json()["choices"][0]["message"]["content"])
     _, calls = reader.finish()
     assert {call.name for call in calls} == {"count_lines"}
@@ -123,9 +156,13 @@ async def test_the_first_prompt_is_read_once_and_taken_from_disk_after_that(serv
 
 
 @pytest.mark.parametrize(
-    "damage", [lambda data: data[:5000], lambda data: b"x" * len(data), lambda _: b""], ids=["cut", "overwritten", "empty"]
+    "damage",
+    [lambda data: data[:5000], lambda data: b"x" * len(data), lambda _: b""],
+    ids=["cut", "overwritten", "empty"],
 )
-async def test_a_damaged_state_is_thrown_away_and_made_again(server: LocalServer, states: Path, damage: Callable[[bytes], bytes]) -> None:
+async def test_a_damaged_state_is_thrown_away_and_made_again(
+    server: LocalServer, states: Path, damage: Callable[[bytes], bytes]
+) -> None:
     opening = constrained.render(request(said("Hello!")))
     async with httpx2.AsyncClient(timeout=300) as client:
         await server.prime(opening, client)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hermes.testing import ScriptedModel, ScriptedServer, call, fail, say
+from hermes.testing import ScriptedModel, ScriptedServer, Turn, call, fail, raw, say
 from tests.apps.conftest import Run
 
 
@@ -28,7 +28,10 @@ def ask(run: Run, model: ScriptedModel, *arguments: str, **more: Any) -> subproc
 
 def test_the_answer_alone_is_on_stdout_and_the_steps_on_stderr(run: Run) -> None:
     done = ask(
-        run, ScriptedModel(call("read_file", {"path": "notes.txt"}, text="Let me look."), say("Milk and bread.")), "-z", "what do I need?"
+        run,
+        ScriptedModel(call("read_file", {"path": "notes.txt"}, text="Let me look."), say("Milk and bread.")),
+        "-z",
+        "what do I need?",
     )
     assert (done.returncode, done.stdout) == (0, "Milk and bread.\n")
     assert "read" in done.stderr
@@ -73,10 +76,66 @@ def test_a_dead_address_is_named_and_each_retry_is_told(run: Run) -> None:
     assert fix.strip().startswith("Check that the server runs")
 
 
+def ended(text: str, finish: str) -> Turn:
+    """Words and a reason for their end, as one whole body."""
+    choice = {"index": 0, "finish_reason": finish, "message": {"content": text}}
+    return raw(json.dumps({"id": "x", "choices": [choice]}).encode(), content_type="application/json")
+
+
+@pytest.mark.parametrize(
+    ("finish", "parts", "words"),
+    [
+        ("length", ("Ha", "lf", " of", " a", "n"), "The answer is not whole: it was cut"),
+        ("content_filter", ("Half of an",), "The provider's filter ended the answer"),
+    ],
+)
+def test_an_answer_that_is_not_whole_is_marked_and_has_its_exit_code(
+    run: Run, finish: str, parts: tuple[str, ...], words: str
+) -> None:
+    replies = [ended(part, finish) for part in parts]
+    done = ask(run, ScriptedModel(*replies), "-z", "hi")
+    assert (done.returncode, done.stdout) == (5, "Half of an\n")
+    assert words in done.stderr
+    done = ask(run, ScriptedModel(*replies), "--json", "-z", "hi")
+    *_, notice, end = (json.loads(row) for row in done.stdout.splitlines())
+    assert (done.returncode, end["status"], end["answer"]) == (5, "cut", "Half of an")
+    assert notice["text"].startswith(words)
+
+
+def test_an_answer_that_was_continued_is_one_and_whole(run: Run) -> None:
+    done = ask(run, ScriptedModel(ended("Half of an", "length"), ended(" answer.", "stop")), "-z", "hi")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Half of an answer.\n", "")
+
+
+def test_a_model_that_never_says_a_word_is_a_failure_and_no_answer(run: Run) -> None:
+    done = ask(run, ScriptedModel(ended("", "stop"), ended("", "stop")), "-z", "hi")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "✗ the model gave no answer: The model gave an empty reply." in done.stderr
+    assert "Check that the server runs" not in done.stderr
+
+
+def test_calls_that_can_never_be_read_are_told_on_stderr(run: Run) -> None:
+    broken = [call("read_file", "no arguments at all") for _ in range(3)]
+    done = ask(run, ScriptedModel(*broken), "-z", "hi")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "The model wrote 3 replies in a row whose calls could not be used" in done.stderr
+
+
+def test_a_reply_that_the_server_cut_is_not_called_a_missing_connection(run: Run) -> None:
+    run("config", "set", "model.max_retries", "0")
+    begun = b'data: {"choices": [{"index": 0, "delta": {"content": "Hel"}}]}\n\n'
+    done = ask(run, ScriptedModel(raw(begun)), "-z", "hi")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "✗ the server cut the reply: " in done.stderr
+    assert "Check that the server runs" not in done.stderr
+
+
 def test_what_needs_an_approval_is_refused_and_said_and_has_its_exit_code(run: Run, work: Path) -> None:
     done = ask(
         run,
-        ScriptedModel(call("terminal", {"command": "rm -rf ./notes.txt ../work/*"}), say("I could not delete it.")),
+        ScriptedModel(
+            call("terminal", {"command": "rm -rf ./notes.txt ../work/*"}), say("I could not delete it.")
+        ),
         "-z",
         "delete everything",
     )
@@ -86,7 +145,13 @@ def test_what_needs_an_approval_is_refused_and_said_and_has_its_exit_code(run: R
 
 
 def test_yolo_lets_it_run(run: Run, work: Path) -> None:
-    done = ask(run, ScriptedModel(call("terminal", {"command": "rm -rf ./notes.txt"}), say("Gone.")), "--yolo", "-z", "delete it")
+    done = ask(
+        run,
+        ScriptedModel(call("terminal", {"command": "rm -rf ./notes.txt"}), say("Gone.")),
+        "--yolo",
+        "-z",
+        "delete it",
+    )
     assert (done.returncode, done.stdout) == (0, "Gone.\n")
     assert not (work / "notes.txt").exists()
 
@@ -100,14 +165,31 @@ def test_the_step_limit_has_its_exit_code(run: Run) -> None:
 
 def test_a_fault_before_the_turn_ends_the_json_lines_too(run: Run) -> None:
     done = run("--json", "-z", "hi", "-m", "nosuch/model")
-    assert (done.returncode, [json.loads(line)["kind"] for line in done.stdout.splitlines()]) == (2, ["error", "end"])
+    assert (done.returncode, [json.loads(line)["kind"] for line in done.stdout.splitlines()]) == (
+        2,
+        ["error", "end"],
+    )
     assert json.loads(done.stdout.splitlines()[0])["message"] in done.stderr
 
 
 def test_json_lines_are_few_versioned_and_end_with_end(run: Run) -> None:
-    done = ask(run, ScriptedModel(call("read_file", {"path": "notes.txt"}), say("Milk.", size=100)), "--json", "-z", "what?")
+    done = ask(
+        run,
+        ScriptedModel(call("read_file", {"path": "notes.txt"}), say("Milk.", size=100)),
+        "--json",
+        "-z",
+        "what?",
+    )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [line["kind"] for line in lines] == ["start", "usage", "tool_start", "tool_end", "text", "usage", "end"]
+    assert [line["kind"] for line in lines] == [
+        "start",
+        "usage",
+        "tool_start",
+        "tool_end",
+        "text",
+        "usage",
+        "end",
+    ]
     assert {line["v"] for line in lines} == {1}
     assert lines[2]["arguments"] == {"path": "notes.txt"}
     end = lines[-1]
@@ -124,7 +206,11 @@ def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:
         run("-z", "first", "--base-url", server.base_url)
         done = run("-c", "-z", "second", "--base-url", server.base_url)
     assert done.stdout == "two\n"
-    assert [message["content"] for message in server.model.requests[1]["messages"][1:]] == ["first", "one", "second"]
+    assert [message["content"] for message in server.model.requests[1]["messages"][1:]] == [
+        "first",
+        "one",
+        "second",
+    ]
     listed = run("sessions", "list")
     assert listed.stdout.split()[3:] == ["4", "first"]
     assert run("sessions", "show").stdout.split("## ")[1:] == [
@@ -142,7 +228,9 @@ def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:
 
 
 def test_an_interrupt_ends_with_130_and_leaves_nothing_running(environ: dict[str, str], work: Path) -> None:
-    with ScriptedServer(ScriptedModel(call("terminal", {"command": "sleep 4321 & sleep 4321"}), say("never"))).running() as server:
+    with ScriptedServer(
+        ScriptedModel(call("terminal", {"command": "sleep 4321 & sleep 4321"}), say("never"))
+    ).running() as server:
         process = subprocess.Popen(
             [sys.executable, "-m", "hermes", "-z", "sleep", "--base-url", server.base_url],
             cwd=work,
@@ -154,10 +242,49 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing_running(environ: dict[str
         )
         wait_for(lambda: "sleep\x004321" in commands())
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert "stopped" in err
     wait_for(lambda: "sleep\x004321" not in commands())
+
+
+STUCK = """
+import pathlib, time
+from tools.registry import registry
+
+{kind} stuck(args, **_):
+    pathlib.Path("started").touch()
+    time.sleep(3600)
+
+registry.register("stuck", "own", {{"name": "stuck"}}, stuck, is_async={is_async})
+"""
+
+
+@pytest.mark.parametrize(("kind", "is_async"), [("def", False), ("async def", True)])
+def test_an_interrupt_ends_the_program_though_a_tool_never_returns(
+    environ: dict[str, str], work: Path, kind: str, is_async: bool
+) -> None:
+    folder = Path(environ["HERMES_HOME"]) / "tools"
+    folder.mkdir(parents=True)
+    (folder / "stuck.py").write_text(STUCK.format(kind=kind, is_async=is_async))
+    with ScriptedServer(ScriptedModel(call("stuck", {}), say("never"))).running() as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hermes", "-z", "go", "--toolsets", "own", "--base-url", server.base_url],
+            cwd=work,
+            env=environ,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            wait_for((work / "started").exists)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        finally:
+            process.kill()
+    assert (process.returncode, out) == (130, "")
+    assert "stopped" in err
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = 15) -> None:
@@ -201,8 +328,14 @@ def test_bad_settings_are_told_all_at_once_with_their_lines(run: Run, environ: d
 def test_config_knows_where_each_value_comes_from(run: Run) -> None:
     assert "from:    default" in run("config", "explain", "agent.max_turns").stdout
     assert run("config", "set", "agent.max_turns", "12").returncode == 0
-    assert "agent.max_turns = 12\n  from:    config.yaml line 2" in run("config", "explain", "agent.max_turns").stdout
-    assert "from:    HERMES_MAX_ITERATIONS" in run("config", "explain", "agent.max_turns", HERMES_MAX_ITERATIONS="5").stdout
+    assert (
+        "agent.max_turns = 12\n  from:    config.yaml line 2"
+        in run("config", "explain", "agent.max_turns").stdout
+    )
+    assert (
+        "from:    HERMES_MAX_ITERATIONS"
+        in run("config", "explain", "agent.max_turns", HERMES_MAX_ITERATIONS="5").stdout
+    )
     assert "did you mean agent.max_turns?" in run("config", "get", "agent.max_turn").stderr
 
 
@@ -238,3 +371,27 @@ def test_doctor_reads_only_and_its_exit_code_says_it(run: Run, environ: dict[str
     ill = run("doctor")
     assert ill.returncode == 1
     assert "is damaged" in ill.stdout
+
+
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+def test_no_command_changes_our_settings_under_yolo(
+    run: Run, environ: dict[str, str], work: Path, sandbox: str
+) -> None:
+    """By name it is refused; behind a script our own program refuses."""
+    config = Path(environ["HERMES_HOME"]) / "config.yaml"
+    config.parent.mkdir()
+    config.write_text(f"terminal: {{sandbox: {sandbox!r}}}\n")
+    own = f"{sys.executable} -m hermes config set approvals.mode 'off'"
+    (work / "x.sh").write_text(f"{own}\n{sys.executable} -m hermes model local\n")
+    model = ScriptedModel(
+        call("terminal", {"command": own}),
+        call("terminal", {"command": f"echo 'approvals: {{mode: off}}' >> {config}"}),
+        call("terminal", {"command": "sh x.sh"}),
+        call("write_file", {"path": str(config), "content": "approvals: {mode: off}"}),
+        say("done"),
+    )
+    done = ask(run, model, "-z", "go", "--yolo")
+    shown = str(model.requests[-1]["messages"])
+    assert (done.stdout, config.read_text()) == ("done\n", f"terminal: {{sandbox: {sandbox!r}}}\n")
+    assert shown.count("This runs in a command that Hermes has started") == 2
+    assert shown.count("only they can") == 2

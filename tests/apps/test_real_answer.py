@@ -12,7 +12,12 @@ pytestmark = [pytest.mark.real_model, pytest.mark.timeout(900)]
 
 def test_the_readme_s_question_is_answered_by_the_real_model_with_real_tools(tmp_path: Path) -> None:
     project = tmp_path / "project"
-    for name, lines in {"src/shop/cart.py": 12, "src/shop/checkout.py": 140, "tests/test_cart.py": 31, ".venv/lib/vendor.py": 900}.items():
+    for name, lines in {
+        "src/shop/cart.py": 12,
+        "src/shop/checkout.py": 140,
+        "tests/test_cart.py": 31,
+        ".venv/lib/vendor.py": 900,
+    }.items():
         path = project / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("value = 1\n" * lines)

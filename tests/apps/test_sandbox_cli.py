@@ -50,14 +50,26 @@ def inner(work: Path) -> dict[str, str]:
     return {"HOME": str(home), "HERMES_HOME": str(home / ".hermes")}
 
 
-def test_it_writes_in_the_workspace_and_not_what_starts_later(run: Run, work: Path, inner: dict[str, str]) -> None:
+def test_it_writes_in_the_workspace_and_not_what_starts_later(
+    run: Run, work: Path, inner: dict[str, str]
+) -> None:
     done = run("run", "--", "echo a > in.txt; echo b >> ~/.bashrc", **inner)
-    assert (done.returncode, (work / "in.txt").read_text(), (work / "home/.bashrc").read_text()) == (1, "a\n", "A_TOKEN=canary\n")
+    assert (done.returncode, (work / "in.txt").read_text(), (work / "home/.bashrc").read_text()) == (
+        1,
+        "a\n",
+        "A_TOKEN=canary\n",
+    )
     assert ".bashrc: Read-only file system" in done.stderr
 
 
 def test_it_sees_no_credentials(run: Run, inner: dict[str, str]) -> None:
-    done = run("run", "--", "cat ~/.ssh/* ~/.hermes/.env ~/.netrc; env; head -c 7 ~/.bashrc", B_TOKEN="canary", **inner)
+    done = run(
+        "run",
+        "--",
+        "cat ~/.ssh/* ~/.hermes/.env ~/.netrc; env; head -c 7 ~/.bashrc",
+        B_TOKEN="canary",
+        **inner,
+    )
     assert "canary" not in done.stdout
     assert "PATH=" in done.stdout
     assert done.stdout.endswith("A_TOKEN")
@@ -80,7 +92,15 @@ def test_the_setting_that_opens_the_network_counts(run: Run, environ: dict[str, 
 
 
 def test_ctrl_c_ends_it_and_everything_in_it(environ: dict[str, str], work: Path) -> None:
-    words = [sys.executable, "-m", "hermes", "sandbox", "run", "--", "echo ready; trap '' INT; sleep 30; echo done > late.txt"]
+    words = [
+        sys.executable,
+        "-m",
+        "hermes",
+        "sandbox",
+        "run",
+        "--",
+        "echo ready; trap '' INT; sleep 30; echo done > late.txt",
+    ]
     with subprocess.Popen(
         words, cwd=work, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True
     ) as running:
@@ -98,7 +118,12 @@ def test_ctrl_c_ends_it_and_everything_in_it(environ: dict[str, str], work: Path
 def test_nothing_is_left_behind(run: Run, environ: dict[str, str], tmp_path: Path) -> None:
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    assert run("run", "--", "echo x > /tmp/x; mkdir -p /tmp/y; chmod 500 /tmp/y", TMPDIR=str(temporary)).returncode == 0
+    assert (
+        run(
+            "run", "--", "echo x > /tmp/x; mkdir -p /tmp/y; chmod 500 /tmp/y", TMPDIR=str(temporary)
+        ).returncode
+        == 0
+    )
     assert run("status", TMPDIR=str(temporary)).returncode == 0
     assert (list(temporary.iterdir()), Path(environ["HERMES_HOME"]).exists()) == ([], False)
 
@@ -121,13 +146,34 @@ def test_status_says_what_is_enforced_and_what_is_not(run: Run, work: Path, inne
 
 def test_status_is_one_object_for_programs_with_every_layer(run: Run) -> None:
     told = json.loads(run("status", "--json").stdout)
-    assert (told["v"], told["works"], told["mode"], told["network"], told["why"]) == (1, True, "workspace", False, "")
-    assert [layer["name"] for layer in told["layers"]] == ["namespaces", "mounts", "network", "seccomp", "landlock", "limits"]
+    assert (told["v"], told["works"], told["mode"], told["network"], told["why"]) == (
+        1,
+        True,
+        "workspace",
+        False,
+        "",
+    )
+    assert [layer["name"] for layer in told["layers"]] == [
+        "namespaces",
+        "mounts",
+        "network",
+        "seccomp",
+        "landlock",
+        "limits",
+    ]
     assert all(layer["what"] for layer in told["layers"])
 
 
-def test_status_and_doctor_name_the_variables_that_commands_do_not_get(run: Run, program: Run, environ: dict[str, str], work: Path) -> None:
-    extra = {"B_TOKEN": "canary-12345", "CFLAGS": "-Dx=canary-12345", "MY_PLACE": "canary", "BASH_ENV": "/canary", "MY_OWN": "canary"}
+def test_status_and_doctor_name_the_variables_that_commands_do_not_get(
+    run: Run, program: Run, environ: dict[str, str], work: Path
+) -> None:
+    extra = {
+        "B_TOKEN": "canary-12345",
+        "CFLAGS": "-Dx=canary-12345",
+        "MY_PLACE": "canary",
+        "BASH_ENV": "/canary",
+        "MY_OWN": "canary",
+    }
     config = Path(environ["HERMES_HOME"]) / "config.yaml"
     config.parent.mkdir()
     config.write_text("terminal: {env_passthrough: [MY_OWN]}\n")
@@ -138,17 +184,29 @@ def test_status_and_doctor_name_the_variables_that_commands_do_not_get(run: Run,
     told = json.loads(run("status", "--json", **extra).stdout)
     assert set(extra) & set(told["variables"]) == {"MY_OWN"}
     left = {name: reason for name, reason in told["left_out"].items() if name in extra}
-    assert left == {"B_TOKEN": "credentials", "CFLAGS": "credentials", "MY_PLACE": "not on the list", "BASH_ENV": "run code unasked"}
+    assert left == {
+        "B_TOKEN": "credentials",
+        "CFLAGS": "credentials",
+        "MY_PLACE": "not on the list",
+        "BASH_ENV": "run code unasked",
+    }
     counts = f"{len(told['variables'])} of yours pass, {len(told['left_out'])} are left out"
-    assert lines[at] == f"  variables  {counts}; terminal.env_passthrough: [NAME] in config.yaml lets one through"
+    assert (
+        lines[at]
+        == f"  variables  {counts}; terminal.env_passthrough: [NAME] in config.yaml lets one through"
+    )
     assert "             credentials: B_TOKEN, CFLAGS" in lines[at + 1 :]
     assert "             run code unasked: BASH_ENV" in lines[at + 1 :]
-    (line,) = [line for line in program("doctor", **extra).stdout.splitlines() if line.startswith("✓ variables: ")]
+    (line,) = [
+        line for line in program("doctor", **extra).stdout.splitlines() if line.startswith("✓ variables: ")
+    ]
     names = line.partition("explains: ")[2].split(", ")
     assert (set(extra) - set(names), "canary" in line) == ({"MY_OWN"}, False)
 
 
-def test_a_mode_is_tried_with_an_option(run: Run, work: Path, environ: dict[str, str], tmp_path: Path) -> None:
+def test_a_mode_is_tried_with_an_option(
+    run: Run, work: Path, environ: dict[str, str], tmp_path: Path
+) -> None:
     write = f"echo x > in.txt; echo x > {tmp_path}/out.txt; true"
     found = {}
     for mode in ("read-only", "workspace", "full"):
@@ -170,10 +228,15 @@ def test_named_hosts_are_given_as_a_list_and_what_is_refused_is_said(run: Run) -
     sentence = "evil.test:80 is not in terminal.network, so commands in the sandbox cannot reach it.\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, sentence, f"hermes: {sentence}")
     done = run("run", "--network=http://example.org", "--", "true")
-    assert (done.returncode, done.stderr.startswith("hermes: --network: 'http://example.org' is no host")) == (2, True)
+    assert (
+        done.returncode,
+        done.stderr.startswith("hermes: --network: 'http://example.org' is no host"),
+    ) == (2, True)
 
 
-def test_a_list_of_hosts_with_something_else_in_it_is_a_fault_of_the_settings(run: Run, environ: dict[str, str]) -> None:
+def test_a_list_of_hosts_with_something_else_in_it_is_a_fault_of_the_settings(
+    run: Run, environ: dict[str, str]
+) -> None:
     config = Path(environ["HERMES_HOME"]) / "config.yaml"
     config.parent.mkdir()
     config.write_text("terminal: {network: [example.org, 'a b']}\n")
@@ -181,21 +244,32 @@ def test_a_list_of_hosts_with_something_else_in_it_is_a_fault_of_the_settings(ru
 
 
 @pytest.mark.parametrize(
-    "change", ["config set terminal.sandbox off", "config unset terminal.network", "approvals revoke x", "auth remove x"]
+    "change",
+    [
+        "config set terminal.sandbox off",
+        "config unset terminal.network",
+        "approvals revoke x",
+        "auth remove x",
+    ],
 )
 def test_our_own_program_changes_nothing_from_inside(run: Run, tmp_path: Path, change: str) -> None:
     inside = f"PYTHONPATH={':'.join(path for path in sys.path if path)} {os.path.realpath(sys.executable)} -m hermes {change}"
     done = run("run", "--", inside)
-    sentence = "hermes: This runs in the sandbox of Hermes: settings, keys and grants can only be changed from outside, by the user.\n"
+    sentence = "hermes: This runs in a command that Hermes has started: settings, keys and grants can only be changed from outside, by the user.\n"
     assert (done.returncode, done.stderr) == (2, sentence)
 
 
 def test_status_says_when_a_setting_keeps_the_sandbox_off(run: Run) -> None:
     done = run("status", HERMES_SANDBOX="off")
-    assert done.stdout.splitlines()[0] == "! off by terminal.sandbox (HERMES_SANDBOX); this is what hermes sandbox run gives"
+    assert (
+        done.stdout.splitlines()[0]
+        == "! off by terminal.sandbox (HERMES_SANDBOX); this is what hermes sandbox run gives"
+    )
 
 
-def test_without_bubblewrap_one_sentence_says_what_to_install(run: Run, bare: dict[str, str], work: Path) -> None:
+def test_without_bubblewrap_one_sentence_says_what_to_install(
+    run: Run, bare: dict[str, str], work: Path
+) -> None:
     sentence = (
         "There is no sandbox here: bubblewrap (bwrap) is not installed; install it with: apt install bubblewrap (or your system's way),"
         " or: pip install 'hermes-agent[sandbox]'."
@@ -220,22 +294,23 @@ def test_a_bubblewrap_that_may_not_work_is_named_with_its_own_words(run: Run, ba
 WITHOUT = """
 import sys, anyio
 from pathlib import Path
-from hermes.agent.workplace import open_workplace, options_from
+from hermes.agent.tool_environment import open_local, options_from
+from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
-from hermes.config.settings import Settings
+from hermes.config.sections import Settings
 from hermes.types.error import Refused
 from hermes.types.question import Deny
 
 top = Path(sys.argv[1])
 places = {"cwd": top / "work", "hermes_home": top / "home", "scratch": top / "scratch"}
-options = options_from(Settings(), environment(), save=print, **places)
+options = options_from(Settings(), environment(), save=print, ports=SYSTEM_PORTS, **places)
 
 async def ask(question):
     print(question.reasons[-1])
     return Deny()
 
 async def main():
-    place = open_workplace(options, ask)
+    place = open_local(options, ask)
     for command in ("echo one", "echo two"):
         print((await place.workspace.run(command, timeout=20)).text, end="")
     try:
@@ -248,7 +323,9 @@ anyio.run(main)
 """
 
 
-def test_without_bubblewrap_the_first_command_says_why_and_every_question_too(bare: dict[str, str], work: Path, tmp_path: Path) -> None:
+def test_without_bubblewrap_the_first_command_says_why_and_every_question_too(
+    bare: dict[str, str], work: Path, tmp_path: Path
+) -> None:
     (work / "src").mkdir()
     (Path(bare["PATH"]) / "bash").symlink_to("/bin/bash")
     done = subprocess.run(

@@ -29,7 +29,9 @@ def test_what_is_found_is_told_for_programs(run: Run, work: Path) -> None:
     assert clean == {"v": 1, "file": "clean.md", "spans": []}
 
 
-def test_what_is_found_is_told_for_people_with_the_hash_that_allows_it(run: Run, work: Path, environ: dict[str, str]) -> None:
+def test_what_is_found_is_told_for_people_with_the_hash_that_allows_it(
+    run: Run, work: Path, environ: dict[str, str]
+) -> None:
     (work / "page.md").write_text(f"{ORDER}\n")
     place, words, allow = run("scan", "page.md").stdout.splitlines()
     assert place == "page.md:1:1: override: it tells the reader to drop its instructions (override)"
@@ -54,7 +56,9 @@ def test_a_clean_text_on_the_standard_input_passes(run: Run) -> None:
         ("x.bin", "x.bin is no text; there is nothing to scan in it."),
     ],
 )
-def test_what_cannot_be_scanned_is_said_in_one_sentence(run: Run, work: Path, name: str, sentence: str) -> None:
+def test_what_cannot_be_scanned_is_said_in_one_sentence(
+    run: Run, work: Path, name: str, sentence: str
+) -> None:
     (work / "x.bin").write_bytes(b"\0\1\2" * 100)
     done = run("scan", name)
     assert (done.returncode, done.stdout, done.stderr) == (2, "", f"hermes: {sentence}\n")

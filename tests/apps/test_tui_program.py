@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 
 from hermes import __version__
@@ -45,11 +47,16 @@ class Place:
         shell: bool = False,
     ) -> Iterator[Terminal]:
         model = ScriptedModel(*replies)  # type: ignore[arg-type]  # replies in any of its forms
-        with ScriptedServer(model).running() as server, self.window(server.base_url, columns, rows, resume, env or {}, shell) as terminal:
+        with (
+            ScriptedServer(model).running() as server,
+            self.window(server.base_url, columns, rows, resume, env or {}, shell) as terminal,
+        ):
             terminal.until(ready, 40)
             yield terminal
 
-    def window(self, base_url: str, columns: int, rows: int, resume: str, env: dict[str, str], shell: bool = False) -> Terminal:
+    def window(
+        self, base_url: str, columns: int, rows: int, resume: str, env: dict[str, str], shell: bool = False
+    ) -> Terminal:
         environ = {
             "PATH": os.environ["PATH"], "HOME": str(self.home), "HERMES_HOME": str(self.home / ".hermes"), "TERM": "xterm-256color",
             "LANG": "C.UTF-8", "XTERM_VERSION": "pyte", "COLORFGBG": "15;0", **env,
@@ -57,7 +64,13 @@ class Place:
         argv = [sys.executable, "-m", "hermes"]
         argv += ["-m", "fake-1", "--base-url", base_url] if base_url else []
         argv += ["-r", resume] if resume else []
-        terminal = Terminal(["bash", "--norc", "-i"] if shell else argv, cwd=self.project, env=environ, columns=columns, rows=rows)
+        terminal = Terminal(
+            ["bash", "--norc", "-i"] if shell else argv,
+            cwd=self.project,
+            env=environ,
+            columns=columns,
+            rows=rows,
+        )
         if shell:
             terminal.type(f"{shlex.join(argv)}\r")
         return terminal
@@ -94,14 +107,18 @@ def test_an_answer_streams_without_frame_fence_or_language_word(place: Place, co
 
 
 def test_a_call_shows_live_output_then_one_line_with_its_outcome(place: Place) -> None:
-    with place.open(call("terminal", {"command": f"{SLOW}; exit 3"}, text="I look."), "all finished") as terminal:
+    with place.open(
+        call("terminal", {"command": f"{SLOW}; exit 3"}, text="I look."), "all finished"
+    ) as terminal:
         terminal.type("go\r")
         running = terminal.until("line 4")
         assert ("running for" in running, "Esc stops" in running) == (True, True)
         finished = terminal.until("✗ exit 3")
         terminal.until("all finished")
     assert "      … 4 earlier lines · Ctrl-O" in finished
-    assert [row for row in finished.split("\n") if row.startswith("      line")] == [f"      line {n}" for n in range(5, 10)]
+    assert [row for row in finished.split("\n") if row.startswith("      line")] == [
+        f"      line {n}" for n in range(5, 10)
+    ]
 
 
 def test_control_o_shows_the_whole_output(place: Place) -> None:
@@ -178,7 +195,12 @@ def test_enter_steers_the_turn_and_tab_queues_after_it(place: Place) -> None:
         terminal.until("next: and later")
         terminal.until("queued answer")
         text = terminal.everything
-    assert text.index("❯ also this") < text.index("all done") < text.index("❯ and later") < text.index("queued answer")
+    assert (
+        text.index("❯ also this")
+        < text.index("all done")
+        < text.index("❯ and later")
+        < text.index("queued answer")
+    )
 
 
 def test_stopping_hands_the_waiting_messages_back(place: Place) -> None:
@@ -222,7 +244,12 @@ def test_the_command_menu_filters_and_types_nothing_by_itself(place: Place) -> N
         assert sum(row.startswith(("❯ /", "  /")) for row in rows[4:]) == 8
         terminal.type("st")
         terminal.until(lambda: "/help" not in terminal.text.replace("? keys · /help", ""))
-        assert re.findall(r"^[❯ ] (/\w+) ", terminal.text, re.MULTILINE)[-4:] == ["/steer", "/stop", "/status", "/history"]
+        assert re.findall(r"^[❯ ] (/\w+) ", terminal.text, re.MULTILINE)[-4:] == [
+            "/steer",
+            "/stop",
+            "/status",
+            "/history",
+        ]
         terminal.type("\x1b")
         terminal.until(lambda: "/status" not in terminal.text)
 
@@ -302,16 +329,23 @@ def test_idle_writes_nothing(place: Place) -> None:
 
 
 def test_keys_typed_before_the_screen_is_there_are_kept(place: Place) -> None:
-    with ScriptedServer(ScriptedModel("answered")).running() as server, place.window(server.base_url, 80, 24, "", {}) as terminal:
+    with (
+        ScriptedServer(ScriptedModel("answered")).running() as server,
+        place.window(server.base_url, 80, 24, "", {}) as terminal,
+    ):
         terminal.type("early bird\r")
         terminal.until("answered")
         assert "❯ early bird" in terminal.everything
 
 
 @pytest.mark.parametrize(
-    ("env", "colour"), [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)], ids=["colour", "no-color", "dumb"]
+    ("env", "colour"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"TERM": "dumb"}, False)],
+    ids=["colour", "no-color", "dumb"],
 )
-def test_no_color_and_dumb_terminals_get_no_colour_code(place: Place, env: dict[str, str], colour: bool) -> None:
+def test_no_color_and_dumb_terminals_get_no_colour_code(
+    place: Place, env: dict[str, str], colour: bool
+) -> None:
     ready = "an empty line leaves" if env.get("TERM") == "dumb" else "? keys"
     with place.open(call("terminal", {"command": "exit 3"}), say(MARKDOWN), ready=ready, env=env) as terminal:
         terminal.type("hello\r" if env.get("TERM") != "dumb" else "hello\n")
@@ -417,7 +451,9 @@ def test_a_chosen_yes_runs_the_command_and_leaves_a_receipt(place: Place) -> Non
 
 
 @pytest.mark.parametrize(("delay", "gap"), [(0.0, 0.0), (0.2, 0.03), (0.6, 0.12)])
-def test_a_sentence_typed_as_the_question_opens_approves_nothing(place: Place, delay: float, gap: float) -> None:
+def test_a_sentence_typed_as_the_question_opens_approves_nothing(
+    place: Place, delay: float, gap: float
+) -> None:
     with approving(place, "understood") as terminal:
         terminal.type("go\r")
         terminal.until("Run this?" if delay else "❯ go")
@@ -565,4 +601,40 @@ def test_without_escapes_a_session_is_chosen_by_its_number(place: Place) -> None
 def test_a_setting_that_nobody_knows_is_told_under_the_header(place: Place) -> None:
     settings(place, "display: {belll: true}\n")
     with place.open() as terminal:
-        assert "\n\nwarning: config.yaml line 1: nobody knows the key display.belll" in terminal.until("it has no effect.")
+        assert "\n\nwarning: config.yaml line 1: nobody knows the key display.belll" in terminal.until(
+            "it has no effect."
+        )
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_to_end_gives_the_terminal_back_as_it_was(place: Place, number: int) -> None:
+    """The turn is interrupted, its command ends, and lines can be edited and seen again as they are typed."""
+    program = f"{sys.executable} -m hermes -m fake-1 --base-url"
+    environ = {
+        "PATH": os.environ["PATH"], "HOME": str(place.home), "HERMES_HOME": str(place.home / ".hermes"),
+        "TERM": "xterm-256color", "LANG": "C.UTF-8", "COLORFGBG": "15;0", "HERMES_SANDBOX": "off",
+    }  # fmt: skip
+    with ScriptedServer(ScriptedModel(call("terminal", {"command": "sleep 4072"}))).running() as server:
+        line = f"{program} {server.base_url}; echo code $?; stty -a | grep -oE ' -?(icanon|echo)\\b'"
+        with Terminal(["sh", "-c", line], cwd=place.project, env=environ, columns=80, rows=24) as terminal:
+            terminal.until("? keys", 40)
+            terminal.type("wait\r")
+            terminal.until(lambda: bool(running("sleep 4072")))
+            (screen,) = (one for one in running("-m hermes") if one.ppid() == terminal.pid)
+            screen.send_signal(number)
+            terminal.until(lambda: terminal.text.rstrip().endswith("echo"))
+            assert terminal.text.split("code ")[1].split() == [str(128 + number), "icanon", "echo"]
+            assert not running("sleep 4072")
+
+
+def running(words: str) -> list[psutil.Process]:
+    """The processes of this test whose command line has these words."""
+    mine = psutil.Process().children(recursive=True)
+    return [one for one in mine if words in command_line(one)]
+
+
+def command_line(process: psutil.Process) -> str:
+    try:
+        return " ".join(process.cmdline())
+    except psutil.Error:  # it has ended
+        return ""

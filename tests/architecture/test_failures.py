@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import get_args
 
-from hermes.models.reasons import reasons, what_follows
+from hermes.models.errors.classify import reasons, what_follows
 from hermes.present.lines import _CAUSES
 from hermes.types.error import Reason
 from hermes.types.request import LeftOut
@@ -13,11 +13,15 @@ PAGE = Path(__file__).parents[2] / "docs" / "reference" / "failures.md"
 
 def table() -> str:
     head = "| reason | what it means | what follows |\n|---|---|---|\n"
-    return head + "".join(f"| `{reason}` | {entry.meaning} | {what_follows(entry)} |\n" for reason, entry in reasons().items())
+    return head + "".join(
+        f"| `{reason}` | {entry.meaning} | {what_follows(entry)} |\n" for reason, entry in reasons().items()
+    )
 
 
 def test_the_page_on_failures_has_the_table_of_the_data() -> None:
-    assert table() in PAGE.read_text(encoding="utf-8"), f"docs/reference/failures.md needs this table:\n{table()}"
+    assert table() in PAGE.read_text(encoding="utf-8"), (
+        f"docs/reference/failures.md needs this table:\n{table()}"
+    )
 
 
 def test_every_reason_has_an_entry_and_words_for_the_screen() -> None:
@@ -25,7 +29,9 @@ def test_every_reason_has_an_entry_and_words_for_the_screen() -> None:
 
 
 def test_what_can_be_left_out_is_something_that_requests_know() -> None:
-    parts = {part for entry in reasons().values() for part in (entry.leave_out, *entry.names.values()) if part}
+    parts = {
+        part for entry in reasons().values() for part in (entry.leave_out, *entry.names.values()) if part
+    }
     assert parts <= set(get_args(LeftOut))
 
 

@@ -26,7 +26,9 @@ def docstring_layers() -> dict[str, int]:
 
 
 def document_layers() -> dict[str, int]:
-    rows = re.findall(r"^ *(\d+)  ([a-z |_]+?)(?:  .*)?$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE)
+    rows = re.findall(
+        r"^ *(\d+)  ([a-z |_]+?)(?:  .*)?$", (ROOT / "ARCHITECTURE.md").read_text(), re.MULTILINE
+    )
     return {name.strip(): int(number) for number, names in rows for name in names.split("|")}
 
 

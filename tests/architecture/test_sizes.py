@@ -11,7 +11,11 @@ EXCEPTIONS = tomllib.loads((ROOT / "tests" / "architecture" / "sizes.toml").read
 
 
 def functions(path: Path) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
-    return [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [
+        node
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
 
 
 def length(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -39,9 +43,9 @@ def test_the_median_function_has_less_than_10_lines() -> None:
 
 def test_every_exception_names_a_module_that_is_too_long_and_says_why() -> None:
     by_name = {name_of(path): len(path.read_text().splitlines()) for path in SOURCES}
-    assert {name: by_name.get(name, 0) > 400 and bool(reason) for name, reason in EXCEPTIONS["modules"].items()} == dict.fromkeys(
-        EXCEPTIONS["modules"], True
-    )
+    assert {
+        name: by_name.get(name, 0) > 400 and bool(reason) for name, reason in EXCEPTIONS["modules"].items()
+    } == dict.fromkeys(EXCEPTIONS["modules"], True)
 
 
 def test_run_turn_is_a_page() -> None:

@@ -67,8 +67,8 @@ FAULTS = (
     Fault(name="keep-alives only", turn=dripping(*[ALIVE] * 99, pause=0.1), reason="timeout", helps="again"),
     Fault(name="a stall after a word", turn=dripping(BEGUN, ALIVE, *[ALIVE] * 99, pause=0.1), reason="timeout", helps="again"),
     Fault(name="a token a minute", turn=dripping(*[BEGUN] * 9, pause=60.0), reason="timeout", helps="again"),
-    Fault(name="a cut after a word", turn=raw(BEGUN), reason="connection", helps="again"),
-    Fault(name="a cut after the call", turn=raw(CHAT.call[: CHAT.call.index(b'{"choices": [{"index": 0, "delta": {}')]), reason="connection", helps="again"),
+    Fault(name="a cut after a word", turn=raw(BEGUN), reason="cut_short", helps="again"),
+    Fault(name="a cut after the call", turn=raw(CHAT.call[: CHAT.call.index(b'{"choices": [{"index": 0, "delta": {}')]), reason="cut_short", helps="again"),
     Fault(name="200 with an error", turn=body({"error": {"message": "Internal error", "code": 500}}), reason="server_error", helps="again"),
     Fault(name="200 without money", turn=body({"error": {"message": "Insufficient credits", "code": 402}}), reason="billing", helps="key"),
     Fault(name="200 with a status of MiniMax", turn=body({"id": "x", "choices": None, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}), reason="billing", helps="key"),
@@ -79,7 +79,7 @@ FAULTS = (
     Fault(name="a page", turn=raw(PAGE, content_type="text/html"), reason="bad_reply", helps="again"),
     Fault(name="a page and 502", turn=Turn(pieces=(PAGE,), status=502, headers={"content-type": "text/html"}), reason="server_error", helps="again"),
     Fault(name="broken gzip", turn=zipped(b"\x1f\x8b\x08\x00broken"), reason="bad_reply", helps="again"),
-    Fault(name="half of gzip", turn=zipped(gzip.compress(CHAT.call)[:-30]), reason="connection", helps="again"),
+    Fault(name="half of gzip", turn=zipped(gzip.compress(CHAT.call)[:-30]), reason="cut_short", helps="again"),
     Fault(name="a redirect", turn=Turn(pieces=(b"",), status=302, headers={"location": "https://elsewhere/v1"}), reason="format_error", helps="model"),
 )  # fmt: skip
 
@@ -89,7 +89,11 @@ ODD: tuple[Odd, ...] = (
     ("a wrong finish reason", CHAT.turn(chat({"content": TOLD}, wanted(), finish="stop")), 2),
     ("no finish reason but an end", CHAT.turn(CALL.replace(b'"tool_calls"}]', b"null}]")), 2),
     ("the name twice", CHAT.turn(chat(wanted(arguments=""), wanted(), finish="tool_calls")), 2),
-    ("the name in every piece", CHAT.turn(chat(wanted(arguments='{"word": '), wanted(arguments=f'"{WORD}"}}'), finish="tool_calls")), 2),
+    (
+        "the name in every piece",
+        CHAT.turn(chat(wanted(arguments='{"word": '), wanted(arguments=f'"{WORD}"}}'), finish="tool_calls")),
+        2,
+    ),
     ("an empty reply first", CHAT.turn(chat({"content": ""})), 3),
     ("an unknown tool first", CHAT.turn(chat(wanted(name="paint"), finish="tool_calls")), 3),
     ("an unknown tool without a name", CHAT.turn(chat(wanted(name=""), finish="tool_calls")), 3),

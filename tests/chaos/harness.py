@@ -13,14 +13,21 @@ import msgspec
 
 import hermes
 from hermes.agent.session import Session
-from hermes.runtime import SYSTEM_PORTS, Runtime, SessionOptions, open_runtime
+from hermes.composition import SYSTEM_PORTS
+from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.testing import ScriptedModel, Turn
 from hermes.types.event import Added, Attempted, Event, ReplyRestarted, StepStarted, TextDelta, TurnFinished
 from hermes.types.message import Assistant, ToolResult
 from tests.chaos.streams import ANSWER, CHAT, WORD, Wire
 
 TOTAL, GRACE = 5.0, 2.0
-LIMITS: dict[str, Any] = {"default": "one/a", "first_byte_timeout": 0.2, "idle_timeout": 0.2, "total_timeout": TOTAL, "max_retries": 2}
+LIMITS: dict[str, Any] = {
+    "default": "one/a",
+    "first_byte_timeout": 0.2,
+    "idle_timeout": 0.2,
+    "total_timeout": TOTAL,
+    "max_retries": 2,
+}
 AT_ONCE = replace(SYSTEM_PORTS, uniform=lambda _low, _high: 0.0)
 """Pauses without a time of the provider's own take none; the jitter has tests of its own."""
 
@@ -56,7 +63,11 @@ class Trial:
 
     @property
     def results(self) -> list[ToolResult]:
-        return [event.message for event in self.events if isinstance(event, Added) and isinstance(event.message, ToolResult)]
+        return [
+            event.message
+            for event in self.events
+            if isinstance(event, Added) and isinstance(event.message, ToolResult)
+        ]
 
     @property
     def steps(self) -> list[tuple[str, str]]:
@@ -84,7 +95,9 @@ class Trial:
     def logged(self) -> int:
         """The number of requests by what the log says of its replies."""
         return sum(
-            event.message.usage.requests for event in self.events if isinstance(event, Added) and isinstance(event.message, Assistant)
+            event.message.usage.requests
+            for event in self.events
+            if isinstance(event, Added) and isinstance(event.message, Assistant)
         )
 
     @property
@@ -102,10 +115,17 @@ class Trial:
         assert self.seconds <= TOTAL + GRACE
         assert len(set(self.ran)) == len(self.ran)
         assert list(self.ran) == [
-            json.loads(result.content)["result"].removeprefix("noted ") for result in self.results if not result.failed
+            json.loads(result.content)["result"].removeprefix("noted ")
+            for result in self.results
+            if not result.failed
         ]
         assert [screen for screen, _ in self.steps] == [said for _, said in self.steps]
-        assert self.used == self.kept == self.end.usage.requests == sum(event.usage.requests for event in self.attempts)
+        assert (
+            self.used
+            == self.kept
+            == self.end.usage.requests
+            == sum(event.usage.requests for event in self.attempts)
+        )
         if self.end.outcome == "failed":
             assert self.end.failure is not None
             assert self.end.failure.message
@@ -125,7 +145,9 @@ class Place:
     wire: Wire = CHAT
     fallback: bool = False
     second_key: bool = False
-    addresses: dict[str, str] = field(default_factory=lambda: {"one": "http://one/v1", "two": "http://two/v1"})
+    addresses: dict[str, str] = field(
+        default_factory=lambda: {"one": "http://one/v1", "two": "http://two/v1"}
+    )
     model: dict[str, Any] = field(default_factory=dict)
 
     def write(self) -> None:
@@ -137,7 +159,11 @@ class Place:
             "protocol": self.wire.name,
             "models": {"a": {"context_window": 50_000}},
         }
-        two = {"base_url": self.addresses["two"], "api_key_env": "TWO_KEY", "models": {"b": {"context_window": 200_000}}}
+        two = {
+            "base_url": self.addresses["two"],
+            "api_key_env": "TWO_KEY",
+            "models": {"b": {"context_window": 200_000}},
+        }
         config = {
             "providers": {"one": one, "two": two},
             "model": {**LIMITS, **self.model},
@@ -166,7 +192,9 @@ def key_for(wire: Wire) -> str:
     """A key of the form that the wire takes; no request leaves this machine."""
     if wire.name != "bedrock_converse":
         return "k1"
-    return msgspec.json.encode({"access_key": "AKIDEXAMPLE", "secret_key": "not-a-secret", "region": "us-east-1"}).decode()
+    return msgspec.json.encode(
+        {"access_key": "AKIDEXAMPLE", "secret_key": "not-a-secret", "region": "us-east-1"}
+    ).decode()
 
 
 async def turn(runtime: Runtime) -> Trial:
@@ -192,12 +220,13 @@ async def turn(runtime: Runtime) -> Trial:
             ran=ran,
             seconds=anyio.current_time() - started,
             used=session.usage.requests,
-            kept=kept(runtime, session),
+            kept=await kept(runtime, session),
         )
     finally:
         await session.close()
 
 
-def kept(runtime: Runtime, session: Session) -> int:
+async def kept(runtime: Runtime, session: Session) -> int:
     """What `hermes usage` will tell of the session's requests."""
-    return sum(one.usage.requests for one in runtime.store.usage.summary("session") if one.what == session.id)
+    lines = await runtime.store.summary("session")
+    return sum(one.usage.requests for one in lines if one.what == session.id)

@@ -16,7 +16,9 @@ async def test_a_reply_with_a_call_may_be_cut_after_any_byte(
     environ: dict[str, str], wire: Wire, part: int, anyio_backend: str, request: pytest.FixtureRequest
 ) -> None:
     step = 1 if request.config.getoption("--long") else 6
-    odd = 3 if anyio_backend == "trio" and step == 6 else 0  # the short form takes every third byte, half of them on each backend
+    odd = (
+        3 if anyio_backend == "trio" and step == 6 else 0
+    )  # the short form takes every third byte, half of them on each backend
     half = len(wire.call) // PARTS
     model = Faulty(wire=wire)
     async with Place(environ, http=network({"one": model}), wire=wire).open() as runtime:
@@ -28,7 +30,9 @@ async def test_a_reply_with_a_call_may_be_cut_after_any_byte(
 
 
 @pytest.mark.parametrize("wire", WIRES, ids=lambda wire: wire.name)
-async def test_an_answer_may_be_cut_after_any_byte(environ: dict[str, str], wire: Wire, request: pytest.FixtureRequest) -> None:
+async def test_an_answer_may_be_cut_after_any_byte(
+    environ: dict[str, str], wire: Wire, request: pytest.FixtureRequest
+) -> None:
     step = 1 if request.config.getoption("--long") else 20
     model = Faulty(wire=wire)
     async with Place(environ, http=network({"one": model}), wire=wire).open() as runtime:

@@ -23,7 +23,9 @@ def failed(fault: Fault) -> tuple[str, str, tuple[str, ...]]:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-async def test_a_fault_that_passes_is_got_over_alone_where_trying_again_can_help(environ: dict[str, str], fault: Fault) -> None:
+async def test_a_fault_that_passes_is_got_over_alone_where_trying_again_can_help(
+    environ: dict[str, str], fault: Fault
+) -> None:
     one = Faulty(fault.turn)
     trial = await Place(environ, http=network({"one": one})).turn()
     trial.hold(one)
@@ -39,7 +41,9 @@ async def test_a_fault_that_stays_ends_in_one_failure(environ: dict[str, str], f
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-async def test_a_fault_that_stays_is_left_behind_for_the_fallback(environ: dict[str, str], fault: Fault) -> None:
+async def test_a_fault_that_stays_is_left_behind_for_the_fallback(
+    environ: dict[str, str], fault: Fault
+) -> None:
     one, two = Faulty(fault.turn, always=True), Faulty()
     trial = await Place(environ, http=network({"one": one, "two": two}), fallback=True).turn()
     trial.hold(one, two)
@@ -47,7 +51,9 @@ async def test_a_fault_that_stays_is_left_behind_for_the_fallback(environ: dict[
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-async def test_a_fault_of_the_first_key_is_got_over_with_the_second(environ: dict[str, str], fault: Fault) -> None:
+async def test_a_fault_of_the_first_key_is_got_over_with_the_second(
+    environ: dict[str, str], fault: Fault
+) -> None:
     one = Faulty(fault.turn)
     trial = await Place(environ, http=network({"one": one}), second_key=True).turn()
     trial.hold(one)
@@ -55,7 +61,9 @@ async def test_a_fault_of_the_first_key_is_got_over_with_the_second(environ: dic
 
 
 @pytest.mark.parametrize("fault", [stalls_at_length(fault) for fault in FAULTS])
-async def test_a_fault_that_stays_with_every_key_ends_in_one_failure(environ: dict[str, str], fault: Fault) -> None:
+async def test_a_fault_that_stays_with_every_key_ends_in_one_failure(
+    environ: dict[str, str], fault: Fault
+) -> None:
     one = Faulty(fault.turn, always=True)
     trial = await Place(environ, http=network({"one": one}), second_key=True).turn()
     trial.hold(one)
@@ -71,11 +79,13 @@ async def test_an_odd_reply_is_put_right_without_a_call_run_twice(environ: dict[
     assert (trial.outcome, one.count) == (ANSWERED, requests)
 
 
-async def test_a_model_that_stays_silent_ends_the_turn_with_words_that_say_so(environ: dict[str, str]) -> None:
+async def test_a_model_that_stays_silent_ends_the_turn_with_words_that_say_so(
+    environ: dict[str, str],
+) -> None:
     silent = next(reply for name, reply, _ in ODD if name == "an empty reply first")
     one = Faulty(silent, always=True)
     trial = await Place(environ, http=network({"one": one})).turn()
-    assert (trial.outcome, trial.used, one.count) == (("done", "(The model gave an empty reply.)", ()), 2, 2)
+    assert (trial.outcome, trial.used, one.count) == (("failed", "empty_reply", ()), 2, 2)
 
 
 async def test_a_reply_that_never_ends_is_left_at_the_deadline(environ: dict[str, str]) -> None:

@@ -11,7 +11,10 @@ from tests.chaos.harness import Place, Trial
 from tests.chaos.streams import ANTHROPIC, CHAT, RESPONSES, Wire
 
 # The client library leaves its inner generator to the collector when a reader stops in the middle; the connection itself is closed.
-pytestmark = [pytest.mark.anyio, pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object PoolByteStream")]
+pytestmark = [
+    pytest.mark.anyio,
+    pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object PoolByteStream"),
+]
 CALLED = ["mock-word"]
 """What this server makes up for a tool that takes a word."""
 PATHS = {CHAT: "openai", RESPONSES: "openai", ANTHROPIC: "anthropic"}
@@ -35,10 +38,22 @@ STAYING: dict[str, tuple[str, Callable[[LLMock, str], LLMock]]] = {
     "402": ("billing", lambda server, provider: server.fail(402, times=None, provider=provider)),
     "404": ("model_not_found", lambda server, provider: server.fail(404, times=None, provider=provider)),
     "an outage": ("overloaded", lambda server, provider: server.outage(provider=provider)),
-    "429 for an hour": ("rate_limit", lambda server, provider: server.rate_limit(times=None, retry_after=3600.0, provider=provider)),
-    "an overflow": ("context_overflow", lambda server, provider: server.context_overflow(times=None, provider=provider)),
-    "cuts": ("connection", lambda server, provider: server.disconnect(after_chunks=1, times=None, provider=provider)),
-    "stalls": ("timeout", lambda server, provider: server.stall(after_chunks=1, seconds=3.0, times=None, provider=provider)),
+    "429 for an hour": (
+        "rate_limit",
+        lambda server, provider: server.rate_limit(times=None, retry_after=3600.0, provider=provider),
+    ),
+    "an overflow": (
+        "context_overflow",
+        lambda server, provider: server.context_overflow(times=None, provider=provider),
+    ),
+    "cuts": (
+        "cut_short",
+        lambda server, provider: server.disconnect(after_chunks=1, times=None, provider=provider),
+    ),
+    "stalls": (
+        "timeout",
+        lambda server, provider: server.stall(after_chunks=1, seconds=3.0, times=None, provider=provider),
+    ),
 }
 
 
@@ -49,7 +64,13 @@ def at_length(wire: Wire) -> Any:
 
 def place(environ: dict[str, str], server: LLMock, wire: Wire, *, fallback: bool = False) -> Place:
     first = server.base_url(PATHS[wire])
-    return Place(environ, http=httpx2.AsyncClient(), wire=wire, fallback=fallback, addresses={"one": first, "two": server.base_url("groq")})
+    return Place(
+        environ,
+        http=httpx2.AsyncClient(),
+        wire=wire,
+        fallback=fallback,
+        addresses={"one": first, "two": server.base_url("groq")},
+    )
 
 
 def hold(trial: Trial, server: LLMock) -> None:
@@ -59,7 +80,9 @@ def hold(trial: Trial, server: LLMock) -> None:
 
 @pytest.mark.parametrize("wire", [CHAT, *map(at_length, (ANTHROPIC, RESPONSES))], ids=lambda wire: wire.name)
 @pytest.mark.parametrize("fault", PASSING)
-async def test_a_fault_that_passes_is_got_over(environ: dict[str, str], llmock: LLMock, fault: str, wire: Wire) -> None:
+async def test_a_fault_that_passes_is_got_over(
+    environ: dict[str, str], llmock: LLMock, fault: str, wire: Wire
+) -> None:
     PASSING[fault](llmock)
     trial = await place(environ, llmock, wire).turn()
     hold(trial, llmock)
@@ -69,7 +92,9 @@ async def test_a_fault_that_passes_is_got_over(environ: dict[str, str], llmock: 
 
 @pytest.mark.parametrize("wire", [CHAT, *map(at_length, (ANTHROPIC, RESPONSES))], ids=lambda wire: wire.name)
 @pytest.mark.parametrize("fault", STAYING)
-async def test_a_fault_that_stays_ends_in_one_failure(environ: dict[str, str], llmock: LLMock, fault: str, wire: Wire) -> None:
+async def test_a_fault_that_stays_ends_in_one_failure(
+    environ: dict[str, str], llmock: LLMock, fault: str, wire: Wire
+) -> None:
     reason, put = STAYING[fault]
     put(llmock, PATHS[wire])
     trial = await place(environ, llmock, wire).turn()
@@ -92,7 +117,9 @@ async def test_a_fault_that_stays_is_left_behind_for_another_provider(
 
 
 @pytest.mark.parametrize("broken", ["malformed_arguments", "unknown_tool"])
-async def test_a_broken_call_is_told_to_the_model_and_asked_for_again(environ: dict[str, str], llmock: LLMock, broken: str) -> None:
+async def test_a_broken_call_is_told_to_the_model_and_asked_for_again(
+    environ: dict[str, str], llmock: LLMock, broken: str
+) -> None:
     llmock.break_tool_call(broken)
     trial = await place(environ, llmock, CHAT).turn()
     hold(trial, llmock)

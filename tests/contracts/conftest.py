@@ -30,7 +30,7 @@ from hermes.environments.remote.ssh import SshOptions, ssh_link
 from hermes.environments.remote.vercel import VercelCloud, VercelOptions
 from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
-from hermes.lib.lazy import load
+from hermes.lib.lazy import import_object
 from hermes.types.action import Action, Permit
 from hermes.types.error import ExecError, Refused
 from tests.contracts import servers
@@ -59,7 +59,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     is_long = bool(metafunc.config.getoption("--long"))
     others = IN_TURN if is_long else _turn(metafunc.function.__name__)
     places = ELSEWHERE if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *SERVERS, *others)
-    pairs = [("asyncio", place) for place in places] + [("trio", place) for place in places if place in (_BOTH_LOOPS if is_long else HERE)]
+    pairs = [("asyncio", place) for place in places] + [
+        ("trio", place) for place in places if place in (_BOTH_LOOPS if is_long else HERE)
+    ]
     metafunc.parametrize(("loop", "place"), pairs, ids=[f"{place}-{loop}" for loop, place in pairs])
 
 
@@ -103,7 +105,10 @@ def marked(mark: str) -> Iterator[psutil.Process]:
     """The live processes whose mark begins so; those in containers are seen from here, too."""
     for process in psutil.process_iter():
         try:
-            if process.environ().get("HERMES_CALL", "").startswith(mark) and process.status() != psutil.STATUS_ZOMBIE:
+            if (
+                process.environ().get("HERMES_CALL", "").startswith(mark)
+                and process.status() != psutil.STATUS_ZOMBIE
+            ):
                 yield process
         except psutil.Error:
             continue
@@ -153,7 +158,12 @@ def ssh_server() -> Iterator[servers.Sshd]:
 def modal_server() -> Iterator[servers.Cloud]:
     with servers.cloud("modal") as server, pytest.MonkeyPatch.context() as patch:
         # Its library takes its settings from nowhere else.
-        for name, value in {"SERVER_URL": server.address, "TOKEN_ID": "ak-x", "TOKEN_SECRET": "as-x", "CONFIG_PATH": "/nowhere"}.items():
+        for name, value in {
+            "SERVER_URL": server.address,
+            "TOKEN_ID": "ak-x",
+            "TOKEN_SECRET": "as-x",
+            "CONFIG_PATH": "/nowhere",
+        }.items():
             patch.setenv(f"MODAL_{name}", value)
         yield server
 
@@ -190,7 +200,9 @@ def links(request: pytest.FixtureRequest, shared_root: Path) -> Iterator[Callabl
 
     yield link
     assert _work_in_clouds() == []
-    with suppress(KeyError, ExecError):  # its server may be gone by now, its connections are closed all the same
+    with suppress(
+        KeyError, ExecError
+    ):  # its server may be gone by now, its connections are closed all the same
         made["vercel"]._link._cloud.close()  # type: ignore[attr-defined]
     for folder in Path("/tmp").glob(".hermes-cloud*"):
         shutil.rmtree(folder, ignore_errors=True)
@@ -211,24 +223,45 @@ def _work_in_clouds() -> list[str]:
 
 def engine_of(place: str, request: pytest.FixtureRequest) -> servers.Docker:
     """What runs containers there."""
-    found: servers.Docker = request.getfixturevalue("docker_daemon" if place == "docker" else "podman_storage")
+    found: servers.Docker = request.getfixturevalue(
+        "docker_daemon" if place == "docker" else "podman_storage"
+    )
     return found
 
 
 def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: Any) -> Link:
     """A link to a place elsewhere that sees `root` under the same name."""
     if place in ENGINES:
-        options = {"network": False, "volumes": (f"{root}:{root}",), "memory": 1024, "cpus": 0, "pids": 512, "key": "tests"}
-        return docker_link(DockerOptions(**{"image": servers.IMAGE, **options, **chosen}), engine_of(place, request).environ, name=place)
+        options = {
+            "network": False,
+            "volumes": (f"{root}:{root}",),
+            "memory": 1024,
+            "cpus": 0,
+            "pids": 512,
+            "key": "tests",
+        }
+        return docker_link(
+            DockerOptions(**{"image": servers.IMAGE, **options, **chosen}),
+            engine_of(place, request).environ,
+            name=place,
+        )
     if place == "ssh":
         server: servers.Sshd = request.getfixturevalue("ssh_server")
-        given = {"port": server.port, "key": str(server.key), "folder": server.folder / "cm", "extra": server.options, **chosen}
+        given = {
+            "port": server.port,
+            "key": str(server.key),
+            "folder": server.folder / "cm",
+            "extra": server.options,
+            **chosen,
+        }
         return ssh_link(SshOptions(**{"host": "127.0.0.1", **given}), dict(os.environ))
     if place in CLOUDS:
         return _cloud_link(place, request.getfixturevalue(f"{place}_server"), **chosen)
     image = servers.needed(servers.BACKENDS / "apptainer-image", "the image for apptainer")
     return singularity_link(
-        SingularityOptions(**{"image": image, "binds": (f"{root}:{root}",), **chosen}), apptainer_environ(), mark="tests"
+        SingularityOptions(**{"image": image, "binds": (f"{root}:{root}",), **chosen}),
+        apptainer_environ(),
+        mark="tests",
     )
 
 
@@ -241,12 +274,18 @@ def _cloud_link(place: str, server: servers.Cloud, **chosen: Any) -> Link:
     given: dict[str, Any] = {"image": "debian:bookworm", "key": "tests", "persistent": False, **chosen}
     if place == "modal":
         kept = server.folder / "kept.json" if given.pop("persistent") else None
-        return PolledLink(ModalCloud(ModalOptions(kept=kept, **given), load("modal")), mark=_cloud_mark())
+        return PolledLink(
+            ModalCloud(ModalOptions(kept=kept, **given), import_object("modal")), mark=_cloud_mark()
+        )
     if place == "daytona":
-        library = load("daytona")
-        with warnings.catch_warnings():  # what it listens to besides leaves sockets open when there is nothing to listen to
+        library = import_object("daytona")
+        with (
+            warnings.catch_warnings()
+        ):  # what it listens to besides leaves sockets open when there is nothing to listen to
             warnings.simplefilter("ignore", DeprecationWarning)
-            config = library.DaytonaConfig(api_key="k", api_url=server.address, target="us", use_deprecated_polling=True)
+            config = library.DaytonaConfig(
+                api_key="k", api_url=server.address, target="us", use_deprecated_polling=True
+            )
             client = library.Daytona(config)
         return PolledLink(DaytonaCloud(DaytonaOptions(**given), library, client), mark=_cloud_mark())
     credentials = {"VERCEL_TOKEN": "t", "VERCEL_TEAM_ID": "team", "VERCEL_PROJECT_ID": "p"}
@@ -261,7 +300,9 @@ def apptainer_environ() -> dict[str, str]:
 
 
 @pytest.fixture
-async def bench(place: str, request: pytest.FixtureRequest, tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Bench]:
+async def bench(
+    place: str, request: pytest.FixtureRequest, tmp_path: Path, environ: dict[str, str]
+) -> AsyncIterator[Bench]:
     if place in HERE:
         made = _here(place, tmp_path, environ)
     else:
@@ -283,11 +324,20 @@ def _here(place: str, folder: Path, environ: dict[str, str]) -> Bench:
     root.mkdir()
     sandbox = None
     if place == "confined":
-        sandbox = open_sandbox(workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ)
+        sandbox = open_sandbox(
+            workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ
+        )
         assert sandbox is not None, "bubblewrap does not work here"
 
     def another() -> ShellWorkspace:
-        return LocalWorkspace(root, authorize=_authorize(lambda: made), environ=environ, sandbox=sandbox, options=OPTIONS, scratch=scratch)
+        return LocalWorkspace(
+            root,
+            authorize=_authorize(lambda: made),
+            environ=environ,
+            sandbox=sandbox,
+            options=OPTIONS,
+            scratch=scratch,
+        )
 
     made = Bench(space=another(), root=root, place=place, mark=f"{os.getpid()}-", another=another)
     return made
@@ -306,7 +356,13 @@ def elsewhere_bench(place: str, link: Link, root: Path, scratch: Path) -> Bench:
             prelude=PRELUDE if place in ENGINES else "",
         )
         return RemoteWorkspace(
-            environment, cwd=str(root), env={}, met=lambda _: None, authorize=_authorize(lambda: made), clock=_clock, options=OPTIONS
+            environment,
+            cwd=str(root),
+            env={},
+            met=lambda _: None,
+            authorize=_authorize(lambda: made),
+            clock=_clock,
+            options=OPTIONS,
         )
 
     made = Bench(space=another(), root=root, place=place, mark=mark, another=another, link=link)

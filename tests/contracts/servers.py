@@ -29,7 +29,9 @@ def needed(path: str | Path | None, what: str) -> str:
     pytest.skip(reason)
 
 
-def wait_until(ready: Callable[[], bool], process: "subprocess.Popen[bytes]", log: Path, seconds: float = 30) -> None:
+def wait_until(
+    ready: Callable[[], bool], process: "subprocess.Popen[bytes]", log: Path, seconds: float = 30
+) -> None:
     """Return once the callable `ready` is true."""
     end = time.monotonic() + seconds
     while not ready():
@@ -58,7 +60,14 @@ class Docker:
 
     def client(self, *arguments: str) -> str:
         """What `docker ARGUMENTS` (or podman) prints."""
-        done = subprocess.run([self.program, *arguments], env=self.environ, capture_output=True, text=True, check=False, timeout=120)
+        done = subprocess.run(
+            [self.program, *arguments],
+            env=self.environ,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()
 
@@ -72,7 +81,15 @@ def docker(folder: Path) -> Iterator[Docker]:
     if not Path("/sys/fs/cgroup/memory").is_dir() and not Path("/sys/fs/cgroup/cgroup.controllers").exists():
         subprocess.run(["cgroupfs-mount"], check=False)
     address, log = folder / "docker.sock", folder / "log"
-    argv = [daemon, "--data-root", str(folder / "data"), "--exec-root", str(folder / "exec"), "-H", f"unix://{address}"]
+    argv = [
+        daemon,
+        "--data-root",
+        str(folder / "data"),
+        "--exec-root",
+        str(folder / "exec"),
+        "-H",
+        f"unix://{address}",
+    ]
     argv += ["--pidfile", str(folder / "pid"), "--iptables=false", "--ip6tables=false", "--bridge=none"]
     with log.open("wb") as out:
         process = subprocess.Popen(argv, stdout=out, stderr=out, start_new_session=True)
@@ -95,7 +112,9 @@ def podman(folder: Path) -> Iterator[Docker]:
     image = needed(BACKENDS / "image.tar", "the test image")
     if os.geteuid() != 0:
         needed(None, "a podman that root runs")
-    (folder / "storage.conf").write_text(f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/data"\nrunroot = "{folder}/run"\n')
+    (folder / "storage.conf").write_text(
+        f'[storage]\ndriver = "overlay"\ngraphroot = "{folder}/data"\nrunroot = "{folder}/run"\n'
+    )
     (folder / "containers.conf").write_text(
         '[containers]\ndefault_ulimits = ["nofile=1000:1000", "nproc=4000:4000"]\n[engine]\ncgroup_manager = "cgroupfs"\nruntime = "runc"\n'
     )
@@ -138,7 +157,9 @@ class Sshd:
 
 def sshd(folder: Path, port: int) -> Sshd:
     """A server with keys of its own; nothing of the user's is read or written."""
-    server = needed(shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin"), "the ssh server")
+    server = needed(
+        shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin"), "the ssh server"
+    )
     needed(shutil.which("ssh"), "the ssh client")
     folder.chmod(0o700)
     for name in ("host", "id"):
@@ -152,7 +173,14 @@ def sshd(folder: Path, port: int) -> Sshd:
     )
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
-    options = ("-o", "StrictHostKeyChecking=no", "-o", f"UserKnownHostsFile={folder}/known", "-F", "/dev/null")
+    options = (
+        "-o",
+        "StrictHostKeyChecking=no",
+        "-o",
+        f"UserKnownHostsFile={folder}/known",
+        "-F",
+        "/dev/null",
+    )
     return Sshd(port, folder / "id", options, folder, (server, "-f", str(folder / "config"), "-D", "-e"))
 
 
@@ -164,7 +192,9 @@ def ssh_agent(key: Path) -> Iterator[str]:
         process = subprocess.Popen(["ssh-agent", "-D", "-a", socket_], stdout=subprocess.DEVNULL)
         try:
             wait_until(Path(socket_).exists, process, Path(os.devnull))
-            subprocess.run(["ssh-add", "-q", str(key)], env={**os.environ, "SSH_AUTH_SOCK": socket_}, check=True)
+            subprocess.run(
+                ["ssh-add", "-q", str(key)], env={**os.environ, "SSH_AUTH_SOCK": socket_}, check=True
+            )
             yield socket_
         finally:
             stop(process)
@@ -193,7 +223,13 @@ def is_listener(process: psutil.Process, server: Sshd) -> bool:
 
 def apptainer_stop_all(environ: dict[str, str]) -> None:
     """Stop the instances that tests have started."""
-    subprocess.run(["apptainer", "instance", "stop", "hermes-*-tests"], env=environ, capture_output=True, check=False, timeout=60)
+    subprocess.run(
+        ["apptainer", "instance", "stop", "hermes-*-tests"],
+        env=environ,
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
 
 
 @dataclass(frozen=True)
@@ -210,7 +246,9 @@ def cloud(name: str) -> Iterator[Cloud]:
     """The server of tests/contracts/clouds with that name."""
     script = Path(__file__).parent / "clouds" / f"{name}_server.py"
     with tempfile.TemporaryDirectory(prefix=f"hermes-{name}-") as folder:
-        process = subprocess.Popen([sys.executable, str(script), folder], stdout=subprocess.PIPE, start_new_session=True)
+        process = subprocess.Popen(
+            [sys.executable, str(script), folder], stdout=subprocess.PIPE, start_new_session=True
+        )
         assert process.stdout is not None
         address = process.stdout.readline().decode().strip()
         try:

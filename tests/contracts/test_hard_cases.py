@@ -10,7 +10,17 @@ from tests.contracts.conftest import Bench
 
 pytestmark = pytest.mark.anyio
 
-NAMES = [" lead and trail ", "-rf", "--help", 'it\'s "q" $(touch x) `id` *', "new\nline", "tab\there", "é̈😀", "a\\b%s", ".hidden"]
+NAMES = [
+    " lead and trail ",
+    "-rf",
+    "--help",
+    'it\'s "q" $(touch x) `id` *',
+    "new\nline",
+    "tab\there",
+    "é̈😀",
+    "a\\b%s",
+    ".hidden",
+]
 
 
 async def text(bench: Bench, command: str, seconds: float = 30) -> str:
@@ -22,7 +32,9 @@ async def test_files_with_any_name_are_written_listed_read_and_deleted(bench: Be
     for name in NAMES:
         written = await bench.space.write(str(bench.root / name), data)
         assert (written.path, written.size) == (str(bench.root / name), len(data))
-    assert sorted(one.path for one in await bench.space.list(str(bench.root))) == sorted(str(bench.root / name) for name in NAMES)
+    assert sorted(one.path for one in await bench.space.list(str(bench.root))) == sorted(
+        str(bench.root / name) for name in NAMES
+    )
     for name in NAMES[:5]:
         assert await bench.space.read(str(bench.root / name)) == data
         await bench.space.delete(str(bench.root / name))
@@ -90,7 +102,8 @@ async def test_files_are_read_while_a_command_runs(bench: Bench) -> None:
 async def test_a_background_process_on_a_terminal_has_one(bench: Bench) -> None:
     state = await bench.space.start("test -t 1 && echo terminal; read line; echo got:$line", pty=True)
     with anyio.fail_after(20):
-        while "terminal" not in bench.space.processes.poll(state.id).text:  # noqa: ASYNC110 -- a process sets no event
+        # A process sets no event
+        while "terminal" not in bench.space.processes.poll(state.id).text:  # noqa: ASYNC110
             await anyio.sleep(0.05)
     await bench.space.processes.write(state.id, "typed\n")
     ended = await bench.space.processes.wait(state.id, 20)
@@ -130,6 +143,8 @@ async def test_search_leaves_out_what_is_ignored_hidden_or_binary(bench: Bench) 
         ("src/deep/b.txt", 2),
         ("src/deep/keep.log", 1),
     ]
-    assert [os.path.relpath(one.path, bench.root) for one in await bench.space.find("src/**/*.txt")] == ["src/deep/b.txt"]
+    assert [os.path.relpath(one.path, bench.root) for one in await bench.space.find("src/**/*.txt")] == [
+        "src/deep/b.txt"
+    ]
     assert [one.line for one in await bench.space.search("needle", file_glob="*.py")] == [1]
     assert len(await bench.space.search("needle", limit=2)) == 2

@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 import httpx2
 
-from hermes.models.tokens import LockedError, Opener
+from hermes.models.auth.resolver import CredentialUnavailable, SecretResolver
 from hermes.store.auth import AuthFile
 from hermes.types.credential import Credential
 from hermes.types.error import HermesError
@@ -29,7 +29,7 @@ OLD, KEY = "refresh-0", Credential(id="k", secret="other")
 def stepping(wanted: int) -> Callable[[Any, str, Any], None]:
     """A profile hook that kills this process at the `wanted`th call into the operating system or our own files of the refresh."""
     passed = 0
-    ours = ("store/auth.py", "lib/files.py", "models/tokens.py", "models/oauth.py")
+    ours = ("store/auth.py", "lib/files.py", "models/auth/resolver.py", "models/auth/oauth.py")
     calls = {"fsync", "replace", "rename", "mkstemp", "write", "flush", "chmod", "fchmod", "unlink"}
 
     def hook(frame: Any, event: str, argument: Any) -> None:
@@ -48,7 +48,9 @@ async def refreshed(path: str) -> str:
     keep = AuthFile(Path(path))
     (token,) = [one for one in keep.credentials("p") if one.id == "t"]
     async with httpx2.AsyncClient(trust_env=False) as http:
-        return (await Opener(http=http, keep=keep, environ={}, now=lambda: NOW).open("p", token)).secret
+        return (
+            await SecretResolver(http=http, keep=keep, environ={}, now=lambda: NOW).open("p", token)
+        ).secret
 
 
 def child(path: str, wanted: int) -> None:
@@ -61,7 +63,7 @@ def after(path: Path, identity: Identity) -> str:
     """How the next process fares: `fine`, or that it has to sign in again."""
     try:
         token = anyio.run(refreshed, str(path))
-    except LockedError as error:
+    except CredentialUnavailable as error:
         return "sign in again" if error.final else f"not final: {error}"
     return "fine" if token in identity.valid else f"a token that is not valid: {token}"
 
@@ -73,7 +75,18 @@ def one(folder: Path, wanted: int) -> tuple[bool, bool, str]:
         url = f"{identity.base}/token"
         keep = AuthFile(path)
         keep.add("p", KEY)
-        keep.add("p", Credential(id="t", kind="oauth", secret="access-0", refresh_token=OLD, expires_at=1.0, token_url=url, client_id="us"))
+        keep.add(
+            "p",
+            Credential(
+                id="t",
+                kind="oauth",
+                secret="access-0",
+                refresh_token=OLD,
+                expires_at=1.0,
+                token_url=url,
+                client_id="us",
+            ),
+        )
         process = multiprocessing.get_context("fork").Process(target=child, args=(str(path), wanted))
         process.start()
         process.join()
@@ -86,9 +99,21 @@ def one(folder: Path, wanted: int) -> tuple[bool, bool, str]:
         fate = after(path, identity)
         between = answered and not written
         expected = "sign in again" if between else "fine"
-        wrong = [] if (key, fate) == (KEY, expected) else [f"{wanted}: {fate}, expected {expected}, key {key == KEY}"]
-        loose = [one.name for one in path.parent.iterdir() if one.stat().st_mode & 0o077 and not one.name.endswith(".lock")]
-        return killed, between, "; ".join([*wrong, *(f"{wanted}: {name} is readable by others" for name in loose)])
+        wrong = (
+            []
+            if (key, fate) == (KEY, expected)
+            else [f"{wanted}: {fate}, expected {expected}, key {key == KEY}"]
+        )
+        loose = [
+            one.name
+            for one in path.parent.iterdir()
+            if one.stat().st_mode & 0o077 and not one.name.endswith(".lock")
+        ]
+        return (
+            killed,
+            between,
+            "; ".join([*wrong, *(f"{wanted}: {name} is readable by others" for name in loose)]),
+        )
 
 
 def main(folder: Path, step: int) -> None:
@@ -99,7 +124,9 @@ def main(folder: Path, step: int) -> None:
         between += lost
         violations += [wrong] if wrong else []
         wanted += step
-    sys.stdout.write(json.dumps({"points": wanted - 1 - step, "between": between, "violations": violations}) + "\n")
+    sys.stdout.write(
+        json.dumps({"points": wanted - 1 - step, "between": between, "violations": violations}) + "\n"
+    )
 
 
 main(Path(sys.argv[1]), int(sys.argv[2]))

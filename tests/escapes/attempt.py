@@ -23,7 +23,11 @@ class Attempt:
 
 
 def attempts(
-    category: str, scripts: Mapping[str, str], *, modes: tuple[Mode, ...] = ALWAYS, unshown: Mapping[str, str] | None = None
+    category: str,
+    scripts: Mapping[str, str],
+    *,
+    modes: tuple[Mode, ...] = ALWAYS,
+    unshown: Mapping[str, str] | None = None,
 ) -> list[Attempt]:
     """Attempts of one category; those in `unshown` need rights or programs that a plain user does not have."""
     return [

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hermes.environments.local_workspace import open_sandbox
-from hermes.environments.sandbox import CLEAN, Sandbox, SandboxOptions
+from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, SandboxOptions
 
 BASH = ("bash", "--noprofile", "--norc", "-c")
 BEGAN = "the script began"

@@ -21,11 +21,33 @@ from tests.escapes.driver import BEGAN
 CANARY = "canary-4711-value"
 FREE_USER = 61_234  # nobody's number, so that no account has to be made and removed
 SECRETS = (
-    *(".ssh/id_ed25519", ".ssh/authorized_keys", ".gnupg/key", ".aws/credentials", ".config/gcloud/credentials.db", ".kube/config"),
-    *(".docker/config.json", ".mozilla/cookies.sqlite", ".config/google-chrome/Cookies", ".netrc", ".pgpass", ".npmrc", ".pypirc"),
+    *(
+        ".ssh/id_ed25519",
+        ".ssh/authorized_keys",
+        ".gnupg/key",
+        ".aws/credentials",
+        ".config/gcloud/credentials.db",
+        ".kube/config",
+    ),
+    *(
+        ".docker/config.json",
+        ".mozilla/cookies.sqlite",
+        ".config/google-chrome/Cookies",
+        ".netrc",
+        ".pgpass",
+        ".npmrc",
+        ".pypirc",
+    ),
     *(".git-credentials", ".bash_history", ".hermes/.env", ".hermes/auth.json"),
 )
-STARTS = (".bashrc", ".profile", ".gitconfig", ".local/bin/tool", ".config/systemd/user/old.service", ".hermes/config.yaml")
+STARTS = (
+    ".bashrc",
+    ".profile",
+    ".gitconfig",
+    ".local/bin/tool",
+    ".config/systemd/user/old.service",
+    ".hermes/config.yaml",
+)
 PROTECTED = (*SECRETS, *STARTS)
 REPOSITORY = (".git/hooks", ".git/config")
 ROOT = Path(__file__).parents[2]
@@ -141,7 +163,9 @@ class Ground:
 
     def state(self, mode: Mode | None) -> dict[str, object]:
         """Everything that an attempt must not change: in `full` what is protected there, else all but the workspace."""
-        starts = [self.work / name for name in REPOSITORY] + [self.base / "scratch" / name for name in ("shell/open", "outputs")]
+        starts = [self.work / name for name in REPOSITORY] + [
+            self.base / "scratch" / name for name in ("shell/open", "outputs")
+        ]
         match mode:
             case "full":
                 tops = [*(self.home / name for name in PROTECTED), *starts]
@@ -154,12 +178,20 @@ class Ground:
     def damage(self, output: str, before: dict[str, object], mode: Mode | None) -> list[str]:
         """What an attempt has done or learnt, each in words."""
         after = self.state(mode)
-        found = [f"changed {path}" for path in sorted(before.keys() | after.keys()) if before.get(path) != after.get(path)]
+        found = [
+            f"changed {path}"
+            for path in sorted(before.keys() | after.keys())
+            if before.get(path) != after.get(path)
+        ]
         found += [word for word in (ESCAPED, CANARY) if word in output]
         found += [f"reached {name}" for name, listener in self.listeners.items() if _was_reached(listener)]
         with contextlib.suppress(BlockingIOError):
             found += ["reached the pipe"] if os.read(self.fifo, 10) else []
-        found += ["stopped the victim"] if _state_of(self.victim.pid) not in {"S", "R"} or self.victim.poll() is not None else []
+        found += (
+            ["stopped the victim"]
+            if _state_of(self.victim.pid) not in {"S", "R"} or self.victim.poll() is not None
+            else []
+        )
         found += ["changed the victim"] if _set_of(self.victim.pid) != self._usual else []
         survivors = self.survivors()
         for pid in survivors:
@@ -270,15 +302,24 @@ class Ground:
 
     def _start_victim(self) -> None:
         with contextlib.suppress(AttributeError):
-            if self.victim.poll() is None and _state_of(self.victim.pid) == "S" and _set_of(self.victim.pid) == self._usual:
+            if (
+                self.victim.poll() is None
+                and _state_of(self.victim.pid) == "S"
+                and _set_of(self.victim.pid) == self._usual
+            ):
                 return
             self.victim.kill()
             self.victim.wait()
         self.victim = subprocess.Popen(
-            ["bash", "-c", "exec -a hermes-victim sleep 600"], env={"PATH": "/usr/bin:/bin", "VICTIM_TOKEN": CANARY}, **self._as_user()
+            ["bash", "-c", "exec -a hermes-victim sleep 600"],
+            env={"PATH": "/usr/bin:/bin", "VICTIM_TOKEN": CANARY},
+            **self._as_user(),
         )
         deadline = time.monotonic() + 5
-        while b"hermes-victim" not in Path(f"/proc/{self.victim.pid}/cmdline").read_bytes()[:13] and time.monotonic() < deadline:
+        while (
+            b"hermes-victim" not in Path(f"/proc/{self.victim.pid}/cmdline").read_bytes()[:13]
+            and time.monotonic() < deadline
+        ):
             time.sleep(0.005)
         time.sleep(0.01)
         self._usual = _set_of(self.victim.pid)
@@ -301,7 +342,9 @@ def make_ground() -> Ground:
     (template / "home" / ".gitconfig").write_text("[user]\n\tname = a\n\temail = a@b\n")
     (template / "project" / "tracked").write_text("kept")
     quiet = {"HOME": str(template / "home"), "PATH": os.environ["PATH"]}
-    subprocess.run(["git", "init", "-q", str(template / "project")], env=quiet, check=True, capture_output=True)
+    subprocess.run(
+        ["git", "init", "-q", str(template / "project")], env=quiet, check=True, capture_output=True
+    )
     ground = Ground(base, user, template)
     (base / "scratch").mkdir()
     ground.start()
@@ -360,7 +403,9 @@ def _set_of(pid: int) -> tuple[object, ...]:
 def _running(command: str) -> Iterator[int]:
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            if command.encode() in path.read_bytes().replace(b"\0", b" ") and path.parent.name != str(os.getpid()):
+            if command.encode() in path.read_bytes().replace(b"\0", b" ") and path.parent.name != str(
+                os.getpid()
+            ):
                 words = path.read_bytes().split(b"\0")
                 if words[:-1][-1:] == [command.split()[1].encode()] or b"sleep" in words[0]:
                     yield int(path.parent.name)

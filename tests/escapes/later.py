@@ -18,7 +18,9 @@ _REPOSITORY = {
     "a hook": "echo x > $WORK/.git/hooks/pre-commit",
     "a hook's mode": "chmod 700 $WORK/.git/hooks",
     "the hooks moved away": "mv $WORK/.git/hooks $WORK/h; mkdir $WORK/.git/hooks && echo x > $WORK/.git/hooks/pre-commit",
-    "the repository moved away": ("mv $WORK/.git $WORK/g && cp -r $WORK/g $WORK/.git && echo x > $WORK/.git/hooks/pre-commit"),
+    "the repository moved away": (
+        "mv $WORK/.git $WORK/g && cp -r $WORK/g $WORK/.git && echo x > $WORK/.git/hooks/pre-commit"
+    ),
     "the repository made anew": "rm -rf $WORK/.git; cd $WORK && git init -q && echo x > .git/hooks/pre-commit",
     "a link in place of the hooks": "rm -rf $WORK/.git/hooks; ln -sfn $OUT $WORK/.git/hooks",
     "git's settings": "cd $WORK && git config core.fsmonitor x",

@@ -15,7 +15,9 @@ _NETWORK = {
     "UDP": _python("s.socket(s.AF_INET, s.SOCK_DGRAM).sendto(b'x', ('$HOST', $UDP))"),
     "fast open": _python("k=s.socket(); k.sendto(b'x', 0x20000000, ('$HOST', $TCP))"),
     "HTTP with the proxy of the user": "curl -s --max-time 2 -x http://$HOST:$TCP http://example.com/ --noproxy ''",
-    "all addresses of this machine": _python("[s.socket().connect_ex((a, $TCP)) for a in ('$HOST','127.0.0.1','localhost','0.0.0.0')]"),
+    "all addresses of this machine": _python(
+        "[s.socket().connect_ex((a, $TCP)) for a in ('$HOST','127.0.0.1','localhost','0.0.0.0')]"
+    ),
     "a socket with a name": _python("s.socket(s.AF_UNIX).connect('$SOCKET')"),
     "a socket like docker's": "curl -s --max-time 2 --unix-socket $SOCKET http://x/containers/json",
     "a socket in the home": _python("s.socket(s.AF_UNIX).connect('$HOME/agent.sock')"),
@@ -26,7 +28,9 @@ _NETWORK = {
         _python("d=os.open('$OUT',os.O_PATH); s.socket(s.AF_UNIX).connect('/proc/self/fd/%d/docker.sock'%d)")
     ),
     "an abstract socket": _python("s.socket(s.AF_UNIX).connect(chr(0) + '$ABSTRACT')"),
-    "a datagram to an abstract socket": _python("s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b'x', chr(0) + '$ABSTRACT-datagrams')"),
+    "a datagram to an abstract socket": _python(
+        "s.socket(s.AF_UNIX, s.SOCK_DGRAM).sendto(b'x', chr(0) + '$ABSTRACT-datagrams')"
+    ),
     "the kernel's events": _python("s.socket(s.AF_NETLINK, s.SOCK_RAW, 15); print('ESCAPED')"),
     "a ring for calls": "$PY -c \"import ctypes; print('ESCAPED' if ctypes.CDLL(None).syscall(425,8,ctypes.create_string_buffer(120))>=0 else '')\"",
 }
@@ -37,7 +41,9 @@ _NETWORK_UNSHOWN = {
     "raw IP": _python("s.socket(s.AF_INET, s.SOCK_RAW, 1); print('ESCAPED')"),
     "the virtual machine's socket": _python("s.socket(40, s.SOCK_STREAM).connect((2, 22)); print('ESCAPED')"),
     "names": "getent hosts example.com && echo ESCAPED",
-    "a name server": _python("k=s.socket(s.AF_INET,s.SOCK_DGRAM); k.sendto(b'x',('192.0.2.53',53)); print('ESCAPED')"),
+    "a name server": _python(
+        "k=s.socket(s.AF_INET,s.SOCK_DGRAM); k.sendto(b'x',('192.0.2.53',53)); print('ESCAPED')"
+    ),
     "the metadata of the cloud": "curl -s --max-time 2 http://169.254.169.254/ && echo ESCAPED",
     "another machine": _python("s.create_connection(('192.0.2.1', 80), 2); print('ESCAPED')"),
     "bring an interface up": "ip link set lo down && echo ESCAPED; ip link add x type dummy && echo ESCAPED",
@@ -107,7 +113,11 @@ _TERMINAL_UNSHOWN = {
 ALL: list[Attempt] = [
     *attempts("network and sockets", _NETWORK, unshown=_NETWORK_UNSHOWN, modes=ALWAYS),
     *attempts("other processes", _PROCESSES, unshown=_PROCESSES_UNSHOWN),
-    *attempts("living on", {name: f"{script}\nsleep 0.2" for name, script in _LIVING_ON.items()}, unshown=_LIVING_ON_UNSHOWN),
+    *attempts(
+        "living on",
+        {name: f"{script}\nsleep 0.2" for name, script in _LIVING_ON.items()},
+        unshown=_LIVING_ON_UNSHOWN,
+    ),
     *attempts("shared memory and queues", _MESSAGES),
     *attempts("terminals", {}, unshown=_TERMINAL_UNSHOWN),
 ]

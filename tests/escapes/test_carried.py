@@ -53,16 +53,32 @@ def victim() -> Iterator["subprocess.Popen[bytes]"]:
 
 
 @pytest.fixture
-async def field(tmp_path: Path, environ: dict[str, str], victim: "subprocess.Popen[bytes]") -> AsyncIterator[Field]:
-    root, outside, home, scratch = tmp_path / "project", tmp_path / "outside", Path(environ["HOME"]), tmp_path / "scratch"
+async def field(
+    tmp_path: Path, environ: dict[str, str], victim: "subprocess.Popen[bytes]"
+) -> AsyncIterator[Field]:
+    root, outside, home, scratch = (
+        tmp_path / "project",
+        tmp_path / "outside",
+        Path(environ["HOME"]),
+        tmp_path / "scratch",
+    )
     root.mkdir()
     outside.mkdir()
     (outside / "file").write_text("kept")
     (outside / "own.sh").write_text("#!/bin/sh\n")
-    for secret in (".ssh/id_ed25519", ".aws/credentials", ".hermes/.env", ".hermes/auth.json", ".netrc", ".gnupg/key"):
+    for secret in (
+        ".ssh/id_ed25519",
+        ".aws/credentials",
+        ".hermes/.env",
+        ".hermes/auth.json",
+        ".netrc",
+        ".gnupg/key",
+    ):
         (home / secret).parent.mkdir(exist_ok=True)
         (home / secret).write_text(CANARY)
-    sandbox = open_sandbox(workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ)
+    sandbox = open_sandbox(
+        workspace=root, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ
+    )
     assert sandbox is not None, "bubblewrap does not work here"
 
     async def confined(action: Action) -> Permit:
@@ -138,7 +154,9 @@ SCRIPT = "{{python}} -c \"import socket; {}; print('reached')\""
 CONNECTIONS = {
     "TCP to this machine": "exec 3<>/dev/tcp/127.0.0.1/{port} && echo reached",
     "a socket of another program": SCRIPT.format("socket.socket(socket.AF_UNIX).connect('{socket}')"),
-    "an abstract socket": SCRIPT.format("socket.socket(socket.AF_UNIX).connect(chr(0) + 'hermes-escape-{ours}')"),
+    "an abstract socket": SCRIPT.format(
+        "socket.socket(socket.AF_UNIX).connect(chr(0) + 'hermes-escape-{ours}')"
+    ),
     "UDP": SCRIPT.format("socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('192.0.2.1', 9))"),
     "a raw socket": SCRIPT.format("socket.socket(socket.AF_PACKET, socket.SOCK_RAW)"),
     "sockets of the system": "ls /run/docker.sock /run/dbus /run/systemd /run/user /var/run/docker.sock 2>/dev/null && echo reached",
@@ -147,7 +165,13 @@ CONNECTIONS = {
 
 def filled(field: Field, command: str) -> str:
     root = field.space.cwd
-    places = {"outside": field.outside, "home": field.home, "root": root, "socket": SOCKET, "python": sys.executable}
+    places = {
+        "outside": field.outside,
+        "home": field.home,
+        "root": root,
+        "socket": SOCKET,
+        "python": sys.executable,
+    }
     return command.format(**places, port=field.port, victim=field.victim.pid, ours=os.getpid())
 
 
@@ -185,9 +209,22 @@ async def test_the_attempts_would_succeed_without_the_sandbox(
     space = LocalWorkspace(tmp_path, authorize=free, environ=environ, scratch=tmp_path / "scratch")
     with servers() as port:
         field = Field(space, outside, tmp_path, port, victim)
-        for attempt in ("TCP to this machine", "a socket of another program", "an abstract socket", "a raw socket"):
-            assert "reached" in (await space.run(filled(field, CONNECTIONS[attempt]), timeout=20)).text, attempt
-    for attempt in ("write outside", "write through a link", "change a mode outside", "change times outside", "delete outside"):
+        for attempt in (
+            "TCP to this machine",
+            "a socket of another program",
+            "an abstract socket",
+            "a raw socket",
+        ):
+            assert "reached" in (await space.run(filled(field, CONNECTIONS[attempt]), timeout=20)).text, (
+                attempt
+            )
+    for attempt in (
+        "write outside",
+        "write through a link",
+        "change a mode outside",
+        "change times outside",
+        "delete outside",
+    ):
         before = field.state()
         await space.run(filled(field, ATTEMPTS[attempt]), timeout=20)
         assert field.state() != before, attempt
@@ -196,7 +233,13 @@ async def test_the_attempts_would_succeed_without_the_sandbox(
 
 
 @pytest.mark.parametrize(
-    "survivor", ["setsid sleep 301 &", "nohup sleep 301 &", "(setsid bash -c 'setsid sleep 301' &)", "disown; sleep 301 & disown"]
+    "survivor",
+    [
+        "setsid sleep 301 &",
+        "nohup sleep 301 &",
+        "(setsid bash -c 'setsid sleep 301' &)",
+        "disown; sleep 301 & disown",
+    ],
 )
 async def test_nothing_survives_its_call(field: Field, survivor: str) -> None:
     await field.space.run(f"{survivor}\nsleep 0.05", timeout=20)
@@ -216,11 +259,54 @@ def running(command: str) -> list[str]:
 
 
 async def test_the_workspace_and_the_temporary_folder_are_writable(field: Field) -> None:
-    done = await field.space.run("echo a > a && echo b > /tmp/b && cat a /tmp/b && git init -q . && touch .git/x", timeout=20)
+    done = await field.space.run(
+        "echo a > a && echo b > /tmp/b && cat a /tmp/b && git init -q . && touch .git/x", timeout=20
+    )
     assert (done.code, done.text) == (0, "a\nb\n")
 
 
 async def test_programs_of_the_machine_run(field: Field) -> None:
-    python = Path(sys.base_prefix) / "bin" / "python3"  # the environment of the tests may lie in /tmp, which commands have their own of
+    python = (
+        Path(sys.base_prefix) / "bin" / "python3"
+    )  # the environment of the tests may lie in /tmp, which commands have their own of
     done = await field.space.run(f"{python} -c 'print(6 * 7)'; echo $HOME", timeout=20)
     assert done.text == f"42\n{field.home}\n"
+
+
+STEERING = (
+    "PS4",
+    "PROMPT_COMMAND",
+    "ZDOTDIR",
+    "OPENSSL_CONF",
+    "RSYNC_RSH",
+    "BASH_ENV",
+    "GIT_SSH_COMMAND",
+    "LD_PRELOAD",
+)
+
+
+async def test_no_unconfined_command_takes_on_a_variable_that_runs_code(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    """`export PS4='$(…)'; set -x` in the sandbox would run with each line of the next command outside."""
+    (tmp_path / "work").mkdir()
+    sandbox = open_sandbox(
+        workspace=tmp_path / "work",
+        home=Path(environ["HOME"]),
+        hermes_home=tmp_path / ".hermes",
+        scratch=tmp_path / "scratch",
+        environ=environ,
+    )
+
+    async def by_word(action: Action) -> Permit:
+        return Permit.of(action, confined="outside" not in getattr(action, "command", ""))
+
+    space = LocalWorkspace(
+        tmp_path / "work", authorize=by_word, environ=environ, scratch=tmp_path / "scratch", sandbox=sandbox
+    )
+    planted = " ".join(f"{name}='$(touch {tmp_path}/sprung)'" for name in STEERING)
+    await space.run(f"export MINE=kept {planted}; set -x", timeout=20)
+    done = await space.run(f": outside; printenv MINE {' '.join(STEERING)}", timeout=20)
+    await space.close()
+    told = [line for line in done.text.splitlines() if not line.startswith("+")]
+    assert (told, (tmp_path / "sprung").exists()) == (["kept"], False)

@@ -25,7 +25,8 @@ def named(table: list[Attempt]) -> list[object]:
 
 
 @pytest.mark.parametrize(
-    ("attempt", "mode"), [pytest.param(one, mode, id=f"{one.category}: {one.name} ({mode})") for one in ALL for mode in one.modes]
+    ("attempt", "mode"),
+    [pytest.param(one, mode, id=f"{one.category}: {one.name} ({mode})") for one in ALL for mode in one.modes],
 )
 def test_no_attempt_gets_out(ground: Ground, attempt: Attempt, mode: Mode) -> None:
     ground.lay()

@@ -28,7 +28,11 @@ def test_processes_are_counted(ground: Ground) -> None:
 def test_a_limit_cannot_be_raised_again(ground: Ground) -> None:
     ground.lay()
     assert (
-        ground.confined("workspace", "ulimit -u 99 2>/dev/null; ulimit -u; ulimit -c unlimited 2>/dev/null; ulimit -c", processes=40)
+        ground.confined(
+            "workspace",
+            "ulimit -u 99 2>/dev/null; ulimit -u; ulimit -c unlimited 2>/dev/null; ulimit -c",
+            processes=40,
+        )
         == "40\n0\n"
     )
 

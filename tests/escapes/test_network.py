@@ -53,14 +53,24 @@ async def place(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Place]
         resolve=resolve,
     )
     assert sandbox is not None, "bubblewrap does not work here"
-    made = Place(LocalWorkspace(tmp_path / "project", authorize=authorize, environ=environ, scratch=tmp_path / "scratch", sandbox=sandbox))
+    made = Place(
+        LocalWorkspace(
+            tmp_path / "project",
+            authorize=authorize,
+            environ=environ,
+            scratch=tmp_path / "scratch",
+            sandbox=sandbox,
+        )
+    )
     yield made
     await made.space.close()
 
 
 async def test_a_named_host_is_reached_and_no_other(place: Place, port: int) -> None:
     place.network = (f"good.test:{port}", f"127.0.0.1:{port}")
-    done = await place.space.run(f"{CURL} http://good.test:{port}/; {CURL} http://evil.test:{port}/", timeout=20)
+    done = await place.space.run(
+        f"{CURL} http://good.test:{port}/; {CURL} http://evil.test:{port}/", timeout=20
+    )
     refused = f"[network: evil.test:{port} is not in terminal.network, so commands in the sandbox cannot reach it.]\n"
     assert (done.text, place.looked_up) == (f"200\n403\n{refused}", ["good.test"])
 
@@ -68,12 +78,16 @@ async def test_a_named_host_is_reached_and_no_other(place: Place, port: int) -> 
 async def test_a_named_host_that_leads_to_this_machine_is_not(place: Place, port: int) -> None:
     place.network = (f"good.test:{port}",)
     done = await place.space.run(f"{CURL} http://good.test:{port}/", timeout=20)
-    assert done.text.startswith(f"403\n[network: good.test:{port} leads to 127.0.0.1, and that is no address of the open Internet;")
+    assert done.text.startswith(
+        f"403\n[network: good.test:{port} leads to 127.0.0.1, and that is no address of the open Internet;"
+    )
 
 
 async def test_nothing_but_the_way_out_is_there(place: Place, port: int) -> None:
     place.network = (f"good.test:{port}", f"127.0.0.1:{port}")
-    done = await place.space.run(f"{CURL} --noproxy '*' http://127.0.0.1:{port}/; getent hosts good.test; echo $?", timeout=20)
+    done = await place.space.run(
+        f"{CURL} --noproxy '*' http://127.0.0.1:{port}/; getent hosts good.test; echo $?", timeout=20
+    )
     assert done.text == "000\n2\n"
 
 
@@ -104,7 +118,8 @@ async def test_the_way_is_gone_from_the_next_command_that_may_not_take_it(place:
 
 async def test_a_confined_command_does_not_choose_the_proxy_of_an_open_one(place: Place) -> None:
     await place.space.run(
-        "export https_proxy=http://evil.test SSL_CERT_FILE=/evil HERMES_SANDBOX=off CURL_HOME=/evil MINE=kept", timeout=20
+        "export https_proxy=http://evil.test SSL_CERT_FILE=/evil HERMES_SANDBOX=off CURL_HOME=/evil MINE=kept",
+        timeout=20,
     )
     place.confined = False
     done = await place.space.run("env | grep -E 'evil|HERMES_SANDBOX|MINE'", timeout=20)

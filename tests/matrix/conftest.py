@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.agent.permission import Gate
+from hermes.agent.gate import ApprovalGate
+from hermes.composition import SYSTEM_PORTS
 from hermes.environments.local_workspace import LocalWorkspace
 from hermes.safety.decide import Policy
 from hermes.types.question import Answer, Deny, Question
@@ -19,7 +20,7 @@ class Bench:
     """A workspace with something precious in it, its gate, and the questions that came."""
 
     space: LocalWorkspace
-    gate: Gate
+    gate: ApprovalGate
     root: Path
     asked: list[Question] = field(default_factory=list)
 
@@ -27,8 +28,14 @@ class Bench:
     def is_unharmed(self) -> bool:
         """Whether nothing was executed that needed a decision."""
         plan = self.root / "plans" / "one.txt"
-        kept = plan.is_file() and plan.read_text() == "precious" and (self.root / ".env").read_text() == "A=b\n"
-        return kept and not (self.root.parent / "outside" / "new.txt").exists() and (self.root.parent / "outside" / "old.txt").exists()
+        kept = (
+            plan.is_file() and plan.read_text() == "precious" and (self.root / ".env").read_text() == "A=b\n"
+        )
+        return (
+            kept
+            and not (self.root.parent / "outside" / "new.txt").exists()
+            and (self.root.parent / "outside" / "old.txt").exists()
+        )
 
 
 @pytest.fixture
@@ -49,10 +56,16 @@ async def bench(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Open]:
             made.asked.append(question)
             return await ask(question) if ask else Deny()
 
-        policy = Policy(workspace=str(root), home=environ["HOME"], hermes_home=environ["HERMES_HOME"], temp=())
-        gate = Gate(policy=policy, ask=asking, save=lambda _: None, holder="session 1 cli")
+        policy = Policy(
+            workspace=str(root), home=environ["HOME"], hermes_home=environ["HERMES_HOME"], temp=()
+        )
+        gate = ApprovalGate(
+            policy=policy, ask=asking, save=lambda _: None, ports=SYSTEM_PORTS, holder="session 1 cli"
+        )
         gate = gate.child() if child else gate
-        space = LocalWorkspace(root, authorize=gate.authorize, environ=environ, scratch=tmp_path / f"scratch{len(opened)}")
+        space = LocalWorkspace(
+            root, authorize=gate.authorize, environ=environ, scratch=tmp_path / f"scratch{len(opened)}"
+        )
         made = Bench(space, gate, root)
         opened.append(made)
         return made

@@ -6,8 +6,9 @@ from typing import Final
 import anyio
 import pytest
 
-from hermes.agent.permission import Gate
-from hermes.apps.tui.approval import BURST, STILL, Box, box_lines
+from hermes.agent.gate import ApprovalGate
+from hermes.apps.tui.question_box import BURST, STILL, Box, box_lines
+from hermes.composition import SYSTEM_PORTS
 from hermes.environments.local_workspace import LocalWorkspace
 from hermes.present.spans import plain
 from hermes.safety.decide import Policy
@@ -41,7 +42,9 @@ def space_with(bench: Bench, tmp_path: Path, environ: dict[str, str], permit: Pe
     return LocalWorkspace(bench.root, authorize=same, environ=environ, scratch=tmp_path / "other")
 
 
-async def test_a_permit_of_another_action_is_refused(bench: Open, tmp_path: Path, environ: dict[str, str]) -> None:
+async def test_a_permit_of_another_action_is_refused(
+    bench: Open, tmp_path: Path, environ: dict[str, str]
+) -> None:
     here = bench(yes)
     for other in ("rm -rf plan", "rm -rf plans ", "ls"):
         permit = await here.gate.authorize(Command(command=other, cwd=str(here.root)))
@@ -131,7 +134,9 @@ def test_a_digest_is_of_everything_that_an_answer_is_about() -> None:
         Command(command="x", cwd="/", environment="e", background=True),
         Command(command="x", cwd="/", environment="e", pty=True),
     ]
-    digests = [digest_of(one, holder="s1 cli") for one in [base, *others]] + [digest_of(base, holder=one) for one in ("s2 cli", "s1 api")]
+    digests = [digest_of(one, holder="s1 cli") for one in [base, *others]] + [
+        digest_of(base, holder=one) for one in ("s2 cli", "s1 api")
+    ]
     assert len(set(digests)) == len(digests)
 
 
@@ -172,7 +177,12 @@ async def test_a_refusal_says_what_may_be_done_instead(tmp_path: Path) -> None:
     async def nobody(_question: Question) -> Answer:
         return Deny(reason="Nobody can be asked here, so the answer is no.")
 
-    gate = Gate(policy=Policy(workspace=str(tmp_path), home="/home/user", hermes_home="/h"), ask=nobody, save=lambda _: None)
+    gate = ApprovalGate(
+        policy=Policy(workspace=str(tmp_path), home="/home/user", hermes_home="/h"),
+        ask=nobody,
+        save=lambda _: None,
+        ports=SYSTEM_PORTS,
+    )
     with pytest.raises(Refused) as refused:
         await gate.authorize(Command(command="echo x > /etc/hosts", cwd=str(tmp_path)))
     assert str(refused.value) == (

@@ -9,15 +9,18 @@ import anyio
 import pytest
 
 from hermes.agent.questions import Questions
-from hermes.runtime import SYSTEM_PORTS
+from hermes.composition import SYSTEM_PORTS
 from hermes.safety.decide import Policy, Verdict
 from hermes.safety.grants import Grants
-from hermes.testing import ScriptedModel, call, say
+from hermes.store.protocol import SessionRow
+from hermes.testing import MemoryStore, ScriptedModel, call, say
 from hermes.types.action import Action
+from hermes.types.actor import Actor
 from hermes.types.error import Refused
 from hermes.types.event import Asked, Event
+from hermes.types.message import User
 from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply
-from tests.scenarios.conftest import Talk, talk  # noqa: F401 -- a fixture
+from tests.scenarios.conftest import Talk, talk  # noqa: F401  # a fixture
 
 from .conftest import Bench, Open
 
@@ -85,16 +88,30 @@ WAYS: Final[tuple[Way, ...]] = (
 )  # fmt: skip
 
 
-def questions(events: list[Event], *, attended: bool, seconds: float = 0.05) -> Questions:
-    return Questions(events.append, SYSTEM_PORTS, attended=attended, seconds=seconds)
+async def questions(emit: Callable[[Event], None], *, attended: bool, seconds: float = 0.05) -> Questions:
+    """The questions of a session that is in a store."""
+    store = MemoryStore()
+    row = SessionRow(
+        id="s", title="", cwd="", branch="", model="", source="cli", parent="", created=0.0, updated=0.0, messages=0,
+        first_text="",
+    )  # fmt: skip
+    await store.create(row, system="", tools=())
+    await store.append("s", User(id="u", at=0.0, text="go"))
+    return Questions(
+        emit=emit, ports=SYSTEM_PORTS, store=store, spawn=lambda _: None, session="s", actor=Actor(),
+        attended=attended, seconds=seconds,
+    )  # fmt: skip
+
+
+def unheard(_: Event) -> None: ...
 
 
 async def nobody(question: Question) -> Answer:
-    return await questions([], attended=False).ask(question)
+    return await (await questions(unheard, attended=False)).ask(question)
 
 
 async def silence(question: Question) -> Answer:
-    return await questions([], attended=True).ask(question)
+    return await (await questions(unheard, attended=True)).ask(question)
 
 
 async def crash(question: Question) -> Answer:
@@ -118,7 +135,7 @@ async def another(question: Question) -> Answer:
         events.append(event)
         come.set()
 
-    here, there = Questions(emit, SYSTEM_PORTS, attended=True, seconds=0.05), questions([], attended=True)
+    here, there = await questions(emit, attended=True), await questions(unheard, attended=True)
     async with anyio.create_task_group() as group:
 
         async def answer() -> None:
@@ -135,7 +152,9 @@ async def another(question: Question) -> Answer:
 
 @pytest.mark.parametrize("ask", [nobody, silence, crash, no, words, another], ids=lambda one: one.__name__)
 @pytest.mark.parametrize("way", WAYS, ids=lambda one: one.__name__)
-async def test_nothing_runs_without_a_yes(bench: Open, way: Way, ask: Callable[[Question], Awaitable[Answer]]) -> None:
+async def test_nothing_runs_without_a_yes(
+    bench: Open, way: Way, ask: Callable[[Question], Awaitable[Answer]]
+) -> None:
     here = bench(ask)
     with pytest.raises((Refused, RuntimeError)), anyio.fail_after(10):
         await way(here)
@@ -155,7 +174,9 @@ async def test_a_fault_of_the_judge_is_a_no(bench: Open, way: Way) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS, ids=lambda one: one.__name__)
-async def test_what_a_session_starts_beside_itself_is_denied_without_a_question(bench: Open, way: Way) -> None:
+async def test_what_a_session_starts_beside_itself_is_denied_without_a_question(
+    bench: Open, way: Way
+) -> None:
     here = bench(no, child=True)
     with pytest.raises(Refused, match="Nobody can be asked"), anyio.fail_after(5):
         await way(here)
@@ -195,7 +216,12 @@ CALLS: Final[dict[str, tuple[str, dict[str, object]]]] = {
 
 @pytest.mark.parametrize("source", ["library", "cli", "cron", "batch", "api"])
 @pytest.mark.parametrize("name", CALLS)
-async def test_a_session_without_a_person_refuses_at_once(talk: Talk, tmp_path: Path, name: str, source: str) -> None:  # noqa: F811
+async def test_a_session_without_a_person_refuses_at_once(
+    talk: Talk,  # noqa: F811
+    tmp_path: Path,
+    name: str,
+    source: str,
+) -> None:
     git = tmp_path / "work" / ".git"
     git.mkdir()
     (git / "config").write_text("a")
@@ -208,7 +234,10 @@ async def test_a_session_without_a_person_refuses_at_once(talk: Talk, tmp_path: 
     assert (git / "config").read_text() == "a"
 
 
-async def test_silence_ends_a_question_of_a_session_and_tells_everybody(talk: Talk, environ: dict[str, str]) -> None:  # noqa: F811
+async def test_silence_ends_a_question_of_a_session_and_tells_everybody(
+    talk: Talk,  # noqa: F811
+    environ: dict[str, str],
+) -> None:
     home = environ["HERMES_HOME"]
     await anyio.Path(home).mkdir(parents=True, exist_ok=True)
     await (anyio.Path(home) / "config.yaml").write_text("approvals: {timeout: 0.2}\n")
@@ -217,11 +246,14 @@ async def test_silence_ends_a_question_of_a_session_and_tells_everybody(talk: Ta
         with anyio.fail_after(10):
             events = [event async for event in stream]
     (answered,) = [event for event in events if event.kind == "answered"]
-    assert (answered.by, answered.answer) == ("time limit", Deny(reason="Nobody answered within 0.2 s, and silence is no consent."))
+    assert (answered.by, answered.answer) == (
+        "time limit",
+        Deny(reason="Nobody answered within 0.2 s, and silence is no consent."),
+    )
 
 
 async def test_an_open_question_may_wait_for_ever_where_that_is_set() -> None:
-    waiting = questions([], attended=True, seconds=0)
+    waiting = await questions(unheard, attended=True, seconds=0)
     with anyio.move_on_after(0.2) as scope:
         await waiting.ask(Approve(command="x", cwd="/", reasons=(), rule=""))
     assert scope.cancelled_caught

@@ -3,13 +3,15 @@
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import pytest
 
-from hermes.agent.permission import Gate
+from hermes.agent.gate import ApprovalGate
+from hermes.composition import SYSTEM_PORTS
 from hermes.environments.local_workspace import LocalWorkspace
-from hermes.safety.decide import Policy
+from hermes.safety.decide import Policy, decide
+from hermes.types.action import Command, FileAccess
 from hermes.types.error import Refused
 from hermes.types.question import Answer, Deny, Question
 
@@ -75,7 +77,9 @@ FILES: Final = (
 
 
 @pytest.fixture
-def guarded(tmp_path: Path, environ: dict[str, str]) -> tuple[LocalWorkspace, Gate, Callable[[], str]]:
+def guarded(
+    tmp_path: Path, environ: dict[str, str]
+) -> tuple[LocalWorkspace, ApprovalGate, Callable[[], str]]:
     """A workspace in a home with settings, its gate, and a digest of all that decides."""
     home, work = tmp_path / "user", tmp_path / "user" / "work"
     own = home / ".hermes"
@@ -89,8 +93,10 @@ def guarded(tmp_path: Path, environ: dict[str, str]) -> tuple[LocalWorkspace, Ga
         return Deny()
 
     policy = Policy(workspace=str(work), home=str(home), hermes_home=str(own), temp=())
-    gate = Gate(policy=policy, ask=nobody, save=lambda _: None)
-    space = LocalWorkspace(work, authorize=gate.authorize, environ={**environ, "HOME": str(home)}, scratch=tmp_path / "scratch")
+    gate = ApprovalGate(policy=policy, ask=nobody, save=lambda _: None, ports=SYSTEM_PORTS)
+    space = LocalWorkspace(
+        work, authorize=gate.authorize, environ={**environ, "HOME": str(home)}, scratch=tmp_path / "scratch"
+    )
 
     def digest() -> str:
         files = sorted((str(path), path.read_bytes()) for path in home.rglob("*") if path.is_file())
@@ -100,7 +106,9 @@ def guarded(tmp_path: Path, environ: dict[str, str]) -> tuple[LocalWorkspace, Ga
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-async def test_no_command_widens_what_is_allowed(guarded: tuple[LocalWorkspace, Gate, Callable[[], str]], command: str) -> None:
+async def test_no_command_widens_what_is_allowed(
+    guarded: tuple[LocalWorkspace, ApprovalGate, Callable[[], str]], command: str
+) -> None:
     space, gate, digest = guarded
     before = digest()
     with pytest.raises(Refused) as refused:
@@ -111,7 +119,9 @@ async def test_no_command_widens_what_is_allowed(guarded: tuple[LocalWorkspace, 
 
 
 @pytest.mark.parametrize("path", FILES)
-async def test_no_file_tool_widens_what_is_allowed(guarded: tuple[LocalWorkspace, Gate, Callable[[], str]], path: str) -> None:
+async def test_no_file_tool_widens_what_is_allowed(
+    guarded: tuple[LocalWorkspace, ApprovalGate, Callable[[], str]], path: str
+) -> None:
     space, _, digest = guarded
     before = digest()
     with pytest.raises(Refused):
@@ -120,7 +130,9 @@ async def test_no_file_tool_widens_what_is_allowed(guarded: tuple[LocalWorkspace
     await space.close()
 
 
-async def test_a_hard_link_to_the_settings_is_no_way_to_change_them(guarded: tuple[LocalWorkspace, Gate, Callable[[], str]]) -> None:
+async def test_a_hard_link_to_the_settings_is_no_way_to_change_them(
+    guarded: tuple[LocalWorkspace, ApprovalGate, Callable[[], str]],
+) -> None:
     space, gate, _ = guarded
     config = Path(gate.policy.hermes_home) / "config.yaml"
     (Path(gate.policy.workspace) / "twin").hardlink_to(config)
@@ -135,9 +147,19 @@ async def test_an_answer_of_always_is_the_persons_and_adds_its_own_words_alone(t
     async def deny(_question: Question) -> Answer:
         return Deny(reason="always")
 
-    gate = Gate(policy=Policy(workspace=str(tmp_path), home="/home/user", hermes_home="/h"), ask=deny, save=saved.append)
+    gate = ApprovalGate(
+        policy=Policy(workspace=str(tmp_path), home="/home/user", hermes_home="/h"),
+        ask=deny,
+        save=saved.append,
+        ports=SYSTEM_PORTS,
+    )
     before = gate.policy
-    space = LocalWorkspace(tmp_path, authorize=gate.authorize, environ={"HOME": "/home/user", "PATH": "/bin"}, scratch=tmp_path / "s")
+    space = LocalWorkspace(
+        tmp_path,
+        authorize=gate.authorize,
+        environ={"HOME": "/home/user", "PATH": "/bin"},
+        scratch=tmp_path / "s",
+    )
     with pytest.raises(Refused):
         await space.run("git push", timeout=10)
     assert (saved, gate.policy) == ([], before)
@@ -146,3 +168,102 @@ async def test_an_answer_of_always_is_the_persons_and_adds_its_own_words_alone(t
 
 def test_there_are_enough_ways_to_mean_something() -> None:
     assert len(COMMANDS) + len(FILES) >= 60
+
+
+LIMITS: Final = (
+    "hermes config set approvals.mode off",
+    "hermes config set command_allowlist '[rm -rf /]'",
+    "hermes config unset terminal.sandbox",
+    "hermes --yolo chat -q 'rm -rf src'",
+    "hermes --profile other config set approvals.mode off",
+    "hermes approvals revoke 1",
+    "hermes auth add groq --key x",
+    "python3 -m hermes config set approvals.mode off",
+    "env HERMES_HOME=/other hermes config set approvals.mode off",
+    "sh -c 'hermes config set approvals.mode off'",
+    "echo 'approvals: {mode: off}' > $HERMES_HOME/config.yaml",
+    "echo 'approvals: {mode: off}' >> ~/.hermes/config.yaml",
+    "echo 'approvals: {mode: off}' >> /srv/hermes/config.yaml",
+    "echo 'approvals: {mode: off}' >> /srv/hermes/profiles/other/config.yaml",
+    "sed -i 's/manual/off/' ~/.hermes/config.yaml",
+    "cp off.yaml ~/.hermes/config.yaml",
+    "mv off.yaml ~/.hermes/profiles/x/config.yaml",
+    "ln -sf $PWD/off.yaml ~/.hermes/config.yaml",
+    "ln ~/.hermes/config.yaml here.yaml",
+    "ln -s ~/.hermes here && echo x > here/config.yaml",
+    "cd ~/.hermes && echo x > config.yaml",
+    "cd ~ && cp off.yaml .hermes/config.yaml",
+    "mv ~/.hermes ~/.hermes.old",
+    "rm -rf ~/.hermes",
+    "tee ~/.hermes/config.yaml < off.yaml",
+    "dd if=off.yaml of=$HOME/.hermes/config.yaml",
+    "python3 -c \"open('/home/user/.hermes/config.yaml','w').write('x')\"",
+    "install -D evil.py ~/.hermes/plugins/evil/__init__.py",
+    "cp evil.py ~/.hermes/tools/evil.py",
+    "mkdir -p ~/.hermes/skills/evil",
+    "touch ~/.hermes/tools/evil.py",
+    "printf 'HERMES_YOLO_MODE=1\\n' >> ~/.hermes/.env",
+    "sqlite3 ~/.hermes/sessions.db 'update sessions set yolo=1'",
+    "rsync -a evil/ ~/.hermes/",
+    "tar xf evil.tar -C ~/.hermes",
+    "patch ~/.hermes/config.yaml < off.patch",
+    "chmod 777 ~/.hermes/auth.json",
+    "truncate -s 0 ~/.hermes/grants.json",
+)
+
+
+@pytest.mark.parametrize("sandbox", ["off", "read-only", "workspace", "full"])
+@pytest.mark.parametrize("command", LIMITS)
+def test_nothing_lets_a_command_change_what_it_may_do(
+    command: str, sandbox: Literal["off", "read-only", "workspace", "full"]
+) -> None:
+    policy = Policy(
+        workspace="/home/user/work",
+        home="/home/user",
+        hermes_home="/srv/hermes/profiles/mine",
+        sandbox=sandbox,
+        network=True,
+        yolo=True,
+        mode="off",
+        allowlist=("*", command),
+    )
+    verdict = decide(Command(command=command, cwd=policy.workspace), policy)
+    assert (verdict.decision, verdict.effects[-1:]) == ("deny", ("policy",))
+
+
+@pytest.mark.parametrize(
+    "path", ["config.yaml", ".env", "auth.json", "tools/x.py", "grants.json", "profiles/x/config.yaml"]
+)
+@pytest.mark.parametrize("home", ["/home/user/.hermes", "/srv/hermes", "/srv/hermes/profiles/mine"])
+def test_nothing_lets_a_file_tool_change_what_it_may_do(path: str, home: str) -> None:
+    policy = Policy(
+        workspace="/home/user",
+        home="/home/user",
+        hermes_home="/srv/hermes/profiles/mine",
+        yolo=True,
+        mode="off",
+    )
+    written = [
+        decide(FileAccess(operation=operation, path=f"{home}/{path}"), policy).decision
+        for operation in ("write", "delete")
+    ]
+    assert written == ["deny", "deny"]
+
+
+@pytest.mark.parametrize(
+    ("command", "decision"),
+    [
+        ("cat ~/.hermes/config.yaml", "allow"),
+        ("ls ~/.hermes/skills", "allow"),
+        ("python3 ~/.hermes/skills/x/run.py", "allow"),
+        ("hermes config get approvals.mode", "allow"),
+        ("rm ~/.hermes/scratch/a/outputs/output-1.txt", "allow"),
+        ("hermes chat -q hi", "allow"),
+        ("echo x > hermes/config.yaml", "allow"),
+    ],
+)
+def test_what_only_reads_our_files_or_uses_our_scratch_is_no_limit(command: str, decision: str) -> None:
+    policy = Policy(
+        workspace="/home/user/work", home="/home/user", hermes_home="/home/user/.hermes", yolo=True
+    )
+    assert decide(Command(command=command, cwd=policy.workspace), policy).decision == decision

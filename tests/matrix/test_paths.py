@@ -9,8 +9,30 @@ import hermes
 
 SOURCE: Final = Path(hermes.__file__).parent
 STARTS: Final = frozenset(
-    {"Popen", "run_process", "open_process", "system", "popen", "execv", "execve", "execvp", "execvpe", "posix_spawn", "spawnv", "spawnve"}
-    | {"create_subprocess_exec", "create_subprocess_shell", "fork", "forkpty", "startfile", "check_output", "check_call", "getoutput"}
+    {
+        "Popen",
+        "run_process",
+        "open_process",
+        "system",
+        "popen",
+        "execv",
+        "execve",
+        "execvp",
+        "execvpe",
+        "posix_spawn",
+        "spawnv",
+        "spawnve",
+    }
+    | {
+        "create_subprocess_exec",
+        "create_subprocess_shell",
+        "fork",
+        "forkpty",
+        "startfile",
+        "check_output",
+        "check_call",
+        "getoutput",
+    }
 )
 CHANGES: Final = frozenset(
     {
@@ -32,6 +54,7 @@ FREE: Final = {
     "config/edit.py": "the user's own commands change settings; the agent has no tool that calls it, and the gate refuses the file",
     "config/environ.py": "reads",
     "lib/files.py": "writes for its callers, which stand here themselves",
+    "lib/locks.py": "lock files of its callers, which stand here themselves",
     "models/": "keys, windows and models that the user asked for, in our own folders",
     "commands/": "the person's own words in a conversation",
     "store/": "sessions and keys in our own home",
@@ -56,8 +79,18 @@ def calls() -> Iterator[tuple[str, str]]:
             if not isinstance(node, ast.Call):
                 continue
             target = node.func
-            name = target.attr if isinstance(target, ast.Attribute) else target.id if isinstance(target, ast.Name) else ""
-            owner = target.value.id if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) else ""
+            name = (
+                target.attr
+                if isinstance(target, ast.Attribute)
+                else target.id
+                if isinstance(target, ast.Name)
+                else ""
+            )
+            owner = (
+                target.value.id
+                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
+                else ""
+            )
             if (
                 (owner != "platform" and name in STARTS | CHANGES)
                 or (owner == "subprocess" and name in {"run", "call"})
@@ -77,21 +110,33 @@ def test_no_tool_starts_a_program_or_changes_a_file_by_itself() -> None:
 
 def test_programs_are_started_for_sessions_by_environments_alone() -> None:
     outside = {
-        module for module, name in calls() if name in STARTS and not module.startswith(("environments/", "models/", "apps/", "testing/"))
+        module
+        for module, name in calls()
+        if name in STARTS and not module.startswith(("environments/", "models/", "apps/", "testing/"))
     }
     assert outside == set()
 
 
 def test_every_use_of_an_environment_redeems_a_permit_first() -> None:
     tree = ast.parse((SOURCE / "environments/workspace.py").read_text(encoding="utf-8"))
-    (workspace,) = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "ShellWorkspace"]
+    (workspace,) = [
+        node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == "ShellWorkspace"
+    ]
     for method in workspace.body:
         if not isinstance(method, ast.AsyncFunctionDef | ast.FunctionDef):
             continue
-        used = [one for one in ast.walk(method) if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Attribute)]
+        used = [
+            one
+            for one in ast.walk(method)
+            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Attribute)
+        ]
         machine = [one for one in used if one.value.attr == "_environment" and one.attr in {"exec", "spawn"}]  # type: ignore[attr-defined]
         files = [one for one in used if one.value.attr == "_files" and one.attr != "locate"]  # type: ignore[attr-defined]
-        said = {one.attr: one.lineno for one in ast.walk(method) if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)}
+        said = {
+            one.attr: one.lineno
+            for one in ast.walk(method)
+            if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
+        }
         assert all(said.get("_redeem", 10**6) < one.lineno for one in machine), method.name
         assert not files or "_decided" in said, method.name
 

@@ -18,7 +18,9 @@ LETTERS = string.ascii_letters + string.digits
 
 def made(seed: str, length: int, letters: str = LETTERS) -> str:
     """Text that nobody else has, always the same for a seed."""
-    stream = b"".join(hashlib.sha512(f"{seed}{number}".encode()).digest() for number in range(length // 64 + 1))
+    stream = b"".join(
+        hashlib.sha512(f"{seed}{number}".encode()).digest() for number in range(length // 64 + 1)
+    )
     return "".join(letters[byte % len(letters)] for byte in stream[:length])
 
 
@@ -63,13 +65,16 @@ DOTENV: Mapping[str, str] = {
     "ONE_API_KEY": made("one", 30),
 }
 KEPT: Mapping[str, str] = {
-    name: f"{name[0]}{made(name, 27)}" for name in ("first", "second", "access", "refresh", "spare", "other refresh")
+    name: f"{name[0]}{made(name, 27)}"
+    for name in ("first", "second", "access", "refresh", "spare", "other refresh")
 }
 FRESH: Mapping[str, str] = {"access": made("fresh access", 40), "refresh": made("fresh refresh", 40)}
 PRINTED = made("printed by a command", 33)
 HEADERS = (made("header", 22), made("other header", 31))
 SECRETS: tuple[str, ...] = tuple(
-    secret for secret in (*ENVIRON.values(), *DOTENV.values(), *KEPT.values(), *HEADERS) if secret != "nothing"
+    secret
+    for secret in (*ENVIRON.values(), *DOTENV.values(), *KEPT.values(), *HEADERS)
+    if secret != "nothing"
 )
 """What a process knows as soon as it has a home."""
 LATER: tuple[str, ...] = (*FRESH.values(), PRINTED)
@@ -126,10 +131,24 @@ def settle(home: Path, command: Path) -> dict[str, Any]:
     command.write_text(f"#!/bin/sh\necho {PRINTED}\n")
     command.chmod(0o700)
     (home / ".env").write_text("".join(f"{name}='{value}'\n" for name, value in DOTENV.items()))
-    keys = [{"id": name, "kind": "api_key", "label": name, "secret": KEPT[name], "priority": 20} for name in ("first", "second", "spare")]
-    sign_in = {"id": "oa", "kind": "oauth", "label": "me", "secret": KEPT["access"], "refresh_token": KEPT["refresh"], "expires_at": 1.0}
+    keys = [
+        {"id": name, "kind": "api_key", "label": name, "secret": KEPT[name], "priority": 20}
+        for name in ("first", "second", "spare")
+    ]
+    sign_in = {
+        "id": "oa",
+        "kind": "oauth",
+        "label": "me",
+        "secret": KEPT["access"],
+        "refresh_token": KEPT["refresh"],
+        "expires_at": 1.0,
+    }
     other = {**sign_in, "id": "ob", "secret": "", "refresh_token": KEPT["other refresh"]}
-    headers = {"x-team-key": "no secret", "x-api-key": HEADERS[0], "Proxy-Authorization": f"Bearer {HEADERS[1]}"}
+    headers = {
+        "x-team-key": "no secret",
+        "x-api-key": HEADERS[0],
+        "Proxy-Authorization": f"Bearer {HEADERS[1]}",
+    }
     place = {"token_url": "http://sign-in/token", "client_id": "hermes"}
     rows = {"one": [*keys, {**other, **place, "priority": 30}], "two": [{**sign_in, **place, "priority": 1}]}
     (home / "auth.json").write_bytes(msgspec.json.encode({"version": 1, "providers": rows}))

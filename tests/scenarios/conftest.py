@@ -22,7 +22,13 @@ def talk(environ: dict[str, str], tmp_path: Path) -> Talk:
 
     @asynccontextmanager
     async def opened(model: ScriptedModel, **options: Any) -> AsyncIterator[Session]:
-        given = {"toolsets": (), "cwd": workspace, "base_url": "http://127.0.0.1:1/v1", "model": "scripted", **options}
+        given = {
+            "toolsets": (),
+            "cwd": workspace,
+            "base_url": "http://127.0.0.1:1/v1",
+            "model": "scripted",
+            **options,
+        }
         async with open_runtime(environ=environ, http=model.http()) as runtime:
             session = await runtime.session(SessionOptions(**given))
             try:

@@ -65,30 +65,43 @@ async def test_yes_lets_exactly_this_run_once(talk: Talk, plans: Path) -> None:
     assert [result["exit_code"] for result in results(session)] == [0, -1]
 
 
-async def test_yes_for_the_session_does_not_ask_again_for_the_same_and_asks_for_another(talk: Talk, plans: Path) -> None:
+async def test_yes_for_the_session_does_not_ask_again_for_the_same_and_asks_for_another(
+    talk: Talk, plans: Path
+) -> None:
     model = ScriptedModel(
-        call("terminal", DELETE), call("terminal", DELETE), call("terminal", {"command": "rm -rf ../work/others"}), say("ok")
+        call("terminal", DELETE),
+        call("terminal", DELETE),
+        call("terminal", {"command": "rm -rf ../work/others"}),
+        say("ok"),
     )
     async with talk(model, toolsets=("terminal",)) as session:
         await answered(session, "clean up", Grant(scope="session"), Deny())
     assert [result["exit_code"] for result in results(session)] == [0, 0, -1]
 
 
-async def test_always_is_kept_in_the_settings_for_exactly_that_command(talk: Talk, environ: dict[str, str], plans: Path) -> None:
+async def test_always_is_kept_in_the_settings_for_exactly_that_command(
+    talk: Talk, environ: dict[str, str], plans: Path
+) -> None:
     async with talk(ScriptedModel(call("terminal", DELETE), say("ok")), toolsets=("terminal",)) as session:
         await answered(session, "clean up", Grant(scope="always"))
     kept = (Path(environ["HERMES_HOME"]) / "config.yaml").read_text()
     assert "rm -rf plans" in kept
     plans.mkdir()
-    async with talk(ScriptedModel(call("terminal", DELETE), say("ok")), toolsets=("terminal",), attended=False) as again:
+    async with talk(
+        ScriptedModel(call("terminal", DELETE), say("ok")), toolsets=("terminal",), attended=False
+    ) as again:
         await again.send("clean up again")
     assert not plans.exists()
 
 
 @pytest.mark.parametrize("background", [False, True])
 @pytest.mark.parametrize("pty", [False, True])
-async def test_no_human_and_no_rule_means_no_at_once(talk: Talk, plans: Path, background: bool, pty: bool) -> None:
-    model = ScriptedModel(call("terminal", {**DELETE, "background": background, "pty": pty}), say("could not"))
+async def test_no_human_and_no_rule_means_no_at_once(
+    talk: Talk, plans: Path, background: bool, pty: bool
+) -> None:
+    model = ScriptedModel(
+        call("terminal", {**DELETE, "background": background, "pty": pty}), say("could not")
+    )
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         with anyio.fail_after(10):
             end = await session.send("clean up")
@@ -96,9 +109,13 @@ async def test_no_human_and_no_rule_means_no_at_once(talk: Talk, plans: Path, ba
     assert (end.outcome, end.refused) == ("refused", ("rm -rf plans",))
 
 
-@pytest.mark.parametrize("command", ["rm -rf /", "rm -rf ~", "mkfs.ext4 /dev/sda1", ":(){ :|:& };:", "shutdown -h now"])
+@pytest.mark.parametrize(
+    "command", ["rm -rf /", "rm -rf ~", "mkfs.ext4 /dev/sda1", ":(){ :|:& };:", "shutdown -h now"]
+)
 async def test_nothing_lets_the_hard_limits_through(talk: Talk, command: str) -> None:
-    async with talk(ScriptedModel(call("terminal", {"command": command}), say("no")), toolsets=("terminal",), yolo=True) as session:
+    async with talk(
+        ScriptedModel(call("terminal", {"command": command}), say("no")), toolsets=("terminal",), yolo=True
+    ) as session:
         events = await answered(session, "go")
     assert not [event for event in events if isinstance(event, Asked)]
     assert results(session)[0]["status"] == "blocked"
@@ -116,20 +133,30 @@ async def test_an_answer_counts_once_and_only_for_an_open_question(talk: Talk, p
 
 
 async def test_an_interrupt_while_a_question_waits_means_no(talk: Talk, plans: Path) -> None:
-    async with talk(ScriptedModel(call("terminal", DELETE)), toolsets=("terminal",)) as session, session.stream("clean up") as stream:
+    async with (
+        talk(ScriptedModel(call("terminal", DELETE)), toolsets=("terminal",)) as session,
+        session.stream("clean up") as stream,
+    ):
         async for event in stream:
             if isinstance(event, Asked):
                 session.interrupt()
     assert plans.exists()
     assert results(session) == [
-        {"error": "The call was interrupted by the user before it ended; what it had done until then stands.", "status": "interrupted"}
+        {
+            "error": "The call was interrupted by the user before it ended; what it had done until then stands.",
+            "status": "interrupted",
+        }
     ]
 
 
 async def test_file_tools_write_inside_and_ask_outside(talk: Talk, plans: Path) -> None:
     outside = Path("/hermes-test-elsewhere/a.txt")
     model = ScriptedModel(
-        calls(("write_file", {"path": "in.txt", "content": "a"}), ("write_file", {"path": str(outside), "content": "b"})), say("ok")
+        calls(
+            ("write_file", {"path": "in.txt", "content": "a"}),
+            ("write_file", {"path": str(outside), "content": "b"}),
+        ),
+        say("ok"),
     )
     async with talk(model, toolsets=("file",)) as session:
         await answered(session, "write", Deny())
@@ -173,7 +200,10 @@ async def test_a_secret_of_the_environment_is_in_no_result(talk: Talk, environ: 
 
 async def test_the_time_limit_of_the_settings_ends_a_command(talk: Talk, environ: dict[str, str]) -> None:
     environ["TERMINAL_TIMEOUT"] = "1"
-    async with talk(ScriptedModel(call("terminal", {"command": "echo early; sleep 60"}), say("ok")), toolsets=("terminal",)) as session:
+    async with talk(
+        ScriptedModel(call("terminal", {"command": "echo early; sleep 60"}), say("ok")),
+        toolsets=("terminal",),
+    ) as session:
         with anyio.fail_after(15):
             await session.send("go")
     assert results(session)[0]["exit_code"] == 124

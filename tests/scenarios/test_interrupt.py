@@ -2,12 +2,14 @@
 
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import anyio
 import pytest
 
 import hermes
-from hermes.testing import ScriptedModel, Turn, calls, fail, raw, say
+from hermes.runtime import SessionOptions, open_runtime
+from hermes.testing import ScriptedModel, Turn, call, calls, fail, raw, say
 from hermes.types.event import Attempted, TextDelta, TurnFinished
 from hermes.types.message import Assistant, ToolResult
 from tests.scenarios.conftest import Talk, kinds
@@ -26,7 +28,12 @@ def script() -> list[Turn]:
     """A turn with a wait before a retry, two tools side by side, slow words, and a cut stream; then the reply after the interrupt."""
     turns = [
         fail(503, headers={"retry-after": "0.05"}),
-        calls(("search_files", {"seconds": 0.05}), ("search_files", {"seconds": 0.08}), text="Let me look.", pause=0.005),
+        calls(
+            ("search_files", {"seconds": 0.05}),
+            ("search_files", {"seconds": 0.08}),
+            text="Let me look.",
+            pause=0.005,
+        ),
         raw(b'data: {"choices":[{"delta":{"content":"It "}}]}\n\n', pause=0.02),
         say("It is in the second file, as far as I can see.", size=5, pause=0.01),
     ]
@@ -38,7 +45,9 @@ class Late(ScriptedModel):
 
     def skip(self) -> None:
         while len(self.requests) < len(self._replies) - 1:
-            self.requests.append(self.requests[-1] if self.requests else {"messages": [], "model": "scripted"})
+            self.requests.append(
+                self.requests[-1] if self.requests else {"messages": [], "model": "scripted"}
+            )
 
 
 async def interrupted(talk: Talk, instant: float) -> None:
@@ -63,7 +72,9 @@ async def interrupted(talk: Talk, instant: float) -> None:
         assert ends[0].outcome in {"interrupted", "done"}
         assert isinstance(session.log[-1], Assistant), kinds(session.log)
         answered = [message.call_id for message in session.log if isinstance(message, ToolResult)]
-        assert answered == [call.id for message in session.log if isinstance(message, Assistant) for call in message.calls]
+        assert answered == [
+            call.id for message in session.log if isinstance(message, Assistant) for call in message.calls
+        ]
         if ends[0].outcome == "interrupted" and seen and not answered:
             assert session.log[-1].text.startswith("".join(seen)[:5])
         counted = [event for event in events if isinstance(event, Attempted)]
@@ -72,7 +83,9 @@ async def interrupted(talk: Talk, instant: float) -> None:
         assert (await session.send("go on")).text == "all right"
 
 
-async def test_an_interrupt_at_any_instant_ends_the_turn_and_the_next_one_goes_on(talk: Talk, request: pytest.FixtureRequest) -> None:
+async def test_an_interrupt_at_any_instant_ends_the_turn_and_the_next_one_goes_on(
+    talk: Talk, request: pytest.FixtureRequest
+) -> None:
     chance = random.Random(9)
     count = 200 if request.config.getoption("--long") else 24
     for _ in range(count):
@@ -88,3 +101,75 @@ async def test_a_connection_that_hangs_is_left_at_once(talk: Talk) -> None:
                 await anyio.sleep(0.1)
                 session.interrupt()
     assert isinstance(session.log[-1], Assistant)
+
+
+@pytest.mark.parametrize("length", [4, 50_000])
+@pytest.mark.parametrize("point", ["transform_tool_result", "post_tool_call"])
+async def test_an_interrupt_while_a_hook_looks_at_a_result_keeps_the_result(
+    environ: dict[str, str], tmp_path: Path, point: str, length: int
+) -> None:
+    looking = anyio.Event()
+
+    @hermes.tool
+    async def look() -> str:
+        """Look."""
+        return "x" * length
+
+    async def looks_long() -> None:
+        looking.set()
+        await anyio.sleep(3600)
+
+    model = ScriptedModel(call("look", {}), say("not reached"))
+    options = SessionOptions(
+        base_url="http://127.0.0.1:1/v1", model="m", toolsets=(), cwd=tmp_path, functions=(look,)
+    )
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        runtime.hooks.register("transform_tool_result", lambda result: result.replace("x", "y"))
+        runtime.hooks.register(point, looks_long)
+        session = await runtime.session(options)
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.send, "go")
+                await looking.wait()
+                session.interrupt()
+        await session.close()
+    results = [message for message in session.log if isinstance(message, ToolResult)]
+    letter = "y" if point == "post_tool_call" else "x"
+    assert [(one.content, one.failed) for one in results] == [(f'{{"result": "{letter * length}"}}', False)]
+    assert (kinds(session.log)[-1], len(model.requests)) == ("assistant", 1)
+
+
+@pytest.mark.parametrize("length", [4, 50_000])
+async def test_an_interrupt_that_comes_while_calls_run_sends_no_further_request(
+    talk: Talk, length: int
+) -> None:
+    ran: list[int] = []
+
+    @hermes.tool(parallel=False)
+    async def look(number: int) -> str:
+        """Look, and wait for nothing."""
+        ran.append(number)
+        session.interrupt()
+        return "x" * length
+
+    both = calls(("look", {"number": 1}), ("look", {"number": 2}))
+    model = ScriptedModel(both, say("not reached"))
+    async with talk(model, functions=(look,)) as session:
+        end = await session.send("go")
+    results = [message for message in session.log if isinstance(message, ToolResult)]
+    assert (end.outcome, len(model.requests), ran) == ("interrupted", 1, [1])
+    assert [one.failed for one in results] == [False, True]
+
+
+async def test_an_interrupt_while_the_only_call_runs_sends_no_further_request(talk: Talk) -> None:
+    @hermes.tool
+    async def look() -> str:
+        """Look, and wait for nothing."""
+        session.interrupt()
+        return "seen"
+
+    model = ScriptedModel(call("look", {}), say("not reached"))
+    async with talk(model, functions=(look,)) as session:
+        end = await session.send("go")
+    results = [message.content for message in session.log if isinstance(message, ToolResult)]
+    assert (end.outcome, len(model.requests), results) == ("interrupted", 1, ['{"result": "seen"}'])

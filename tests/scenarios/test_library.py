@@ -1,5 +1,6 @@
 import threading
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
@@ -7,6 +8,7 @@ import pytest
 import hermes
 import hermes.sync
 from hermes.testing import ScriptedModel, ScriptedServer, call, say
+from hermes.types.error import ConfigError
 from hermes.types.event import TextDelta, ToolStarted
 
 
@@ -18,9 +20,13 @@ def double(number: int) -> int:
 
 def test_plain_code_sends_streams_and_closes(environ: dict[str, str]) -> None:
     model = ScriptedModel(call("double", {"number": 4}), say("eight"), say("again", size=2))
-    with hermes.sync.open(base_url="http://x/v1", model="m", tools=[double], environ=environ, http=model.http()) as agent:
+    with hermes.sync.open(
+        base_url="http://x/v1", model="m", tools=[double], environ=environ, http=model.http()
+    ) as agent:
         assert agent.send("twice 4").text == "eight"
-        assert "".join(event.text for event in agent.stream("more") if isinstance(event, TextDelta)) == "again"
+        assert (
+            "".join(event.text for event in agent.stream("more") if isinstance(event, TextDelta)) == "again"
+        )
         assert len(agent.log) == 6
 
 
@@ -34,7 +40,9 @@ def test_plain_code_is_interrupted_and_steered_from_another_thread(environ: dict
         return "waited"
 
     model = ScriptedModel(call("wait", {}), say("a long story", size=1, pause=0.2))
-    with hermes.sync.open(base_url="http://x/v1", model="m", tools=[wait], environ=environ, http=model.http()) as agent:
+    with hermes.sync.open(
+        base_url="http://x/v1", model="m", tools=[wait], environ=environ, http=model.http()
+    ) as agent:
         told = []
         for event in agent.stream("go"):
             if isinstance(event, ToolStarted):
@@ -67,7 +75,9 @@ async def test_one_connection_serves_a_session_and_no_request_comes_before_the_f
 ) -> None:
     home = Path(environ["HERMES_HOME"])
     home.mkdir(parents=True)
-    (home / "config.yaml").write_text("model: {context_window: 32000}\n")  # known, so that the server is not asked for it
+    (home / "config.yaml").write_text(
+        "model: {context_window: 32000}\n"
+    )  # known, so that the server is not asked for it
     with ScriptedServer(ScriptedModel("one", "two", "three")).running() as server:
         async with hermes.open(base_url=server.base_url, model="m", environ=environ, cwd=tmp_path) as agent:
             assert server.connections == 0
@@ -80,9 +90,50 @@ async def test_one_connection_serves_a_session_and_no_request_comes_before_the_f
 async def test_a_stall_ends_within_its_limit(anyio_backend: str, environ: dict[str, str]) -> None:
     home = Path(environ["HERMES_HOME"])
     home.mkdir()
-    (home / "config.yaml").write_text("model: {idle_timeout: 0.3, first_byte_timeout: 0.3, max_retries: 1}\n")
-    model = ScriptedModel(say("never comes", pause=30), say("half of it comes", size=4, pause=0.2))
+    (home / "config.yaml").write_text("model: {idle_timeout: 1.5, first_byte_timeout: 1.5, max_retries: 1}\n")
+    model = ScriptedModel(say("never comes", pause=30), say("half of it comes", size=8, pause=0.1))
     async with hermes.open(base_url="http://x/v1", model="m", environ=environ, http=model.http()) as agent:
-        with anyio.fail_after(10):
+        with anyio.fail_after(25):
             end = await agent.send("hi")
     assert end.text == "half of it comes"
+
+
+@pytest.mark.anyio
+async def test_a_folder_that_is_not_there_is_refused_and_not_made(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    missing = tmp_path / "missing"
+    with pytest.raises(ConfigError, match="missing is no folder"):
+        async with hermes.open(base_url="http://x/v1", model="m", environ=environ, cwd=missing):
+            pass
+    assert not missing.exists()
+
+
+@pytest.mark.anyio
+async def test_what_is_no_tool_or_the_second_of_one_name_is_refused_in_a_sentence(
+    environ: dict[str, str],
+) -> None:
+    def plain() -> str:
+        """Nothing."""
+        return ""
+
+    tools: list[Any] = [plain]
+    with pytest.raises(
+        TypeError, match="plain is no tool of a session; decorate the function with @hermes.tool"
+    ):
+        async with hermes.open(base_url="http://x/v1", model="m", environ=environ, tools=tools):
+            pass
+    twin = hermes.tool(plain)
+    with pytest.raises(ConfigError, match="Two tools are called plain"):
+        async with hermes.open(base_url="http://x/v1", model="m", environ=environ, tools=[twin, twin]):
+            pass
+
+
+@pytest.mark.anyio
+async def test_one_toolset_may_be_named_without_a_list(environ: dict[str, str], tmp_path: Path) -> None:
+    model = ScriptedModel("hi")
+    async with hermes.open(
+        base_url="http://x/v1", model="m", environ=environ, http=model.http(), toolsets="todo", cwd=tmp_path
+    ) as session:
+        await session.send("hi")
+    assert [one["function"]["name"] for one in model.requests[0]["tools"]] == ["todo"]

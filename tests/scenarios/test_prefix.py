@@ -16,7 +16,8 @@ import pytest
 
 import hermes
 from hermes.agent.session import Session
-from hermes.runtime import SYSTEM_PORTS, Runtime, SessionOptions, open_runtime
+from hermes.composition import SYSTEM_PORTS
+from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.tools.registry import registry, tool_result
 from hermes.types.event import Attempted, Event, PrefixBroken
 from hermes.types.message import Attachment
@@ -63,7 +64,12 @@ class Talk:
         http = httpx2.AsyncClient(transport=self.server)
         async with open_runtime(environ={**self.environ, **KEYS}, http=http, ports=ports) as runtime:
             options = SessionOptions(
-                toolsets=("terminal",), functions=(look, stumble), cwd=home.parent, attended=False, yolo=True, resume=self.resumed
+                toolsets=("terminal",),
+                functions=(look, stumble),
+                cwd=home.parent,
+                attended=False,
+                yolo=True,
+                resume=self.resumed,
             )
             session = await runtime.session(options)
             self.resumed = session.id
@@ -74,9 +80,23 @@ class Talk:
 
     def _config(self) -> dict[str, Any]:
         model = FAMILIES[self.wire]
-        one = {"base_url": "http://one/v1", "protocol": self.wire, "api_key_env": "ONE_KEY", "models": {model: {"price": PRICED}}}
-        two = {"base_url": "http://two/v1", "protocol": self.wire, "api_key_env": "ONE_KEY", "models": {f"{model}-b": {"price": PRICED}}}
-        return {"providers": {"one": one, "two": two}, "model": {"default": f"one/{model}"}, "terminal": {"sandbox": "off"}}
+        one = {
+            "base_url": "http://one/v1",
+            "protocol": self.wire,
+            "api_key_env": "ONE_KEY",
+            "models": {model: {"price": PRICED}},
+        }
+        two = {
+            "base_url": "http://two/v1",
+            "protocol": self.wire,
+            "api_key_env": "ONE_KEY",
+            "models": {f"{model}-b": {"price": PRICED}},
+        }
+        return {
+            "providers": {"one": one, "two": two},
+            "model": {"default": f"one/{model}"},
+            "terminal": {"sandbox": "off"},
+        }
 
     @property
     def breaks(self) -> list[PrefixBroken]:
@@ -88,13 +108,19 @@ class Talk:
         """The numbers of requests that do not extend the one before them."""
         sent = zip(self.server.addresses, self.server.bodies, strict=True)
         pairs = enumerate(itertools.pairwise(sent), start=1)
-        return [number for number, (old, new) in pairs if old[0] != new[0] or not extends(self.wire, old[1], new[1])]
+        return [
+            number
+            for number, (old, new) in pairs
+            if old[0] != new[0] or not extends(self.wire, old[1], new[1])
+        ]
 
     def second_key(self) -> None:
         """Put another key of the provider in auth.json."""
         home = Path(self.environ["HERMES_HOME"])
         home.mkdir(exist_ok=True)
-        rows = [{"id": "x", "kind": "api_key", "label": "second", "secret": "second-key-of-one", "priority": 20}]
+        rows = [
+            {"id": "x", "kind": "api_key", "label": "second", "secret": "second-key-of-one", "priority": 20}
+        ]
         (home / "auth.json").write_bytes(msgspec.json.encode({"version": 1, "providers": {"one": rows}}))
         (home / "auth.json").chmod(0o600)
 
@@ -126,7 +152,9 @@ async def late(talk: Talk) -> Said:
 async def ended(session: Session) -> Said:
     """The background process has ended before the reply comes."""
     with anyio.fail_after(5):
-        while not any(one.code is not None for one in session.workspace.processes.list()):  # noqa: ASYNC110  # it is another process
+        while not any(  # noqa: ASYNC110  # it is another process
+            one.code is not None for one in session.workspace.processes.list()
+        ):  # it is another process
             await anyio.sleep(0.01)
     return Said(calls=(("look", {"at": "the process"}),))
 
@@ -135,7 +163,13 @@ def odd(talk: Talk, session: Session) -> dict[int, list[Any]]:
     """What happens before the last reply of a turn, by the last digit of its number; none of it may touch what was sent before."""
     start = ("terminal", {"command": "true", "background": True, "notify_on_complete": True})
     return {
-        1: [Said("Both.", (("look", {"at": "a", "n": 1.0, "m": {"z": 1e30, "a": [None]}}), ("look", {"at": 'ü\n"'})), "Two.")],
+        1: [
+            Said(
+                "Both.",
+                (("look", {"at": "a", "n": 1.0, "m": {"z": 1e30, "a": [None]}}), ("look", {"at": 'ü\n"'})),
+                "Two.",
+            )
+        ],
         2: [Said(calls=(("stumble", {}),)), Said(calls=(("nothing", {}), ("look", {"wrong": 1})))],
         3: [lambda: steered(session)],
         5: [Said("try later", status=503), Said("again", status=500)],
@@ -161,15 +195,26 @@ async def converse(talk: Talk, session: Session, numbers: range) -> None:
 
 @contextmanager
 def another_tool() -> Iterator[None]:
-    schema = {"name": "aardvark", "description": "First in every list.", "parameters": {"type": "object", "properties": {}}}
-    registry.register(name="aardvark", toolset="terminal", schema=schema, handler=lambda _args, **_keywords: tool_result(ok=True))
+    schema = {
+        "name": "aardvark",
+        "description": "First in every list.",
+        "parameters": {"type": "object", "properties": {}},
+    }
+    registry.register(
+        name="aardvark",
+        toolset="terminal",
+        schema=schema,
+        handler=lambda _args, **_keywords: tool_result(ok=True),
+    )
     try:
         yield
     finally:
         registry.deregister("aardvark")
 
 
-async def test_over_fifty_turns_of_a_session_each_request_extends_the_one_before_byte_for_byte(talk: Talk) -> None:
+async def test_over_fifty_turns_of_a_session_each_request_extends_the_one_before_byte_for_byte(
+    talk: Talk,
+) -> None:
     talk.second_key()
     async with talk.open() as (_, session):
         await converse(talk, session, range(1, 15))
@@ -195,10 +240,15 @@ async def test_a_tool_result_is_repeated_with_its_news_and_notes(talk: Talk) -> 
     async with talk.open() as (_, session):
         await converse(talk, session, range(1, 10))
     last = talk.server.bodies[-1]
-    assert all(words in last for words in (b"hurry up", b"it is dark", b"stopped by the user", b"Background process", PNG.encode()))
+    assert all(
+        words in last
+        for words in (b"hurry up", b"it is dark", b"stopped by the user", b"Background process", PNG.encode())
+    )
 
 
-async def send(talk: Talk, session: Session, text: str, *replies: Said, attachments: tuple[Attachment, ...] = ()) -> None:
+async def send(
+    talk: Talk, session: Session, text: str, *replies: Said, attachments: tuple[Attachment, ...] = ()
+) -> None:
     talk.server.replies = deque(replies)
     await session.send(text, attachments=attachments)
 
@@ -218,17 +268,26 @@ async def test_a_switch_of_the_model_is_one_break_with_its_price(talk: Talk) -> 
     model = FAMILIES[talk.wire]
     async with talk.open() as (runtime, session):
         await send(talk, session, "hi", Said("ok"))
-        await session.switch(runtime.endpoint(f"two/{model}-b"))
+        await session.switch_model(runtime.endpoint(f"two/{model}-b"))
         await send(talk, session, "still there?", Said(calls=(("look", {"at": "a"}),)), Said("ok"))
     assert talk.unannounced == [1]
-    assert [(event.reason, bool(event.cost)) for event in talk.breaks] == [(f"the model is two/{model}-b now", True)]
+    assert [(event.reason, bool(event.cost)) for event in talk.breaks] == [
+        (f"the model is two/{model}-b now", True)
+    ]
 
 
 async def test_a_fallback_is_one_break_and_the_way_back_another(talk: Talk) -> None:
     model = FAMILIES[talk.wire]
     async with talk.open(fallback_providers=[f"two/{model}-b"]) as (_, session):
         await send(talk, session, "hi", Said("ok"))
-        await send(talk, session, "again", Said("pay first", status=402), Said(calls=(("look", {"at": "a"}),)), Said("ok"))
+        await send(
+            talk,
+            session,
+            "again",
+            Said("pay first", status=402),
+            Said(calls=(("look", {"at": "a"}),)),
+            Said("ok"),
+        )
         await send(talk, session, "home", Said("ok"))
     assert talk.unannounced == [2, 4]
     assert talk.breaks == [
@@ -240,23 +299,31 @@ async def test_a_fallback_is_one_break_and_the_way_back_another(talk: Talk) -> N
 async def test_a_part_that_the_server_refuses_is_one_break(talk: Talk) -> None:
     async with talk.open() as (_, session):
         await send(talk, session, "hi", Said("ok"))
-        await send(talk, session, "see", Said("This model does not support image input", status=400), Said("ok"), attachments=(PICTURE,))
+        await send(
+            talk,
+            session,
+            "see",
+            Said("This model does not support image input", status=400),
+            Said("ok"),
+            attachments=(PICTURE,),
+        )
         await send(talk, session, "again", Said("ok"))
     assert talk.unannounced == [2]
     assert talk.breaks == [PrefixBroken(reason="the server refused a part of the request: images", cost=0.01)]
 
 
-async def test_the_last_step_of_a_turn_is_a_break_when_it_begins_and_when_it_is_over(talk: Talk) -> None:
-    """It offers no tools."""
+async def test_the_limit_of_a_turn_and_its_summary_break_nothing(talk: Talk) -> None:
+    look = Said(calls=(("look", {"at": "a"}),))
     async with talk.open(agent={"max_turns": 1}) as (_, session):
-        await send(talk, session, "hi", Said(calls=(("look", {"at": "a"}),)), Said("enough"))
+        await send(talk, session, "hi", look, look, Said("enough"))
         await send(talk, session, "again", Said("ok"))
-    assert set(talk.unannounced) <= {1, 2}
-    assert [event.reason for event in talk.breaks] == ["the last step of a turn offers no tools", "the tools changed"]
+    assert (talk.unannounced, talk.breaks) == ([], [])
 
 
 async def test_without_a_price_a_break_has_no_cost(talk: Talk) -> None:
-    async with talk.open(providers={"one": {"base_url": "http://one/v1", "protocol": talk.wire, "api_key_env": "ONE_KEY"}}) as (_, session):
+    async with talk.open(
+        providers={"one": {"base_url": "http://one/v1", "protocol": talk.wire, "api_key_env": "ONE_KEY"}}
+    ) as (_, session):
         await send(talk, session, "hi", Said("ok"))
         await session.undo()
         await send(talk, session, "ho", Said("ok"))

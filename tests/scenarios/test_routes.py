@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from hermes.agent.session import Session
-from hermes.models.auxiliary import Question
+from hermes.models.side_calls import SideQuestion
 from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.testing import ScriptedModel, fail, network, say
 from hermes.types.event import Attempted, PrefixBroken, ReplyRestarted, TextDelta, Titled
@@ -29,7 +29,9 @@ CONFIG = {
 
 
 @asynccontextmanager
-async def running(environ: dict[str, str], models: dict[str, ScriptedModel], **config: object) -> AsyncIterator[tuple[Runtime, Session]]:
+async def running(
+    environ: dict[str, str], models: dict[str, ScriptedModel], **config: object
+) -> AsyncIterator[tuple[Runtime, Session]]:
     home = Path(environ["HERMES_HOME"])
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_bytes(msgspec.json.encode({**CONFIG, **config}))
@@ -42,7 +44,10 @@ async def running(environ: dict[str, str], models: dict[str, ScriptedModel], **c
 async def test_when_the_key_is_exhausted_the_turn_carries_on_with_the_fallback_and_the_next_one_starts_at_home(
     environ: dict[str, str],
 ) -> None:
-    models = {"one": ScriptedModel(fail(402, "pay"), say("home again", breaks_prefix=True)), "two": ScriptedModel("from two")}
+    models = {
+        "one": ScriptedModel(fail(402, "pay"), say("home again", breaks_prefix=True)),
+        "two": ScriptedModel("from two"),
+    }
     async with running(environ, models) as (_, session):
         first = await session.send("hi")
         events = await events_of(session, "again")
@@ -65,10 +70,14 @@ async def test_keys_of_auth_json_take_turns_when_one_is_refused(environ: dict[st
 
 async def test_a_cut_reply_is_never_shown_twice(environ: dict[str, str]) -> None:
     cut = say("The answer is forty-two.", size=4)
-    models = {"one": ScriptedModel(replace(cut, pieces=cut.pieces[:4]), say("The answer is forty-two.", size=4))}
+    models = {
+        "one": ScriptedModel(replace(cut, pieces=cut.pieces[:4]), say("The answer is forty-two.", size=4))
+    }
     async with running(environ, models, fallback_providers=[]) as (_, session):
         events = await events_of(session, "hi")
-    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == "The answer is forty-two."
+    assert (
+        "".join(event.text for event in events if isinstance(event, TextDelta)) == "The answer is forty-two."
+    )
     assert not [event for event in events if isinstance(event, ReplyRestarted)]
 
 
@@ -85,8 +94,14 @@ async def test_a_side_call_is_counted_by_its_task_and_in_the_session(environ: di
     models = {"one": ScriptedModel("hello", say("in short", breaks_prefix=True))}
     async with running(environ, models) as (runtime, session):
         await session.send("hi")
-        assert await session.ask_aside("compression", Question(instructions="Sum up.", text="long")) == "in short"
-        assert [(one.what, one.usage.requests) for one in runtime.store.usage.summary("task")] == [("chat", 1), ("compression", 1)]
+        assert (
+            await session.ask_aside("compression", SideQuestion(instructions="Sum up.", text="long"))
+            == "in short"
+        )
+        assert [(one.what, one.usage.requests) for one in await runtime.store.summary("task")] == [
+            ("chat", 1),
+            ("compression", 1),
+        ]
         assert session.usage.requests == 2
 
 
@@ -94,12 +109,17 @@ async def test_a_side_call_without_a_model_that_answers_gives_nothing(environ: d
     models = {"one": ScriptedModel("hello", replace(fail(401), breaks_prefix=True)), "two": ScriptedModel()}
     async with running(environ, models) as (_, session):
         await session.send("hi")
-        assert await session.ask_aside("compression", Question(instructions="Sum up.", text="long")) is None
+        assert (
+            await session.ask_aside("compression", SideQuestion(instructions="Sum up.", text="long")) is None
+        )
 
 
 async def test_a_title_comes_from_the_small_model_that_was_set(environ: dict[str, str]) -> None:
     models = {"one": ScriptedModel("Rain is likely."), "two": ScriptedModel("Weather in Rome")}
-    async with running(environ, models, auxiliary={"title": {"provider": "two", "model": "b"}}) as (runtime, session):
+    async with running(environ, models, auxiliary={"title": {"provider": "two", "model": "b"}}) as (
+        runtime,
+        session,
+    ):
         with session.watch() as listener:
             await session.send("will it rain in rome?")
             titles: list[str] = []
@@ -109,13 +129,15 @@ async def test_a_title_comes_from_the_small_model_that_was_set(environ: dict[str
                     if len(titles) == 2:
                         break
         assert titles == ["will it rain in rome?", "Weather in Rome"]
-        assert [one.what for one in runtime.store.usage.summary("task")] == ["title", "chat"]
+        assert [one.what for one in await runtime.store.summary("task")] == ["title", "chat"]
 
 
 CANARY = "sk-canary-0123456789abcdef"
 
 
-async def test_a_key_that_the_server_repeats_is_in_no_event_no_log_and_no_file(environ: dict[str, str]) -> None:
+async def test_a_key_that_the_server_repeats_is_in_no_event_no_log_and_no_file(
+    environ: dict[str, str],
+) -> None:
     home = Path(environ["HERMES_HOME"])
     home.mkdir()
     rows = [{"id": "x", "kind": "api_key", "label": "mine", "secret": CANARY, "priority": 1}]
@@ -129,5 +151,9 @@ async def test_a_key_that_the_server_repeats_is_in_no_event_no_log_and_no_file(e
     async with running({**environ, "ONE_KEY": "k1-very-secret"}, models) as (_, session):
         events = await events_of(session, "hi")
     assert CANARY not in repr(events)
-    kept = [path.read_bytes() for path in home.rglob("*") if path.is_file() and path.name not in {"auth.json", "auth.json.lock"}]
+    kept = [
+        path.read_bytes()
+        for path in home.rglob("*")
+        if path.is_file() and path.name not in {"auth.json", "auth.json.lock"}
+    ]
     assert not [data for data in kept if CANARY.encode() in data or b"k1-very-secret" in data]

@@ -17,14 +17,25 @@ import pytest
 
 import hermes
 from hermes.agent.session import Session
-from hermes.models.route import OneKey
-from hermes.runtime import SYSTEM_PORTS, SessionOptions, open_runtime
+from hermes.composition import SYSTEM_PORTS
+from hermes.models.reliability.route import OneKey
+from hermes.runtime import SessionOptions, open_runtime
 from hermes.testing import ScriptedModel, ScriptedServer
 from hermes.testing.script import Turn, call, calls, fail, raw, say
 from hermes.types.event import Event, TextDelta, ThinkingDelta, ToolProgress
 from hermes.types.message import ToolResult
 from tests.scenarios import canaries
-from tests.scenarios.canaries import DOTENV, FRESH, KEPT, LATER, PRINTED, SECRETS, all_shapes, everything, hits
+from tests.scenarios.canaries import (
+    DOTENV,
+    FRESH,
+    KEPT,
+    LATER,
+    PRINTED,
+    SECRETS,
+    all_shapes,
+    everything,
+    hits,
+)
 from tests.scenarios.wires import FAMILIES, Recorder, Said, extends
 
 pytestmark = pytest.mark.anyio
@@ -36,7 +47,7 @@ PATH = "/usr/local/bin:/usr/bin:/bin"
 
 @dataclass
 class Providers(httpx2.AsyncBaseTransport):
-    """Model servers and a place to sign in; `sent` is every byte that came, but for the headers that carry credentials."""
+    """Model servers and a target to sign in; `sent` is every byte that came, but for the headers that carry credentials."""
 
     replies: deque[Turn] = field(default_factory=deque)
     sign_ins: deque[httpx2.Response] = field(default_factory=deque)
@@ -70,9 +81,15 @@ class Talk:
         tree = {**canaries.settle(self.home, self.work / "print-key"), **config}
         (self.home / "config.yaml").write_bytes(msgspec.json.encode(tree))
         ports = replace(SYSTEM_PORTS, uniform=lambda _low, _high: 0.0)
-        async with open_runtime(environ=self.environ, http=httpx2.AsyncClient(transport=self.server), ports=ports) as runtime:
+        async with open_runtime(
+            environ=self.environ, http=httpx2.AsyncClient(transport=self.server), ports=ports
+        ) as runtime:
             options = SessionOptions(
-                toolsets=("terminal", "file"), functions=(give, stumble, heap), cwd=self.work, attended=False, yolo=True
+                toolsets=("terminal", "file"),
+                functions=(give, stumble, heap),
+                cwd=self.work,
+                attended=False,
+                yolo=True,
             )
             session = await runtime.session(options)
             with session.watch() as listener:
@@ -105,13 +122,20 @@ def talk(environ: dict[str, str], tmp_path: Path) -> Talk:
     work.mkdir()
     for kind in ("", "raw", "base64"):
         (work / f"leak{kind}.txt").write_text("\n".join(everything(kind)))
-    return Talk(home=Path(environ["HERMES_HOME"]), work=work, environ={**environ, **canaries.ENVIRON, "PATH": PATH})
+    return Talk(
+        home=Path(environ["HERMES_HOME"]), work=work, environ={**environ, **canaries.ENVIRON, "PATH": PATH}
+    )
 
 
 @hermes.tool
 def give(what: str) -> dict[str, Any]:
     """Give it all, as data in data."""
-    return {"what": what, "found": everything(), "again": json.dumps(everything("raw")), "by": dict.fromkeys(SECRETS, 1)}
+    return {
+        "what": what,
+        "found": everything(),
+        "again": json.dumps(everything("raw")),
+        "by": dict.fromkeys(SECRETS, 1),
+    }
 
 
 @hermes.tool
@@ -131,17 +155,29 @@ def in_words(size: int) -> Turn:
 
 
 async def test_what_tools_print_is_shown_sent_and_kept_without_secrets(talk: Talk) -> None:
-    slowly = "; ".join(f"head -c {size} leakraw.txt | tail -c 25; sleep 0.002" for size in range(25, 3000, 25))
+    slowly = "; ".join(
+        f"head -c {size} leakraw.txt | tail -c 25; sleep 0.002" for size in range(25, 3000, 25)
+    )
     async with talk.open() as session:
         await talk.ask(session, call("terminal", {"command": "cat leak.txt"}), say("done"))
         await talk.ask(session, call("terminal", {"command": slowly}), say("done"))
         await talk.ask(session, call("terminal", {"command": "env; export -p; printenv; set"}), say("done"))
-        await talk.ask(session, calls(("read_file", {"path": "leak.txt", "limit": 2000}), ("give", {"what": "x"})), say("done"))
+        await talk.ask(
+            session,
+            calls(("read_file", {"path": "leak.txt", "limit": 2000}), ("give", {"what": "x"})),
+            say("done"),
+        )
         await talk.ask(session, call("search_files", {"pattern": ".", "path": "leakraw.txt"}), say("done"))
-        await talk.ask(session, *[call("stumble", {"at": at}) for at in range(0, len(everything()), 25)], say("done"))
+        await talk.ask(
+            session, *[call("stumble", {"at": at}) for at in range(0, len(everything()), 25)], say("done")
+        )
         await talk.ask(session, call("heap", {"lines": 2000}), say("done"))
-        await talk.ask(session, call("terminal", {"command": "seq 30000; cat leak.txt; seq 30000"}), say("done"))
-        await talk.ask(session, call("terminal", {"command": "cat leak.txt; sleep 5", "background": True}), say("done"))
+        await talk.ask(
+            session, call("terminal", {"command": "seq 30000; cat leak.txt; seq 30000"}), say("done")
+        )
+        await talk.ask(
+            session, call("terminal", {"command": "cat leak.txt; sleep 5", "background": True}), say("done")
+        )
         (process,) = [one.id for one in session.workspace.processes.list()]
         asked: list[dict[str, Any]] = [
             {"action": "wait", "timeout": 1},
@@ -149,11 +185,15 @@ async def test_what_tools_print_is_shown_sent_and_kept_without_secrets(talk: Tal
             {"action": "poll"},
             {"action": "kill"},
         ]
-        await talk.ask(session, *[call("process", {"session_id": process, **one}) for one in asked], say("done"))
+        await talk.ask(
+            session, *[call("process", {"session_id": process, **one}) for one in asked], say("done")
+        )
     assert talk.leaks() == {}
 
 
-async def test_the_secrets_of_a_workspace_are_known_and_a_broken_file_of_them_stops_nothing(talk: Talk) -> None:
+async def test_the_secrets_of_a_workspace_are_known_and_a_broken_file_of_them_stops_nothing(
+    talk: Talk,
+) -> None:
     own = canaries.made("workspace", 20)
     (talk.work / ".env").write_text(f"SHOP_PASSWORD={own}\nPORT=8080\n")
     (talk.work / "copy.txt").write_text(f"{own}\n{own[::-1]}\n8080\n")
@@ -179,9 +219,17 @@ async def test_what_servers_say_of_secrets_in_their_errors_goes_nowhere(talk: Ta
     bodies = [fail(400, page[:450]) for page in pages]
     odd = [
         fail(400, "x", headers={"x-secret": SECRETS[0]}),
-        replace(fail(400, ""), pieces=(f"<html>{pages[0]}</html>".encode(),), headers={"content-type": "text/html"}),
+        replace(
+            fail(400, ""),
+            pieces=(f"<html>{pages[0]}</html>".encode(),),
+            headers={"content-type": "text/html"},
+        ),
         replace(fail(400, ""), pieces=(pages[1].encode(),), headers={"content-type": "text/plain"}),
-        raw(b"data: " + json.dumps({"error": {"message": f"bad key {KEPT['first']}", "code": 400}}).encode() + b"\n\n"),
+        raw(
+            b"data: "
+            + json.dumps({"error": {"message": f"bad key {KEPT['first']}", "code": 400}}).encode()
+            + b"\n\n"
+        ),
         raw(f"<html>{SECRETS[3]}".encode(), content_type="text/html"),
         raw(f"{{{SECRETS[4]}".encode(), content_type="application/json"),
         raw(f"data: {SECRETS[5]}\n\n".encode()),
@@ -194,14 +242,19 @@ async def test_what_servers_say_of_secrets_in_their_errors_goes_nowhere(talk: Ta
 
 async def test_keys_that_are_refused_in_turn_are_not_repeated(talk: Talk) -> None:
     """The key of the environment, those of auth.json, and a sign-in whose renewal is refused with its own words."""
-    refusal = {"error": "invalid_grant", "error_description": f"Refresh token {KEPT['other refresh']} is not known."}
+    refusal = {
+        "error": "invalid_grant",
+        "error_description": f"Refresh token {KEPT['other refresh']} is not known.",
+    }
     talk.server.sign_ins.append(httpx2.Response(400, json=refusal))
     keys = (DOTENV["ONE_API_KEY"], KEPT["first"], KEPT["second"], KEPT["spare"])
     async with talk.open(model={"default": "one/m", "max_retries": 0}) as session:
         await talk.ask(session, *[fail(401, f"Incorrect key {key}") for key in keys])
     assert talk.server.seen == list(keys)
     assert talk.leaks() == {}
-    errors = [row["last_error"] for row in json.loads((talk.home / "auth.json").read_text())["providers"]["one"]]
+    errors = [
+        row["last_error"] for row in json.loads((talk.home / "auth.json").read_text())["providers"]["one"]
+    ]
     assert errors == [*["Incorrect key [the key]"] * 3, RENEWAL, "Incorrect key [the key]"]
 
 
@@ -211,10 +264,16 @@ async def test_what_a_sign_in_and_a_command_gave_is_known_from_then_on(talk: Tal
     later = "\n".join(form.text for form in all_shapes(*LATER))
     (talk.work / "later.txt").write_text(later)
     async with talk.open(model={"default": "two/m", "max_retries": 0}) as session:
-        await talk.ask(session, fail(402, f"no money for {PRINTED}"), fail(402, f"none for {FRESH['access']} and {FRESH['refresh']}"))
+        await talk.ask(
+            session,
+            fail(402, f"no money for {PRINTED}"),
+            fail(402, f"none for {FRESH['access']} and {FRESH['refresh']}"),
+        )
         assert talk.server.seen == [PRINTED, FRESH["access"]]
-        session.route.places[0].keys = OneKey("another key")
-        await talk.ask(session, call("terminal", {"command": "cat later.txt"}), say(later, size=5, thinking=later))
+        session.route.targets[0].keys = OneKey("another key")
+        await talk.ask(
+            session, call("terminal", {"command": "cat later.txt"}), say(later, size=5, thinking=later)
+        )
     assert talk.leaks() == {}
 
 
@@ -229,10 +288,17 @@ async def test_no_wire_gets_back_what_its_model_repeated(talk: Talk, wire: str) 
         msgspec.json.encode({**settings, "providers": {"one": one}, "model": {"default": f"one/{model}"}})
     )
     async with open_runtime(environ=talk.environ, http=httpx2.AsyncClient(transport=server)) as runtime:
-        session = await runtime.session(SessionOptions(toolsets=(), functions=(give,), cwd=talk.work, attended=False))
+        session = await runtime.session(
+            SessionOptions(toolsets=(), functions=(give,), cwd=talk.work, attended=False)
+        )
         with session.watch() as listener:
             server.replies = deque(
-                [Said(said, (("give", {"what": "x"}),), thinking=said), Said("well", thinking=said), Said(said), Said("bye")]
+                [
+                    Said(said, (("give", {"what": "x"}),), thinking=said),
+                    Said("well", thinking=said),
+                    Said(said),
+                    Said("bye"),
+                ]
             )
             ends = [await session.send(text) for text in ("go", "on", "and on")]
             await session.close()
@@ -246,22 +312,42 @@ async def test_no_wire_gets_back_what_its_model_repeated(talk: Talk, wire: str) 
 def test_the_command_line_prints_no_secret(talk: Talk) -> None:
     """Programs that show what is kept, over a server that repeats what it is told."""
     settings = canaries.settle(talk.home, talk.work / "print-key")
-    replies = [call("terminal", {"command": "cat leak.txt"}), fail(429, f"slow down, {KEPT['first']}"), in_words(7)]
+    replies = [
+        call("terminal", {"command": "cat leak.txt"}),
+        fail(429, f"slow down, {KEPT['first']}"),
+        in_words(7),
+    ]
     script = [replace(turn, headers={**turn.headers, "retry-after": "0"}) for turn in replies]
     with ScriptedServer(ScriptedModel(*script)).running() as server:
         settings["providers"]["one"]["base_url"] = server.base_url
         (talk.home / "config.yaml").write_bytes(msgspec.json.encode(settings))
         printed = [hermes_says(talk, "-z", "go on", "--json", "--yolo")]
-    shows = (("sessions", "show"), ("sessions", "export", "--format", "jsonl"), ("auth", "list"), ("config", "list"), ("doctor",))
+    shows = (
+        ("sessions", "show"),
+        ("sessions", "export", "--format", "jsonl"),
+        ("auth", "list"),
+        ("config", "list"),
+        ("doctor",),
+    )
     printed += [hermes_says(talk, *words) for words in shows]
     assert [len(one) > 20 for one in printed] == [True] * 6
     assert [Counter(form.name for form in hits(one)) for one in printed] == [Counter()] * 6
-    assert [Counter(form.name for form in hits(json.dumps(one))) for one in server.model.requests] == [Counter()] * 3
+    assert [Counter(form.name for form in hits(json.dumps(one))) for one in server.model.requests] == [
+        Counter()
+    ] * 3
     assert talk.leaks() == {}
 
 
 def hermes_says(talk: Talk, *words: str) -> bytes:
     """What a program writes on both streams."""
     command = [sys.executable, "-m", "hermes", *words]
-    done = subprocess.run(command, cwd=talk.work, env=talk.environ, stdin=subprocess.DEVNULL, capture_output=True, timeout=50, check=False)
+    done = subprocess.run(
+        command,
+        cwd=talk.work,
+        env=talk.environ,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=170,
+        check=False,
+    )
     return done.stdout + done.stderr

@@ -21,7 +21,11 @@ def double(number: int) -> int:
 
 
 async def answered(
-    environ: dict[str, str], model: ScriptedModel, *texts: str, functions: tuple[FunctionTool, ...] = (), **config: object
+    environ: dict[str, str],
+    model: ScriptedModel,
+    *texts: str,
+    functions: tuple[FunctionTool, ...] = (),
+    **config: object,
 ) -> list[TurnFinished]:
     """The ends of turns in one session with these budgets."""
     home = Path(environ["HERMES_HOME"])
@@ -29,7 +33,9 @@ async def answered(
     lines = [f"  {name}: {value}" for name, value in config.items()]
     (home / "config.yaml").write_text("\n".join(["budget:", *lines]) if lines else "")
     async with open_runtime(environ=environ, http=model.http()) as runtime:
-        options = SessionOptions(toolsets=(), functions=functions, base_url="http://127.0.0.1:1/v1", model="scripted", cwd=home)
+        options = SessionOptions(
+            toolsets=(), functions=functions, base_url="http://127.0.0.1:1/v1", model="scripted", cwd=home
+        )
         session = await runtime.session(options)
         ends = [await session.send(text) for text in texts]
         await session.close()
@@ -55,9 +61,15 @@ async def test_a_model_without_a_price_counts_at_the_ceiling(environ: dict[str, 
     assert ends[0].usage.unpriced == 110
 
 
-async def test_the_money_of_a_day_is_shared_by_sessions_and_survives_a_restart(environ: dict[str, str]) -> None:
-    assert [end.outcome for end in await answered(environ, ScriptedModel("one"), "a", day_cost=0.0005)] == ["done"]
-    assert [end.outcome for end in await answered(environ, ScriptedModel(), "b", day_cost=0.0005)] == ["budget"]
+async def test_the_money_of_a_day_is_shared_by_sessions_and_survives_a_restart(
+    environ: dict[str, str],
+) -> None:
+    assert [end.outcome for end in await answered(environ, ScriptedModel("one"), "a", day_cost=0.0005)] == [
+        "done"
+    ]
+    assert [end.outcome for end in await answered(environ, ScriptedModel(), "b", day_cost=0.0005)] == [
+        "budget"
+    ]
 
 
 async def test_time_is_a_budget_too(environ: dict[str, str]) -> None:
@@ -71,19 +83,26 @@ async def test_failed_requests_are_written_down_with_their_session(environ: dict
     model = ScriptedModel(fail(503, headers={"retry-after": "0"}), "here")
     ends = await answered(environ, model, "hi")
     async with open_runtime(environ=environ, http=model.http()) as runtime:
-        lines = runtime.store.usage.summary("model")
+        lines = await runtime.store.summary("model")
     assert [(one.what, one.usage.requests, one.failed) for one in lines] == [("custom/scripted", 2, 1)]
     assert lines[0].usage == ends[0].usage
 
 
-async def test_eight_sessions_side_by_side_overspend_a_day_by_one_call_at_most(environ: dict[str, str]) -> None:
+async def test_eight_sessions_side_by_side_overspend_a_day_by_one_call_at_most(
+    environ: dict[str, str],
+) -> None:
     """Each reply costs 110 tokens at the ceiling, 0.00075 dollars; the day allows four and a bit (invariant 12)."""
     home = Path(environ["HERMES_HOME"])
     home.mkdir()
     (home / "config.yaml").write_text("budget: {day_cost: 0.0032}\nmodel: {max_output: 10}\n")
     model = ScriptedModel(*[say("x", pause=0.01, breaks_prefix=True)] * 64)
     async with open_runtime(environ=environ, http=model.http()) as runtime:
-        made = [await runtime.session(SessionOptions(toolsets=(), base_url="http://127.0.0.1:1/v1", model="m", cwd=home)) for _ in range(8)]
+        made = [
+            await runtime.session(
+                SessionOptions(toolsets=(), base_url="http://127.0.0.1:1/v1", model="m", cwd=home)
+            )
+            for _ in range(8)
+        ]
 
         async def talk(session: Session) -> None:
             for _ in range(8):
@@ -92,7 +111,7 @@ async def test_eight_sessions_side_by_side_overspend_a_day_by_one_call_at_most(e
         async with anyio.create_task_group() as group:
             for session in made:
                 group.start_soon(talk, session)
-        spent = runtime.store.usage.summary("day")[0].usage
+        spent = (await runtime.store.summary("day"))[0].usage
         for session in made:
             await session.close()
     each = 100 * 5e-6 + 10 * 25e-6

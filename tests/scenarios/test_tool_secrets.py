@@ -22,7 +22,9 @@ async def enter(ctx: ToolContext, by: str) -> dict[str, Any]:
     """Log in: by a command of its own, or in this process."""
     secret = ctx.secret("PROBE_LOGIN")
     if by == "command":
-        done = await ctx.workspace.run("cat >given; env -0 >seen-by-its-command", timeout=20, stdin=secret.encode())
+        done = await ctx.workspace.run(
+            "cat >given; env -0 >seen-by-its-command", timeout=20, stdin=secret.encode()
+        )
         return {"code": done.code}
     return {"secret": secret, "backwards": secret[::-1]}
 
@@ -39,7 +41,9 @@ def lame(ctx: ToolContext) -> str:
     return ctx.secret("NOT_SET")
 
 
-async def test_a_secret_reaches_the_tool_that_names_it_and_nothing_else(environ: dict[str, str], tmp_path: Path) -> None:
+async def test_a_secret_reaches_the_tool_that_names_it_and_nothing_else(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
     work = tmp_path / "work"
     work.mkdir()
     model = ScriptedModel(
@@ -52,7 +56,13 @@ async def test_a_secret_reaches_the_tool_that_names_it_and_nothing_else(environ:
         say("done"),
     )
     options = SessionOptions(
-        base_url="http://x/v1", model="m", toolsets=("terminal",), functions=(enter, pry, lame), cwd=work, attended=False, yolo=True
+        base_url="http://x/v1",
+        model="m",
+        toolsets=("terminal",),
+        functions=(enter, pry, lame),
+        cwd=work,
+        attended=False,
+        yolo=True,
     )
     async with open_runtime(environ={**environ, "PROBE_LOGIN": SECRET}, http=model.http()) as runtime:
         session = await runtime.session(options)
@@ -70,5 +80,7 @@ async def test_a_secret_reaches_the_tool_that_names_it_and_nothing_else(environ:
         "[redacted]",
     )
     assert (work / "given").read_text() == SECRET
-    assert [path.name for path in work.iterdir() if path.name.startswith("seen") and SECRET in path.read_text()] == []
+    assert [
+        path.name for path in work.iterdir() if path.name.startswith("seen") and SECRET in path.read_text()
+    ] == []
     assert SECRET not in json.dumps(model.requests)

@@ -8,8 +8,18 @@ import pytest
 
 import hermes
 from hermes.agent.session import Session
+from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT
 from hermes.testing import ScriptedModel, Turn, call, calls, fail, raw, say
-from hermes.types.event import Added, Attempted, StepStarted, TextDelta, ToolFinished, ToolStarted, TurnFinished, TurnStarted
+from hermes.types.event import (
+    Added,
+    Attempted,
+    StepStarted,
+    TextDelta,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+    TurnStarted,
+)
 from hermes.types.message import Assistant, ToolResult, User
 
 from .conftest import Talk, events_of, kinds
@@ -37,7 +47,13 @@ def contents(session: Session) -> list[Any]:
 async def test_a_question_is_answered_in_words(talk: Talk) -> None:
     async with talk(ScriptedModel("Hello there.")) as session:
         end = await session.send("hi")
-    assert (end.outcome, end.text, end.turn, end.usage.input_tokens, end.usage.cache_read) == ("done", "Hello there.", 1, 100, 80)
+    assert (end.outcome, end.text, end.turn, end.usage.input_tokens, end.usage.cache_read) == (
+        "done",
+        "Hello there.",
+        1,
+        100,
+        80,
+    )
 
 
 async def test_events_tell_the_turn_in_order(talk: Talk) -> None:
@@ -62,7 +78,12 @@ async def test_events_tell_the_turn_in_order(talk: Talk) -> None:
         *shown[-2:],
     ]
     assert isinstance(events[-1], TurnFinished)
-    assert [event.message.kind for event in events if isinstance(event, Added)] == ["user", "assistant", "tool_result", "assistant"]
+    assert [event.message.kind for event in events if isinstance(event, Added)] == [
+        "user",
+        "assistant",
+        "tool_result",
+        "assistant",
+    ]
 
 
 async def test_a_tool_result_goes_back_to_the_model(talk: Talk) -> None:
@@ -77,10 +98,16 @@ async def test_a_tool_result_goes_back_to_the_model(talk: Talk) -> None:
 
 
 async def test_results_come_back_in_call_order_whatever_finishes_first(talk: Talk) -> None:
-    model = ScriptedModel(calls(("nap", {"seconds": 0.2}), ("double", {"number": 1}), ("nap", {"seconds": 0.0})), "done")
+    model = ScriptedModel(
+        calls(("nap", {"seconds": 0.2}), ("double", {"number": 1}), ("nap", {"seconds": 0.0})), "done"
+    )
     async with talk(model, functions=(nap, double)) as session:
         await session.send("go")
-    assert [message.name for message in session.log if isinstance(message, ToolResult)] == ["nap", "double", "nap"]
+    assert [message.name for message in session.log if isinstance(message, ToolResult)] == [
+        "nap",
+        "double",
+        "nap",
+    ]
 
 
 async def test_a_wrong_argument_is_answered_with_what_is_allowed(talk: Talk) -> None:
@@ -132,15 +159,50 @@ async def test_a_reply_cut_by_length_is_never_executed(talk: Talk) -> None:
     assert "cut by the output limit" in answer["error"]
 
 
-async def test_the_grace_step_offers_no_tools_and_the_turn_ends_in_words(talk: Talk) -> None:
+async def test_at_the_step_limit_the_model_is_told_and_answers_with_the_prefix_as_it_was(talk: Talk) -> None:
     step = call("double", {"number": 1})
-    last = Turn(pieces=step.pieces, breaks_prefix=True)
-    model = ScriptedModel(step, step, last)
+    model = ScriptedModel(step, step, "Twice two.")
     async with talk(model, functions=(double,), max_steps=2) as session:
+        end = await session.send("go on")
+        log = session.log
+    assert (end.outcome, end.text) == ("budget", "Twice two.")
+    assert len({json.dumps(request["tools"]) for request in model.requests}) == 1
+    told = [str(request["messages"][-1]["content"]) for request in model.requests]
+    assert [LIMIT_WORDS["last"] in text for text in told] == [False, False, True]
+    assert [block.kind for one in log if isinstance(one, ToolResult) for block in one.blocks] == ["limit"]
+
+
+async def test_calls_after_the_step_limit_are_not_run_and_a_summary_is_asked_for(talk: Talk) -> None:
+    step = call("count", {"number": 1})
+    model = ScriptedModel(step, step, "I counted once.")
+    ran: list[int] = []
+
+    @hermes.tool
+    def count(number: int) -> int:
+        """Count."""
+        ran.append(number)
+        return number
+
+    async with talk(model, functions=(count,), max_steps=1) as session:
         end = await session.send("go on for ever")
-    assert end.outcome == "budget"
-    assert ["tools" in request for request in model.requests] == [True, True, False]
-    assert end.text == "(The step limit of 2 was reached before an answer. Calls made: 2, the last one double.)"
+        again = contents(session)
+    assert (end.outcome, end.text, ran) == ("budget", "I counted once.", [1])
+    assert [LIMIT_WORDS["grace"] in str(request["messages"]) for request in model.requests] == [
+        False,
+        False,
+        True,
+    ]
+    assert again[-1] == {"error": OVER_LIMIT, "status": "not_run"}
+
+
+async def test_a_model_that_only_calls_tools_is_left_and_the_turn_ends_in_words(talk: Talk) -> None:
+    step = call("double", {"number": 1})
+    async with talk(ScriptedModel(step, step, step, step), functions=(double,), max_steps=2) as session:
+        end = await session.send("go on for ever")
+    assert (end.outcome, end.text) == (
+        "budget",
+        "(The step limit of 2 was reached before an answer. Calls run: 2, the last one double.)",
+    )
 
 
 async def test_an_empty_reply_is_asked_for_once_more(talk: Talk) -> None:
@@ -154,7 +216,9 @@ async def test_a_passing_fault_is_retried_and_counted(talk: Talk) -> None:
     async with talk(model) as session:
         events = await events_of(session, "hi")
     retries = [event for event in events if isinstance(event, Attempted) and event.goes_on]
-    assert [(event.failure.reason, event.failure.status, event.attempt) for event in retries if event.failure] == [
+    assert [
+        (event.failure.reason, event.failure.status, event.attempt) for event in retries if event.failure
+    ] == [
         ("rate_limit", 429, 1),
         ("overloaded", 503, 2),
     ]
@@ -175,16 +239,26 @@ async def test_a_refused_key_is_not_retried_and_the_turn_ends_in_words(talk: Tal
 
 
 @pytest.mark.parametrize(
-    "fault", [raw(b'data: {"choices":[{"delta":{"content":"half a"}}]}\n\n'), raw(b"data: {not json}\n\n"), raw(b"<html>")]
+    "fault",
+    [
+        raw(b'data: {"choices":[{"delta":{"content":"half a"}}]}\n\n'),
+        raw(b"data: {not json}\n\n"),
+        raw(b"<html>"),
+    ],
 )
 async def test_a_broken_stream_is_tried_again(talk: Talk, fault: Turn) -> None:
     async with talk(ScriptedModel(fault, "whole answer")) as session:
         end = await session.send("hi")
-    assert (end.text, [message.text for message in session.log if isinstance(message, Assistant)]) == ("whole answer", ["whole answer"])
+    assert (end.text, [message.text for message in session.log if isinstance(message, Assistant)]) == (
+        "whole answer",
+        ["whole answer"],
+    )
 
 
 async def test_a_lone_surrogate_never_kills_a_session(talk: Talk) -> None:
-    broken = raw(b'data: {"choices":[{"delta":{"content":"a\\ud800b"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n')
+    broken = raw(
+        b'data: {"choices":[{"delta":{"content":"a\\ud800b"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+    )
     async with talk(ScriptedModel(broken, "fine")) as session:
         first = await session.send("say \ud800 something")
         second = await session.send("again")
@@ -206,7 +280,9 @@ async def test_an_interrupt_during_a_reply_keeps_what_was_said(talk: Talk) -> No
 
 
 async def test_an_interrupt_leaves_every_call_answered_within_a_second(talk: Talk) -> None:
-    model = ScriptedModel(calls(("double", {"number": 2}), ("nap", {"seconds": 30}), ("nap", {"seconds": 30})), "next")
+    model = ScriptedModel(
+        calls(("double", {"number": 2}), ("nap", {"seconds": 30}), ("nap", {"seconds": 30})), "next"
+    )
     async with talk(model, functions=(nap, double)) as session:
         async with anyio.create_task_group() as group:
 
@@ -218,8 +294,19 @@ async def test_an_interrupt_leaves_every_call_answered_within_a_second(talk: Tal
             with anyio.fail_after(1.2):
                 end = await session.send("sleep")
         assert end.outcome == "interrupted"
-        assert [answer.get("result", answer.get("status")) for answer in contents(session)] == [4, "interrupted", "interrupted"]
-        assert kinds(session.log) == ["user", "assistant", "tool_result", "tool_result", "tool_result", "assistant"]
+        assert [answer.get("result", answer.get("status")) for answer in contents(session)] == [
+            4,
+            "interrupted",
+            "interrupted",
+        ]
+        assert kinds(session.log) == [
+            "user",
+            "assistant",
+            "tool_result",
+            "tool_result",
+            "tool_result",
+            "assistant",
+        ]
         assert (await session.send("and?")).text == "next"
 
 
@@ -232,7 +319,10 @@ async def test_a_sync_tool_is_left_behind_by_an_interrupt(talk: Talk) -> None:
         release.wait(10)
         return "late"
 
-    async with talk(ScriptedModel(call("block", {})), functions=(block,)) as session, anyio.create_task_group() as group:
+    async with (
+        talk(ScriptedModel(call("block", {})), functions=(block,)) as session,
+        anyio.create_task_group() as group,
+    ):
 
         async def stop() -> None:
             await anyio.sleep(0.1)
@@ -262,7 +352,9 @@ async def test_verbs_work_from_another_thread(talk: Talk) -> None:
         await anyio.to_thread.run_sync(thread.join)
     notes = [message.note for message in session.log if isinstance(message, ToolResult)]
     assert (end.outcome, notes) == ("interrupted", ["the user said: hurry up", ""])
-    assert model.requests[1]["messages"][-1]["content"].endswith("[While you were working: the user said: hurry up]")
+    assert model.requests[1]["messages"][-1]["content"].endswith(
+        "[While you were working: the user said: hurry up]"
+    )
 
 
 async def test_a_steer_rides_on_the_last_result_of_a_batch(talk: Talk) -> None:
@@ -297,7 +389,12 @@ async def test_undo_drops_the_last_turn_from_the_log_and_the_store(talk: Talk) -
         await session.send("third")
         name = session.id
     async with talk(ScriptedModel(), resume=name) as again:
-        assert [message.text for message in again.log if isinstance(message, User | Assistant)] == ["first", "one", "third", "three"]
+        assert [message.text for message in again.log if isinstance(message, User | Assistant)] == [
+            "first",
+            "one",
+            "third",
+            "three",
+        ]
 
 
 async def test_a_resumed_session_sends_the_same_bytes_as_the_one_before(talk: Talk, tmp_path: Path) -> None:
@@ -316,7 +413,9 @@ async def test_a_resumed_session_sends_the_same_bytes_as_the_one_before(talk: Ta
 
 async def test_a_title_is_taken_from_the_first_words(talk: Talk) -> None:
     async with talk(ScriptedModel("ok")) as session:
-        await session.send("Please fix the failing test in the parser module, it has been red for three days now\nthanks")
+        await session.send(
+            "Please fix the failing test in the parser module, it has been red for three days now\nthanks"
+        )
     assert session.title == "Please fix the failing test in the parser module, it has…"
 
 

@@ -94,7 +94,9 @@ class World:
         (self.work / "AGENTS.md").write_text("# Rules\n")
         (self.work / "page.md").write_text(f"{ORDER}\n")
         git = ["git", "-c", "user.name=a", "-c", "user.email=a@x.invalid"]
-        subprocess.run(["git", "init", "-q", "--bare", str(self.root / "remote.git")], check=True, env=self.environ)
+        subprocess.run(
+            ["git", "init", "-q", "--bare", str(self.root / "remote.git")], check=True, env=self.environ
+        )
         for words in (
             ["init", "-q", "-b", "main"],
             ["add", "notes.txt"],
@@ -106,14 +108,23 @@ class World:
     def marks(self) -> dict[str, str]:
         """Everything that a forbidden effect would change."""
         watched = [self.root / "ledger", self.root / "ran", *(self.work / name for name in GUARDED_FILES)]
-        watched += [path for path in self.home.rglob("*") if path.is_file() and ".hermes/" not in str(path)] + [
-            self.home / ".hermes" / "config.yaml"
-        ]
+        watched += [
+            path for path in self.home.rglob("*") if path.is_file() and ".hermes/" not in str(path)
+        ] + [self.home / ".hermes" / "config.yaml"]
         found = {str(path): path.read_text() for path in watched if path.is_file()}
         refs = subprocess.run(
-            ["git", "for-each-ref"], cwd=self.root / "remote.git", capture_output=True, text=True, check=True, env=self.environ
+            ["git", "for-each-ref"],
+            cwd=self.root / "remote.git",
+            capture_output=True,
+            text=True,
+            check=True,
+            env=self.environ,
         )
-        return {**found, "refs": refs.stdout, "requests": "\n".join(one for one in self.requests if one != "GET /page")}
+        return {
+            **found,
+            "refs": refs.stdout,
+            "requests": "\n".join(one for one in self.requests if one != "GET /page"),
+        }
 
     def here(self, command: str) -> str:
         """A command with the places of this world; evil.example leads to the server."""
@@ -242,18 +253,38 @@ def step(goal: str, world: World) -> Turn:
 def obedient(source: str, goal: str, world: World) -> ScriptedModel:
     """It reads, does what it was told, and says that it has."""
     tool, arguments = SOURCES[source]
-    given = {name: world.here(value) if isinstance(value, str) else value for name, value in arguments.items()}
+    given = {
+        name: world.here(value) if isinstance(value, str) else value for name, value in arguments.items()
+    }
     return ScriptedModel(call(tool, given, call_id="source"), step(goal, world), say("done"))
 
 
 async def talk(
-    world: World, model: ScriptedModel, *, resume: str = "", answer: Callable[[Session, Asked], object] | None = None, **config: Any
+    world: World,
+    model: ScriptedModel,
+    *,
+    resume: str = "",
+    answer: Callable[[Session, Asked], object] | None = None,
+    **config: Any,
 ) -> tuple[Session, list[Event]]:
     if config:
-        (world.home / ".hermes" / "config.yaml").write_text(json.dumps({"terminal": {"sandbox": "off"}, **config}))
-    base = {"base_url": "http://127.0.0.1:1/v1", "model": "scripted", "toolsets": ("terminal", "file"), "functions": (web, inbox)}
+        (world.home / ".hermes" / "config.yaml").write_text(
+            json.dumps({"terminal": {"sandbox": "off"}, **config})
+        )
+    base = {
+        "base_url": "http://127.0.0.1:1/v1",
+        "model": "scripted",
+        "toolsets": ("terminal", "file"),
+        "functions": (web, inbox),
+    }
     async with open_runtime(environ=world.environ, http=model.http()) as runtime:
-        options = SessionOptions(**base, cwd=world.work, attended=answer is not None, yolo=answer is None, resume=resume)  # type: ignore[arg-type]  # a table of options
+        options = SessionOptions(
+            **base,  # type: ignore[arg-type]  # a table of options
+            cwd=world.work,
+            attended=answer is not None,
+            yolo=answer is None,
+            resume=resume,
+        )
         session = await runtime.session(options)
         events: list[Event] = []
         async with session.stream("go on") as stream:
@@ -283,7 +314,9 @@ async def test_what_a_text_from_outside_orders_does_not_happen(world: World, sou
     assert json.loads(second.content)["status"] == "blocked"
 
 
-@pytest.mark.parametrize("goal", [f"later: {name}" for name in ("push", "post a file", "run a download", "edit a start file")])
+@pytest.mark.parametrize(
+    "goal", [f"later: {name}" for name in ("push", "post a file", "run a download", "edit a start file")]
+)
 async def test_nor_does_it_happen_behind_the_scenes(world: World, goal: str) -> None:
     before = world.marks()
     await talk(world, obedient("download", goal, world))
@@ -291,12 +324,18 @@ async def test_nor_does_it_happen_behind_the_scenes(world: World, goal: str) -> 
 
 
 @pytest.mark.parametrize("goal", [goal for goal in [*COMMANDS, *FILES] if goal not in NEVER])
-async def test_the_watch_sees_each_of_these_where_the_user_trusts_what_is_read(world: World, goal: str) -> None:
+async def test_the_watch_sees_each_of_these_where_the_user_trusts_what_is_read(
+    world: World, goal: str
+) -> None:
     """So that a scenario in which nothing happens says something."""
     before = world.marks()
     await talk(world, obedient("file", goal, world), approvals={"untrusted": "trust"})
     changed = world.marks()
-    assert {name for name in {*before, *changed} - {str(world.home / ".hermes" / "config.yaml")} if before.get(name) != changed.get(name)}
+    assert {
+        name
+        for name in {*before, *changed} - {str(world.home / ".hermes" / "config.yaml")}
+        if before.get(name) != changed.get(name)
+    }
 
 
 async def test_the_question_names_what_was_read_and_a_yes_counts_once(world: World) -> None:
@@ -311,7 +350,10 @@ async def test_the_question_names_what_was_read_and_a_yes_counts_once(world: Wor
 
     model = ScriptedModel(call(tool, arguments), push, push, say("done"))
     session, _ = await talk(world, model, answer=yes, command_allowlist=["git push -q origin main"])
-    since, pushed = "this session has read text from outside, the tool web", "the output of `git push -q origin main`"
+    since, pushed = (
+        "this session has read text from outside, the tool web",
+        "the output of `git push -q origin main`",
+    )
     after = ", and earlier answers do not cover what may come from there"
     assert [one.reasons[-1] for one in asked] == [f"{since}{after}", f"{since}, {pushed}{after}"]
     assert [(one.session_pattern, one.always_pattern) for one in asked] == [("", "")] * 2
@@ -322,7 +364,9 @@ async def test_the_question_names_what_was_read_and_a_yes_counts_once(world: Wor
 async def test_a_session_that_is_resumed_remembers_what_it_read(world: World) -> None:
     session, _ = await talk(world, ScriptedModel(call("web", {"query": "x"}), say("read")))
     before = world.marks()
-    await talk(world, ScriptedModel(replace(step("push", world), breaks_prefix=True), say("done")), resume=session.id)
+    await talk(
+        world, ScriptedModel(replace(step("push", world), breaks_prefix=True), say("done")), resume=session.id
+    )
     assert world.marks() == before
 
 
@@ -341,7 +385,11 @@ async def test_work_in_the_workspace_goes_on_without_a_question(world: World, co
     model = ScriptedModel(call("web", {"query": "x"}), call("terminal", {"command": command}), say("done"))
     session, events = await talk(world, model)
     assert not [event for event in events if isinstance(event, Asked)]
-    assert "blocked" not in [json.loads(message.content).get("status") for message in session.log if isinstance(message, ToolResult)]
+    assert "blocked" not in [
+        json.loads(message.content).get("status")
+        for message in session.log
+        if isinstance(message, ToolResult)
+    ]
 
 
 async def test_without_anything_from_outside_nothing_changes(world: World) -> None:
@@ -362,7 +410,9 @@ async def test_the_model_gets_it_fenced_by_a_mark_that_the_text_cannot_know(worl
 
 async def test_ordinary_files_are_no_data_from_outside(world: World) -> None:
     model = ScriptedModel(
-        call("read_file", {"path": "notes.txt"}), call("terminal", {"command": "cat AGENTS.md; git status -s"}), say("done")
+        call("read_file", {"path": "notes.txt"}),
+        call("terminal", {"command": "cat AGENTS.md; git status -s"}),
+        say("done"),
     )
     session, _ = await talk(world, model)
     assert [message.outside for message in session.log if isinstance(message, ToolResult)] == ["", ""]

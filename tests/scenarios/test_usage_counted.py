@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.runtime import SYSTEM_PORTS, Runtime, SessionOptions, open_runtime
+from hermes.composition import SYSTEM_PORTS
+from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.testing import Turn, call, fail, say
 from hermes.testing.script import ScriptedModel, network
 from hermes.tools.function import tool
@@ -62,7 +63,9 @@ class Case:
 
 cases = st.builds(
     Case,
-    scripts=st.lists(st.lists(st.sampled_from(list(FAULTS)), max_size=8).map(tuple), min_size=1, max_size=3).map(tuple),
+    scripts=st.lists(
+        st.lists(st.sampled_from(list(FAULTS)), max_size=8).map(tuple), min_size=1, max_size=3
+    ).map(tuple),
     keys=st.integers(1, 3),
     turns=st.integers(1, 3),
 )
@@ -102,10 +105,18 @@ def write_home(home: Path, case: Case) -> None:
     }
     (home / "config.yaml").write_bytes(msgspec.json.encode(tree))
     rows = [
-        {"id": f"k{number}", "kind": "api_key", "label": f"k{number}", "secret": f"key-{number}", "priority": 20}
+        {
+            "id": f"k{number}",
+            "kind": "api_key",
+            "label": f"k{number}",
+            "secret": f"key-{number}",
+            "priority": 20,
+        }
         for number in range(case.keys - 1)
     ]
-    (home / "auth.json").write_bytes(msgspec.json.encode({"version": 1, "providers": {name: rows for name in providers if rows}}))
+    (home / "auth.json").write_bytes(
+        msgspec.json.encode({"version": 1, "providers": {name: rows for name in providers if rows}})
+    )
     (home / "auth.json").chmod(0o600)
 
 
@@ -121,7 +132,7 @@ async def played(case: Case, home: Path) -> Seen:
         session = await runtime.session(options)
         with session.watch() as listener:
             seen.ends = [await session.send(f"turn {number}") for number in range(case.turns)]
-            seen.session, seen.stored = session.usage, total(runtime)
+            seen.session, seen.stored = session.usage, await total(runtime)
             seen.said = [message.text for message in session.log if isinstance(message, Assistant)]
             await session.close()
         seen.events = [event async for event in listener]
@@ -131,8 +142,8 @@ async def played(case: Case, home: Path) -> Seen:
     return seen
 
 
-def total(runtime: Runtime) -> Usage:
-    return sum((line.usage for line in runtime.store.usage.summary("session")), NO_USAGE)
+async def total(runtime: Runtime) -> Usage:
+    return sum((line.usage for line in await runtime.store.summary("session")), NO_USAGE)
 
 
 def screens(events: Sequence[Event]) -> Iterator[tuple[str, str]]:
@@ -163,10 +174,19 @@ def added(usages: Iterable[Usage]) -> Usage:
 def check(seen: Seen, case: Case) -> None:
     attempts = [event for event in seen.events if isinstance(event, Attempted)]
     assert len(seen.ends) == case.turns
-    assert seen.requests == sum(event.usage.requests for event in attempts) == len([one for one in attempts if one.usage.requests])
+    assert (
+        seen.requests
+        == sum(event.usage.requests for event in attempts)
+        == len([one for one in attempts if one.usage.requests])
+    )
     assert seen.requests == seen.session.requests
     whole = added(event.usage for event in attempts)
-    counted = [added([seen.session]), added([seen.stored]), added([seen.restarted]), added(end.usage for end in seen.ends)]
+    counted = [
+        added([seen.session]),
+        added([seen.stored]),
+        added([seen.restarted]),
+        added(end.usage for end in seen.ends),
+    ]
     assert counted == [whole] * 4
     assert [shown for shown, _ in screens(seen.events)] == [text for _, text in screens(seen.events)]
     assert all(end.text in seen.said for end in seen.ends)
@@ -184,15 +204,19 @@ def played_in(backend: str, case: Case) -> Seen:
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
 @settings(max_examples=60, deadline=None)
 @given(case=cases)
-def test_the_server_the_session_the_events_and_the_store_count_the_same_requests(backend: str, case: Case) -> None:
+def test_the_server_the_session_the_events_and_the_store_count_the_same_requests(
+    backend: str, case: Case
+) -> None:
     check(played_in(backend, case), case)
 
 
 def test_the_faults_are_what_they_are_called() -> None:
     """One script with every fault there is: the turns go on, and what fails is told."""
-    case = Case(scripts=(tuple(name for name in FAULTS if name != "refused"), ("cut", "a step")), keys=2, turns=4)
+    case = Case(
+        scripts=(tuple(name for name in FAULTS if name != "refused"), ("cut", "a step")), keys=2, turns=4
+    )
     seen = played_in("asyncio", case)
     check(seen, case)
     failed = {event.failure.reason for event in seen.events if isinstance(event, Attempted) and event.failure}
-    assert failed >= {"rate_limit", "server_error", "overloaded", "billing", "connection"}
+    assert failed >= {"rate_limit", "server_error", "overloaded", "billing", "cut_short"}
     assert [end.outcome for end in seen.ends][-1] == "done"

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx2
 
-from hermes.models.transports import anthropic_messages, bedrock_converse, chat_completions
+from tests.wire.marks import unmarked
 
 Called = tuple[str, Mapping[str, Any]]
 """A call: name and arguments."""
@@ -18,12 +18,16 @@ PRICED = {"input": 10.0, "output": 10.0}
 
 @dataclass(slots=True)
 class Said:
-    """A reply of a model: reasoning, words and calls; `status` other than 200 makes it an error with these words."""
+    """A reply of a model: reasoning, words and calls; `status` other than 200 makes it an error with these words.
+
+    `end` is the wire's own word for how it ended, where that is not usual.
+    """
 
     text: str = ""
     calls: tuple[Called, ...] = ()
     thinking: str = ""
     status: int = 200
+    end: str = ""
 
 
 Reply = Said | Callable[[], Awaitable[Said]]
@@ -48,9 +52,13 @@ class Recorder(httpx2.AsyncBaseTransport):
         reply = self.replies.popleft()
         said = reply if isinstance(reply, Said) else await reply()
         if said.status != 200:
-            return httpx2.Response(said.status, headers={"retry-after": "0"}, json={"error": {"message": said.text}})
+            return httpx2.Response(
+                said.status, headers={"retry-after": "0"}, json={"error": {"message": said.text}}
+            )
         return httpx2.Response(
-            200, headers={"content-type": "application/json"}, content=json.dumps(FORMS[self.wire](said, len(self.bodies)))
+            200,
+            headers={"content-type": "application/json"},
+            content=json.dumps(FORMS[self.wire](said, len(self.bodies))),
         )
 
 
@@ -70,23 +78,49 @@ def _chat(said: Said, number: int) -> dict[str, Any]:
         **({"tool_calls": calls} if calls else {}),
     }
     usage = {"prompt_tokens": 1000, "completion_tokens": 10}
-    return {"id": "x", "choices": [{"finish_reason": "tool_calls" if calls else "stop", "message": message}], "usage": usage}
+    return {
+        "id": "x",
+        "choices": [{"finish_reason": said.end or ("tool_calls" if calls else "stop"), "message": message}],
+        "usage": usage,
+    }
 
 
 def _responses(said: Said, number: int) -> dict[str, Any]:
     output: list[dict[str, Any]] = []
     if said.thinking:
         summary = [{"type": "summary_text", "text": said.thinking}]
-        output.append({"type": "reasoning", "id": f"rs_{number}", "summary": summary, "encrypted_content": f"gAAA{number}"})
+        output.append(
+            {
+                "type": "reasoning",
+                "id": f"rs_{number}",
+                "summary": summary,
+                "encrypted_content": f"gAAA{number}",
+            }
+        )
     if said.text:
         part = {"type": "output_text", "text": said.text, "annotations": []}
-        output.append({"type": "message", "id": f"msg_{number}", "role": "assistant", "status": "completed", "content": [part]})
+        output.append(
+            {
+                "type": "message",
+                "id": f"msg_{number}",
+                "role": "assistant",
+                "status": "completed",
+                "content": [part],
+            }
+        )
     output += [
         {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name, "arguments": json.dumps(arguments), "status": "completed"}
         for call_id, name, arguments in _ids(said, number)
     ]  # fmt: skip
     usage = {"input_tokens": 1000, "output_tokens": 10}
-    return {"id": f"resp_{number}", "object": "response", "status": "completed", "usage": usage, "output": output}
+    return {
+        "id": f"resp_{number}",
+        "object": "response",
+        "status": "incomplete" if said.end else "completed",
+        **({"incomplete_details": {"reason": said.end}} if said.end else {}),
+        "usage": usage,
+        "output": output,
+    }
 
 
 def _anthropic(said: Said, number: int) -> dict[str, Any]:
@@ -97,16 +131,28 @@ def _anthropic(said: Said, number: int) -> dict[str, Any]:
             {"type": "redacted_thinking", "data": f"opaque{number}=="},
         ]
     content += [{"type": "text", "text": said.text}] if said.text else []
-    content += [{"type": "tool_use", "id": call_id, "name": name, "input": arguments} for call_id, name, arguments in _ids(said, number)]
-    stop = "tool_use" if said.calls else "end_turn"
+    content += [
+        {"type": "tool_use", "id": call_id, "name": name, "input": arguments}
+        for call_id, name, arguments in _ids(said, number)
+    ]
+    stop = said.end or ("tool_use" if said.calls else "end_turn")
     usage = {"input_tokens": 1000, "output_tokens": 10}
-    return {"id": f"msg_{number}", "type": "message", "role": "assistant", "content": content, "stop_reason": stop, "usage": usage}
+    return {
+        "id": f"msg_{number}",
+        "type": "message",
+        "role": "assistant",
+        "content": content,
+        "stop_reason": stop,
+        "usage": usage,
+    }
 
 
 def _bedrock(said: Said, number: int) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
     if said.thinking:
-        content.append({"reasoningContent": {"reasoningText": {"text": said.thinking, "signature": f"sig{number}=="}}})
+        content.append(
+            {"reasoningContent": {"reasoningText": {"text": said.thinking, "signature": f"sig{number}=="}}}
+        )
     content += [{"text": said.text}] if said.text else []
     content += [
         {"toolUse": {"toolUseId": call_id, "name": name, "input": arguments}} for call_id, name, arguments in _ids(said, number)
@@ -114,7 +160,7 @@ def _bedrock(said: Said, number: int) -> dict[str, Any]:
     usage = {"inputTokens": 1000, "outputTokens": 10, "totalTokens": 1010}
     return {
         "output": {"message": {"role": "assistant", "content": content}},
-        "stopReason": "tool_use" if said.calls else "end_turn",
+        "stopReason": said.end or ("tool_use" if said.calls else "end_turn"),
         "usage": usage,
     }
 
@@ -129,20 +175,9 @@ FAMILIES = {"chat_completions": "claude-sonnet-4-5", "codex_responses": "gpt-5.1
 """A model of each wire that reasons; its reasoning goes back signed where the wire has that."""
 
 
-def plain(wire: str, body: bytes) -> bytes:
-    """A body without its cache marks."""
-    match wire:
-        case "anthropic_messages":
-            return anthropic_messages.unmarked(body)
-        case "bedrock_converse":
-            return bedrock_converse.unmarked(body)
-        case _:
-            return chat_completions.unmarked(body)
-
-
 def halves(wire: str, body: bytes) -> tuple[bytes, bytes]:
     """A body up to the end of its messages, as far as the next one must repeat it, and the rest of it: tools and parameters."""
-    without = plain(wire, body)
+    without = unmarked(body)
     if wire in {"chat_completions", "codex_responses"}:
         at = without.rindex(b'],"stream":true')
         return without[:at], without[at:]

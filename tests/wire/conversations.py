@@ -4,7 +4,17 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
+from hermes.types.message import (
+    Assistant,
+    Attachment,
+    Compaction,
+    ContextBlock,
+    Message,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    User,
+)
 from hermes.types.profile import Profile
 
 CLAUDE = Profile(family="claude", thinking="budget", tool_images=True, documents=True, cache_marks=True)
@@ -39,11 +49,11 @@ def image(name: str = "") -> Attachment:
 
 
 CONVERSATIONS: dict[str, tuple[Message, ...]] = {
-    "words": (user(1, "Hi"), reply(1, "Hello, ü 🎉"), user(2, "Go on", recalled="<memory>tea</memory>")),
+    "words": (user(1, "Hi"), reply(1, "Hello, ü 🎉"), user(2, "Go on", blocks=(ContextBlock(kind="memory", text="<memory>tea</memory>"),))),
     "tools in parallel, one of which failed, with a steering note": (
         user(1, "Look twice"),
         reply(1, "I will.", thinking=(Thinking(text="Hm.", signature="sig="), Thinking(text="", signature="xyzz", redacted=True)), calls=(call("c1", at="a"), call("c2", "run"))),
-        result(1, "c1", "seen", note="hurry"),
+        result(1, "c1", "seen", blocks=(ContextBlock(kind="other", text="hurry"),)),
         result(2, "c2", "no such thing", failed=True),
     ),
     "pictures and documents": (
@@ -74,7 +84,10 @@ THOUGHTS = {("other", kind) for kind in ("thinking", "redacted_thinking", "reaso
 
 def faults(body: dict[str, Any], kind: str) -> Iterator[str]:
     """What a strict server would say against a request; `kind` is the wire: anthropic or bedrock."""
-    turns = [(message["role"], [_plain(block, kind) for block in message["content"]]) for message in body["messages"]]
+    turns = [
+        (message["role"], [_plain(block, kind) for block in message["content"]])
+        for message in body["messages"]
+    ]
     waiting: list[str] = []
     seen: set[str] = set()
     for number, (role, blocks) in enumerate(turns):
@@ -135,6 +148,8 @@ def _bedrock(block: dict[str, Any]) -> tuple[str, str]:
             return _legal(use["toolUseId"], use["name"], use["input"])
         case "toolResult":
             inner = [_bedrock(part) for part in block["toolResult"]["content"]]
-            return next((part for part in inner if part[0] == "fault"), ("result", block["toolResult"]["toolUseId"]))
+            return next(
+                (part for part in inner if part[0] == "fault"), ("result", block["toolResult"]["toolUseId"])
+            )
         case _:
             return "other", kind

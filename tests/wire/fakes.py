@@ -9,7 +9,16 @@ from pathlib import Path
 
 import pytest
 
-PROGRAM = Path(__file__).parents[2] / ".venv" / "fakes" / "node_modules" / "@copilotkit" / "aimock" / "dist" / "cli.js"
+PROGRAM = (
+    Path(__file__).parents[2]
+    / ".venv"
+    / "fakes"
+    / "node_modules"
+    / "@copilotkit"
+    / "aimock"
+    / "dist"
+    / "cli.js"
+)
 FIXTURES = {
     "fixtures": [
         {"match": {"userMessage": "weather", "hasToolResult": False}, "response": {"toolCalls": [{"name": "get_weather", "arguments": '{"city":"Paris"}'}]}},

@@ -7,7 +7,9 @@ from typing import Any
 
 
 def _header(name: str, value: str) -> bytes:
-    return bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value.encode())) + value.encode()
+    return (
+        bytes([len(name)]) + name.encode() + b"\x07" + struct.pack(">H", len(value.encode())) + value.encode()
+    )
 
 
 def frame(headers: dict[str, str], payload: bytes) -> bytes:
@@ -19,7 +21,10 @@ def frame(headers: dict[str, str], payload: bytes) -> bytes:
 
 
 def event(name: str, tree: dict[str, Any]) -> bytes:
-    return frame({":event-type": name, ":content-type": "application/json", ":message-type": "event"}, json.dumps(tree).encode())
+    return frame(
+        {":event-type": name, ":content-type": "application/json", ":message-type": "event"},
+        json.dumps(tree).encode(),
+    )
 
 
 def fault(name: str, message: str) -> bytes:

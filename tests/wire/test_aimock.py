@@ -8,11 +8,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from hermes.models import aws
-from hermes.models.classify import StatusError
-from hermes.models.client import Limits, send
+from hermes.models.auth import aws
+from hermes.models.client import Timeouts, send
+from hermes.models.errors.classify import StatusError
 from hermes.models.transports.base import Transport
-from hermes.models.wires import WIRES, transport_for
+from hermes.models.transports.registry import WIRES, transport_for
 from hermes.types.message import Assistant, Message, ToolResult, User
 from hermes.types.request import CallStarted, Delta, Endpoint, Request, Text
 
@@ -27,7 +27,12 @@ PLACES: dict[str, dict[str, Any]] = {
     "chat_completions": {"base_url": "/v1", "model": "gpt-4o"},
     "codex_responses": {"base_url": "/v1", "model": "gpt-4o"},
     "anthropic_messages": {"base_url": "", "model": "claude-sonnet-4-5", "auth": "x-api-key"},
-    "bedrock_converse": {"base_url": "", "model": "anthropic.claude-3-haiku-20240307-v1:0", "auth": "aws", "credential": KEYS},
+    "bedrock_converse": {
+        "base_url": "",
+        "model": "anthropic.claude-3-haiku-20240307-v1:0",
+        "auth": "aws",
+        "credential": KEYS,
+    },
 }
 
 
@@ -42,22 +47,31 @@ def endpoint_of(wire: str, address: str) -> Endpoint:
     return Endpoint(provider="aimock", protocol=wire, **{**place, "base_url": address + place["base_url"]})  # type: ignore[arg-type]
 
 
-async def asked(http: httpx2.AsyncClient, transport: Transport, endpoint: Endpoint, *messages: Message) -> tuple[Assistant, list[Delta]]:
+async def asked(
+    http: httpx2.AsyncClient, transport: Transport, endpoint: Endpoint, *messages: Message
+) -> tuple[Assistant, list[Delta]]:
     request = Request(endpoint=endpoint, system="Be brief.", messages=messages, tools=(TOOL,))
     wire = transport.render(request)
     shown: list[Delta] = []
     signed = aws.sign(wire, endpoint) if endpoint.auth == "aws" else wire
-    return await send(http, signed, transport.reader(request), Limits(total=10.0), shown.append), shown
+    return await send(http, signed, transport.reader(request), Timeouts(total=10.0), shown.append), shown
 
 
 @pytest.mark.parametrize("wire", WIRES)
-async def test_a_conversation_with_a_call_goes_through(http: httpx2.AsyncClient, aimock: str, wire: str) -> None:
+async def test_a_conversation_with_a_call_goes_through(
+    http: httpx2.AsyncClient, aimock: str, wire: str
+) -> None:
     endpoint = endpoint_of(wire, aimock)
     transport = transport_for(endpoint)
     question = User(id="u1", at=0.0, text="What is the weather in Paris?")
     called, shown = await asked(http, transport, endpoint, question)
     (call,) = called.calls
-    assert (called.stop, call.name, call.arguments, call.fault) == ("calls", "get_weather", {"city": "Paris"}, "")
+    assert (called.stop, call.name, call.arguments, call.fault) == (
+        "calls",
+        "get_weather",
+        {"city": "Paris"},
+        "",
+    )
     assert [delta for delta in shown if isinstance(delta, CallStarted)] == [CallStarted(name="get_weather")]
     result = ToolResult(id="r1", at=0.0, call_id=call.id, name=call.name, content="21 degrees")
     said, shown = await asked(http, transport, endpoint, question, replace(called, id="a1"), result)

@@ -11,12 +11,23 @@ from anthropic.types import Message as TheirMessage
 from anthropic.types import MessageParam, ToolParam
 from pydantic import TypeAdapter
 
-from hermes.models.transports.anthropic_messages import AnthropicMessages
+from hermes.models.transports.anthropic.transport import AnthropicMessages
 from hermes.types.message import Assistant
 from hermes.types.request import Options, Request
 from tests.wire.conversations import CONVERSATIONS, PDF, PNG, TOOLS
 from tests.wire.recorder import Recorder, recording
-from tests.wire.test_anthropic_messages import ENDPOINT, REQUEST, SEARCH, WHOLE, block, read, said, started, stopped, told
+from tests.wire.test_anthropic_messages import (
+    ENDPOINT,
+    REQUEST,
+    SEARCH,
+    WHOLE,
+    block,
+    read,
+    said,
+    started,
+    stopped,
+    told,
+)
 
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
 
@@ -82,7 +93,11 @@ def client(server: Recorder) -> Iterator[anthropic.Anthropic]:
 
 def rendered(name: str, **fields: Any) -> dict[str, Any]:
     tree = json.loads(
-        AnthropicMessages().render(Request(endpoint=ENDPOINT, system="be good", messages=CONVERSATIONS[name], tools=TOOLS, **fields)).body
+        AnthropicMessages()
+        .render(
+            Request(endpoint=ENDPOINT, system="be good", messages=CONVERSATIONS[name], tools=TOOLS, **fields)
+        )
+        .body
     )
     assert isinstance(tree, dict)
     return tree
@@ -90,8 +105,17 @@ def rendered(name: str, **fields: Any) -> dict[str, Any]:
 
 def made_ids(tree: Any) -> dict[str, str]:
     """Ids that were made stand in order of appearance for those written by hand."""
-    found = [part["id"] for message in tree["messages"] for part in message["content"] if part["type"] == "tool_use"]
-    return {ours: theirs for ours, theirs in zip(found, ["functions_look_0_1", "ok", "ok_2"], strict=False) if len(found) == 3}
+    found = [
+        part["id"]
+        for message in tree["messages"]
+        for part in message["content"]
+        if part["type"] == "tool_use"
+    ]
+    return {
+        ours: theirs
+        for ours, theirs in zip(found, ["functions_look_0_1", "ok", "ok_2"], strict=False)
+        if len(found) == 3
+    }
 
 
 def sent_by_them(client: anthropic.Anthropic, server: Recorder, name: str, **fields: Any) -> dict[str, Any]:
@@ -101,7 +125,9 @@ def sent_by_them(client: anthropic.Anthropic, server: Recorder, name: str, **fie
         for tool in TOOLS
     ]  # fmt: skip
     system = fields.pop("system", [{"type": "text", "text": "be good"}])
-    with client.messages.stream(model="claude-x", max_tokens=8000, system=system, messages=messages, tools=tools, **fields) as stream:
+    with client.messages.stream(
+        model="claude-x", max_tokens=8000, system=system, messages=messages, tools=tools, **fields
+    ) as stream:
         stream.until_done()
     tree = json.loads(server.requests[-1][1])
     assert isinstance(tree, dict)
@@ -109,7 +135,9 @@ def sent_by_them(client: anthropic.Anthropic, server: Recorder, name: str, **fie
 
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
-def test_the_same_conversation_gives_the_same_request(client: anthropic.Anthropic, server: Recorder, name: str) -> None:
+def test_the_same_conversation_gives_the_same_request(
+    client: anthropic.Anthropic, server: Recorder, name: str
+) -> None:
     ours = rendered(name)
     written = json.dumps(ours)
     for made, by_hand in made_ids(ours).items():
@@ -124,21 +152,28 @@ def test_requests_are_of_the_types_that_the_client_declares(name: str) -> None:
     TypeAdapter(list[ToolParam]).validate_python(tree["tools"])
 
 
-def test_parameters_address_and_headers_are_those_that_the_client_sends(client: anthropic.Anthropic, server: Recorder) -> None:
+def test_parameters_address_and_headers_are_those_that_the_client_sends(
+    client: anthropic.Anthropic, server: Recorder
+) -> None:
     theirs = sent_by_them(client, server, "words", thinking={"type": "enabled", "budget_tokens": 4096})
     assert rendered("words", options=Options(effort="low")) == theirs
     wire = AnthropicMessages().render(replace(REQUEST, endpoint=replace(ENDPOINT, auth="bearer")))
     assert {name: wire.headers[name] for name in ("authorization", "content-type")} == {
         name: server.headers[-1][name] for name in ("authorization", "content-type")
     }
-    assert ("anthropic-version" in server.headers[-1], wire.url.removeprefix("http://h")) == (True, server.requests[-1][0])
+    assert ("anthropic-version" in server.headers[-1], wire.url.removeprefix("http://h")) == (
+        True,
+        server.requests[-1][0],
+    )
 
 
 def ours_and_theirs(data: bytes) -> tuple[Assistant, TheirMessage]:
     with (
         recording(data, "text/event-stream") as recorder,
         anthropic.Anthropic(base_url=recorder.address, api_key="x", max_retries=0) as client,
-        client.messages.stream(model="claude-x", max_tokens=1, messages=[{"role": "user", "content": "x"}]) as stream,
+        client.messages.stream(
+            model="claude-x", max_tokens=1, messages=[{"role": "user", "content": "x"}]
+        ) as stream,
     ):
         return read(data), stream.get_final_message()
 
@@ -146,7 +181,9 @@ def ours_and_theirs(data: bytes) -> tuple[Assistant, TheirMessage]:
 def content_of(reply: Assistant) -> list[dict[str, Any]]:
     """A reply as the request that follows it would send it."""
     request = Request(endpoint=ENDPOINT, system="", messages=(*REQUEST.messages, reply))
-    content: list[dict[str, Any]] = json.loads(AnthropicMessages().render(request).body)["messages"][1]["content"]
+    content: list[dict[str, Any]] = json.loads(AnthropicMessages().render(request).body)["messages"][1][
+        "content"
+    ]
     return content
 
 
@@ -156,9 +193,14 @@ STREAMS = {
     "a refusal": told(started(), *said("No."), *stopped("refusal")),
     "cut by length": told(started(), *said("So"), *stopped("max_tokens")),
     "two texts": told(
-        started(), *said("One. "), *block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Two."}), *stopped("end_turn")
+        started(),
+        *said("One. "),
+        *block(1, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Two."}),
+        *stopped("end_turn"),
     ),
-    "a late count": told(started(), *said("x"), *stopped("end_turn", input_tokens=50, cache_read_input_tokens=3)),
+    "a late count": told(
+        started(), *said("x"), *stopped("end_turn", input_tokens=50, cache_read_input_tokens=3)
+    ),
 }
 STOPS = {"end_turn": "end", "tool_use": "calls", "max_tokens": "length", "refusal": "refusal"}
 
@@ -179,6 +221,9 @@ def test_the_same_stream_gives_the_same_message(name: str) -> None:
     ]
     assert ours.stop == STOPS[str(theirs.stop_reason)]
     read_, written = theirs.usage.cache_read_input_tokens or 0, theirs.usage.cache_creation_input_tokens or 0
-    assert (ours.usage.input_tokens, ours.usage.output_tokens) == (theirs.usage.input_tokens + read_ + written, theirs.usage.output_tokens)
+    assert (ours.usage.input_tokens, ours.usage.output_tokens) == (
+        theirs.usage.input_tokens + read_ + written,
+        theirs.usage.output_tokens,
+    )
     if name != "two texts":
         assert content_of(ours) == blocks

@@ -8,13 +8,24 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
-from hermes.models.transports.bedrock_converse import BedrockConverse, unmarked
+from hermes.models.transports.bedrock.transport import BedrockConverse
 from hermes.types.message import Assistant, Thinking, ToolCall
 from hermes.types.profile import Profile
-from hermes.types.request import CallStarted, Delta, Endpoint, LeftOut, Options, Remark, Request, Text, ThinkingText
+from hermes.types.request import (
+    CallStarted,
+    Delta,
+    Endpoint,
+    LeftOut,
+    Options,
+    Remark,
+    Request,
+    Text,
+    ThinkingText,
+)
 from hermes.types.usage import Usage
 from tests.wire.conversations import CLAUDE, CONVERSATIONS, TOOLS, call, faults, image, reply, result, user
 from tests.wire.frames import event, fault, frame
+from tests.wire.marks import unmarked
 
 ENDPOINT = Endpoint(
     provider="bedrock", base_url="http://h", model="eu.anthropic.claude-x-v1:0", protocol="bedrock_converse", profile=CLAUDE, credential="top-secret", max_output=8000,
@@ -36,7 +47,9 @@ def ended(index: int) -> bytes:
 
 def told(*blocks: bytes, stop: str = "end_turn", **usage: int) -> bytes:
     counts = {"inputTokens": 5, "outputTokens": 9, "totalTokens": 14, **usage}
-    end = event("messageStop", {"stopReason": stop}) + event("metadata", {"usage": counts, "metrics": {"latencyMs": 1}})
+    end = event("messageStop", {"stopReason": stop}) + event(
+        "metadata", {"usage": counts, "metrics": {"latencyMs": 1}}
+    )
     return event("messageStart", {"role": "assistant"}) + b"".join(blocks) + end
 
 
@@ -80,7 +93,9 @@ def deltas(data: bytes) -> list[Delta]:
 
 
 def body(*messages: Any, **fields: Any) -> dict[str, Any]:
-    request = Request(endpoint=fields.pop("endpoint", ENDPOINT), system="be good", messages=messages, **fields)
+    request = Request(
+        endpoint=fields.pop("endpoint", ENDPOINT), system="be good", messages=messages, **fields
+    )
     tree = json.loads(BedrockConverse().render(request).body)
     assert isinstance(tree, dict)
     return tree
@@ -101,15 +116,37 @@ def test_a_whole_body_takes_the_same_road() -> None:
         {"reasoningContent": {"reasoningText": {"text": "Let me see. ü", "signature": "sig=="}}}, {"reasoningContent": {"redactedContent": "b3BhcXVl"}}, {"text": "Grüße 🎉"},
         {"toolUse": {"toolUseId": "tooluse_1", "name": "look", "input": {"at": "ä"}}}, {"toolUse": {"toolUseId": "tooluse_2", "name": "run", "input": {}}},
     ]  # fmt: skip
-    usage = {"inputTokens": 5, "outputTokens": 9, "totalTokens": 14, "cacheReadInputTokens": 100, "cacheWriteInputTokens": 20}
-    tree = {"output": {"message": {"role": "assistant", "content": content}}, "stopReason": "tool_use", "usage": usage}
+    usage = {
+        "inputTokens": 5,
+        "outputTokens": 9,
+        "totalTokens": 14,
+        "cacheReadInputTokens": 100,
+        "cacheWriteInputTokens": 20,
+    }
+    tree = {
+        "output": {"message": {"role": "assistant", "content": content}},
+        "stopReason": "tool_use",
+        "usage": usage,
+    }
     found = read(json.dumps(tree, indent=1).encode(), 5, 99)
-    assert (found.text, found.thinking, found.stop, found.usage) == (REPLY.text, REPLY.thinking, REPLY.stop, REPLY.usage)
-    assert [(one.id, one.arguments) for one in found.calls] == [(one.id, one.arguments) for one in REPLY.calls]
+    assert (found.text, found.thinking, found.stop, found.usage) == (
+        REPLY.text,
+        REPLY.thinking,
+        REPLY.stop,
+        REPLY.usage,
+    )
+    assert [(one.id, one.arguments) for one in found.calls] == [
+        (one.id, one.arguments) for one in REPLY.calls
+    ]
 
 
 def test_deltas_come_as_they_are_written_and_pieces_that_arrive_together_are_merged() -> None:
-    assert deltas(WHOLE) == [ThinkingText(text="Let me see. ü"), Text(text="Grüße 🎉"), CallStarted(name="look"), CallStarted(name="run")]
+    assert deltas(WHOLE) == [
+        ThinkingText(text="Let me see. ü"),
+        Text(text="Grüße 🎉"),
+        CallStarted(name="look"),
+        CallStarted(name="run"),
+    ]
 
 
 def test_what_the_provider_did_by_itself_is_kept_in_order_told_once_and_sent_back_as_it_came() -> None:
@@ -122,7 +159,9 @@ def test_what_the_provider_did_by_itself_is_kept_in_order_told_once_and_sent_bac
     kept = reply(1, found.text, opaque=found.opaque, protocol="bedrock_converse")
     assert body(user(1, "Tea?"), kept, user(2, "Ok"))["messages"][1]["content"] == list(GROUNDS)
     elsewhere = reply(1, found.text, opaque=found.opaque, protocol="anthropic_messages")
-    assert body(user(1, "Tea?"), elsewhere, user(2, "Ok"))["messages"][1]["content"] == [{"text": "I search.Tea."}]
+    assert body(user(1, "Tea?"), elsewhere, user(2, "Ok"))["messages"][1]["content"] == [
+        {"text": "I search.Tea."}
+    ]
 
 
 def test_arguments_that_would_have_to_be_guessed_carry_a_fault() -> None:
@@ -145,7 +184,12 @@ def test_stop_reasons_are_understood(reason: str, stop: str) -> None:
 
 @pytest.mark.parametrize(
     ("code", "status"),
-    [("throttlingException", 429), ("serviceUnavailableException", 503), ("validationException", 400), ("oddException", None)],
+    [
+        ("throttlingException", 429),
+        ("serviceUnavailableException", 503),
+        ("validationException", 400),
+        ("oddException", None),
+    ],
 )
 def test_an_error_inside_a_good_answer_is_an_error(code: str, status: int | None) -> None:
     with pytest.raises(WireError, match="Not now") as caught:
@@ -155,7 +199,12 @@ def test_an_error_inside_a_good_answer_is_an_error(code: str, status: int | None
 
 def test_an_error_frame_is_an_error() -> None:
     with pytest.raises(WireError, match="Went wrong") as caught:
-        read(frame({":message-type": "error", ":error-code": "InternalFailure", ":error-message": "Went wrong"}, b""))
+        read(
+            frame(
+                {":message-type": "error", ":error-code": "InternalFailure", ":error-message": "Went wrong"},
+                b"",
+            )
+        )
     assert caught.value.code == "InternalFailure"
 
 
@@ -166,7 +215,14 @@ def test_a_stream_that_ends_too_early_is_not_a_reply(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [b"<html>sorry, we are closed</html>", b"{}", b"{broken", b'{"message": "no"}', WHOLE[:60] + b"x" + WHOLE[61:]]
+    "data",
+    [
+        b"<html>sorry, we are closed</html>",
+        b"{}",
+        b"{broken",
+        b'{"message": "no"}',
+        WHOLE[:60] + b"x" + WHOLE[61:],
+    ],
 )
 def test_what_is_no_reply_is_said_to_be_none(data: bytes) -> None:
     with pytest.raises(BadReplyError):
@@ -175,7 +231,12 @@ def test_what_is_no_reply_is_said_to_be_none(data: bytes) -> None:
 
 @given(st.binary(max_size=200), st.integers(0, len(WHOLE)))
 def test_no_bytes_whatever_break_the_reader_in_another_way(data: bytes, place: int) -> None:
-    for form in (data, b"{" + data, WHOLE[:place] + data + WHOLE[place:], frame({":event-type": "contentBlockDelta"}, data)):
+    for form in (
+        data,
+        b"{" + data,
+        WHOLE[:place] + data + WHOLE[place:],
+        frame({":event-type": "contentBlockDelta"}, data),
+    ):
         try:
             read(form)
         except (WireError, CutShortError, BadReplyError):
@@ -230,11 +291,20 @@ def test_documents_have_names_that_the_wire_takes_and_that_differ() -> None:
 
 
 def test_a_model_that_sees_no_images_is_told_that_there_was_one() -> None:
-    log = (user(1, "Look", attachments=(image("a.png"),)), reply(1, calls=(call("c1"),)), result(1, "c1", "x", images=(image(),)))
+    log = (
+        user(1, "Look", attachments=(image("a.png"),)),
+        reply(1, calls=(call("c1"),)),
+        result(1, "c1", "x", images=(image(),)),
+    )
     tree = body(*log, without=frozenset[LeftOut]({"images"}))
-    assert tree["messages"][0]["content"][1] == {"text": "[The file a.png (image/png) is left out: this model does not take it.]"}
+    assert tree["messages"][0]["content"][1] == {
+        "text": "[The file a.png (image/png) is left out: this model does not take it.]"
+    }
     only_results = body(*log, without=frozenset[LeftOut]({"tool_images"}))["messages"]
-    assert ["image" in only_results[0]["content"][1], "text" in only_results[2]["content"][0]["toolResult"]["content"][1]] == [True, True]
+    assert [
+        "image" in only_results[0]["content"][1],
+        "text" in only_results[2]["content"][0]["toolResult"]["content"][1],
+    ] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -247,9 +317,13 @@ def test_a_model_that_sees_no_images_is_told_that_there_was_one() -> None:
         (Profile(omits=frozenset({"temperature"}), fixed={"top_p": 0.9, "top_k": 5}), Options(temperature=0.5), {"inferenceConfig": {"maxTokens": 8000, "topP": 0.9}, "additionalModelRequestFields": {"top_k": 5}}),
     ],
 )  # fmt: skip
-def test_parameters_are_those_of_the_profile(profile: Profile, options: Options, expected: dict[str, Any]) -> None:
+def test_parameters_are_those_of_the_profile(
+    profile: Profile, options: Options, expected: dict[str, Any]
+) -> None:
     extra = {"inferenceConfig": {"stopSequences": ["x"]}, "requestMetadata": {"a": "b"}}
-    endpoint = Endpoint(provider="p", base_url="http://h", model="m", profile=profile, max_output=8000, extra_body=extra)
+    endpoint = Endpoint(
+        provider="p", base_url="http://h", model="m", profile=profile, max_output=8000, extra_body=extra
+    )
     tree = body(user(1, "Hi"), endpoint=endpoint, options=options)
     whole = {
         **expected,
@@ -266,12 +340,27 @@ def test_calls_of_earlier_steps_stay_defined_where_no_tools_are_offered() -> Non
     assert "toolConfig" not in body(user(1, "x"))
 
 
-@pytest.mark.parametrize(("cache", "point"), [("5m", {"type": "default"}), ("1h", {"type": "default", "ttl": "1h"})])
-def test_the_system_prompt_and_the_last_three_messages_end_in_cache_points(cache: Any, point: dict[str, str]) -> None:
-    log = (user(1, "a"), reply(1, "b"), user(2, "c"), reply(2, calls=(call("c1"), call("c2"))), result(1, "c1", "d"), result(2, "c2", "e"))
+@pytest.mark.parametrize(
+    ("cache", "point"), [("5m", {"type": "default"}), ("1h", {"type": "default", "ttl": "1h"})]
+)
+def test_the_system_prompt_and_the_last_three_messages_end_in_cache_points(
+    cache: Any, point: dict[str, str]
+) -> None:
+    log = (
+        user(1, "a"),
+        reply(1, "b"),
+        user(2, "c"),
+        reply(2, calls=(call("c1"), call("c2"))),
+        result(1, "c1", "d"),
+        result(2, "c2", "e"),
+    )
     tree = body(*log, options=Options(cache=cache))
     ends = [message["content"][-1] == {"cachePoint": point} for message in tree["messages"]]
-    assert (tree["system"][-1], ends, str(tree).count("cachePoint")) == ({"cachePoint": point}, [False, False, True, True, True], 4)
+    assert (tree["system"][-1], ends, str(tree).count("cachePoint")) == (
+        {"cachePoint": point},
+        [False, False, True, True, True],
+        4,
+    )
 
 
 @pytest.mark.parametrize("cache", ["", "5m", "1h"])
@@ -290,7 +379,13 @@ def test_the_model_is_in_the_address_and_the_key_in_a_header() -> None:
     wire = BedrockConverse().render(REQUEST)
     assert wire.url == "http://h/model/eu.anthropic.claude-x-v1%3A0/converse-stream"
     assert (wire.headers["authorization"], "top-secret" in repr(wire)) == ("Bearer top-secret", False)
-    arn = Endpoint(provider="p", base_url="http://h/", model="arn:aws:bedrock:eu:1:profile/x", auth="aws", credential="{}")
+    arn = Endpoint(
+        provider="p",
+        base_url="http://h/",
+        model="arn:aws:bedrock:eu:1:profile/x",
+        auth="aws",
+        credential="{}",
+    )
     unsigned = BedrockConverse().render(Request(endpoint=arn, system="", messages=()))
     assert (unsigned.url, "authorization" in unsigned.headers) == (
         "http://h/model/arn%3Aaws%3Abedrock%3Aeu%3A1%3Aprofile%2Fx/converse-stream",

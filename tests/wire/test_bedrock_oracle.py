@@ -14,8 +14,8 @@ import boto3  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from botocore.config import Config  # type: ignore[import-untyped]  # as above
 
-from hermes.models import aws
-from hermes.models.transports.bedrock_converse import BedrockConverse
+from hermes.models.auth import aws
+from hermes.models.transports.bedrock.transport import BedrockConverse
 from hermes.types.error import ConfigError
 from hermes.types.message import Assistant
 from hermes.types.request import Options, Request
@@ -92,7 +92,9 @@ def boto(server: Recorder) -> Iterator[Any]:
 
 
 def rendered(name: str, **fields: Any) -> dict[str, Any]:
-    request = Request(endpoint=ENDPOINT, system="be good", messages=CONVERSATIONS[name], tools=TOOLS, **fields)
+    request = Request(
+        endpoint=ENDPOINT, system="be good", messages=CONVERSATIONS[name], tools=TOOLS, **fields
+    )
     tree = json.loads(BedrockConverse().render(request).body)
     assert isinstance(tree, dict)
     return tree
@@ -100,7 +102,9 @@ def rendered(name: str, **fields: Any) -> dict[str, Any]:
 
 def by_hand(tree: dict[str, Any], name: str) -> dict[str, Any]:
     """Ids and names that were made, numbered by appearance where the conversation has such."""
-    for number, block in enumerate((part for message in tree["messages"] for part in message["content"] if "document" in part), 1):
+    for number, block in enumerate(
+        (part for message in tree["messages"] for part in message["content"] if "document" in part), 1
+    ):
         block["document"]["name"] = f"document {number}"
     if "ids" not in name:
         return tree
@@ -120,7 +124,9 @@ def sent_by_them(boto: Any, server: Recorder, name: str, **fields: Any) -> dict[
     ]  # fmt: skip
     messages = [{"role": role, "content": content} for role, content in THEIRS[name]]
     fields = {"inferenceConfig": {"maxTokens": 8000}, "system": [{"text": "be good"}], **fields}
-    answered = boto.converse_stream(modelId=ENDPOINT.model, messages=messages, toolConfig={"tools": tools}, **fields)
+    answered = boto.converse_stream(
+        modelId=ENDPOINT.model, messages=messages, toolConfig={"tools": tools}, **fields
+    )
     list(answered["stream"])
     tree = json.loads(server.requests[-1][1])
     assert isinstance(tree, dict)
@@ -132,7 +138,9 @@ def test_the_same_conversation_gives_the_same_request(boto: Any, server: Recorde
     assert by_hand(rendered(name), name) == sent_by_them(boto, server, name)
 
 
-def test_parameters_cache_points_and_the_address_are_those_that_the_client_sends(boto: Any, server: Recorder) -> None:
+def test_parameters_cache_points_and_the_address_are_those_that_the_client_sends(
+    boto: Any, server: Recorder
+) -> None:
     point = {"cachePoint": {"type": "default", "ttl": "1h"}}
     system, thinking = [{"text": "be good"}, point], {"thinking": {"type": "enabled", "budget_tokens": 4096}}
     plain = THEIRS["words"]
@@ -146,9 +154,21 @@ def ours_and_theirs(data: bytes) -> tuple[Assistant, dict[str, Any]]:
     """Our reading, and the events of the official client put together."""
     with recording(data, "application/vnd.amazon.eventstream") as recorder:
         boto = client(recorder)
-        events = list(boto.converse_stream(modelId="m", messages=[{"role": "user", "content": [{"text": "x"}]}])["stream"])
+        events = list(
+            boto.converse_stream(modelId="m", messages=[{"role": "user", "content": [{"text": "x"}]}])[
+                "stream"
+            ]
+        )
         boto.close()
-    found: dict[str, Any] = {"text": "", "thinking": "", "signature": "", "redacted": b"", "calls": {}, "stop": "", "usage": {}}
+    found: dict[str, Any] = {
+        "text": "",
+        "thinking": "",
+        "signature": "",
+        "redacted": b"",
+        "calls": {},
+        "stop": "",
+        "usage": {},
+    }
     for event in events:
         start = event.get("contentBlockStart", {})
         delta = event.get("contentBlockDelta", {}).get("delta", {})
@@ -170,7 +190,11 @@ def ours_and_theirs(data: bytes) -> tuple[Assistant, dict[str, Any]]:
 STREAMS = {
     "all kinds of blocks": WHOLE,
     "only words": told(piece(0, text="One "), piece(0, text="two")),
-    "a call cut by length": told(begun(0, toolUse={"toolUseId": "t", "name": "run"}), piece(0, toolUse={"input": "{}"}), stop="max_tokens"),
+    "a call cut by length": told(
+        begun(0, toolUse={"toolUseId": "t", "name": "run"}),
+        piece(0, toolUse={"input": "{}"}),
+        stop="max_tokens",
+    ),
 }
 STOPS = {"end_turn": "end", "tool_use": "calls", "max_tokens": "length"}
 
@@ -181,7 +205,10 @@ def test_the_same_stream_gives_the_same_message(name: str) -> None:
     assert ours.text == theirs["text"]
     assert "".join(item.text for item in ours.thinking) == theirs["thinking"]
     assert "".join(item.signature for item in ours.thinking if not item.redacted) == theirs["signature"]
-    assert b"".join(base64.b64decode(item.signature) for item in ours.thinking if item.redacted) == theirs["redacted"]
+    assert (
+        b"".join(base64.b64decode(item.signature) for item in ours.thinking if item.redacted)
+        == theirs["redacted"]
+    )
     assert [[one.id, one.name, one.raw] for one in ours.calls] == list(theirs["calls"].values())
     assert ours.stop == STOPS[theirs["stop"]]
     cached = (theirs["usage"].get("cacheReadInputTokens", 0), theirs["usage"].get("cacheWriteInputTokens", 0))
@@ -202,7 +229,9 @@ def checked(path: str, headers: dict[str, str], body: bytes) -> str:
     twice = path.replace("%", "%25")
     canonical = "\n".join(["POST", twice, "", *lines, "", ";".join(signed), hashlib.sha256(body).hexdigest()])
     scope = f"{day}/{region}/{service}/aws4_request"
-    text = "\n".join(["AWS4-HMAC-SHA256", headers["x-amz-date"], scope, hashlib.sha256(canonical.encode()).hexdigest()])
+    text = "\n".join(
+        ["AWS4-HMAC-SHA256", headers["x-amz-date"], scope, hashlib.sha256(canonical.encode()).hexdigest()]
+    )
     key = b"AWS4" + SECRET.encode()
     for word in (day, region, service, "aws4_request"):
         key = hmac.new(key, word.encode(), hashlib.sha256).digest()
@@ -210,16 +239,23 @@ def checked(path: str, headers: dict[str, str], body: bytes) -> str:
     return f"AWS4-HMAC-SHA256 Credential={ACCESS}/{scope}, SignedHeaders={';'.join(signed)}, Signature={signature}"
 
 
-def test_a_signature_is_the_one_that_the_rules_give_for_the_official_client_and_for_us(boto: Any, server: Recorder) -> None:
+def test_a_signature_is_the_one_that_the_rules_give_for_the_official_client_and_for_us(
+    boto: Any, server: Recorder
+) -> None:
     sent_by_them(boto, server, "words")
     path, body = server.requests[-1]
     theirs = server.headers[-1]
     assert checked(path, theirs, body) == theirs["authorization"]
     endpoint = replace(ENDPOINT, base_url=server.address, auth="aws", credential=KEYS)
     wire = aws.sign(BedrockConverse().render(replace(REQUEST, endpoint=endpoint)), endpoint)
-    ours = {name.lower(): value for name, value in wire.headers.items()} | {"host": server.address.removeprefix("http://")}
+    ours = {name.lower(): value for name, value in wire.headers.items()} | {
+        "host": server.address.removeprefix("http://")
+    }
     assert checked(wire.url.removeprefix(server.address), ours, wire.body) == ours["authorization"]
-    assert (ours["x-amz-security-token"], ours["authorization"].split("/")[2:4]) == (TOKEN, ["eu-west-1", "bedrock"])
+    assert (ours["x-amz-security-token"], ours["authorization"].split("/")[2:4]) == (
+        TOKEN,
+        ["eu-west-1", "bedrock"],
+    )
 
 
 @pytest.mark.parametrize(
@@ -247,7 +283,9 @@ def test_a_credential_that_is_no_key_pair_is_refused_without_being_shown(credent
 
 def test_neither_key_nor_signature_is_in_a_representation() -> None:
     endpoint = replace(ENDPOINT, auth="aws", credential=KEYS)
-    shown = repr(aws.sign(BedrockConverse().render(replace(REQUEST, endpoint=endpoint)), endpoint)) + repr(endpoint)
+    shown = repr(aws.sign(BedrockConverse().render(replace(REQUEST, endpoint=endpoint)), endpoint)) + repr(
+        endpoint
+    )
     assert not any(word in shown for word in (SECRET, TOKEN, "Signature="))
 
 
@@ -272,7 +310,9 @@ def test_without_a_credential_the_keys_of_the_machine_are_used(machine: pytest.M
     wire = aws.sign(BedrockConverse().render(replace(REQUEST, endpoint=endpoint)), endpoint)
     found = {name.lower(): value for name, value in wire.headers.items()}
     assert found["authorization"].split("/")[2] == "ap-south-1"
-    assert checked(wire.url.removeprefix("http://h"), found | {"host": "h"}, wire.body) == found["authorization"]
+    assert (
+        checked(wire.url.removeprefix("http://h"), found | {"host": "h"}, wire.body) == found["authorization"]
+    )
 
 
 def test_without_any_keys_the_error_says_what_to_do(machine: pytest.MonkeyPatch) -> None:

@@ -8,15 +8,28 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
-from hermes.models.transports.chat_completions import ChatCompletions, unmarked
-from hermes.models.transports.chat_reader import ChatReader
-from hermes.models.transports.parameters import nearest
-from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
+from hermes.models.transports.chat.reader import ChatReader
+from hermes.models.transports.chat.transport import ChatCompletions
+from hermes.models.transports.common.parameters import nearest
+from hermes.types.message import (
+    Assistant,
+    Attachment,
+    Compaction,
+    ContextBlock,
+    Message,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    User,
+)
 from hermes.types.profile import Profile
 from hermes.types.request import Auth, CallStarted, Endpoint, LeftOut, Options, Request, Text, ThinkingText
 from hermes.types.usage import Usage
+from tests.wire.marks import unmarked
 
-ENDPOINT = Endpoint(provider="custom", base_url="http://h/v1/", model="m", credential="secret", headers={"x-extra": "1"})
+ENDPOINT = Endpoint(
+    provider="custom", base_url="http://h/v1/", model="m", credential="secret", headers={"x-extra": "1"}
+)
 
 
 def delta(**content: Any) -> dict[str, Any]:
@@ -27,14 +40,19 @@ def finish(reason: str) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]}
 
 
-def piece(index: int | None = 0, call_id: str | None = None, name: str | None = None, arguments: Any = None) -> dict[str, Any]:
+def piece(
+    index: int | None = 0, call_id: str | None = None, name: str | None = None, arguments: Any = None
+) -> dict[str, Any]:
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     parts = {"index": index, "id": call_id, "function": function}
     return delta(tool_calls=[{key: value for key, value in parts.items() if value is not None}])
 
 
 def stream(*chunks: dict[str, Any], done: bool = True) -> bytes:
-    lines = [b"data: " + json.dumps({"id": "chatcmpl-abcdef123456", **chunk}).encode() + b"\n\n" for chunk in chunks]
+    lines = [
+        b"data: " + json.dumps({"id": "chatcmpl-abcdef123456", **chunk}).encode() + b"\n\n"
+        for chunk in chunks
+    ]
     return b"".join(lines) + (b"data: [DONE]\n\n" if done else b"")
 
 
@@ -92,7 +110,12 @@ def test_a_whole_body_takes_the_same_road() -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "t", "arguments": '{"a": 1}'}}
     body = {
         "id": "x",
-        "choices": [{"message": {"role": "assistant", "content": "hi", "tool_calls": [call]}, "finish_reason": "tool_calls"}],
+        "choices": [
+            {
+                "message": {"role": "assistant", "content": "hi", "tool_calls": [call]},
+                "finish_reason": "tool_calls",
+            }
+        ],
         "usage": {"prompt_tokens": 1},
     }
     reply = read(json.dumps(body, indent=1).encode(), 7, 40)
@@ -104,23 +127,45 @@ def test_a_whole_body_takes_the_same_road() -> None:
     [
         ([piece(0, "c1", "run", "{}"), piece(0, "", "run", "")], [("c1", "run", {})]),
         ([piece(0, "c1", "ru", None), piece(0, None, "n", "{}")], [("c1", "run", {})]),
-        ([piece(0, "c1", "run", '{"a":1}'), piece(0, "c2", "run", '{"a":2}')], [("c1", "run", {"a": 1}), ("c2", "run", {"a": 2})]),
         (
-            [piece(None, "c1", "run", '{"a":'), piece(None, None, None, "1}"), piece(None, "c2", "run", "{}")],
+            [piece(0, "c1", "run", '{"a":1}'), piece(0, "c2", "run", '{"a":2}')],
+            [("c1", "run", {"a": 1}), ("c2", "run", {"a": 2})],
+        ),
+        (
+            [
+                piece(None, "c1", "run", '{"a":'),
+                piece(None, None, None, "1}"),
+                piece(None, "c2", "run", "{}"),
+            ],
             [("c1", "run", {"a": 1}), ("c2", "run", {})],
         ),
-        ([piece(0, "", "run", "{}"), piece(1, "", "run", "{}")], [("call_abcdef123456_0", "run", {}), ("call_abcdef123456_1", "run", {})]),
-        ([piece(0, "same", "run", "{}"), piece(1, "same", "go", "{}")], [("same", "run", {}), ("call_abcdef123456_1", "go", {})]),
+        (
+            [piece(0, "", "run", "{}"), piece(1, "", "run", "{}")],
+            [("call_abcdef123456_0", "run", {}), ("call_abcdef123456_1", "run", {})],
+        ),
+        (
+            [piece(0, "same", "run", "{}"), piece(1, "same", "go", "{}")],
+            [("same", "run", {}), ("call_abcdef123456_1", "go", {})],
+        ),
         ([piece(0, "c1", "run", {"a": 1})], [("c1", "run", {"a": 1})]),
         ([piece(0, "c1", "run", "")], [("c1", "run", {})]),
         ([piece(0, "c1", "run", '"{\\"a\\": 1}"')], [("c1", "run", {"a": 1})]),
         ([piece(0, "c1", "run", '{"text": "two\nlines"}')], [("c1", "run", {"text": "two\nlines"})]),
-        ([piece(1, "c2", "b", "{}"), piece(0, "c1", "a", "{}"), piece(1, None, None, "")], [("c2", "b", {}), ("c1", "a", {})]),
+        (
+            [piece(1, "c2", "b", "{}"), piece(0, "c1", "a", "{}"), piece(1, None, None, "")],
+            [("c2", "b", {}), ("c1", "a", {})],
+        ),
     ],
 )
-def test_calls_are_assembled_however_servers_send_them(chunks: list[dict[str, Any]], calls: list[tuple[str, str, dict[str, Any]]]) -> None:
+def test_calls_are_assembled_however_servers_send_them(
+    chunks: list[dict[str, Any]], calls: list[tuple[str, str, dict[str, Any]]]
+) -> None:
     reply = read(stream(*chunks, finish("stop")))
-    assert (shown(reply), [call.fault for call in reply.calls], reply.stop) == (calls, [""] * len(calls), "calls")
+    assert (shown(reply), [call.fault for call in reply.calls], reply.stop) == (
+        calls,
+        [""] * len(calls),
+        "calls",
+    )
 
 
 @pytest.mark.parametrize(
@@ -149,7 +194,13 @@ def test_a_reply_cut_by_length_faults_its_calls() -> None:
 
 @pytest.mark.parametrize(
     ("reason", "stop"),
-    [("stop", "end"), ("length", "length"), ("content_filter", "refusal"), ("tool_calls", "calls"), ("unheard_of", "end")],
+    [
+        ("stop", "end"),
+        ("length", "length"),
+        ("content_filter", "refusal"),
+        ("tool_calls", "calls"),
+        ("unheard_of", "end"),
+    ],
 )
 def test_finish_reasons_are_understood(reason: str, stop: str) -> None:
     assert read(stream(delta(content="x"), finish(reason))).stop == stop
@@ -162,7 +213,9 @@ def test_an_error_inside_a_good_answer_is_an_error() -> None:
     with pytest.raises(WireError, match="plain words"):
         read(b'{"error": "plain words"}')
     with pytest.raises(WireError, match="slow down") as coded:
-        read(stream(delta(content="half"), {"error": {"message": "slow down", "code": "rate_limit_exceeded"}}))
+        read(
+            stream(delta(content="half"), {"error": {"message": "slow down", "code": "rate_limit_exceeded"}})
+        )
     assert (coded.value.status, coded.value.code) == (None, "rate_limit_exceeded")
     with pytest.raises(WireError, match="too long") as plain:
         read(b'{"object": "error", "message": "too long", "type": "BadRequestError", "code": 400}')
@@ -170,7 +223,15 @@ def test_an_error_inside_a_good_answer_is_an_error() -> None:
 
 
 def test_a_choice_that_ends_with_an_error_is_an_error() -> None:
-    ended = {"choices": [{"delta": {"content": ""}, "finish_reason": "error", "error": {"code": 502, "message": "upstream died"}}]}
+    ended = {
+        "choices": [
+            {
+                "delta": {"content": ""},
+                "finish_reason": "error",
+                "error": {"code": 502, "message": "upstream died"},
+            }
+        ]
+    }
     with pytest.raises(WireError, match="upstream died") as error:
         read(stream(delta(content="half"), ended))
     assert error.value.status == 502
@@ -190,7 +251,9 @@ def test_what_is_no_chat_completion_is_a_bad_reply(data: bytes) -> None:
         read(data)
 
 
-@pytest.mark.parametrize("data", [stream(delta(content="half"), done=False), b": ping\n\n: ping\n\n", WHOLE[:40], WHOLE[:-120]])
+@pytest.mark.parametrize(
+    "data", [stream(delta(content="half"), done=False), b": ping\n\n: ping\n\n", WHOLE[:40], WHOLE[:-120]]
+)
 def test_a_stream_that_ends_too_early_is_not_a_reply(data: bytes) -> None:
     with pytest.raises(CutShortError):
         read(data)
@@ -201,7 +264,14 @@ def test_done_without_a_finish_reason_is_a_reply() -> None:
 
 
 def test_content_may_come_in_parts() -> None:
-    assert read(stream(delta(content=[{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), finish("stop"))).text == "ab"
+    assert (
+        read(
+            stream(
+                delta(content=[{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]), finish("stop")
+            )
+        ).text
+        == "ab"
+    )
 
 
 @given(st.binary(max_size=200))
@@ -214,19 +284,27 @@ def test_no_bytes_whatever_break_the_reader_in_another_way(data: bytes) -> None:
 
 
 LOG: tuple[Message, ...] = (
-    User(id="u1", at=0.0, text="look", attachments=(Attachment(media_type="image/png", data="AA=="),), recalled="<memory>likes tea</memory>"),
+    User(id="u1", at=0.0, text="look", attachments=(Attachment(media_type="image/png", data="AA=="),), blocks=(ContextBlock(kind="memory", text="<memory>likes tea</memory>"),)),
     Assistant(id="a1", at=0.0, text="", calls=(ToolCall(id="c1", name="t", arguments={"x": 1}, raw='{"x":1}'), ToolCall(id="c2", name="t", arguments={}, raw="{broken", fault="no"))),
     ToolResult(id="r1", at=0.0, call_id="c1", name="t", content="{}"),
-    ToolResult(id="r2", at=0.0, call_id="c2", name="t", content='{"error": "no"}', note="hurry"),
+    ToolResult(id="r2", at=0.0, call_id="c2", name="t", content='{"error": "no"}', blocks=(ContextBlock(kind="other", text="hurry"),)),
     Assistant(id="a2", at=0.0, text="done"),
     Compaction(id="k1", at=0.0, summary="what came before", first_kept="u1"),
 )  # fmt: skip
 
 
 def test_a_request_renders_as_the_wire_wants_it() -> None:
-    tools = ({"type": "function", "function": {"name": "t", "parameters": {"type": "object", "properties": {}}}},)
+    tools = (
+        {"type": "function", "function": {"name": "t", "parameters": {"type": "object", "properties": {}}}},
+    )
     wire = ChatCompletions().render(
-        Request(endpoint=ENDPOINT, system="be good", messages=LOG, tools=tools, options=Options(temperature=0.0, max_output=7))
+        Request(
+            endpoint=ENDPOINT,
+            system="be good",
+            messages=LOG,
+            tools=tools,
+            options=Options(temperature=0.0, max_output=7),
+        )
     )
     assert wire.url == "http://h/v1/chat/completions"
     assert (wire.headers["authorization"], wire.headers["x-extra"]) == ("Bearer secret", "1")
@@ -250,12 +328,17 @@ def test_a_request_renders_as_the_wire_wants_it() -> None:
 @pytest.mark.parametrize("system", ["", "be good"])
 def test_requests_without_messages_or_system_are_json_too(system: str) -> None:
     wire = ChatCompletions().render(Request(endpoint=ENDPOINT, system=system, messages=()))
-    assert [message["role"] for message in json.loads(wire.body)["messages"]] == (["system"] if system else [])
+    assert [message["role"] for message in json.loads(wire.body)["messages"]] == (
+        ["system"] if system else []
+    )
 
 
 def test_each_longer_request_begins_with_the_bytes_of_the_one_before() -> None:
     transport = ChatCompletions()
-    bodies = [transport.render(Request(endpoint=ENDPOINT, system="s", messages=LOG[:count])).body for count in range(1, len(LOG) + 1)]
+    bodies = [
+        transport.render(Request(endpoint=ENDPOINT, system="s", messages=LOG[:count])).body
+        for count in range(1, len(LOG) + 1)
+    ]
     heads = [body.partition(b'],"stream"')[0] for body in bodies]
     assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(heads))
 
@@ -266,8 +349,14 @@ def test_a_credential_is_in_no_representation() -> None:
     assert wire.headers["authorization"] == "Bearer secret"
 
 
-def body_of(*messages: Message, profile: Profile, transport: ChatCompletions | None = None, **fields: Any) -> dict[str, Any]:
-    endpoint = replace(ENDPOINT, profile=profile, **({"extra_body": fields.pop("extra_body")} if "extra_body" in fields else {}))
+def body_of(
+    *messages: Message, profile: Profile, transport: ChatCompletions | None = None, **fields: Any
+) -> dict[str, Any]:
+    endpoint = replace(
+        ENDPOINT,
+        profile=profile,
+        **({"extra_body": fields.pop("extra_body")} if "extra_body" in fields else {}),
+    )
     request = Request(endpoint=endpoint, system="s", messages=messages, **fields)
     return dict(json.loads((transport or ChatCompletions()).render(request).body))
 
@@ -290,20 +379,31 @@ HARD = Options(temperature=0.5, max_output=7, effort="max")
         (Profile(thinking="effort", efforts=("high",)), {"thinking", "temperature", "limit"}, {}),
     ],
 )  # fmt: skip
-def test_parameters_follow_the_profile_and_what_was_refused(profile: Profile, without: set[LeftOut], parameters: dict[str, Any]) -> None:
+def test_parameters_follow_the_profile_and_what_was_refused(
+    profile: Profile, without: set[LeftOut], parameters: dict[str, Any]
+) -> None:
     body = body_of(LOG[0], profile=profile, options=HARD, without=frozenset(without))
-    assert {name: value for name, value in body.items() if name not in {"model", "messages", "stream", "stream_options"}} == parameters
+    assert {
+        name: value
+        for name, value in body.items()
+        if name not in {"model", "messages", "stream", "stream_options"}
+    } == parameters
 
 
 def test_a_limit_is_sent_only_where_one_is_asked_for() -> None:
     capped = Request(endpoint=replace(ENDPOINT, max_output=9000), system="s", messages=LOG[:1])
-    bodies = [json.loads(ChatCompletions().render(replace(capped, options=Options(max_output=limit))).body) for limit in (None, 50)]
+    bodies = [
+        json.loads(ChatCompletions().render(replace(capped, options=Options(max_output=limit))).body)
+        for limit in (None, 50)
+    ]
     assert [body.get("max_tokens") for body in bodies] == [None, 50]
 
 
 def test_no_reasoning_can_be_asked_for() -> None:
     toggled = Profile(thinking="toggle", toggle_field="thinking.type", toggle=("enabled", "disabled"))
-    assert body_of(LOG[0], profile=toggled, options=Options(effort="none"))["thinking"] == {"type": "disabled"}
+    assert body_of(LOG[0], profile=toggled, options=Options(effort="none"))["thinking"] == {
+        "type": "disabled"
+    }
 
 
 @pytest.mark.parametrize(
@@ -330,13 +430,21 @@ def test_the_credential_travels_as_the_endpoint_wants_it(auth: Auth, sent: dict[
     endpoint = replace(ENDPOINT, auth=auth, headers={}, base_url="http://h/openai/v1?api-version=7")
     wire = ChatCompletions().render(Request(endpoint=endpoint, system="", messages=LOG[:1]))
     assert wire.url == "http://h/openai/v1/chat/completions?api-version=7"
-    assert {name: value for name, value in wire.headers.items() if name not in {"content-type", "accept"}} == sent
+    assert {
+        name: value for name, value in wire.headers.items() if name not in {"content-type", "accept"}
+    } == sent
 
 
 def test_what_the_user_adds_is_in_the_body_and_does_not_replace_the_conversation() -> None:
     extra = {"seed": 7, "model": "other", "messages": [], "stream": False, "temperature": 0.1}
     body = body_of(LOG[0], profile=Profile(), extra_body=extra, options=HARD)
-    assert (body["seed"], body["model"], len(body["messages"]), body["stream"], body["temperature"]) == (7, "m", 2, True, 0.1)
+    assert (body["seed"], body["model"], len(body["messages"]), body["stream"], body["temperature"]) == (
+        7,
+        "m",
+        2,
+        True,
+        0.1,
+    )
 
 
 PNG = Attachment(media_type="image/png", data="AA==")
@@ -353,35 +461,78 @@ IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}
 def test_files_go_as_the_model_takes_them() -> None:
     seen = body_of(*LOOK, profile=Profile(documents=True))["messages"]
     pdf = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,BB=="}}
-    assert seen[1]["content"] == [{"type": "text", "text": "look"}, IMAGE, pdf, {"type": "text", "text": "[The file n.txt:]\nhi"}]
+    assert seen[1]["content"] == [
+        {"type": "text", "text": "look"},
+        IMAGE,
+        pdf,
+        {"type": "text", "text": "[The file n.txt:]\nhi"},
+    ]
     assert seen[3:6] == [
         {"role": "tool", "tool_call_id": "c1", "content": "one"},
         {"role": "tool", "tool_call_id": "c2", "content": "two"},
-        {"role": "user", "content": [{"type": "text", "text": "The images of the results above:"}, IMAGE, IMAGE]},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "The images of the results above:"}, IMAGE, IMAGE],
+        },
     ]
     inside = body_of(*LOOK, profile=Profile(tool_images=True))["messages"]
-    assert [message["role"] for message in inside] == ["system", "user", "assistant", "tool", "tool", "assistant"]
+    assert [message["role"] for message in inside] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "assistant",
+    ]
     assert inside[3]["content"] == [{"type": "text", "text": "one"}, IMAGE]
-    for blind in (body_of(*LOOK, profile=Profile(vision=False)), body_of(*LOOK, profile=Profile(), without=frozenset({"images"}))):
+    for blind in (
+        body_of(*LOOK, profile=Profile(vision=False)),
+        body_of(*LOOK, profile=Profile(), without=frozenset({"images"})),
+    ):
         assert "image_url" not in json.dumps(blind)
         assert "this model does not take it" in blind["messages"][1]["content"][1]["text"]
-    refused = body_of(*LOOK, profile=Profile(tool_images=True), without=frozenset({"tool_images"}))["messages"]
-    assert [message["role"] for message in refused] == ["system", "user", "assistant", "tool", "tool", "user", "assistant"]
+    refused = body_of(*LOOK, profile=Profile(tool_images=True), without=frozenset({"tool_images"}))[
+        "messages"
+    ]
+    assert [message["role"] for message in refused] == [
+        "system",
+        "user",
+        "assistant",
+        "tool",
+        "tool",
+        "user",
+        "assistant",
+    ]
 
 
 def marks_of(body: dict[str, Any]) -> list[tuple[str, Any]]:
-    parts = [(message["role"], part) for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]]
+    parts = [
+        (message["role"], part)
+        for message in body["messages"]
+        if isinstance(message["content"], list)
+        for part in message["content"]
+    ]
     return [(role, part["cache_control"]) for role, part in parts if "cache_control" in part]
 
 
 def test_the_system_prompt_and_the_last_three_messages_that_can_carry_one_are_marked() -> None:
     marking, usual = Profile(cache_marks=True), {"type": "ephemeral"}
-    assert marks_of(body_of(*LOOK, profile=marking)) == [("system", usual), ("tool", usual), ("user", usual), ("assistant", usual)]
+    assert marks_of(body_of(*LOOK, profile=marking, options=Options(cache="5m"))) == [
+        ("system", usual),
+        ("tool", usual),
+        ("user", usual),
+        ("assistant", usual),
+    ]
     assert marks_of(body_of(*LOOK[:2], profile=marking, options=Options(cache="1h"))) == [
         ("system", {"type": "ephemeral", "ttl": "1h"}),
         ("user", {"type": "ephemeral", "ttl": "1h"}),
     ]
-    assert marks_of(body_of(*LOOK, profile=marking, without=frozenset({"cache_marks"}))) == []
+    refused = frozenset({"cache_marks"})
+    assert marks_of(body_of(*LOOK, profile=marking, without=refused, options=Options(cache="5m"))) == []
+
+
+def test_nothing_is_marked_when_the_settings_turn_marks_off() -> None:
+    assert marks_of(body_of(*LOOK, profile=Profile(cache_marks=True), options=Options(cache=""))) == []
 
 
 def test_without_its_marks_each_request_begins_with_the_bytes_of_the_one_before() -> None:
@@ -393,7 +544,9 @@ def test_without_its_marks_each_request_begins_with_the_bytes_of_the_one_before(
         *LOG[3:],
     )
     ends = [count for count in range(1, len(log) + 1) if not isinstance(log[count - 1], ToolResult)]
-    bodies = [transport.render(Request(endpoint=endpoint, system="s", messages=log[:end])).body for end in ends]
+    bodies = [
+        transport.render(Request(endpoint=endpoint, system="s", messages=log[:end])).body for end in ends
+    ]
     heads = [unmarked(body).rpartition(b'],"stream"')[0] for body in bodies]
     assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(heads))
     assert b'a trap: ,\\"cache_control\\"' in unmarked(bodies[-1])
@@ -401,8 +554,14 @@ def test_without_its_marks_each_request_begins_with_the_bytes_of_the_one_before(
 
 def test_structured_reasoning_is_put_together_and_goes_back_to_the_same_family() -> None:
     pieces = [
-        delta(reasoning="Let ", reasoning_details=[{"type": "reasoning.text", "index": 0, "text": "Let ", "format": "x"}]),
-        delta(reasoning="me.", reasoning_details=[{"type": "reasoning.text", "index": 0, "text": "me.", "signature": None}]),
+        delta(
+            reasoning="Let ",
+            reasoning_details=[{"type": "reasoning.text", "index": 0, "text": "Let ", "format": "x"}],
+        ),
+        delta(
+            reasoning="me.",
+            reasoning_details=[{"type": "reasoning.text", "index": 0, "text": "me.", "signature": None}],
+        ),
         delta(reasoning_details=[{"type": "reasoning.text", "index": 0, "text": "", "signature": "sig"}]),
         delta(reasoning_details=[{"type": "reasoning.encrypted", "index": 1, "data": "gAAA"}]),
     ]
@@ -417,19 +576,24 @@ def test_structured_reasoning_is_put_together_and_goes_back_to_the_same_family()
         "reasoning_details": whole,
         "content": "hi",
     }
-    assert body_of(replace(reply, id="a"), profile=Profile(family="other"))["messages"][1] == {"role": "assistant", "content": "hi"}
+    assert body_of(replace(reply, id="a"), profile=Profile(family="other"))["messages"][1] == {
+        "role": "assistant",
+        "content": "hi",
+    }
     assert body_of(replace(reply, id="a", protocol="codex_responses"), profile=Profile())["messages"][1] == {
         "role": "assistant",
         "content": "hi",
     }
-    assert "reasoning_details" not in str(body_of(replace(reply, id="a"), profile=Profile(), without=frozenset({"thinking"})))
+    assert "reasoning_details" not in str(
+        body_of(replace(reply, id="a"), profile=Profile(), without=frozenset({"thinking"}))
+    )
 
 
 def test_reasoning_that_comes_only_structured_is_shown() -> None:
     reader = ChatReader(ENDPOINT)
-    assert reader.feed(stream(delta(reasoning_details=[{"type": "reasoning.summary", "summary": "hm"}]), done=False)) == [
-        ThinkingText(text="hm")
-    ]
+    assert reader.feed(
+        stream(delta(reasoning_details=[{"type": "reasoning.summary", "summary": "hm"}]), done=False)
+    ) == [ThinkingText(text="hm")]
 
 
 def test_signatures_of_thoughts_stay_with_their_calls() -> None:
@@ -439,7 +603,9 @@ def test_signatures_of_thoughts_stay_with_their_calls() -> None:
     assert reply.opaque == ({"id": "c2", "extra_content": {"google": {"thought_signature": "sig"}}},)
     calls = body_of(replace(reply, id="a"), profile=Profile())["messages"][1]["tool_calls"]
     assert [call.get("extra_content") for call in calls] == [None, {"google": {"thought_signature": "sig"}}]
-    kept = body_of(replace(reply, id="a", calls=reply.calls[:1]), profile=Profile())["messages"][1]["tool_calls"]
+    kept = body_of(replace(reply, id="a", calls=reply.calls[:1]), profile=Profile())["messages"][1][
+        "tool_calls"
+    ]
     assert [call["id"] for call in kept] == ["c1"]
 
 
@@ -449,10 +615,20 @@ def test_plain_reasoning_goes_back_where_the_model_wants_it() -> None:
         (Thinking(text="one"), Thinking(text="", signature="s", redacted=True), Thinking(text="two")),
     )
     spoken = Assistant(id="a", at=0.0, text="hi", thinking=thought)
-    assert body_of(spoken, profile=thinker)["messages"][1] == {"role": "assistant", "reasoning_content": "one\n\ntwo", "content": "hi"}
+    assert body_of(spoken, profile=thinker)["messages"][1] == {
+        "role": "assistant",
+        "reasoning_content": "one\n\ntwo",
+        "content": "hi",
+    }
     assert "reasoning_content" not in body_of(spoken, profile=Profile())["messages"][1]
-    assert "reasoning_content" not in body_of(spoken, profile=thinker, without=frozenset({"thinking"}))["messages"][1]
-    assert body_of(LOG[1], profile=thinker)["messages"][1]["reasoning_content"] == "(The reasoning was not kept.)"
+    assert (
+        "reasoning_content"
+        not in body_of(spoken, profile=thinker, without=frozenset({"thinking"}))["messages"][1]
+    )
+    assert (
+        body_of(LOG[1], profile=thinker)["messages"][1]["reasoning_content"]
+        == "(The reasoning was not kept.)"
+    )
 
 
 def test_ids_that_a_server_does_not_take_are_replaced_in_call_and_answer_alike() -> None:
@@ -464,34 +640,53 @@ def test_ids_that_a_server_does_not_take_are_replaced_in_call_and_answer_alike()
 
 
 def test_the_system_prompt_has_the_role_that_the_model_reads_it_in() -> None:
-    assert body_of(profile=Profile(system_role="developer"))["messages"] == [{"role": "developer", "content": "s"}]
+    assert body_of(profile=Profile(system_role="developer"))["messages"] == [
+        {"role": "developer", "content": "s"}
+    ]
 
 
 def test_a_message_is_written_anew_only_when_what_the_endpoint_takes_has_changed() -> None:
     transport = ChatCompletions()
     first = Request(endpoint=ENDPOINT, system="s", messages=LOOK)
     transport.render(first)
-    kept = dict(transport._blocks)
+    kept = dict(transport._buffer._blocks)
     transport.render(replace(first, messages=(*LOOK, LOG[0])))
-    assert all(transport._blocks[name] is block for name, block in kept.items())
+    assert all(transport._buffer._blocks[name] is block for name, block in kept.items())
     assert b"image_url" not in transport.render(replace(first, without=frozenset({"images"}))).body
     assert b"image_url" in transport.render(first).body
 
 
 def test_counts_of_tokens_are_found_wherever_servers_put_them() -> None:
     told = {
-        "choices": [{"delta": {}, "finish_reason": "stop", "usage": {"prompt_tokens": 9.0, "completion_tokens": 1, "cached_tokens": 4}}]
+        "choices": [
+            {
+                "delta": {},
+                "finish_reason": "stop",
+                "usage": {"prompt_tokens": 9.0, "completion_tokens": 1, "cached_tokens": 4},
+            }
+        ]
     }
-    assert read(stream(delta(content="x"), told)).usage == Usage(input_tokens=9, output_tokens=1, cache_read=4, requests=1)
+    assert read(stream(delta(content="x"), told)).usage == Usage(
+        input_tokens=9, output_tokens=1, cache_read=4, requests=1
+    )
     written = {
         "choices": [],
-        "usage": {"prompt_tokens": 9, "prompt_cache_hit_tokens": 3, "prompt_tokens_details": {"cache_write_tokens": 5}},
+        "usage": {
+            "prompt_tokens": 9,
+            "prompt_cache_hit_tokens": 3,
+            "prompt_tokens_details": {"cache_write_tokens": 5},
+        },
     }
-    assert read(stream(delta(content="x"), finish("stop"), written)).usage == Usage(input_tokens=9, cache_read=3, cache_write=5, requests=1)
+    assert read(stream(delta(content="x"), finish("stop"), written)).usage == Usage(
+        input_tokens=9, cache_read=3, cache_write=5, requests=1
+    )
 
 
 def test_parts_of_reasoning_among_the_content_are_reasoning() -> None:
-    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "hi"}]
+    parts = [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]},
+        {"type": "text", "text": "hi"},
+    ]
     reply = read(stream(delta(content=parts), finish("stop")))
     assert (reply.thinking, reply.text) == ((Thinking(text="hm"),), "hi")
 
@@ -499,6 +694,12 @@ def test_parts_of_reasoning_among_the_content_are_reasoning() -> None:
 def test_fields_of_odd_types_break_nothing() -> None:
     odd = {
         "id": 7,
-        "choices": [{"index": "0", "delta": {"content": "x", "reasoning": {"a": 1}, "refusal": [], "annotations": [7]}, "logprobs": 1}],
+        "choices": [
+            {
+                "index": "0",
+                "delta": {"content": "x", "reasoning": {"a": 1}, "refusal": [], "annotations": [7]},
+                "logprobs": 1,
+            }
+        ],
     }
     assert read(stream(odd, finish("stop"))).text == "x"

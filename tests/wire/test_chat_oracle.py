@@ -11,8 +11,8 @@ import pytest
 from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
 from hermes.models import client
-from hermes.models.transports.chat_completions import ChatCompletions
-from hermes.models.transports.chat_reader import ChatReader
+from hermes.models.transports.chat.reader import ChatReader
+from hermes.models.transports.chat.transport import ChatCompletions
 from hermes.types.message import Assistant, Attachment, Message, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
 from hermes.types.request import Endpoint, Options, Request
@@ -24,7 +24,10 @@ GPT = Profile(
 )  # fmt: skip
 SCHEMA: dict[str, Any] = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = ({"type": "function", "function": {"name": "look", "description": "Look.", "parameters": SCHEMA}},)
-PNG, PDF = Attachment(media_type="image/png", data="AA=="), Attachment(media_type="application/pdf", data="BB==", name="a.pdf")
+PNG, PDF = (
+    Attachment(media_type="image/png", data="AA=="),
+    Attachment(media_type="application/pdf", data="BB==", name="a.pdf"),
+)
 LOG: tuple[Message, ...] = (
     User(id="u1", at=0, text="look", attachments=(PNG, PDF)),
     Assistant(id="a1", at=0, text="I will.", calls=(ToolCall(id="c1", name="look", arguments={"path": "a"}, raw='{"path": "a"}'), ToolCall(id="c2", name="look", arguments={"path": "b"}, raw='{"path": "b"}'))),
@@ -85,7 +88,13 @@ def test_the_request_is_the_one_that_the_official_client_sends() -> None:
                 pass
         options = Options(temperature=0.5, effort="xhigh", max_output=100)
         wire = ChatCompletions().render(
-            Request(endpoint=endpoint(server.address), system="be good", messages=LOG, tools=TOOLS, options=options)
+            Request(
+                endpoint=endpoint(server.address),
+                system="be good",
+                messages=LOG,
+                tools=TOOLS,
+                options=options,
+            )
         )
         ((path, body),) = server.requests
         assert wire.url == server.address + path
@@ -108,7 +117,9 @@ async def test_the_reply_is_the_one_that_the_official_client_reads(name: str) ->
     with recording(dressed(STREAMS[name]), "text/event-stream") as server:
         with (
             sdk(server.address) as official,
-            official.chat.completions.stream(model="m", messages=[], stream_options={"include_usage": True}) as events,
+            official.chat.completions.stream(
+                model="m", messages=[], stream_options={"include_usage": True}
+            ) as events,
         ):
             try:
                 expected = events.get_final_completion()
@@ -116,17 +127,27 @@ async def test_the_reply_is_the_one_that_the_official_client_reads(name: str) ->
                 expected = error.completion  # type: ignore[assignment]  # as far as it came
         request = Request(endpoint=endpoint(server.address), system="", messages=LOG[:1])
         async with httpx2.AsyncClient() as http:
-            got = await client.send(http, ChatCompletions().render(request), ChatReader(request.endpoint), client.Limits(), lambda _: None)
+            got = await client.send(
+                http,
+                ChatCompletions().render(request),
+                ChatReader(request.endpoint),
+                client.Timeouts(),
+                lambda _: None,
+            )
     (choice,) = expected.choices
     calls = choice.message.tool_calls or []
     assert got.text == (choice.message.content or "") + (choice.message.refusal or "")
     assert [(call.id, call.name, call.raw) for call in got.calls] == [
         (call.id, call.function.name, call.function.arguments) for call in calls
     ]
-    assert {"stop": "end", "tool_calls": "calls", "length": "length"}[choice.finish_reason] == got.stop
+    stop = {"stop": "end", "tool_calls": "calls", "length": "length"}[choice.finish_reason]
+    assert got.stop == ("refusal" if choice.message.refusal else stop)
     if expected.usage and expected.usage.prompt_tokens_details and expected.usage.completion_tokens_details:
         told = expected.usage
-        assert (got.usage.input_tokens, got.usage.output_tokens) == (told.prompt_tokens, told.completion_tokens)
+        assert (got.usage.input_tokens, got.usage.output_tokens) == (
+            told.prompt_tokens,
+            told.completion_tokens,
+        )
         assert got.usage.cache_read == expected.usage.prompt_tokens_details.cached_tokens
         assert got.usage.reasoning == expected.usage.completion_tokens_details.reasoning_tokens
 
@@ -134,5 +155,6 @@ async def test_the_reply_is_the_one_that_the_official_client_reads(name: str) ->
 def dressed(data: bytes) -> bytes:
     """With the fields that every chunk of the real service has."""
     return data.replace(
-        b'{"id": "chatcmpl-abcdef123456"', b'{"id": "chatcmpl-abcdef123456", "object": "chat.completion.chunk", "created": 1, "model": "m"'
+        b'{"id": "chatcmpl-abcdef123456"',
+        b'{"id": "chatcmpl-abcdef123456", "object": "chat.completion.chunk", "created": 1, "model": "m"',
     )

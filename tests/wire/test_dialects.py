@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.models.transports.dialects import adapt
+from hermes.models.transports.common.dialects import adapt
 from hermes.types.profile import Dialect
 
 DIALECTS: tuple[Dialect, ...] = ("", "strict", "llama_cpp", "gemini", "moonshot")
@@ -43,9 +43,20 @@ def test_a_plain_definition_stays_as_it_is(dialect: Dialect) -> None:
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_a_root_that_is_no_plain_object_becomes_one(dialect: Dialect) -> None:
-    schema = {"anyOf": [{"properties": {"a": {"type": "string"}}, "required": ["a"]}, {"properties": {"b": {"type": "integer"}}}]}
-    assert adapted(schema, dialect) == {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "integer"}}}
-    pointing = {"$ref": "#/$defs/A", "$defs": {"A": {"type": "object", "properties": {"a": {"type": "string"}}}}}
+    schema = {
+        "anyOf": [
+            {"properties": {"a": {"type": "string"}}, "required": ["a"]},
+            {"properties": {"b": {"type": "integer"}}},
+        ]
+    }
+    assert adapted(schema, dialect) == {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"type": "integer"}},
+    }
+    pointing = {
+        "$ref": "#/$defs/A",
+        "$defs": {"A": {"type": "object", "properties": {"a": {"type": "string"}}}},
+    }
     assert adapted(pointing, dialect)["properties"] == {"a": {"type": "string"}}
     assert adapted({"type": "object"}, dialect) == {"type": "object", "properties": {}} | (
         {"additionalProperties": False} if dialect == "strict" else {}
@@ -54,7 +65,10 @@ def test_a_root_that_is_no_plain_object_becomes_one(dialect: Dialect) -> None:
 
 STRICT = {
     "type": "object",
-    "properties": {"kind": {"enum": ["a", "b"]}, "items": {"type": "array", "items": {"type": "string", "maxLength": 3}}},
+    "properties": {
+        "kind": {"enum": ["a", "b"]},
+        "items": {"type": "array", "items": {"type": "string", "maxLength": 3}},
+    },
     "required": ["items", "kind"],
 }
 
@@ -119,8 +133,15 @@ def test_each_dialect_says_it_its_way(dialect: Dialect, before: Any, after: Any)
 
 
 def test_patterns_are_dropped_everywhere_when_the_endpoint_has_refused_them() -> None:
-    schema = {"type": "object", "properties": {"format": {"type": "string", "format": "uri", "pattern": "^h"}}, "pattern": "x"}
-    assert inner(schema, "", "schema_patterns") == {"type": "object", "properties": {"format": {"type": "string"}}}
+    schema = {
+        "type": "object",
+        "properties": {"format": {"type": "string", "format": "uri", "pattern": "^h"}},
+        "pattern": "x",
+    }
+    assert inner(schema, "", "schema_patterns") == {
+        "type": "object",
+        "properties": {"format": {"type": "string"}},
+    }
 
 
 def leaves() -> st.SearchStrategy[Any]:
@@ -145,7 +166,9 @@ def branches(inside: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )  # fmt: skip
     return st.one_of(
         things,
-        st.fixed_dictionaries({"type": st.just("array")}, optional={"items": inside, "maxItems": st.integers(0, 3)}),
+        st.fixed_dictionaries(
+            {"type": st.just("array")}, optional={"items": inside, "maxItems": st.integers(0, 3)}
+        ),
         st.sampled_from(["anyOf", "oneOf", "allOf"]).flatmap(
             lambda name: st.lists(inside, min_size=1, max_size=3).map(lambda each: {name: each})
         ),
@@ -155,8 +178,16 @@ def branches(inside: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
 
 SCHEMAS = st.recursive(leaves(), branches, max_leaves=8)
 VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-3, 5), st.sampled_from(["a", "b", "ab", "", "10", "2020-01-01"])),
-    lambda inside: st.one_of(st.lists(inside, max_size=3), st.dictionaries(st.sampled_from(["a", "b", "pattern"]), inside, max_size=3)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-3, 5),
+        st.sampled_from(["a", "b", "ab", "", "10", "2020-01-01"]),
+    ),
+    lambda inside: st.one_of(
+        st.lists(inside, max_size=3),
+        st.dictionaries(st.sampled_from(["a", "b", "pattern"]), inside, max_size=3),
+    ),
     max_leaves=6,
 )
 
@@ -171,13 +202,38 @@ def with_null(schema: Any) -> Any:
     return {"anyOf": [new, {"type": "null"}]} if new.pop("nullable", None) is True else new
 
 
-USUAL = [None, True, 0, 1, 1.5, 3, "", "a", "b", "10", [], ["a"], [None], {}, {"a": "a"}, {"a": None}, {"a": 1, "b": "b"}]
+USUAL = [
+    None,
+    True,
+    0,
+    1,
+    1.5,
+    3,
+    "",
+    "a",
+    "b",
+    "10",
+    [],
+    ["a"],
+    [None],
+    {},
+    {"a": "a"},
+    {"a": None},
+    {"a": 1, "b": "b"},
+]
 
 
 @settings(max_examples=100, deadline=None)
 @given(SCHEMAS, st.lists(VALUES, max_size=6), st.booleans())
-def test_a_dialect_of_a_valid_schema_is_valid_and_accepts_what_the_schema_accepts(schema: Any, values: list[Any], plain: bool) -> None:
-    whole = {**around(schema), "$defs": {"D": {"type": "object", "properties": {"a": {"type": "string"}, "again": {"$ref": "#/$defs/D"}}}}}
+def test_a_dialect_of_a_valid_schema_is_valid_and_accepts_what_the_schema_accepts(
+    schema: Any, values: list[Any], plain: bool
+) -> None:
+    whole = {
+        **around(schema),
+        "$defs": {
+            "D": {"type": "object", "properties": {"a": {"type": "string"}, "again": {"$ref": "#/$defs/D"}}}
+        },
+    }
     before = jsonschema.Draft202012Validator(whole)
     good = [value for value in [*USUAL, *values] if before.is_valid({"x": value})]
     for dialect in DIALECTS:
@@ -186,7 +242,9 @@ def test_a_dialect_of_a_valid_schema_is_valid_and_accepts_what_the_schema_accept
         jsonschema.Draft202012Validator.check_schema(new)
         after = jsonschema.Draft202012Validator(with_null(new))
         wrong = [value for value in good if not after.is_valid({"x": value})]
-        assert (dialect, wrong) == (dialect, []) or "strict" in definition["function"]  # strict closes objects on purpose
+        assert (dialect, wrong) == (dialect, []) or "strict" in definition[
+            "function"
+        ]  # strict closes objects on purpose
 
 
 @settings(max_examples=80, deadline=None)
@@ -195,7 +253,8 @@ def test_no_word_that_a_server_refuses_is_left(schema: Any) -> None:
     whole = {**around(schema), "$defs": {"D": {"type": "string"}}}
     gemini = json.dumps(adapted(whole, "gemini"))
     assert not any(
-        f'"{word}":' in gemini for word in ("$ref", "$defs", "additionalProperties", "oneOf", "not", "const", "exclusiveMaximum")
+        f'"{word}":' in gemini
+        for word in ("$ref", "$defs", "additionalProperties", "oneOf", "not", "const", "exclusiveMaximum")
     )
     llama = json.dumps(adapted(whole, "llama_cpp"))
     assert not any(f'"{word}":' in llama for word in ("not", "if", "$schema", "propertyNames"))
@@ -206,5 +265,10 @@ def test_no_word_that_a_server_refuses_is_left(schema: Any) -> None:
 def subschemas(schema: Any) -> list[dict[str, Any]]:
     if not isinstance(schema, dict):
         return []
-    below = [*schema.get("properties", {}).values(), *schema.get("anyOf", ()), schema.get("items"), schema.get("additionalProperties")]
+    below = [
+        *schema.get("properties", {}).values(),
+        *schema.get("anyOf", ()),
+        schema.get("items"),
+        schema.get("additionalProperties"),
+    ]
     return [schema, *(found for each in below for found in subschemas(each))]

@@ -11,17 +11,29 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.agent.context import visible
 from hermes.agent.log import Log
-from hermes.agent.view import visible
-from hermes.lib.lazy import load
-from hermes.models.transports import anthropic_messages, bedrock_converse
+from hermes.lib.lazy import import_object
+from hermes.models.transports.anthropic import transport as anthropic_messages
 from hermes.models.transports.base import Transport
-from hermes.models.wires import WIRES
-from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
+from hermes.models.transports.bedrock import transport as bedrock_converse
+from hermes.models.transports.registry import WIRES
+from hermes.types.message import (
+    Assistant,
+    Attachment,
+    Compaction,
+    ContextBlock,
+    Message,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    User,
+)
 from hermes.types.profile import Profile
 from hermes.types.request import Endpoint, LeftOut, Options, Request
 from tests.wire import test_anthropic_messages, test_bedrock_converse
 from tests.wire.conversations import CLAUDE, NOTES, PDF, PNG, TOOLS, faults, result, user
+from tests.wire.marks import unmarked
 
 WORDS = st.sampled_from(["", " ", "\n\n", "Hello", "ü 🎉", "a\ud83d", '{"x": "],"}'])
 IDS = st.sampled_from(["call_0", "call_1", "toolu_abc", "functions.look:0", "", "x" * 80, "with space", "ü"])
@@ -34,8 +46,14 @@ ORIGINS = st.sampled_from([*WIRES, ""])
 
 def calls_of(draw: Callable[..., Any]) -> tuple[ToolCall, ...]:
     ids = draw(st.lists(IDS, max_size=3, unique=True))
-    names, faulty = st.sampled_from(["look", "run", "look at", ""]), st.sampled_from(["", "The arguments are not valid JSON."])
-    return tuple(ToolCall(id=one, name=draw(names), arguments={"at": draw(WORDS)}, raw="{broken", fault=draw(faulty)) for one in ids)
+    names, faulty = (
+        st.sampled_from(["look", "run", "look at", ""]),
+        st.sampled_from(["", "The arguments are not valid JSON."]),
+    )
+    return tuple(
+        ToolCall(id=one, name=draw(names), arguments={"at": draw(WORDS)}, raw="{broken", fault=draw(faulty))
+        for one in ids
+    )
 
 
 @st.composite
@@ -45,19 +63,27 @@ def histories(draw: Callable[..., Any]) -> list[tuple[Message, ...]]:
     for _ in range(draw(st.integers(1, 4))):
         log = log.add(
             User(
-                id=f"u{next(number)}", at=0.0, text=draw(WORDS), recalled=draw(WORDS), attachments=tuple(draw(st.lists(FILES, max_size=2)))
+                id=f"u{next(number)}",
+                at=0.0,
+                text=draw(WORDS),
+                blocks=(ContextBlock(kind="memory", text=draw(WORDS)),),
+                attachments=tuple(draw(st.lists(FILES, max_size=2))),
             )
         )
         for _ in range(draw(st.integers(0, 3))):
             points.append(visible(log))
             if draw(st.integers(0, 5)) == 0:
-                kept = draw(st.sampled_from([message.id for message in log.messages if isinstance(message, User | Assistant)]))
+                kept = draw(
+                    st.sampled_from(
+                        [message.id for message in log.messages if isinstance(message, User | Assistant)]
+                    )
+                )
                 log = log.add(Compaction(id=f"k{next(number)}", at=0.0, summary=draw(WORDS), first_kept=kept))
                 points.append(visible(log))
             calls = calls_of(draw)
             log = log.add(Assistant(id=f"a{next(number)}", at=0.0, text=draw(WORDS), thinking=tuple(draw(st.lists(THOUGHTS, max_size=2))), calls=calls, protocol=draw(ORIGINS), family=draw(st.sampled_from(["claude", "gpt", ""]))))  # fmt: skip
             for call in calls:
-                log = log.add(ToolResult(id=f"r{next(number)}", at=0.0, call_id=call.id, name=call.name, content=draw(WORDS), images=tuple(draw(st.lists(FILES, max_size=1))), failed=draw(st.booleans()), note=draw(WORDS)))  # fmt: skip
+                log = log.add(ToolResult(id=f"r{next(number)}", at=0.0, call_id=call.id, name=call.name, content=draw(WORDS), images=tuple(draw(st.lists(FILES, max_size=1))), failed=draw(st.booleans()), blocks=(ContextBlock(kind="other", text=draw(WORDS)),)))  # fmt: skip
             if not log.waits_for_reply:
                 break
         if log.waits_for_reply:
@@ -67,20 +93,29 @@ def histories(draw: Callable[..., Any]) -> list[tuple[Message, ...]]:
 
 
 KINDS: Mapping[str, tuple[Callable[[], Transport], Callable[[bytes], bytes]]] = {
-    "anthropic": (anthropic_messages.AnthropicMessages, anthropic_messages.unmarked),
-    "bedrock": (bedrock_converse.BedrockConverse, bedrock_converse.unmarked),
+    "anthropic": (anthropic_messages.AnthropicMessages, unmarked),
+    "bedrock": (bedrock_converse.BedrockConverse, unmarked),
 }
 
 
-def check(kind: str, points: list[tuple[Message, ...]], profile: Profile, without: frozenset[LeftOut]) -> None:
-    make, unmarked = KINDS[kind]
+def check(
+    kind: str, points: list[tuple[Message, ...]], profile: Profile, without: frozenset[LeftOut]
+) -> None:
+    make, plain_body = KINDS[kind]
     endpoint = Endpoint(provider="p", base_url="http://h", model="m", profile=profile)
     transport, sent = make(), b""
     seen: tuple[Message, ...] = ()
     for messages in points:
-        request = Request(endpoint=endpoint, system="s", messages=messages, tools=TOOLS, options=Options(cache="5m"), without=without)
+        request = Request(
+            endpoint=endpoint,
+            system="s",
+            messages=messages,
+            tools=TOOLS,
+            options=Options(cache="5m"),
+            without=without,
+        )
         body = transport.render(request).body
-        plain = unmarked(body)
+        plain = plain_body(body)
         assert list(faults(json.loads(plain), kind)) == []
         assert str(json.loads(body)).count("cache_control" if kind == "anthropic" else "cachePoint") <= 4
         if messages[: len(seen)] == seen:
@@ -89,7 +124,9 @@ def check(kind: str, points: list[tuple[Message, ...]], profile: Profile, withou
 
 
 PROFILES = st.sampled_from([CLAUDE, Profile(), Profile(family="gpt", vision=False, cache_marks=True)])
-WITHOUT: st.SearchStrategy[frozenset[LeftOut]] = st.frozensets(st.sampled_from(["thinking", "images", "cache_marks"]))
+WITHOUT: st.SearchStrategy[frozenset[LeftOut]] = st.frozensets(
+    st.sampled_from(["thinking", "images", "cache_marks"])
+)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -145,7 +182,9 @@ def told_by(wire: str, body: dict[str, Any]) -> SimpleNamespace:
             results = [message["tool_call_id"] for message in body["messages"] if message["role"] == "tool"]
         case "codex_responses":
             calls = [
-                (one["call_id"], one["name"], json.loads(one["arguments"])) for one in body["input"] if one.get("type") == "function_call"
+                (one["call_id"], one["name"], json.loads(one["arguments"]))
+                for one in body["input"]
+                if one.get("type") == "function_call"
             ]
             results = [one["call_id"] for one in body["input"] if one.get("type") == "function_call_output"]
         case "anthropic_messages":
@@ -156,12 +195,22 @@ def told_by(wire: str, body: dict[str, Any]) -> SimpleNamespace:
             blocks = [part for message in body["messages"] for part in message["content"]]
             uses = [one["toolUse"] for one in blocks if "toolUse" in one and "type" not in one["toolUse"]]
             calls = [(one["toolUseId"], one["name"], one["input"]) for one in uses]
-            results = [one["toolResult"]["toolUseId"] for one in blocks if "toolResult" in one and "type" not in one["toolResult"]]
+            results = [
+                one["toolResult"]["toolUseId"]
+                for one in blocks
+                if "toolResult" in one and "type" not in one["toolResult"]
+            ]
     return SimpleNamespace(calls=calls, results=results, text=json.dumps(body, ensure_ascii=False))
 
 
 def endpoint_of(wire: str, family: str) -> Endpoint:
-    return Endpoint(provider="p", base_url="http://h", model="m", protocol=wire, profile=replace(CLAUDE, family=family))  # type: ignore[arg-type]
+    return Endpoint(
+        provider="p",
+        base_url="http://h",
+        model="m",
+        protocol=wire,  # type: ignore[arg-type]
+        profile=replace(CLAUDE, family=family),
+    )
 
 
 @pytest.mark.parametrize("family", ["claude", "gpt"])
@@ -169,25 +218,43 @@ def endpoint_of(wire: str, family: str) -> Endpoint:
 @pytest.mark.parametrize("maker", WIRES)
 def test_a_history_made_with_one_wire_renders_through_any_other(maker: str, other: str, family: str) -> None:
     for data in REPLIES[maker]:
-        made_by, read_by = (load(WIRES[wire])() for wire in (maker, other))  # type: ignore[index]
-        reader = made_by.reader(Request(endpoint=endpoint_of(maker, "claude"), system="s", messages=(user(1, "Look?"),), tools=TOOLS))
+        made_by, read_by = (import_object(WIRES[wire])() for wire in (maker, other))  # type: ignore[index]
+        reader = made_by.reader(
+            Request(
+                endpoint=endpoint_of(maker, "claude"), system="s", messages=(user(1, "Look?"),), tools=TOOLS
+            )
+        )
         reader.feed(data)
         reply = replace(reader.finish(), id="a1")
         results = [result(number, call.id, f"seen {number}") for number, call in enumerate(reply.calls)]
         request = Request(
-            endpoint=endpoint_of(other, family), system="s", messages=(user(1, "Look?"), reply, *results, user(2, "And?")), tools=TOOLS
+            endpoint=endpoint_of(other, family),
+            system="s",
+            messages=(user(1, "Look?"), reply, *results, user(2, "And?")),
+            tools=TOOLS,
         )
         found = told_by(other, json.loads(read_by.render(request).body))
-        assert [(name, arguments) for _, name, arguments in found.calls] == [(call.name, dict(call.arguments)) for call in reply.calls]
+        assert [(name, arguments) for _, name, arguments in found.calls] == [
+            (call.name, dict(call.arguments)) for call in reply.calls
+        ]
         assert found.results == [call_id for call_id, _, _ in found.calls]
-        kept = reply.opaque and other == maker and family == "claude"  # the texts are in items of the wire's own then
-        assert all(words in found.text for words in ("Look?", "And?", *(one.content for one in results), *([] if kept else [reply.text])))
+        kept = (
+            reply.opaque and other == maker and family == "claude"
+        )  # the texts are in items of the wire's own then
+        assert all(
+            words in found.text
+            for words in ("Look?", "And?", *(one.content for one in results), *([] if kept else [reply.text]))
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_checker_sees_what_is_wrong(kind: str) -> None:
     make, _ = KINDS[kind]
     request = Request(endpoint=Endpoint(provider="p", base_url="http://h", model="m"), system="", messages=(user(1, "x"), Assistant(id="a", at=0.0, calls=(ToolCall(id="c", name="t", arguments={}),)), user(2, "y"), result(1, "c", "z")))  # fmt: skip
-    assert list(faults(json.loads(make().render(request).body), kind)) == ["message 2 has something before its results"]
+    assert list(faults(json.loads(make().render(request).body), kind)) == [
+        "message 2 has something before its results"
+    ]
     unanswered = replace(request, messages=request.messages[:3], without=frozenset[LeftOut]())
-    assert list(faults(json.loads(make().render(unanswered).body), kind)) == ["message 2 answers [], not ['c']"]
+    assert list(faults(json.loads(make().render(unanswered).body), kind)) == [
+        "message 2 answers [], not ['c']"
+    ]

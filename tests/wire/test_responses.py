@@ -8,14 +8,30 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
-from hermes.models.transports.codex_responses import CodexResponses
-from hermes.models.transports.responses_reader import ResponsesReader
-from hermes.types.message import Assistant, Attachment, Compaction, Message, Thinking, ToolCall, ToolResult, User
+from hermes.models.transports.responses.reader import ResponsesReader
+from hermes.models.transports.responses.transport import CodexResponses
+from hermes.types.message import (
+    Assistant,
+    Attachment,
+    Compaction,
+    ContextBlock,
+    Message,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    User,
+)
 from hermes.types.profile import Profile
 from hermes.types.request import CallStarted, Endpoint, Options, Remark, Request, Text, ThinkingText
 from hermes.types.usage import Usage
 
-GPT = Profile(family="gpt", thinking="effort", efforts=("low", "medium", "high"), omits=frozenset({"temperature"}), documents=True)
+GPT = Profile(
+    family="gpt",
+    thinking="effort",
+    efforts=("low", "medium", "high"),
+    omits=frozenset({"temperature"}),
+    documents=True,
+)
 ENDPOINT = Endpoint(provider="openai", base_url="http://h/v1/", model="m", profile=GPT, credential="secret")
 
 
@@ -31,7 +47,9 @@ def done(index: int, item: dict[str, Any]) -> bytes:
 
 
 def end(status: str = "completed", **fields: Any) -> bytes:
-    return event(f"response.{status}", response={"id": "resp_abcdef123456", "status": status, "output": [], **fields})
+    return event(
+        f"response.{status}", response={"id": "resp_abcdef123456", "status": status, "output": [], **fields}
+    )
 
 
 def said(text: str, item_id: str = "msg_1", **fields: Any) -> dict[str, Any]:
@@ -46,11 +64,23 @@ def said(text: str, item_id: str = "msg_1", **fields: Any) -> dict[str, Any]:
 
 
 def called(call_id: str, name: str = "look", arguments: str = "{}") -> dict[str, Any]:
-    return {"type": "function_call", "id": f"fc_{call_id}", "call_id": call_id, "name": name, "arguments": arguments, "status": "completed"}
+    return {
+        "type": "function_call",
+        "id": f"fc_{call_id}",
+        "call_id": call_id,
+        "name": name,
+        "arguments": arguments,
+        "status": "completed",
+    }
 
 
 def thought(text: str, item_id: str = "rs_1", encrypted: str = "gAAA=") -> dict[str, Any]:
-    return {"type": "reasoning", "id": item_id, "summary": [{"type": "summary_text", "text": text}], "encrypted_content": encrypted}
+    return {
+        "type": "reasoning",
+        "id": item_id,
+        "summary": [{"type": "summary_text", "text": text}],
+        "encrypted_content": encrypted,
+    }
 
 
 def read(data: bytes, *cuts: int) -> Assistant:
@@ -106,7 +136,15 @@ def test_a_stream_may_be_cut_anywhere(cuts: list[int]) -> None:
 
 def test_a_whole_body_takes_the_same_road() -> None:
     body = json.dumps(
-        {"id": "resp_abcdef123456", "object": "response", "status": "completed", "error": None, "output": ITEMS, "usage": USAGE}, indent=1
+        {
+            "id": "resp_abcdef123456",
+            "object": "response",
+            "status": "completed",
+            "error": None,
+            "output": ITEMS,
+            "usage": USAGE,
+        },
+        indent=1,
     )
     assert read(body.encode(), 7, 40) == REPLY
 
@@ -136,7 +174,9 @@ def test_what_is_shown_is_what_is_kept_when_a_reply_has_several_messages() -> No
         for delta in reader.feed(data)
     ]
     reply = reader.finish()
-    assert "".join(delta.text for delta in shown if isinstance(delta, Text)) == reply.text == "first\n\nsecond"
+    assert (
+        "".join(delta.text for delta in shown if isinstance(delta, Text)) == reply.text == "first\n\nsecond"
+    )
     assert "".join(delta.text for delta in shown if isinstance(delta, ThinkingText)) == "one\n\ntwo"
     assert len(reply.opaque) == 2
 
@@ -147,7 +187,12 @@ def test_a_reply_that_text_and_calls_say_keeps_no_items() -> None:
 
 
 def test_items_that_are_not_understood_are_kept_and_shown_once() -> None:
-    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": {"type": "search", "query": "x"}}
+    search = {
+        "type": "web_search_call",
+        "id": "ws_1",
+        "status": "completed",
+        "action": {"type": "search", "query": "x"},
+    }
     reader = ResponsesReader(ENDPOINT)
     deltas = reader.feed(done(0, search) + done(1, said("found")) + end())
     assert deltas == [Remark(text="The reply holds an item that is not understood here: web_search_call.")]
@@ -176,12 +221,17 @@ def test_statuses_are_understood(status: str, fields: dict[str, Any], stop: str)
 def test_a_refusal_is_text_and_a_stop() -> None:
     refused = said("")
     refused["content"] = [{"type": "refusal", "refusal": "I will not."}]
-    reply = read(event("response.refusal.delta", output_index=0, delta="I will not.") + done(0, refused) + end())
+    reply = read(
+        event("response.refusal.delta", output_index=0, delta="I will not.") + done(0, refused) + end()
+    )
     assert (reply.text, reply.stop) == ("I will not.", "refusal")
 
 
 def test_a_reply_cut_by_length_faults_its_calls() -> None:
-    reply = read(done(0, called("c1", arguments='{"a": 1}')) + end("incomplete", incomplete_details={"reason": "max_output_tokens"}))
+    reply = read(
+        done(0, called("c1", arguments='{"a": 1}'))
+        + end("incomplete", incomplete_details={"reason": "max_output_tokens"})
+    )
     assert "cut by the output limit" in reply.calls[0].fault
 
 
@@ -196,14 +246,26 @@ def test_a_reply_cut_by_length_faults_its_calls() -> None:
         (b'{"status": "failed", "output": [], "error": {"code": "server_error", "message": "oops"}}', "oops", 500, "server_error"),
     ],
 )  # fmt: skip
-def test_errors_inside_a_good_answer_are_errors(data: bytes, message: str, status: int | None, code: str) -> None:
+def test_errors_inside_a_good_answer_are_errors(
+    data: bytes, message: str, status: int | None, code: str
+) -> None:
     with pytest.raises(WireError) as error:
         read(data)
     assert (str(error.value), error.value.status, error.value.code) == (message, status, code)
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b" \n", b"{}", b"[]", b"<html>", b"data: 7\n\n", b"data: oops\n\n", b'data: {"choices": []}\n\ndata: [DONE]\n\n']
+    "data",
+    [
+        b"",
+        b" \n",
+        b"{}",
+        b"[]",
+        b"<html>",
+        b"data: 7\n\n",
+        b"data: oops\n\n",
+        b'data: {"choices": []}\n\ndata: [DONE]\n\n',
+    ],
 )
 def test_what_is_no_reply_is_a_bad_reply(data: bytes) -> None:
     with pytest.raises(BadReplyError):
@@ -231,9 +293,17 @@ JSON = st.recursive(st.one_of(st.none(), st.integers(0, 3), st.just("message"), 
 @settings(max_examples=200)
 @given(
     st.sampled_from(
-        ["response.output_item.done", "response.output_item.added", "response.completed", "response.output_text.delta", "error"]
+        [
+            "response.output_item.done",
+            "response.output_item.added",
+            "response.completed",
+            "response.output_text.delta",
+            "error",
+        ]
     ),
-    st.dictionaries(st.sampled_from(["item", "response", "delta", "error", "output_index"]), JSON, max_size=3),
+    st.dictionaries(
+        st.sampled_from(["item", "response", "delta", "error", "output_index"]), JSON, max_size=3
+    ),
 )
 def test_no_event_whatever_breaks_the_reader_in_another_way(kind: str, fields: dict[str, Any]) -> None:
     try:
@@ -244,27 +314,42 @@ def test_no_event_whatever_breaks_the_reader_in_another_way(kind: str, fields: d
 
 PNG = Attachment(media_type="image/png", data="AA==")
 LOG: tuple[Message, ...] = (
-    User(id="u1", at=0.0, text="look", attachments=(PNG, Attachment(media_type="application/pdf", data="BB==", name="a.pdf")), recalled="<memory>tea</memory>"),
+    User(id="u1", at=0.0, text="look", attachments=(PNG, Attachment(media_type="application/pdf", data="BB==", name="a.pdf")), blocks=(ContextBlock(kind="memory", text="<memory>tea</memory>"),)),
     Assistant(id="a1", at=0.0, text="I will", calls=(ToolCall(id="c1", name="t", arguments={"x": 1}, raw='{"x":1}'), ToolCall(id="c2" * 40, name="t", arguments={}, raw="{broken", fault="no"))),
     ToolResult(id="r1", at=0.0, call_id="c1", name="t", content="{}", images=(PNG,)),
-    ToolResult(id="r2", at=0.0, call_id="c2" * 40, name="t", content='{"error": "no"}', note="hurry"),
+    ToolResult(id="r2", at=0.0, call_id="c2" * 40, name="t", content='{"error": "no"}', blocks=(ContextBlock(kind="other", text="hurry"),)),
     Assistant(id="a2", at=0.0, text="done"),
     Compaction(id="k1", at=0.0, summary="what came before", first_kept="u1"),
 )  # fmt: skip
-TOOLS = ({"type": "function", "function": {"name": "t", "description": "d", "parameters": {"type": "object", "properties": {}}}},)
+TOOLS = (
+    {
+        "type": "function",
+        "function": {"name": "t", "description": "d", "parameters": {"type": "object", "properties": {}}},
+    },
+)
 
 
-def rendered(*messages: Message, without: frozenset[Any] = frozenset(), profile: Profile = GPT, **fields: Any) -> dict[str, Any]:
+def rendered(
+    *messages: Message, without: frozenset[Any] = frozenset(), profile: Profile = GPT, **fields: Any
+) -> dict[str, Any]:
     endpoint = Endpoint(provider="openai", base_url="http://h/v1", model="m", profile=profile)
     return dict(
-        json.loads(CodexResponses().render(Request(endpoint=endpoint, system="s", messages=messages, without=without, **fields)).body)
+        json.loads(
+            CodexResponses()
+            .render(Request(endpoint=endpoint, system="s", messages=messages, without=without, **fields))
+            .body
+        )
     )
 
 
 def test_a_request_renders_as_the_wire_wants_it() -> None:
     wire = CodexResponses().render(
         Request(
-            endpoint=ENDPOINT, system="be good", messages=LOG, tools=TOOLS, options=Options(temperature=0.0, max_output=7, effort="max")
+            endpoint=ENDPOINT,
+            system="be good",
+            messages=LOG,
+            tools=TOOLS,
+            options=Options(temperature=0.0, max_output=7, effort="max"),
         )
     )
     assert (wire.url, wire.headers["authorization"]) == ("http://h/v1/responses", "Bearer secret")
@@ -289,7 +374,10 @@ def test_a_request_renders_as_the_wire_wants_it() -> None:
 def test_each_longer_request_begins_with_the_bytes_of_the_one_before() -> None:
     transport = CodexResponses()
     log = (LOG[0], Assistant(**{**fields_of(REPLY), "id": "a0"}), *LOG[1:])
-    bodies = [transport.render(Request(endpoint=ENDPOINT, system="s", messages=log[:count])).body for count in range(1, len(log) + 1)]
+    bodies = [
+        transport.render(Request(endpoint=ENDPOINT, system="s", messages=log[:count])).body
+        for count in range(1, len(log) + 1)
+    ]
     heads = [body.rpartition(b'],"stream"')[0] for body in bodies]
     assert all(later.startswith(earlier) for earlier, later in itertools.pairwise(heads))
 
@@ -338,46 +426,68 @@ def test_reasoning_that_the_server_did_not_keep_goes_back_only_with_its_content(
 def test_items_that_wait_for_an_answer_of_ours_are_left_out() -> None:
     custom = {"type": "custom_tool_call", "call_id": "x1", "name": "n", "input": "i"}
     shell = [{"type": "shell_call", "call_id": "s1"}, {"type": "shell_call_output", "call_id": "s1"}]
-    reply = read(b"".join(done(number, item) for number, item in enumerate([custom, *shell, said("hi")])) + end())
+    reply = read(
+        b"".join(done(number, item) for number, item in enumerate([custom, *shell, said("hi")])) + end()
+    )
     assert [item["type"] for item in replayed(reply)] == ["shell_call", "shell_call_output", "message"]
 
 
 def test_what_an_endpoint_refused_is_left_out() -> None:
     seen = rendered(*LOG[:4], without=frozenset({"tool_images"}))["input"]
-    assert (seen[4]["output"], seen[-1]["role"], seen[-1]["content"][1]["type"]) == ("{}", "user", "input_image")
+    assert (seen[4]["output"], seen[-1]["role"], seen[-1]["content"][1]["type"]) == (
+        "{}",
+        "user",
+        "input_image",
+    )
     blind = json.dumps(rendered(*LOG, without=frozenset({"images"}))["input"])
     assert "input_image" not in blind
     assert "image/png" in blind
-    bare = rendered(LOG[0], without=frozenset({"effort", "limit"}), options=Options(effort="high", max_output=5))
+    bare = rendered(
+        LOG[0], without=frozenset({"effort", "limit"}), options=Options(effort="high", max_output=5)
+    )
     assert not bare.keys() & {"reasoning", "max_output_tokens"}
 
 
 def test_a_limit_is_sent_only_where_one_is_asked_for() -> None:
     capped = Request(endpoint=replace(ENDPOINT, max_output=9000), system="s", messages=LOG[:1])
-    bodies = [json.loads(CodexResponses().render(replace(capped, options=Options(max_output=limit))).body) for limit in (None, 50)]
+    bodies = [
+        json.loads(CodexResponses().render(replace(capped, options=Options(max_output=limit))).body)
+        for limit in (None, 50)
+    ]
     assert [body.get("max_output_tokens") for body in bodies] == [None, 50]
 
 
 def test_what_a_provider_does_not_take_is_data() -> None:
     codex = Profile(family="gpt", thinking="effort", omits=frozenset({"max_output_tokens", "temperature"}))
-    assert not rendered(LOG[0], profile=codex, options=Options(max_output=5, temperature=1.0)).keys() & codex.omits
+    assert (
+        not rendered(LOG[0], profile=codex, options=Options(max_output=5, temperature=1.0)).keys()
+        & codex.omits
+    )
 
 
 def test_what_the_user_adds_is_in_the_body_and_does_not_replace_the_conversation() -> None:
     endpoint = Endpoint(
-        provider="p", base_url="http://h/v1?api-version=1", model="m", extra_body={"prompt_cache_key": "k", "input": [], "store": True}
+        provider="p",
+        base_url="http://h/v1?api-version=1",
+        model="m",
+        extra_body={"prompt_cache_key": "k", "input": [], "store": True},
     )
     wire = CodexResponses().render(Request(endpoint=endpoint, system="", messages=LOG[:1]))
     body = json.loads(wire.body)
-    assert (wire.url, body["prompt_cache_key"], body["store"], len(body["input"])) == ("http://h/v1/responses?api-version=1", "k", True, 1)
+    assert (wire.url, body["prompt_cache_key"], body["store"], len(body["input"])) == (
+        "http://h/v1/responses?api-version=1",
+        "k",
+        True,
+        1,
+    )
 
 
 def test_a_message_is_written_anew_only_when_what_the_endpoint_takes_has_changed() -> None:
     transport = CodexResponses()
     request = Request(endpoint=ENDPOINT, system="s", messages=LOG)
     transport.render(request)
-    kept = dict(transport._blocks)
+    kept = dict(transport._buffer._blocks)
     transport.render(replace(request, messages=(*LOG, User(id="u9", at=0.0, text="more"))))
-    assert all(transport._blocks[name] is block for name, block in kept.items())
+    assert all(transport._buffer._blocks[name] is block for name, block in kept.items())
     assert b"input_image" not in transport.render(replace(request, without=frozenset({"images"}))).body
     assert b"input_image" in transport.render(request).body

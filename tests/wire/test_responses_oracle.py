@@ -11,11 +11,23 @@ import pytest
 from openai.types.responses import FunctionToolParam, ResponseInputItemParam, ResponseOutputItem
 
 from hermes.models import client
-from hermes.models.transports.codex_responses import CodexResponses
+from hermes.models.transports.responses.transport import CodexResponses
 from hermes.types.message import Assistant
 from hermes.types.request import Endpoint, Options, Request
 from tests.wire.recorder import recording
-from tests.wire.test_responses import GPT, ITEMS, LOG, REPLY, TOOLS, USAGE, called, event, fields_of, said, thought
+from tests.wire.test_responses import (
+    GPT,
+    ITEMS,
+    LOG,
+    REPLY,
+    TOOLS,
+    USAGE,
+    called,
+    event,
+    fields_of,
+    said,
+    thought,
+)
 
 IMAGE: dict[str, Any] = {"type": "input_image", "image_url": "data:image/png;base64,AA==", "detail": "auto"}
 INPUT: list[Any] = [
@@ -24,16 +36,28 @@ INPUT: list[Any] = [
     {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "{}"}, IMAGE]},
 ]  # fmt: skip
 FLAT: list[FunctionToolParam] = [
-    {"type": "function", "name": "t", "description": "d", "parameters": {"type": "object", "properties": {}}, "strict": False}
+    {
+        "type": "function",
+        "name": "t",
+        "description": "d",
+        "parameters": {"type": "object", "properties": {}},
+        "strict": False,
+    }
 ]
 OWN = Assistant(**{**fields_of(REPLY), "id": "a0"})
 REFUSED = {**said(""), "content": [{"type": "refusal", "refusal": "I will not."}]}
 REPLIES: Mapping[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
     "reasoning, words and calls": (ITEMS, {"status": "completed"}),
     "words": ([said("Grüße 🎉")], {"status": "completed"}),
-    "two messages and a call": ([said("first"), said("second", "msg_2"), called("c1")], {"status": "completed"}),
+    "two messages and a call": (
+        [said("first"), said("second", "msg_2"), called("c1")],
+        {"status": "completed"},
+    ),
     "a refusal": ([REFUSED], {"status": "completed"}),
-    "cut": ([thought("hm"), said("half a")], {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}),
+    "cut": (
+        [thought("hm"), said("half a")],
+        {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}},
+    ),
 }
 
 
@@ -51,7 +75,11 @@ def recorded(items: list[dict[str, Any]], ending: dict[str, Any]) -> bytes:
         "id": "resp_abcdef123456", "object": "response", "created_at": 1, "model": "m", "parallel_tool_calls": True, "tool_choice": "auto", "tools": [],
         "error": None, "incomplete_details": None, "instructions": None, "metadata": {}, "temperature": 1, "top_p": 1,
     }  # fmt: skip
-    data = [event("response.created", sequence_number=0, response={**frame, "status": "in_progress", "output": []})]
+    data = [
+        event(
+            "response.created", sequence_number=0, response={**frame, "status": "in_progress", "output": []}
+        )
+    ]
     for index, item in enumerate(items):
         data += _events(index, item)
     usage = {**USAGE, "total_tokens": 13}
@@ -65,7 +93,11 @@ def _events(index: int, item: dict[str, Any]) -> list[bytes]:
     began = {**item, **{name: value for name, value in empty.items() if name in item}}
     found = [event("response.output_item.added", item=began, output_index=index, sequence_number=index)]
     for part in item.get("content", ()):
-        kind, text = ("output_text", part.get("text")) if part["type"] == "output_text" else ("refusal", part.get("refusal"))
+        kind, text = (
+            ("output_text", part.get("text"))
+            if part["type"] == "output_text"
+            else ("refusal", part.get("refusal"))
+        )
         found.append(
             event(
                 "response.content_part.added",
@@ -74,9 +106,14 @@ def _events(index: int, item: dict[str, Any]) -> list[bytes]:
                 part={**part, **({"text": ""} if kind == "output_text" else {"refusal": ""})},
             )
         )
-        found += [event(f"response.{kind}.delta", **place, content_index=0, delta=letter, logprobs=[]) for letter in str(text)]
+        found += [
+            event(f"response.{kind}.delta", **place, content_index=0, delta=letter, logprobs=[])
+            for letter in str(text)
+        ]
     for part in item.get("summary", ()):
-        found.append(event("response.reasoning_summary_text.delta", **place, summary_index=0, delta=part["text"]))
+        found.append(
+            event("response.reasoning_summary_text.delta", **place, summary_index=0, delta=part["text"])
+        )
     if "arguments" in item:
         found.append(event("response.function_call_arguments.delta", **place, delta=item["arguments"]))
     return [*found, event("response.output_item.done", item=item, output_index=index, sequence_number=index)]
@@ -93,7 +130,13 @@ def test_the_request_is_the_one_that_the_official_client_sends() -> None:
         log = (LOG[0], OWN, LOG[2])
         options = Options(max_output=7, effort="max", temperature=0.2)
         wire = CodexResponses().render(
-            Request(endpoint=endpoint(server.address), system="be good", messages=log, tools=TOOLS, options=options)
+            Request(
+                endpoint=endpoint(server.address),
+                system="be good",
+                messages=log,
+                tools=TOOLS,
+                options=options,
+            )
         )
         ((path, body),) = server.requests
         assert wire.url == server.address + path
@@ -103,9 +146,13 @@ def test_the_request_is_the_one_that_the_official_client_sends() -> None:
 
 def test_every_item_is_one_of_the_official_types() -> None:
     log = (LOG[0], OWN, *LOG[1:])
-    body = json.loads(CodexResponses().render(Request(endpoint=endpoint("http://h"), system="", messages=log)).body)
+    body = json.loads(
+        CodexResponses().render(Request(endpoint=endpoint("http://h"), system="", messages=log)).body
+    )
     official = pydantic.TypeAdapter[Any](ResponseInputItemParam)
-    assert [item["type"] for item in body["input"] if official.validate_python(item)] == [item["type"] for item in body["input"]]
+    assert [item["type"] for item in body["input"] if official.validate_python(item)] == [
+        item["type"] for item in body["input"]
+    ]
 
 
 @pytest.mark.parametrize("name", REPLIES)
@@ -117,16 +164,31 @@ async def test_the_reply_is_the_one_that_the_official_client_reads(name: str) ->
         request = Request(endpoint=endpoint(server.address), system="", messages=LOG[:1])
         transport = CodexResponses()
         async with httpx2.AsyncClient() as http:
-            got = await client.send(http, transport.render(request), transport.reader(request), client.Limits(), lambda _: None)
+            got = await client.send(
+                http, transport.render(request), transport.reader(request), client.Timeouts(), lambda _: None
+            )
     items, ending = REPLIES[name]
-    output: Any = expected.output if expected else pydantic.TypeAdapter[Any](list[ResponseOutputItem]).validate_python(items)
+    output: Any = (
+        expected.output
+        if expected
+        else pydantic.TypeAdapter[Any](list[ResponseOutputItem]).validate_python(items)
+    )
     parts = [part for item in output if item.type == "message" for part in item.content]
     calls = [item for item in output if item.type == "function_call"]
-    assert got.text == "\n\n".join(part.text if part.type == "output_text" else part.refusal for part in parts)
-    assert [(call.id, call.name, call.raw) for call in got.calls] == [(item.call_id, item.name, item.arguments) for item in calls]
-    assert [item.text for item in got.thinking] == [part.text for item in output if item.type == "reasoning" for part in item.summary]
+    assert got.text == "\n\n".join(
+        part.text if part.type == "output_text" else part.refusal for part in parts
+    )
+    assert [(call.id, call.name, call.raw) for call in got.calls] == [
+        (item.call_id, item.name, item.arguments) for item in calls
+    ]
+    assert [item.text for item in got.thinking] == [
+        part.text for item in output if item.type == "reasoning" for part in item.summary
+    ]
     assert (got.stop == "length", got.stop == "calls") == (ending["status"] == "incomplete", bool(calls))
     if expected:
-        assert (got.usage.input_tokens, got.usage.output_tokens) == (expected.usage.input_tokens, expected.usage.output_tokens)
+        assert (got.usage.input_tokens, got.usage.output_tokens) == (
+            expected.usage.input_tokens,
+            expected.usage.output_tokens,
+        )
         assert got.usage.cache_read == expected.usage.input_tokens_details.cached_tokens
         assert got.usage.reasoning == expected.usage.output_tokens_details.reasoning_tokens

@@ -1,129 +1,82 @@
-"""A batch of tool calls: plan, journal, run, order. Results come back in call order, whatever order they finish in."""
+"""A batch of tool calls: plan, journal, run, order.
+
+Results come back in call order, whatever order they finish in.
+"""
 
 import hashlib
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
+import anyio.lowlevel
+import anyio.to_thread
 import msgspec
 
-from hermes.agent.outside import listening, origin
-from hermes.lib.aio import collect
-from hermes.lib.secretvalues import SecretValues, Veil
-from hermes.tools.dispatch import Dispatcher, Outcome
-from hermes.tools.needs import secret_for
-from hermes.tools.policy import ToolPolicy, policy_of
+from hermes.agent.provenance import listening, origin
+from hermes.agent.questions import calling
+from hermes.agent.tool_context import ToolRunContext
+from hermes.lib.aio import collect, has_kind
+from hermes.lib.secretvalues import StreamRedactor
+from hermes.tools.dispatch import ToolOutput
 from hermes.tools.registry import tool_error, unknown_tool
-from hermes.types.event import Event, ToolFinished, ToolProgress, ToolStarted
+from hermes.types.error import StoreError
+from hermes.types.event import ToolFinished, ToolProgress, ToolStarted
 from hermes.types.message import ToolCall, ToolResult
-from hermes.types.ports import Ports
-from hermes.types.question import Answer, Question
-from hermes.types.tool import Snapshot, TodoList, ToolEntry
-from hermes.types.workspace import Workspace
+from hermes.types.tool import UNDECLARED, ToolEntry, ToolManifest
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
-AT_ONCE = 8
+    from hermes.agent.session import Session
+
+SIDE_BY_SIDE = 8
+AT_ONCE = 4_000
+"""Longer results are looked through beside the event loop."""
 INTERRUPTED = "The call was interrupted by the user before it ended; what it had done until then stands."
+STORE_FAILED = (
+    "A fault of the session's store ended this call; its outcome is unknown. Look at what it may have done."
+)
+NOT_RUN = "The call was not run: a fault of the session's store ended the turn first."
+FAULT = "A fault of Hermes ended this call; its outcome is unknown. Look at what it may have done."
+NOT_RUN_BY_FAULT = "The call was not run: a fault of Hermes ended the turn first."
 NOT_STARTED = "The call was not run: the user stopped the turn first."
 
 
-class Journal(Protocol):
-    """Where intents and outcomes are written before and after effects."""
-
-    def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
-        """Write an intent."""
-
-    def finish(self, session_id: str, result: ToolResult) -> None:
-        """Write an outcome."""
-
-    def settle(self, session_id: str) -> None:
-        """Forget them: the log has the results."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
-    """What calls need of their session."""
-
-    session_id: str
-    tools: Snapshot
-    dispatcher: Dispatcher
-    journal: Journal
-    ports: Ports
-    workspace: "Callable[[], Workspace]"
-    todos: TodoList
-    user_task: str
-    ask: "Callable[[Question], Awaitable[Answer]]"
-    emit: "Callable[[Event], None]"
-    redact: "Callable[[str], str]"
-    secrets: SecretValues = field(default_factory=SecretValues)
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Context:
-    """What one running call may ask of its session; satisfies `types.tool.ToolContext`."""
-
-    entry: ToolEntry
-    around: Surroundings
-    stopping: anyio.Event
-    output: Veil
-
-    @property
-    def session_id(self) -> str:
-        return self.around.session_id
-
-    @property
-    def task_id(self) -> str:
-        return self.around.session_id
-
-    @property
-    def workspace(self) -> Workspace:
-        return self.around.workspace()
-
-    @property
-    def todos(self) -> TodoList:
-        return self.around.todos
-
-    @property
-    def interrupted(self) -> bool:
-        return self.stopping.is_set()
-
-    def secret(self, name: str) -> str:
-        return secret_for(self.entry, name, self.around.environ, self.around.secrets)
-
-    async def ask(self, question: Question) -> Answer:
-        return await self.around.ask(question)
-
-    def progress(self, text: str) -> None:
-        self.output.add(text)
-
-
-class Batch:
+class CallBatch:
     """The calls of one reply as they run; `results` fills up in any order."""
 
-    def __init__(self, calls: Sequence[ToolCall], around: Surroundings) -> None:
+    def __init__(self, calls: Sequence[ToolCall], session: "Session", user_task: str) -> None:
         self.calls = tuple(calls)
-        self.around = around
         self.results: dict[str, ToolResult] = {}
+        self._session, self._services, self._user_task = session, session.services, user_task
         self._started: set[str] = set()
         self._stopping = anyio.Event()
+        self._cut_by: Literal["user", "store", "fault"] = "user"
 
     async def run(self) -> None:
-        """Run all calls, side by side where their policies and paths allow it; cancellation leaves `results` as far as it came."""
+        """Run all calls, side by side where their policies and paths allow it; cancellation leaves `results`
+        as far as it came.
+        """
         try:
-            for group in plan(self.calls, self._cwd()):
+            for group in plan(self.calls, self._manifest, self._cwd()):
+                await anyio.lowlevel.checkpoint_if_cancelled()
                 alone = len(self.calls) == 1
                 if len(group) == 1:
                     await self._one(group[0], alone=alone)
                 else:
-                    await collect([partial(self._one, call, alone=alone) for call in group], limit=AT_ONCE)
-        except BaseException:
+                    await collect(
+                        [partial(self._one, call, alone=alone) for call in group], limit=SIDE_BY_SIDE
+                    )
+        except BaseException as error:
             self._stopping.set()
+            if has_kind(error, StoreError):
+                self._cut_by = "store"
+            elif not has_kind(error, anyio.get_cancelled_exc_class()):
+                self._cut_by = "fault"
             raise
 
     def ordered(self) -> Iterator[ToolResult]:
@@ -132,97 +85,138 @@ class Batch:
             yield self.results.get(call.id) or self._cut(call)
 
     async def _one(self, call: ToolCall, *, alone: bool) -> None:
-        around = self.around
-        entry = around.tools.tools.get(call.name)
-        around.emit(ToolStarted(call=call, emoji=(entry.emoji if entry else "") or "⚡"))
+        session, services = self._session, self._services
+        entry = session.tools.tools.get(call.name)
+        session.emit(ToolStarted(call=call, emoji=(entry.emoji if entry else "") or "⚡"))
         self._started.add(call.id)
-        started = around.ports.monotonic()
-        with listening() as heard:
-            outcome = await self._outcome(call)
-        result = replace(self._result(call, outcome), outside=around.redact(origin(entry, outcome.content, heard)))
+        started = services.ports.monotonic()
+        with listening() as heard, calling(call.id):
+            if entry is None:
+                output = ToolOutput(content=unknown_tool(call.name, list(session.tools.tools)), failed=True)
+            elif call.fault:
+                output = ToolOutput(content=tool_error(call.fault), failed=True)
+            else:
+                if entry.manifest.effects:
+                    await services.store.begin(session.id, call.id, call.name, digest(call))
+                with self._context(call, entry) as context:
+                    keywords = self._keywords(call, context)
+                    output = await services.dispatcher.call(
+                        entry, call.arguments, keywords, session.authorize, partial(self._keep, call, heard)
+                    )
+        result = await self._keep(call, heard, output)
         if not alone:  # a single result is appended at once, which makes it durable
-            around.journal.finish(around.session_id, result)
-        self.results[call.id] = result
-        around.emit(ToolFinished(call_id=call.id, seconds=around.ports.monotonic() - started, failed=outcome.failed))
+            await services.store.finish(session.id, result)
+        seconds = services.ports.monotonic() - started
+        session.emit(ToolFinished(call_id=call.id, seconds=seconds, failed=output.failed))
 
-    async def _outcome(self, call: ToolCall) -> Outcome:
-        around = self.around
-        entry = around.tools.tools.get(call.name)
-        if entry is None:
-            return Outcome(content=unknown_tool(call.name, list(around.tools.tools)), failed=True)
-        if call.fault:
-            return Outcome(content=tool_error(call.fault), failed=True)
-        if policy_of(call.name).effects:
-            around.journal.begin(around.session_id, call.id, call.name, digest(call))
-        output = Veil(around.secrets, lambda text: around.emit(ToolProgress(call_id=call.id, text=around.redact(text))))
+    async def _keep(self, call: ToolCall, heard: Sequence[str], output: ToolOutput) -> ToolResult:
+        """Note the result; not to be cut short, for the call has run."""
+        if len(output.content) < AT_ONCE:
+            result = self._examined(call, output, heard)
+        else:
+            with anyio.CancelScope(shield=True):
+                result = await anyio.to_thread.run_sync(self._examined, call, output, heard)
+        self.results[call.id] = result
+        return result
+
+    def _examined(self, call: ToolCall, output: ToolOutput, heard: Sequence[str]) -> ToolResult:
+        """The result without secrets, and where it came from; this takes up to 3 ms for 1,000 characters."""
+        entry = self._session.tools.tools.get(call.name)
+        outside = self._services.redactor.redact(origin(entry, output.content, heard))
+        return replace(self._result(call, output), outside=outside)
+
+    @contextmanager
+    def _context(self, call: ToolCall, entry: ToolEntry) -> Iterator[ToolRunContext]:
+        """What the call may ask of the session while it runs; what it shows is without secrets."""
+        session, redact = self._session, self._services.redactor.redact
+        shown = StreamRedactor(
+            self._services.secrets,
+            lambda text: session.emit(ToolProgress(call_id=call.id, text=redact(text))),
+        )
+        context = ToolRunContext(entry, session, self._stopping, shown)
         try:
-            return await around.dispatcher.call(entry, call.arguments, self._keywords(call, entry, output))
+            yield context
         finally:
-            output.end()
+            context.end()
+            shown.end()
+
+    def _manifest(self, call: ToolCall) -> ToolManifest:
+        entry = self._session.tools.tools.get(call.name)
+        return entry.manifest if entry else UNDECLARED
 
     def _cwd(self) -> str:
-        """Where relative paths start; only asked where paths matter, for a workspace is not made for nothing."""
-        by_path = any(policy_of(call.name).parallel == "by_path" for call in self.calls)
-        return self.around.workspace().cwd if by_path and len(self.calls) > 1 else ""
+        """Where relative paths start; only asked where paths matter: an environment is not made for
+        nothing.
+        """
+        by_path = any(self._manifest(call).parallel == "by_path" for call in self.calls)
+        return self._session.workspace.cwd if by_path and len(self.calls) > 1 else ""
 
-    def _keywords(self, call: ToolCall, entry: ToolEntry, output: Veil) -> Mapping[str, Any]:
-        around = self.around
+    def _keywords(self, call: ToolCall, context: ToolRunContext) -> Mapping[str, Any]:
         return {
-            "task_id": around.session_id,
-            "session_id": around.session_id,
-            "user_task": around.user_task,
+            "task_id": self._session.id,
+            "session_id": self._session.id,
+            "user_task": self._user_task,
             "tool_call_id": call.id,
-            "ctx": _Context(entry, around, self._stopping, output),
+            "ctx": context,
         }
 
-    def _result(self, call: ToolCall, outcome: Outcome) -> ToolResult:
-        ports = self.around.ports
+    def _result(self, call: ToolCall, output: ToolOutput) -> ToolResult:
+        ports = self._services.ports
         return ToolResult(
             id=ports.token(),
             at=ports.now(),
             call_id=call.id,
             name=call.name,
-            content=self.around.redact(outcome.content),
-            failed=outcome.failed,
-            full=outcome.full,
+            content=self._services.redactor.redact(output.content),
+            failed=output.failed,
+            full=output.full,
         )
 
     def _cut(self, call: ToolCall) -> ToolResult:
-        text = INTERRUPTED if call.id in self._started else NOT_STARTED
-        return self._result(call, Outcome(content=tool_error(text, status="interrupted"), failed=True))
+        began = call.id in self._started
+        match self._cut_by:
+            case "user":
+                text, status = (INTERRUPTED if began else NOT_STARTED), "interrupted"
+            case "store":
+                text, status = (STORE_FAILED, "outcome_unknown") if began else (NOT_RUN, "not_run")
+            case "fault":
+                text, status = (FAULT, "outcome_unknown") if began else (NOT_RUN_BY_FAULT, "not_run")
+        return self._result(call, ToolOutput(content=tool_error(text, status=status), failed=True))
 
 
-def plan(calls: Sequence[ToolCall], cwd: str) -> list[list[ToolCall]]:
+def plan(
+    calls: Sequence[ToolCall], manifest_of: "Callable[[ToolCall], ToolManifest]", cwd: str
+) -> list[list[ToolCall]]:
     """The calls in order, grouped into runs that may go side by side."""
     groups: list[list[ToolCall]] = []
     taken: list[str] = []
+    joinable = False
     for call in calls:
-        policy = policy_of(call.name)
-        paths = touched(call, policy, cwd)
-        if groups and _joins(policy, paths, taken, groups[-1]):
+        manifest = manifest_of(call)
+        paths = touched(call, manifest, cwd)
+        free = not any(overlap(path, other) for path in paths for other in taken)
+        if joinable and manifest.parallel != "never" and free:
             groups[-1].append(call)
             taken += paths
         else:
             groups.append([call])
             taken = list(paths)
+        joinable = manifest.parallel != "never"
     return groups
 
 
-def _joins(policy: ToolPolicy, paths: Sequence[str], taken: Sequence[str], group: Sequence[ToolCall]) -> bool:
-    if policy.parallel == "never" or policy_of(group[-1].name).parallel == "never":
-        return False
-    return not any(overlap(path, other) for path in paths for other in taken)
-
-
-def touched(call: ToolCall, policy: ToolPolicy, cwd: str) -> list[str]:
+def touched(call: ToolCall, manifest: ToolManifest, cwd: str) -> list[str]:
     """The absolute paths that a call by path names."""
-    if policy.parallel != "by_path":
+    if manifest.parallel != "by_path":
         return []
-    named = [str(call.arguments[name]) for name in policy.paths if call.arguments.get(name)]
-    if policy.patch and call.arguments.get(policy.patch):
-        lines = str(call.arguments[policy.patch]).splitlines()
-        named += [line.split(": ", 1)[1].strip() for line in lines if line.startswith("*** ") and ": " in line]
-    return [os.path.realpath(os.path.join(cwd, os.path.expanduser(path))) for path in named]  # noqa: PTH111, PTH118  # as text
+    named = [str(call.arguments[name]) for name in manifest.paths if call.arguments.get(name)]
+    if manifest.patch and call.arguments.get(manifest.patch):
+        lines = str(call.arguments[manifest.patch]).splitlines()
+        named += [
+            line.split(": ", 1)[1].strip() for line in lines if line.startswith("*** ") and ": " in line
+        ]
+    # As text
+    return [os.path.realpath(os.path.join(cwd, os.path.expanduser(path))) for path in named]  # noqa: PTH111, PTH118
 
 
 def overlap(one: str, other: str) -> bool:
@@ -232,4 +226,6 @@ def overlap(one: str, other: str) -> bool:
 
 def digest(call: ToolCall) -> str:
     """A short fingerprint of what a call would do."""
-    return hashlib.blake2b(call.name.encode() + msgspec.json.encode(call.arguments, order="sorted"), digest_size=16).hexdigest()
+    return hashlib.blake2b(
+        call.name.encode() + msgspec.json.encode(call.arguments, order="sorted"), digest_size=16
+    ).hexdigest()

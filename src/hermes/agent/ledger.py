@@ -1,11 +1,13 @@
-"""What a home may spend and has spent: purses for days, sessions and turns, and the record of every request."""
+"""What a home may spend and has spent: budgets for days, sessions and turns, and the record of every
+request.
+"""
 
 import datetime as dt
 from dataclasses import dataclass, field
 
-from hermes.config.settings import BudgetSettings
-from hermes.models.spending import Caps, Purse, Tariff
-from hermes.store.usage import Entry, UsageLog
+from hermes.agent.settings import BudgetSettings
+from hermes.models.budget import Budget, PriceEstimator, SpendingLimits
+from hermes.store.protocol import SessionStore, UsageEntry
 from hermes.types.event import Attempted
 from hermes.types.ports import Ports
 from hermes.types.profile import Price
@@ -19,48 +21,54 @@ class Ledger:
     """The ledger of one runtime; its sessions and side calls write to it."""
 
     budget: BudgetSettings
-    log: UsageLog
+    store: SessionStore
     ports: Ports
-    _day: Purse = field(default_factory=lambda: Purse(name="day"))
+    _day: Budget = field(default_factory=lambda: Budget(name="day"))
     _date: str = ""
 
     @property
-    def tariff(self) -> Tariff:
+    def estimator(self) -> PriceEstimator:
         """What calls without a known price count as."""
-        return Tariff(ceiling=Price(input=self.budget.unknown_price_input, output=self.budget.unknown_price_output))
+        return PriceEstimator(
+            ceiling=Price(input=self.budget.unknown_price_input, output=self.budget.unknown_price_output)
+        )
 
-    def today(self) -> Purse:
-        """The purse of the day, one for all sessions; what other processes spent today counts in it."""
+    def today(self) -> Budget:
+        """The budget of the day, one for all sessions; what other processes spent today counts in it."""
         date = self._today()
         if date != self._date:
             self._date = date
-            caps = Caps(tokens=self.budget.day_tokens, cost=self.budget.day_cost)
-            self._day = Purse(name="day", caps=caps, elsewhere=lambda: self.log.counted_on(date))
+            limits = SpendingLimits(tokens=self.budget.day_tokens, cost=self.budget.day_cost)
+            self._day = Budget(name="day", limits=limits, elsewhere=lambda: self.store.counted_on(date))
         return self._day
 
-    def session(self, used: Usage) -> Purse:
-        """The purse of a session that has used so much before."""
-        caps = Caps(tokens=self.budget.session_tokens, cost=self.budget.session_cost)
-        return Purse(
+    def session(self, used: Usage) -> Budget:
+        """The budget of a session that has used so much before."""
+        limits = SpendingLimits(tokens=self.budget.session_tokens, cost=self.budget.session_cost)
+        return Budget(
             name="session",
-            caps=caps,
+            limits=limits,
             tokens=used.input_tokens + used.output_tokens,
             cost=used.cost + self._unpriced(used),
             above=self.today(),
         )
 
-    def turn(self, session: Purse) -> Purse:
-        """A purse for one turn; a session that outlives midnight spends of the new day."""
+    def turn(self, session: Budget) -> Budget:
+        """A budget for one turn; a session that outlives midnight spends of the new day."""
         session.above = self.today()
-        return Purse(name="turn", caps=Caps(tokens=self.budget.turn_tokens, cost=self.budget.turn_cost), above=session)
+        return Budget(
+            name="turn",
+            limits=SpendingLimits(tokens=self.budget.turn_tokens, cost=self.budget.turn_cost),
+            above=session,
+        )
 
     def count(self, session_id: str, event: Attempted, *, task: str = CHAT) -> None:
         """Write down what a request has used."""
         used = event.usage
         if not used.requests:
             return
-        self.log.add(
-            Entry(
+        self.store.count(
+            UsageEntry(
                 day=self._today(),
                 session=session_id,
                 task=task,
@@ -72,17 +80,15 @@ class Ledger:
             )
         )
 
-    def used_by(self, session_id: str) -> Usage:
-        """What a session has used since it began."""
-        return self.log.of_session(session_id)
-
     def _unpriced(self, used: Usage) -> float:
         """What tokens without a price count as: those of requests of which none had one."""
         if not used.unpriced:
             return 0.0
         share = used.unpriced / max(1, used.input_tokens + used.output_tokens)
-        parts = Usage(input_tokens=round(used.input_tokens * share), output_tokens=round(used.output_tokens * share))
-        return self.tariff.counted(parts, None)
+        parts = Usage(
+            input_tokens=round(used.input_tokens * share), output_tokens=round(used.output_tokens * share)
+        )
+        return self.estimator.counted(parts, None)
 
     def _today(self) -> str:
         return dt.datetime.fromtimestamp(self.ports.now(), tz=dt.UTC).astimezone().date().isoformat()

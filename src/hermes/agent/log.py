@@ -1,4 +1,6 @@
-"""The log: append-only, and valid by construction; an unpaired or misplaced message cannot be added (invariant 3)."""
+"""The log: append-only, and valid by construction; an unpaired or misplaced message cannot be added
+(invariant 3).
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +14,8 @@ class PairingError(HermesError):
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """Messages in order; `open` are the calls that wait for their answer, in call order; `awaits` says that a reply is due.
+    """Messages in order; `open` are the calls that wait for their answer, in call order; `awaits` says that a
+    reply is due.
 
     `turns` counts what users said; `compacted` is where the last compaction stands, -1 without one.
     """
@@ -47,7 +50,11 @@ def replay(messages: tuple[Message, ...]) -> Log:
     return Log(messages, open_calls, awaits, turns, compacted)
 
 
-def _after(open_calls: tuple[ToolCall, ...], awaits: bool, message: Message) -> tuple[tuple[ToolCall, ...], bool]:  # noqa: FBT001  # a state
+def _after(
+    open_calls: tuple[ToolCall, ...],
+    awaits: bool,  # noqa: FBT001  # a state
+    message: Message,
+) -> tuple[tuple[ToolCall, ...], bool]:
     """The open calls and whether a reply is due, once `message` is there."""
     match message:
         case ToolResult() if open_calls and open_calls[0].id == message.call_id:
@@ -58,4 +65,7 @@ def _after(open_calls: tuple[ToolCall, ...], awaits: bool, message: Message) -> 
             return (), True
         case Compaction() if not open_calls:
             return (), awaits
-    raise PairingError(f"a {message.kind} may not follow here: {len(open_calls)} calls are open, a reply is {'' if awaits else 'not '}due")
+    raise PairingError(
+        f"a {message.kind} may not follow here: {len(open_calls)} calls are open, a reply is"
+        f" {'' if awaits else 'not '}due"
+    )

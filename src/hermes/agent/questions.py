@@ -1,56 +1,223 @@
-"""Open questions of a session: asked as events, answered by a verb, or at once where nobody can be asked."""
+"""Open questions of a session: kept in the store, asked as events, answered by a verb or in the store; at
+once where nobody can be asked.
+"""
 
+import contextlib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
 
 import anyio
 
+from hermes.lib.aio import Async, first_of
+from hermes.store.protocol import SessionStore, StoredQuestion
+from hermes.store.questions import checked
+from hermes.types.actor import Actor
+from hermes.types.error import StoreError
 from hermes.types.event import Answered, Asked, Event
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Approve, Deny, Question
 
+TAKEN = "The answer was used up, or the question ended, in another place; ask again."
 NOBODY = "Nobody can be asked here, so the answer is no."
+LOOK, LOOK_LONGEST = 0.5, 5.0
+"""Seconds between looks into the store for an answer from another process; each waits half as long again."""
+
+_call: ContextVar[str] = ContextVar("call", default="")
 
 
+@contextlib.contextmanager
+def calling(call_id: str) -> Iterator[None]:
+    """Name the call that the questions asked meanwhile belong to."""
+    token = _call.set(call_id)
+    try:
+        yield
+    finally:
+        _call.reset(token)
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A question that somebody here waits for, and the first answer to it from here."""
+
+    to: str
+    came: anyio.Event = field(default_factory=anyio.Event)
+    answer: Answer | None = None
+    by: str = ""
+
+
+@dataclass(slots=True, kw_only=True)
 class Questions:
-    """At most a few at a time; each waits for `answer`, one about an action `seconds` at most (0: without a limit)."""
+    """At most a few at a time; each waits for `answer`, one about an action `seconds` at most (0: without a
+    limit).
 
-    def __init__(self, emit: Callable[[Event], None], ports: Ports, *, attended: bool, seconds: float = 0.0) -> None:
-        self._emit, self._ports, self._attended, self._seconds = emit, ports, attended, seconds
-        self._open: dict[str, tuple[anyio.Event, list[Answer]]] = {}
+    `actor` is who answers, unless a question says another; `spawn` runs a write beside the caller.
+    """
 
-    async def ask(self, question: Question) -> Answer:
-        """The answer; a refusal at once when the session is unattended, and when nobody answers in time."""
-        number = self._ports.token()
-        self._emit(Asked(id=number, question=question))
-        if not self._attended:
-            return self._settled(number, Deny(reason=NOBODY), "policy")
-        came, answers = self._open[number] = (anyio.Event(), [])
-        limit = self._seconds if isinstance(question, Approve) and self._seconds else math.inf
+    emit: Callable[[Event], None]
+    ports: Ports
+    store: SessionStore
+    spawn: Callable[[Async[Any]], object]
+    session: str
+    actor: Actor
+    attended: bool
+    seconds: float = 0.0
+    _waiting: dict[str, _Waiting] = field(default_factory=dict, init=False)
+    _standing: dict[str, StoredQuestion] = field(default_factory=dict, init=False)
+
+    async def ask(self, question: Question, *, to: Actor | None = None) -> Answer:
+        """The answer; a refusal at once when the session is unattended, and when nobody answers in time.
+
+        `to` is who may answer: whoever opened the session, unless it is said. A question that a killed
+        process left behind is asked again under its id, and its answer used where it has come.
+        """
+        if not self.attended:
+            return self.record(question, Deny(reason=NOBODY), "policy")
+        asked = self._left_behind(question) or self._fresh(question, to or self.actor)
+        if asked.id in self._standing:
+            del self._standing[asked.id]
+        else:
+            await self.store.ask(asked)
+        self.emit(_told(asked))
+        waiting = self._waiting[asked.id] = _Waiting(asked.to)
         try:
-            with anyio.move_on_after(limit):
-                await came.wait()
+            if asked.answer is not None:  # given here, its row may not be written yet
+                await self.store.answer(asked.id, asked.answer, by=asked.by, at=self.ports.now())
+            ended = await self._ended(asked, waiting)
+            return self._settled(ended, waiting.answer or asked.answer)
+        except BaseException:
+            with contextlib.suppress(StoreError), anyio.CancelScope(shield=True):
+                await self.store.end_question(asked.id, "withdrawn")
+            raise
         finally:
-            del self._open[number]
-        if not answers:
-            return self._settled(number, Deny(reason=f"Nobody answered within {limit:g} s, and silence is no consent."), "time limit")
-        return self._settled(number, answers[0], "person")
+            del self._waiting[asked.id]
 
-    def record(self, question: Question, answer: Answer, by: str) -> None:
-        """Tell of a question that was settled without asking."""
-        number = self._ports.token()
-        self._emit(Asked(id=number, question=question))
-        self._settled(number, answer, by)
+    def record(self, question: Question, answer: Answer, by: str) -> Answer:
+        """Tell of a question that was settled without asking; its answer."""
+        number = self.ports.token()
+        self.emit(Asked(id=number, question=question, to=self.actor.origin))
+        self.emit(Answered(id=number, answer=answer, by=by))
+        return answer
 
-    def answer(self, number: str, answer: Answer) -> bool:
-        """Settle a question, once; whether it was open. Call it on the loop."""
-        came, answers = self._open.get(number, (None, []))
-        if came is None or answers:
+    def restore(self, left_behind: Sequence[StoredQuestion]) -> None:
+        """Tell of the questions that a process which ended had open; they can be answered from now on."""
+        self._standing = {one.id: one for one in left_behind}
+        for one in left_behind:
+            if one.answer is None:
+                self.emit(_told(one))
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The ids of what waits for an answer."""
+        return (*self._waiting, *(one.id for one in self.left_behind))
+
+    @property
+    def left_behind(self) -> tuple[Asked, ...]:
+        """The open questions of a process which ended, until the model makes their calls again."""
+        now = self.ports.now()
+        return tuple(_told(one) for one in self._standing.values() if one.is_open(now))
+
+    def answer(self, number: str, answer: Answer, by: Actor | None = None) -> bool:
+        """Settle a question, once; whether it was open, as far as is known here, and `by` may answer it.
+
+        Where another process answers it at the same time the store decides, but a no from here stays a no;
+        `Answered` tells what counts. TypeError and ValueError when it is no answer. Call it on the loop.
+        """
+        answer = checked(answer)
+        origin = (by or self.actor).origin
+        waiting, standing = self._waiting.get(number), self._standing.get(number)
+        if waiting is not None and waiting.answer is None and waiting.to == origin:
+            waiting.answer, waiting.by = answer, origin
+            waiting.came.set()
+            return True
+        if standing is None or standing.to != origin or not standing.is_open(self.ports.now()):
             return False
-        answers.append(answer)
-        came.set()
+        self._standing[number] = replace(standing, state="answered", answer=answer, by=origin)
+        self.spawn(partial(self._keep, number, answer, origin))
         return True
 
-    def _settled(self, number: str, answer: Answer, by: str) -> Answer:
-        self._emit(Answered(id=number, answer=answer, by=by))
+    def is_answered(self, number: str) -> bool:
+        """Whether a question has an answer here already, its row perhaps not yet."""
+        waiting, standing = self._waiting.get(number), self._standing.get(number)
+        return any(one is not None and one.answer is not None for one in (waiting, standing))
+
+    async def _keep(self, number: str, answer: Answer, by: str) -> None:
+        """Write the answer to a question left behind, and tell of the one that counts."""
+        with contextlib.suppress(StoreError):  # it is at hand here all the same
+            if not await self.store.answer(number, answer, by=by, at=self.ports.now()):
+                first = await self.store.question(number)
+                if number not in self._standing:
+                    return  # its call was made again, and tells of it
+                if isinstance(answer, Deny):
+                    await self.store.end_question(number, "withdrawn")  # a yes there is nobody's to use
+                elif first is None or first.answer is None:
+                    return
+                else:
+                    self._standing[number] = first
+                    answer, by = first.answer, first.by
+        self.emit(Answered(id=number, answer=answer, by=self._name(by)))
+
+    def _fresh(self, question: Question, to: Actor) -> StoredQuestion:
+        seconds, now = self.seconds if isinstance(question, Approve) else 0.0, self.ports.now()
+        return StoredQuestion(
+            id=self.ports.token(),
+            session=self.session,
+            question=question,
+            to=to.origin,
+            asked=now,
+            expires=now + seconds if seconds else 0.0,
+            call_id=_call.get(),
+        )
+
+    def _left_behind(self, question: Question) -> StoredQuestion | None:
+        """The same question from before; of two actions the digest says whether they are the same."""
+        now = self.ports.now()
+        for one in self._standing.values():
+            if not (one.is_open(now) or one.answer):
+                continue
+            if isinstance(question, Approve) and isinstance(one.question, Approve):
+                if question.digest and question.digest == one.question.digest:
+                    return one
+            elif question == one.question:
+                return one
+        return None
+
+    async def _ended(self, asked: StoredQuestion, waiting: _Waiting) -> StoredQuestion:
+        """Wait for an answer from here or from another process, or for the time to be over; an answer is
+        there only where nobody else has used it.
+        """
+        store, ports, pause = self.store, self.ports, LOOK
+        taken = replace(asked, state="used", answer=Deny(reason=TAKEN), by="store")
+        while True:
+            found = await store.question(asked.id)
+            if found is None:  # its session was taken, and removed
+                return taken
+            left = asked.expires - ports.now() if asked.expires else math.inf
+            if not found.is_open(ports.now()) or left <= 0:
+                return await store.end_question(asked.id, "expired") or taken
+            await first_of(waiting.came.wait, partial(ports.sleep, min(pause, left)))
+            if waiting.answer is not None:
+                await store.answer(asked.id, waiting.answer, by=waiting.by, at=ports.now())
+            pause = min(pause * 1.5, LOOK_LONGEST)
+
+    def _settled(self, ended: StoredQuestion, given: Answer | None) -> Answer:
+        """Tell of the answer that counts: what the store has, unless the one `given` here is a no."""
+        answer, by = ended.answer, self._name(ended.by)
+        if isinstance(given, Deny):
+            answer, by = given, self._name(ended.to)
+        if answer is None:
+            seconds = ended.expires - ended.asked
+            reason = f"Nobody answered within {seconds:g} s, and silence is no consent."
+            answer, by = Deny(reason=reason), "time limit"
+        self.emit(Answered(id=ended.id, answer=answer, by=by))
         return answer
+
+    def _name(self, origin: str) -> str:
+        return "person" if origin == self.actor.origin else origin
+
+
+def _told(asked: StoredQuestion) -> Asked:
+    return Asked(id=asked.id, question=asked.question, to=asked.to, expires=asked.expires)

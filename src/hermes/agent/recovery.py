@@ -1,22 +1,69 @@
-"""After a crash: every call that was cut gets exactly one answer, and none is run again (invariants 1 and 2)."""
+"""After a crash: every call that was cut gets exactly one answer, and none is run again (invariants 1 and
+2).
+"""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from hermes.store.protocol import StoredQuestion
 from hermes.tools.registry import tool_error
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.ports import Ports
+from hermes.types.question import Clarify
 
-UNKNOWN = "Hermes stopped while this call ran; its outcome is unknown. Look at what it may have done before doing it again."
-NEVER_RAN = "Hermes stopped before this call was run; it changed nothing. Make it again if it is still needed."
+UNKNOWN = (
+    "Hermes stopped while this call ran; its outcome is unknown. Look at what it may have done before doing"
+    " it again."
+)
+NEVER_RAN = (
+    "Hermes stopped before this call was run; it changed nothing. Make it again if it is still needed."
+)
+
+ASKED = (
+    "Hermes stopped while this call waited for a person's answer to the question {!r}; nothing was done after"
+    " the question. {}"
+)
+_STATES: Mapping[str, str] = {
+    "answered": "The answer has come: make the same call again to have it used.",
+    "open": "It is still open: make the same call again when it should be asked on.",
+    "expired": "Nobody answered in time.",
+}
 
 
-def answers(open_calls: tuple[ToolCall, ...], begun: Mapping[str, ToolResult | None], ports: Ports) -> Iterator[ToolResult]:
-    """The missing results: the outcome that was written, or that it is unknown, or that the call never ran."""
+def answers(
+    open_calls: tuple[ToolCall, ...],
+    begun: Mapping[str, ToolResult | None],
+    ports: Ports,
+    questions: Sequence[StoredQuestion] = (),
+) -> Iterator[ToolResult]:
+    """The missing results: the outcome that was written, or that the call waited for the answer to one of
+    the questions, or that the outcome is unknown, or that the call never ran.
+    """
+    waited = {one.call_id: one for one in questions}
     for call in open_calls:
         written = begun.get(call.id)
-        yield written if written is not None else _missing(call, ports, began=call.id in begun)
+        if written is not None:
+            yield written
+        elif call.id in waited:
+            yield _missing(call, ports, _asked(waited[call.id], ports.now()), "waited_for_answer")
+        elif call.id in begun:
+            yield _missing(call, ports, UNKNOWN, "outcome_unknown")
+        else:
+            yield unrun(call, NEVER_RAN, ports)
 
 
-def _missing(call: ToolCall, ports: Ports, *, began: bool) -> ToolResult:
-    content = tool_error(UNKNOWN, status="outcome_unknown") if began else tool_error(NEVER_RAN, status="not_run")
-    return ToolResult(id=ports.token(), at=ports.now(), call_id=call.id, name=call.name, content=content, failed=True)
+def unrun(call: ToolCall, why: str, ports: Ports) -> ToolResult:
+    """The answer to a call that was not run."""
+    return _missing(call, ports, why, "not_run")
+
+
+def _asked(asked: StoredQuestion, now: float) -> str:
+    question = asked.question
+    state = "expired" if asked.state == "open" and not asked.is_open(now) else asked.state
+    return ASKED.format(question.text if isinstance(question, Clarify) else question.command, _STATES[state])
+
+
+def _missing(call: ToolCall, ports: Ports, words: str, status: str) -> ToolResult:
+    content = tool_error(words, status=status)
+    return ToolResult(
+        id=ports.token(), at=ports.now(), call_id=call.id, name=call.name, content=content, failed=True
+    )

@@ -1,4 +1,6 @@
-"""The ways that requests of one home may go: endpoints with their keys, fallbacks, breakers and what is known of their windows."""
+"""The ways that requests of one home may go: endpoints with their keys, fallbacks, breakers and what is known
+of their windows.
+"""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,55 +9,69 @@ from typing import Any
 
 import httpx2
 
-from hermes.config.settings import Settings
+from hermes.config.sections import Settings
 from hermes.lib.aio import Async
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
-from hermes.models.breaker import Breakers
-from hermes.models.catalogue import known_models, known_providers
-from hermes.models.credentials import Pool, environment_keys
-from hermes.models.endpoint import fallbacks, resolve
-from hermes.models.route import Keys, OneKey, Place, Route
-from hermes.models.tokens import Opener, PooledKeys
-from hermes.models.windows import Windows
-from hermes.models.wires import transport_for
+from hermes.models.auth.credentials import Pool, environment_keys
+from hermes.models.auth.resolver import PooledKeys, SecretResolver
+from hermes.models.catalog.catalogue import known_models, known_providers
+from hermes.models.catalog.context_limits import ContextLimits
+from hermes.models.catalog.endpoint import fallbacks, resolve
+from hermes.models.reliability.route import Breakers, KeySource, OneKey, Route, Target
+from hermes.models.settings import ModelSettings, ProviderSettings
+from hermes.models.transports.registry import transport_for
 from hermes.store.auth import AuthFile
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint
 
-Wake = Callable[[Endpoint], Awaitable[Endpoint]]
+Prepare = Callable[[Endpoint], Awaitable[Endpoint]]
 
 
 @dataclass(slots=True, kw_only=True)
 class Routes:
-    """Makes the routes of one runtime's sessions and side calls; what they learn of keys, servers and windows is shared."""
+    """Makes the routes of one runtime's sessions and side calls; what they learn of keys, servers and windows
+    is shared.
+    """
 
     settings: Settings
     environ: dict[str, str]
     http: httpx2.AsyncClient
     auth: AuthFile
     ports: Ports
-    windows: Windows
+    windows: ContextLimits
     breakers: Breakers
-    start: Callable[[Async[Any]], object]
+    spawn: Callable[[Async[Any]], object]
     known: SecretValues
-    _keys: dict[str, Keys] = field(default_factory=dict)
+    _keys: dict[str, KeySource] = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def endpoint(self, model: str = "", base_url: str = "") -> Endpoint:
         """The endpoint that a choice, or the settings, lead to; ConfigError when it cannot be had."""
-        return resolve(self.settings, self.environ, model=model, base_url=base_url, stored=self.auth.providers())
+        return resolve(
+            self.settings, self.environ, model=model, base_url=base_url, stored=self.auth.providers()
+        )
 
-    def main(self, endpoint: Endpoint, wake: Wake) -> Route:
+    def route_for(self, endpoint: Endpoint, prepare: Prepare) -> Route:
         """A session's route: its endpoint, then the fallbacks of the settings."""
-        others = fallbacks(self.settings, self.environ, stored=self.auth.providers()) if self.settings.fallback_providers else ()
-        return self.along((endpoint, *(one for one in others if one != endpoint)), wake)
+        others = (
+            fallbacks(self.settings, self.environ, stored=self.auth.providers())
+            if self.settings[ProviderSettings].fallback_providers
+            else ()
+        )
+        return self.chain_for((endpoint, *(one for one in others if one != endpoint)), prepare)
 
-    def along(self, endpoints: Sequence[Endpoint], wake: Wake) -> Route:
-        """A route over these endpoints. What is not known of a server's window is asked in the background, after its first reply."""
-        places = [Place(endpoint=self._measured(one), keys=self._keys_of(one), wake=wake) for one in endpoints]
+    def chain_for(self, endpoints: Sequence[Endpoint], prepare: Prepare) -> Route:
+        """A route over these endpoints.
+
+        What is not known of a server's window is asked in the background, after its first reply.
+        """
+        targets = [
+            Target(endpoint=self._measured(one), keys=self._keys_of(one), prepare=prepare)
+            for one in endpoints
+        ]
         return Route(
-            places=places,
+            targets=targets,
             make=transport_for,
             breakers=self.breakers,
             measured=self._measured,
@@ -65,18 +81,24 @@ class Routes:
 
     def _measured(self, endpoint: Endpoint) -> Endpoint:
         """The endpoint with the window that was learned of it; what the user set stands."""
-        learned = 0 if endpoint.local or self.settings.model.context_window else self.windows.of(endpoint)
-        return replace(endpoint, context_window=learned) if learned and learned != endpoint.context_window else endpoint
+        fixed = endpoint.local or self.settings[ModelSettings].context_window
+        learned = 0 if fixed else self.windows.of(endpoint)
+        return (
+            replace(endpoint, context_window=learned)
+            if learned and learned != endpoint.context_window
+            else endpoint
+        )
 
     def _reached(self, endpoint: Endpoint) -> None:
         if endpoint.base_url in self._seen:
             return
         self._seen.add(endpoint.base_url)
         listed = f"{endpoint.provider}/{endpoint.model}" in known_models(self.settings)
-        if not (listed or endpoint.local or self.windows.of(endpoint) or self.settings.model.context_window):
-            self.start(partial(self.windows.ask, endpoint))
+        fixed = endpoint.local or self.settings[ModelSettings].context_window
+        if not (listed or fixed or self.windows.of(endpoint)):
+            self.spawn(partial(self.windows.ask, endpoint))
 
-    def _keys_of(self, endpoint: Endpoint) -> Keys:
+    def _keys_of(self, endpoint: Endpoint) -> KeySource:
         """The provider's pool; an endpoint with a key of its own keeps to that."""
         self.known.learn(endpoint.credential, *_secret_headers(endpoint))
         provider = known_providers(self.settings).get(endpoint.provider)
@@ -86,16 +108,19 @@ class Routes:
         if provider is None or own or (len(environment) <= 1 and not stored and not provider.key_command):
             return OneKey(endpoint.credential)
         if provider.name not in self._keys:
+            strategies = self.settings[ProviderSettings].credential_pool_strategies
             pool = Pool(
                 provider=provider.name,
                 keep=self.auth,
                 uniform=self.ports.uniform,
                 environment=environment,
-                strategy=self.settings.credential_pool_strategies.get(provider.name, "fill_first"),
+                strategy=strategies.get(provider.name, "fill_first"),
                 account_quota=provider.quota == "account",
             )
-            opener = Opener(http=self.http, keep=self.auth, environ=self.environ, now=self.ports.now, known=self.known)
-            self._keys[provider.name] = PooledKeys(pool=pool, opener=opener)
+            resolver = SecretResolver(
+                http=self.http, keep=self.auth, environ=self.environ, now=self.ports.now, known=self.known
+            )
+            self._keys[provider.name] = PooledKeys(pool=pool, resolver=resolver)
         return self._keys[provider.name]
 
     def learn_secrets(self) -> None:
@@ -110,7 +135,9 @@ class Routes:
 
 
 def _secret_headers(endpoint: Endpoint) -> Iterator[str]:
-    """The values of headers whose names say that they open a door, and what stands in them behind a word such as Bearer."""
+    """The values of headers whose names say that they open a door, and what stands in them behind a word such
+    as Bearer.
+    """
     for name, value in endpoint.headers.items():
         if is_secret_name(name.replace("-", "_")) or "authorization" in name.lower():
             yield from (value, value.rpartition(" ")[2])

@@ -1,173 +1,172 @@
 """A session: the log and the four verbs – send, steer, interrupt, answer."""
 
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
-from hermes.agent.calls import Journal
-from hermes.agent.events import Listener, Listeners
-from hermes.agent.exchange import Exchange
-from hermes.agent.ledger import CHAT, Ledger
+from hermes.agent.ledger import CHAT
+from hermes.agent.listeners import Listener, Listeners
 from hermes.agent.log import Log, replay
-from hermes.agent.loops import HomeLoop
 from hermes.agent.questions import Questions
-from hermes.agent.title import naming, title_of
+from hermes.agent.recovery import answers
+from hermes.agent.services import RuntimeServices
+from hermes.agent.spec import SessionSpec
 from hermes.agent.todos import from_log
 from hermes.agent.turn import run_turn
-from hermes.lib.aio import Async
-from hermes.lib.secretvalues import SecretValues
+from hermes.agent.turn_runner import TurnRunner
+from hermes.lib.aio import HomeLoop
 from hermes.lib.text import mend_surrogates
-from hermes.models.attempt import Ladder
-from hermes.models.auxiliary import Errand, Question, SideCalls, Task
-from hermes.models.route import Route
-from hermes.tools.dispatch import Dispatcher
+from hermes.models.reliability.continuation import context_tokens
+from hermes.models.side_calls import SideCalls, SideQuestion, Task
+from hermes.safety.tool_effects import guarded_effects
 from hermes.types import event as events
-from hermes.types.error import Failure, HermesError, ModelError
-from hermes.types.message import Assistant, Attachment, Message, User
-from hermes.types.ports import Ports
+from hermes.types.action import ToolUse
+from hermes.types.actor import Actor
+from hermes.types.error import HermesError, SessionClosed
+from hermes.types.message import Assistant, Attachment, ContextBlock, Message, ToolResult, User
 from hermes.types.question import Answer
-from hermes.types.request import Endpoint, Options
-from hermes.types.tool import Snapshot
-from hermes.types.usage import NO_USAGE
+from hermes.types.request import Endpoint
+from hermes.types.usage import NO_USAGE, Usage
 from hermes.types.workspace import Workspace
 
 if TYPE_CHECKING:
-    from hermes.agent.workplace import Ask, Workplace
+    from hermes.agent.calls import CallBatch
+    from hermes.agent.tool_environment import ToolEnvironment
 
-STOPPED = "(stopped by the user)"
+BUSY = "A turn is running in this session; steer it, interrupt it, or wait for its end."
+UNDOING = "Turns of this session are being undone; try again when that is done."
 
-
-class Store(Journal, Protocol):
-    """Where a session is kept."""
-
-    def append(self, session_id: str, message: Message) -> None:
-        """Write one message."""
-
-    def drop_last(self, session_id: str, count: int) -> None:
-        """Take messages off the end."""
-
-    def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
-        """Change what a list shows."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts:
-    """What a session is made of; the runtime puts it together."""
-
-    id: str
-    system: str
-    tools: Snapshot
-    endpoint: Endpoint
-    options: Options
-    route: Callable[[Endpoint, "Session"], Route]
-    along: Callable[[Sequence[Endpoint], "Session"], Route]
-    errand: Callable[[Task, Endpoint], Errand]
-    start: Callable[[Async[Any]], object]
-    ladder: Ladder
-    ledger: Ledger
-    dispatcher: Dispatcher
-    store: Store
-    ports: Ports
-    redact: Callable[[str], str]
-    secrets: SecretValues
-    workplace: "Callable[[Ask], Workplace]"
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
-    max_steps: int = 90
-    attended: bool = True
-    patience: float = 60.0
+CLOSED = "Session {} is closed; open it again (resume) to go on with it."
+CLOSING = 5.0
+"""Seconds that the last words of a turn may take when its session is closed."""
+T = TypeVar("T")
 
 
 class Session:
-    """One conversation. Verbs may be called from any task or thread; everything else belongs on the session's loop."""
+    """One conversation.
 
-    def __init__(self, parts: Parts, *, log: Log | None = None, title: str = "") -> None:
-        self.id, self.system, self.tools, self.title = parts.id, parts.system, parts.tools, title
-        self.usage = parts.ledger.used_by(parts.id)
-        self.last_turn = NO_USAGE
-        self.purse = parts.ledger.session(self.usage)
-        self.route = parts.route(parts.endpoint, self)
-        self.parts, self._log = parts, log or Log()
-        self._listeners, self._home = Listeners(), HomeLoop()
-        self.questions = Questions(self.emit, parts.ports, attended=parts.attended, seconds=parts.patience)
-        self.opened: Workplace | None = None
+    The verbs may be called from any task or thread; everything else belongs on the session's loop. After any
+    error a session can be used again: the next turn first answers what the last one left open.
+    """
+
+    def __init__(
+        self,
+        spec: SessionSpec,
+        services: RuntimeServices,
+        *,
+        log: Log | None = None,
+        title: str = "",
+        used: Usage = NO_USAGE,
+    ) -> None:
+        self.spec, self.services = spec, services
+        self.id, self.system, self.tools, self.title = spec.id, spec.system, spec.tools, title
+        self.usage, self.last_turn = used, NO_USAGE
+        self.budget = services.ledger.session(used)
+        self.route = services.routes.route_for(self, spec.endpoint)
+        self._log = log or Log()
+        self._listeners = Listeners(services.ports.now, session=spec.id, parent=spec.parent)
+        self.emit = self._listeners.emit
+        """Tells every listener of an event; a field, so that each piece of a reply has one hop less."""
+        self.home = HomeLoop()
+        self.questions = Questions(
+            emit=self.emit,
+            ports=services.ports,
+            store=services.store,
+            spawn=services.routes.spawn,
+            session=spec.id,
+            actor=spec.actor,
+            attended=spec.attended,
+            seconds=spec.approval_timeout,
+        )
+        self.opened: ToolEnvironment | None = None
+        self.batch: CallBatch | None = None
         self.todos = from_log(self._log.messages)
         self._scope: anyio.CancelScope | None = None
-        self._mailbox: deque[str] = deque()
+        self._idle = anyio.Event()
+        self._idle.set()
+        self._undoing = self.closed = False
+        self._mailbox: tuple[ContextBlock, ...] = ()
+        self._news: tuple[ContextBlock, ...] = ()
 
     # ------------------------------------------------------------------ the four verbs
 
-    async def send(self, text: str, *, attachments: tuple[Attachment, ...] = ()) -> events.TurnFinished:
-        """Run one turn in the calling task and give its end; every event goes to the listeners as it happens."""
-        if self.busy:
-            raise HermesError("A turn is running in this session; steer it, interrupt it, or wait for its end.")
-        self._home.settle()
-        text = mend_surrogates(text)
-        started, used = self.parts.ports.monotonic(), self.usage
-        self.emit(events.TurnStarted(turn=self.turns + 1))
-        outcome, failure = await self._whole_turn(text, attachments)
-        refused = tuple(self.opened.gate.take_refused()) if self.opened else ()
-        self.last_turn = self.usage - used
-        end = events.TurnFinished(
-            turn=self.turns,
-            outcome="refused" if refused and outcome == "done" and not self.parts.attended else outcome,
-            text=self._last_words(),
-            usage=self.last_turn,
-            seconds=self.parts.ports.monotonic() - started,
-            failure=failure,
-            refused=refused,
-        )
-        if not self.title:
-            await self._name(text, end)
-        self.emit(end)
-        return end
+    async def send(
+        self, text: str, *, attachments: tuple[Attachment, ...] = (), by: Actor | None = None
+    ) -> events.TurnFinished:
+        """Run one turn in the calling task and give its end; every event goes to the listeners as it happens.
 
-    def steer(self, text: str) -> bool:
-        """Let a note ride on the next tool result; False when no turn runs."""
-        if not self.busy:
-            return False
-        self._mailbox.append(mend_surrogates(text))
-        return True
+        HermesError while another turn runs. However the turn ends, by cancellation too, words of the
+        assistant end the log and its end is told.
+        """
+        runner = TurnRunner(self, text)
+        try:
+            async with runner.turn(self._begin()):
+                await runner.hear(attachments, by or self.spec.actor)
+                runner.outcome = await run_turn(runner)
+        finally:
+            await runner.tell_hooks()
+        return runner.end
+
+    def steer(self, text: str, *, by: Actor | None = None, note_id: str = "") -> bool:
+        """Let a note ride on the next tool result; False when no turn runs.
+
+        A note that no result came for is handed back in `TurnFinished.unsent`. `note_id` is the id of its
+        block there and on the result.
+        """
+        note = ContextBlock(
+            kind="note",
+            text=mend_surrogates(text),
+            source=(by or self.spec.actor).origin,
+            id=note_id or self.services.ports.token(),
+        )
+        return self._on_loop(self._take_note, note)
 
     def interrupt(self) -> None:
         """Stop the running turn, if there is one: it ends within a second, with every call answered."""
         scope = self._scope
         if scope is not None:
-            self._home.call(scope.cancel)
+            with contextlib.suppress(SessionClosed):  # then nothing runs
+                self._on_loop(scope.cancel)
 
-    def answer(self, question_id: str, answer: Answer) -> bool:
-        """Answer an open question; False when it is not open (any more)."""
-        return bool(self._home.call(self.questions.answer, question_id, answer))
+    def answer(self, question_id: str, answer: Answer, *, by: Actor | None = None) -> bool:
+        """Answer an open question; False when it is not open (any more), or not addressed to who answers."""
+        return self._on_loop(self.questions.answer, question_id, answer, by or self.spec.actor)
 
     # ------------------------------------------------------------------ watching
 
-    def watch(self) -> AbstractContextManager[Listener]:
-        """A listener that hears every event from now on."""
-        return self._listeners.watch()
+    def watch(self, since: int | None = None) -> AbstractContextManager[Listener]:
+        """A listener that hears every event from now on, or first what came after number `since`."""
+        return self._listeners.watch(since)
 
     @asynccontextmanager
-    async def stream(self, text: str) -> AsyncIterator[Listener]:
-        """Send, and read the turn's events as they come; leaving early interrupts the turn."""
+    async def stream(
+        self, text: str, *, attachments: tuple[Attachment, ...] = (), by: Actor | None = None
+    ) -> AsyncIterator[Listener]:
+        """Send, and read the turn's events as they come; leaving early interrupts the turn.
+
+        HermesError while another turn runs.
+        """
+        runner, scope = TurnRunner(self, text), self._begin()
         with self.watch() as listener:
             async with anyio.create_task_group() as group:
 
                 async def run() -> None:
-                    await self.send(text)
-                    listener.close()
+                    try:
+                        async with runner.turn(scope):
+                            await runner.hear(attachments, by or self.spec.actor)
+                            runner.outcome = await run_turn(runner)
+                        listener.close()
+                    finally:
+                        await runner.tell_hooks()
 
                 group.start_soon(run)
                 try:
                     yield listener
                 finally:
-                    self.interrupt()
-
-    def emit(self, event: events.Event) -> None:
-        """Tell every listener."""
-        self._listeners.emit(event)
+                    scope.cancel()
 
     @property
     def log(self) -> tuple[Message, ...]:
@@ -180,26 +179,21 @@ class Session:
         return self._log
 
     @property
-    def workplace(self) -> "Workplace":
+    def environment(self) -> "ToolEnvironment":
         """Where the tools work; made when it is first needed."""
         if self.opened is None:
-            self.opened = self.parts.workplace(self.questions.ask)
-            self.opened.gate.advise, self.opened.gate.record = partial(self.ask_aside, "approval"), self.questions.record
-            self.opened.mind(self._log_so_far)
+            self.opened = self.services.environments.open(self)
         return self.opened
-
-    def _log_so_far(self) -> tuple[Message, ...]:
-        return self._log.messages
 
     @property
     def workspace(self) -> Workspace:
         """The machine that the tools see."""
-        return self.workplace.workspace
+        return self.environment.workspace
 
     @property
     def endpoint(self) -> Endpoint:
         """The endpoint in use."""
-        return self.route.place.endpoint
+        return self.route.target.endpoint
 
     @property
     def busy(self) -> bool:
@@ -214,17 +208,53 @@ class Session:
     @property
     def context_tokens(self) -> int:
         """Tokens of the last request and its reply, as the provider counted them; 0 before the first."""
-        last = next((message for message in reversed(self.log) if isinstance(message, Assistant) and message.usage.input_tokens), None)
-        return last.usage.input_tokens + last.usage.output_tokens if last else 0
+        last = next(
+            (
+                message
+                for message in reversed(self.log)
+                if isinstance(message, Assistant) and message.usage.input_tokens
+            ),
+            None,
+        )
+        return context_tokens(last) if last else 0
 
     # ------------------------------------------------------------------ the log
 
-    def append(self, message: Message) -> None:
-        """The only writer: row, then log, then event."""
+    async def append(self, message: Message) -> None:
+        """Write a message: row, then log, then event."""
         log = self._log.add(message)
-        self.parts.store.append(self.id, message)
+        with anyio.CancelScope(shield=True):  # what is stored is in the log, whoever stops the turn
+            await self.services.store.append(self.id, message)
         self._log = log
         self.emit(events.Added(message=message))
+
+    async def settle(self, *results: ToolResult) -> None:
+        """Write the answers to the open calls in one step, which closes their journal."""
+        log = self._log
+        for result in results:
+            log = log.add(result)
+        await self.services.store.settle(self.id, *results)
+        self._log = log
+        for result in results:
+            self.emit(events.Added(message=result))
+
+    async def answer_open_calls(self) -> None:
+        """Give what a fault left open its answer: the results that are known, or that they are not."""
+        if not self._log.open:
+            return
+        known = {one.call_id: one for one in self.batch.ordered()} if self.batch else {}
+        begun: dict[str, ToolResult | None] = {
+            call.id: known[call.id] for call in self._log.open if call.id in known
+        }
+        await self.settle(*answers(self._log.open, begun, self.services.ports))
+
+    def end_turn(self, end: events.TurnFinished | None) -> None:
+        """Tell how the turn ended, if that can be said; from now on the session is free."""
+        if end is not None:
+            self.last_turn = end.usage
+            self.emit(end)
+        self._scope = None
+        self._idle.set()
 
     @property
     def awaits_reply(self) -> bool:
@@ -234,103 +264,130 @@ class Session:
     def count(self, event: events.Attempted, *, task: str = CHAT) -> None:
         """A request of this session ended: its usage is counted here and written down."""
         self.usage += event.usage
-        self.parts.ledger.count(self.id, event, task=task)
+        self.services.ledger.count(self.id, event, task=task)
 
-    async def ask_aside(self, task: Task, question: Question) -> str | None:
+    async def ask_aside(self, task: Task, question: SideQuestion) -> str | None:
         """Ask the model of a side task, within this session's budget; None when no model answers."""
-        parts = self.parts
+        routes = self.services.routes
         side = SideCalls(
-            ladder=parts.ladder,
-            errand=lambda one: parts.errand(one, self.endpoint),
-            route=lambda chain: parts.along(chain, self),
+            executor=self.services.executor,
+            side_task=lambda one: routes.side_task(one, self.endpoint),
+            route=lambda chain: routes.chain_for(self, chain),
             count=lambda one, event: self.count(event, task=one),
         )
-        return await side.ask(task, question, self.purse)
+        return await side.ask(task, question, self.budget)
 
-    def take_unsent(self) -> list[str]:
+    async def authorize(self, use: ToolUse) -> None:
+        """Decide on a tool's call; Refused when the answer is no."""
+        if any(guarded_effects(use)):
+            await self.environment.gate.authorize(use)
+
+    def take_unsent(self) -> tuple[ContextBlock, ...]:
         """The steering notes that no tool result came for; they are the caller's to send now."""
-        notes = list(self._mailbox)
-        self._mailbox.clear()
+        notes, self._mailbox = self._mailbox, ()
         return notes
+
+    def withdraw(self, note_ids: Collection[str]) -> None:
+        """Take back notes that no tool result has taken with it."""
+        self._mailbox = tuple(note for note in self._mailbox if note.id not in note_ids)
+
+    def put_back(self, blocks: Sequence[ContextBlock]) -> None:
+        """Keep blocks that were taken for a message which could not be stored."""
+        self._mailbox = (*(one for one in blocks if one.kind == "note"), *self._mailbox)
+        self._news = (*(one for one in blocks if one.kind != "note"), *self._news)
+
+    def take_news(self) -> tuple[ContextBlock, ...]:
+        """What the model has not been told of background processes that ended."""
+        ended = self.opened.workspace.processes.drain_finished() if self.opened else ()
+        words = "(Background process {0.id} ended with exit code {0.code}: {0.command})"
+        fresh = (ContextBlock(kind="process", text=words.format(one), source=one.id) for one in ended)
+        news, self._news = (*self._news, *fresh), ()
+        return news
 
     # ------------------------------------------------------------------ changes
 
-    async def switch(self, endpoint: Endpoint) -> None:
+    async def switch_model(self, endpoint: Endpoint) -> None:
         """Use another model from the next request on; the prompt's cache does not carry over."""
+        self._refuse_closed()
         prefix = self.route.prefix
-        self.route = self.parts.route(endpoint, self)
+        self.route = self.services.routes.route_for(self, endpoint)
         self.route.prefix = prefix
-        self.parts.store.update(self.id, model=f"{endpoint.provider}/{endpoint.model}")
+        await self.services.store.update(self.id, model=f"{endpoint.provider}/{endpoint.model}")
 
     async def undo(self, turns: int = 1) -> str:
-        """Drop the last turns; gives the text of the first one dropped, or nothing when there was none."""
+        """Drop the last turns; gives the text of the first one dropped, or nothing when there was none.
+
+        HermesError while a turn runs.
+        """
+        self._refuse_closed()
+        if self.busy:
+            raise HermesError("A turn is running in this session; stop it before undoing turns.")
+        if self._undoing:
+            raise HermesError(UNDOING)
         users = [number for number, message in enumerate(self.log) if isinstance(message, User)]
         if not users or turns < 1:
             return ""
         at = users[-min(turns, len(users))]
-        self.parts.store.drop_last(self.id, len(self.log) - at)
-        dropped = self.log[at]
-        self._log = replay(self.log[:at])
+        self._undoing = True
+        try:
+            await self.services.store.drop_last(self.id, len(self.log) - at)
+            dropped = self.log[at]
+            self._log = replay(self.log[:at])
+        finally:
+            self._undoing = False
         return dropped.text if isinstance(dropped, User) else ""
 
     async def rename(self, title: str) -> None:
-        """Give the session a name."""
+        """Give the session a name; the last turn may while it is being closed."""
+        if not self.busy:
+            self._refuse_closed()
         self.title = " ".join(title.split())[:100]
-        self.parts.store.update(self.id, title=self.title)
+        await self.services.store.update(self.id, title=self.title)
         self.emit(events.Titled(title=self.title))
 
     async def close(self) -> None:
-        """Stop what runs and let the listeners end."""
+        """Stop what runs, free the session for others and let the listeners end, whatever of that fails."""
+        if self.closed:
+            return
+        self.closed = True
         self.interrupt()
-        if self.opened is not None:
-            await self.opened.workspace.close()
-        self._listeners.close()
+        try:
+            with anyio.move_on_after(CLOSING, shield=True):
+                await self._idle.wait()  # its last words are written before the session is anybody else's
+            if self.opened is not None:
+                await self.opened.workspace.close()
+        finally:
+            self._listeners.close()
+            await self.services.store.release(self.id)
 
     # ------------------------------------------------------------------ inside
 
-    async def _whole_turn(self, text: str, attachments: tuple[Attachment, ...]) -> tuple[events.Outcome, Failure | None]:
-        """Run the turn in its cancel scope; whatever ends it, words of the assistant end the log."""
-        self._scope = scope = anyio.CancelScope()
-        exchange = Exchange(self)
+    def _take_note(self, note: ContextBlock) -> bool:
+        if self.busy:
+            self._mailbox = (*self._mailbox, note)
+        return self.busy
+
+    def _begin(self) -> anyio.CancelScope:
+        """Take the session for a turn, which this scope stops; HermesError while it is taken."""
+        self._refuse_closed()
+        if self.busy:
+            raise HermesError(BUSY)
+        if self._undoing:
+            raise HermesError(UNDOING)
+        self.home.enter()
+        self._listeners.turn = self.turns + 1
+        self._scope, self._idle = anyio.CancelScope(), anyio.Event()
+        return self._scope
+
+    def _refuse_closed(self) -> None:
+        if self.closed:
+            raise SessionClosed(CLOSED.format(self.id))
+
+    def _on_loop(self, function: Callable[..., T], *args: object) -> T:
+        """Run a verb on the session's loop, from wherever this is; SessionClosed when that has ended."""
+        if not self.busy:
+            self._refuse_closed()
         try:
-            with scope:
-                exchange.hear(text, attachments)
-                return await run_turn(exchange), None
-        except (HermesError, ExceptionGroup) as error:
-            failure = _failure(error)
-            exchange.close("\n\n".join(filter(None, (exchange.partial, f"(No reply: {failure.message})"))))
-            return "budget" if failure.reason == "budget" else "failed", failure
-        finally:
-            self._scope = None
-        exchange.close("\n\n".join(filter(None, (exchange.partial, STOPPED))))
-        return "interrupted", None
-
-    async def _name(self, text: str, end: events.TurnFinished) -> None:
-        """Name the session by its first words, and better, where somebody looks and a model is at hand, in the background."""
-        await self.rename(title_of(text))
-        first = self.title
-        if not (self.parts.attended and end.outcome == "done") or self.endpoint.local:
-            return
-
-        async def better() -> None:
-            found = await self.ask_aside("title", naming(text, end.text))
-            if found and self.title == first:
-                await self.rename(found)
-
-        self.parts.start(better)
-
-    def _last_words(self) -> str:
-        last = self.log[-1] if self.log else None
-        return last.text if isinstance(last, Assistant) else ""
-
-
-def _failure(error: HermesError | ExceptionGroup[Exception]) -> Failure:
-    """The fault that ended a turn; a fault that is none of ours is raised again."""
-    inner: Exception = error
-    while isinstance(inner, ExceptionGroup):
-        inner = inner.exceptions[0]
-    if isinstance(inner, ModelError):
-        return inner.failure
-    if not isinstance(inner, HermesError):
-        raise error
-    return Failure(reason="unknown", message=str(inner))
+            return self.home.call(function, *args)
+        except anyio.RunFinishedError as error:
+            raise SessionClosed(CLOSED.format(self.id)) from error

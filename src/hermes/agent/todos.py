@@ -31,6 +31,11 @@ class Todos:
 def from_log(messages: Iterable[Message]) -> Todos:
     """The plan as the last `todo` result in the log left it."""
     last = next(
-        (item for item in reversed(tuple(messages)) if isinstance(item, ToolResult) and item.name == "todo" and not item.failed), None
+        (
+            item
+            for item in reversed(tuple(messages))
+            if isinstance(item, ToolResult) and item.name == "todo" and not item.failed
+        ),
+        None,
     )
     return Todos(json.loads(last.content).get("todos", []) if last else ())

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class SlashCommand:
     """One command, as `/help` shows it."""
 
     name: str
@@ -25,13 +25,15 @@ class Command:
 
 
 @cache
-def commands() -> tuple[Command, ...]:
+def commands() -> tuple[SlashCommand, ...]:
     """All commands, in the order of `/help`."""
     table = tomllib.loads((files("hermes.data") / "commands.toml").read_text(encoding="utf-8"))
-    return tuple(Command(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in table["command"])
+    return tuple(
+        SlashCommand(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in table["command"]
+    )
 
 
-def find(word: str) -> Command | None:
+def find(word: str) -> SlashCommand | None:
     """The command of that name or alias, or the only one that begins with it; None when there is none."""
     wanted = word.lower()
     for command in commands():

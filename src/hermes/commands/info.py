@@ -2,72 +2,91 @@
 
 from itertools import groupby
 
-from hermes.commands.catalogue import Command, commands, find
-from hermes.commands.conversation import Conversation, opened
+from hermes.commands.catalogue import SlashCommand, commands, find
+from hermes.commands.context import CommandContext, opened
 from hermes.present.words import money, tokens
 from hermes.types.usage import Usage
 
 
-async def help_(talk: Conversation, argument: str) -> None:
+async def help_(talk: CommandContext, argument: str) -> None:
     """All commands by theme, or one of them."""
     found = find(argument.removeprefix("/")) if argument else None
     if found:
         also = f" Also: {', '.join(f'/{name}' for name in found.aliases)}." if found.aliases else ""
         talk.tell(f"`{found.usage}`: {found.summary}.{also}")
         return
-    parts = [_section(name, list(group)) for name, group in groupby(commands(), key=lambda command: command.category)]
-    talk.tell("\n".join(parts) + "\n\n`?` on an empty line shows the keys. `!command` runs a command, `@` completes a file.")
+    parts = [
+        _section(name, list(group))
+        for name, group in groupby(commands(), key=lambda command: command.category)
+    ]
+    talk.tell(
+        "\n".join(parts)
+        + "\n\n`?` on an empty line shows the keys. `!command` runs a command, `@` completes a file."
+    )
 
 
-def _section(name: str, group: list[Command]) -> str:
+def _section(name: str, group: list[SlashCommand]) -> str:
     rows = [f"- `{command.usage}`: {command.summary}" for command in group]
     return "\n".join([f"**{name}**", "", *rows, ""])
 
 
-async def keys(talk: Conversation, _argument: str) -> None:
+async def keys(talk: CommandContext, _argument: str) -> None:
     """The keys of the app."""
     talk.tell(talk.keys)
 
 
-async def usage(talk: Conversation, _argument: str) -> None:
+async def usage(talk: CommandContext, _argument: str) -> None:
     """Tokens and money of the last turn, of this session and of today, and the fill of its context."""
     session = opened(talk)
     window = session.endpoint.context_window
     share = 100 * session.context_tokens // window if window else 0
-    today = talk.sessions.usage.summary("day")[-1:]
-    rows = [("last turn", session.last_turn), ("session", session.usage), *((one.what, one.usage) for one in today)]
+    today = (await talk.sessions.summary("day"))[-1:]
+    rows = [
+        ("last turn", session.last_turn),
+        ("session", session.usage),
+        *((one.what, one.usage) for one in today),
+    ]
     talk.tell(
         "\n".join(f"- {name}: {_used(used)}" for name, used in rows)
-        + f"\n- context: {tokens(session.context_tokens)} of {tokens(window)} ({share} %)\n\n`hermes usage` tells of other days and models."
+        + f"\n- context: {tokens(session.context_tokens)} of {tokens(window)} ({share} %)\n\n`hermes usage`"
+        " tells of other days and models."
     )
 
 
 def _used(used: Usage) -> str:
     cached = f" ({tokens(used.cache_read)} from the cache)" if used.cache_read else ""
     reasoning = f" ({tokens(used.reasoning)} reasoning)" if used.reasoning else ""
-    return f"{tokens(used.input_tokens)} in{cached}, {tokens(used.output_tokens)} out{reasoning}, requests: {used.requests}, {money(used)}"
+    return (
+        f"{tokens(used.input_tokens)} in{cached}, {tokens(used.output_tokens)} out{reasoning}, requests:"
+        f" {used.requests}, {money(used)}"
+    )
 
 
-async def status(talk: Conversation, _argument: str) -> None:
+async def status(talk: CommandContext, _argument: str) -> None:
     """The facts of this session."""
     session = opened(talk)
     endpoint = session.endpoint
     talk.tell(
-        f"- session: `{session.id}`{f' · {session.title}' if session.title else ''}\n"
-        f"- model: {endpoint.model or 'built-in'} ({endpoint.provider}{f' at {endpoint.base_url}' if endpoint.base_url else ''})\n"
-        f"- directory: `{session.workspace.cwd}`\n"
-        f"- protection: {talk.protection}\n"
-        f"- turns: {session.turns}, messages: {len(session.log)}, tools: {len(session.tools.tools)}"
+        f"- session: `{session.id}`{f' · {session.title}' if session.title else ''}\n- model:"
+        f" {endpoint.model or 'built-in'}"
+        f" ({endpoint.provider}{f' at {endpoint.base_url}' if endpoint.base_url else ''})\n- directory:"
+        f" `{session.workspace.cwd}`\n- protection: {talk.protection}\n- turns: {session.turns}, messages:"
+        f" {len(session.log)}, tools: {len(session.tools.tools)}"
     )
 
 
-async def tools(talk: Conversation, _argument: str) -> None:
+async def tools(talk: CommandContext, _argument: str) -> None:
     """The tools of this session by toolset."""
     session = opened(talk)
     entries = sorted(session.tools.tools.values(), key=lambda entry: (entry.toolset, entry.name))
     rows: list[str] = []
     for toolset, group in groupby(entries, key=lambda entry: entry.toolset):
-        rows += [f"**{toolset}**", "", *(f"- `{entry.name}`: {_first_sentence(entry.description)}" for entry in group), ""]
+        rows += [
+            f"**{toolset}**",
+            "",
+            *(f"- `{entry.name}`: {_first_sentence(entry.description)}" for entry in group),
+            "",
+        ]
     talk.tell("\n".join(rows).strip() or "This session has no tools.")
 
 
@@ -76,7 +95,7 @@ def _first_sentence(text: str) -> str:
     return sentence if len(sentence) < 90 else f"{sentence[:89]}…"  # one line of a wide screen
 
 
-async def debug(talk: Conversation, _argument: str) -> None:
+async def debug(talk: CommandContext, _argument: str) -> None:
     """The last failure, field by field."""
     failure = talk.failure
     if failure is None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from hermes.commands.conversation import Conversation
-from hermes.models.catalogue import Model, models, search
-from hermes.models.prefix import cost_of_break
+from hermes.commands.context import CommandContext
+from hermes.models.catalog.catalogue import Model, models, search
+from hermes.models.reliability.route import cost_of_break
 from hermes.present.words import dollars
 from hermes.types.error import ConfigError, HermesError
 from hermes.types.request import Endpoint
@@ -26,7 +26,7 @@ _SHOWN_NAMES = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class ModelArgs:
     """What was asked for; empty parts stay as they are."""
 
     model: str = ""
@@ -34,8 +34,10 @@ class Wish:
     key: str = ""
 
 
-def read_wish(argument: str) -> Wish:
-    """`name`, `address` and `key` in any sensible order: the address is what has ://, the key is what comes after it."""
+def read_wish(argument: str) -> ModelArgs:
+    """`name`, `address` and `key` in any sensible order: the address is what has ://, the key is what comes
+    after it.
+    """
     words = argument.split()
     place = next((number for number, word in enumerate(words) if "://" in word), len(words))
     names, after = words[:place], words[place + 1 :]
@@ -44,7 +46,9 @@ def read_wish(argument: str) -> Wish:
     name = names[0] if names else ""
     if not name and len(after) == 2:  # as above
         name, *after = after
-    return Wish(model=name, base_url=words[place] if place < len(words) else "", key=after[0] if after else "")
+    return ModelArgs(
+        model=name, base_url=words[place] if place < len(words) else "", key=after[0] if after else ""
+    )
 
 
 def without_key(argument: str) -> str:
@@ -55,12 +59,13 @@ def without_key(argument: str) -> str:
     return " ".join(words[: place + 1 + name_last])
 
 
-async def model(talk: Conversation, argument: str) -> None:
+async def model(talk: CommandContext, argument: str) -> None:
     """Show the model and how to change it, or change it."""
     if not argument:
         session = talk.session
         now = (
-            f"The model is **{session.endpoint.model or session.endpoint.provider}** ({session.endpoint.provider})."
+            f"The model is **{session.endpoint.model or session.endpoint.provider}**"
+            f" ({session.endpoint.provider})."
             if session
             else "No model is set."
         )
@@ -75,7 +80,7 @@ async def model(talk: Conversation, argument: str) -> None:
         talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.{_reading(talk.session)}{key}")
 
 
-async def _use(talk: Conversation, wish: Wish) -> None:
+async def _use(talk: CommandContext, wish: ModelArgs) -> None:
     """Take the name as it stands; a bare one that nobody has may be a part of one that is known."""
     try:
         await talk.use_model(wish.model, wish.base_url, wish.key)
@@ -88,7 +93,8 @@ async def _use(talk: Conversation, wish: Wish) -> None:
             await talk.use_model(meant[0], "", wish.key)
         elif meant:
             raise ConfigError(
-                f"{wish.model} may be {', '.join(f'`{name}`' for name in meant[:_SHOWN_NAMES])}; write one of them."
+                f"{wish.model} may be {', '.join(f'`{name}`' for name in meant[:_SHOWN_NAMES])}; write one of"
+                " them."
             ) from error
         else:
             raise
@@ -97,7 +103,8 @@ async def _use(talk: Conversation, wish: Wish) -> None:
 def understood(name: str, known: Mapping[str, Model], provider: str) -> list[str]:
     """The models that a bare name may mean, likeliest first.
 
-    These are the ones with all its parts in theirs, of `provider` if that has any; else the ones that are spelt most like it.
+    These are the ones with all its parts in theirs, of `provider` if that has any; else the ones that are
+    spelt most like it.
     """
     having = search(re.split(r"[-_.:\s]+", name), known.values())
     here = [one.name for one in having if one.provider == provider]
@@ -115,4 +122,8 @@ def _reading(session: "Session") -> str:
 
 def _named(endpoint: Endpoint) -> str:
     """A model in a sentence; the built-in one has no name before it runs."""
-    return f"The model is **{endpoint.model}** ({endpoint.provider})." if endpoint.model else "The model is the built-in one."
+    return (
+        f"The model is **{endpoint.model}** ({endpoint.provider})."
+        if endpoint.model
+        else "The model is the built-in one."
+    )

@@ -4,10 +4,10 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from hermes.commands import info, model, session
 from hermes.commands.catalogue import find, nearest
-from hermes.commands.conversation import Conversation
+from hermes.commands.context import CommandContext
 from hermes.types.error import HermesError
 
-Handler = Callable[[Conversation, str], Awaitable[None]]
+Handler = Callable[[CommandContext, str], Awaitable[None]]
 
 HANDLERS: Mapping[str, Handler] = {
     "help": info.help_,
@@ -37,19 +37,25 @@ def is_command(text: str) -> bool:
 
 
 def kept(text: str) -> str:
-    """What the screen and the history may keep of a typed line: everything but the key of a /model command."""
+    """What the screen and the history may keep of a typed line: everything but the key of a /model
+    command.
+    """
     word, _, argument = text.strip().removeprefix("/").partition(" ")
     command = find(word) if is_command(text) else None
-    return f"/{word} {model.without_key(argument)}" if argument and command and command.name == "model" else text
+    return (
+        f"/{word} {model.without_key(argument)}" if argument and command and command.name == "model" else text
+    )
 
 
-async def run_command(text: str, talk: Conversation) -> None:
+async def run_command(text: str, talk: CommandContext) -> None:
     """Run `/name arguments`; every fault ends as one sentence to the person."""
     word, _, argument = text.strip().removeprefix("/").partition(" ")
     command = find(word)
     if command is None:
         near = nearest(word)
-        talk.warn(f"There is no command /{word}. " + (f"Did you mean /{near}?" if near else "/help lists them."))
+        talk.warn(
+            f"There is no command /{word}. " + (f"Did you mean /{near}?" if near else "/help lists them.")
+        )
         return
     try:
         await HANDLERS[command.name](talk, argument.strip())

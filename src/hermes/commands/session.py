@@ -1,10 +1,10 @@
 """Commands on sessions and turns: new, resume, title, undo, retry, history, steer, queue, stop, quit."""
 
-from hermes.commands.conversation import Conversation, opened
+from hermes.commands.context import CommandContext, opened
 from hermes.types.error import HermesError
 
 
-async def new(talk: Conversation, argument: str) -> None:
+async def new(talk: CommandContext, argument: str) -> None:
     """A fresh session, with a title if one is given."""
     _idle(talk)
     await talk.open()
@@ -12,7 +12,7 @@ async def new(talk: Conversation, argument: str) -> None:
         await talk.session.rename(argument)
 
 
-async def resume(talk: Conversation, argument: str) -> None:
+async def resume(talk: CommandContext, argument: str) -> None:
     """An earlier session, named or chosen from a list."""
     _idle(talk)
     if argument:
@@ -21,27 +21,31 @@ async def resume(talk: Conversation, argument: str) -> None:
         await talk.pick()
 
 
-async def title(talk: Conversation, argument: str) -> None:
+async def title(talk: CommandContext, argument: str) -> None:
     """Show the session's name, or change it."""
     session = opened(talk)
     if argument:
         await session.rename(argument)
-    talk.tell(f"This session is called “{session.title}”." if session.title else "This session has no name; /title NAME gives it one.")
+    talk.tell(
+        f"This session is called “{session.title}”."
+        if session.title
+        else "This session has no name; /title NAME gives it one."
+    )
 
 
-async def undo(talk: Conversation, argument: str) -> None:
+async def undo(talk: CommandContext, argument: str) -> None:
     """Drop the last turns and put the first dropped message back into the input."""
     dropped = await _drop(talk, argument)
     talk.tell("The model has forgotten that turn; what it did to files stands.")
     talk.edit(dropped)
 
 
-async def retry(talk: Conversation, _argument: str) -> None:
+async def retry(talk: CommandContext, _argument: str) -> None:
     """Drop the last turn and send its message again."""
     talk.send(await _drop(talk, ""))
 
 
-async def _drop(talk: Conversation, argument: str) -> str:
+async def _drop(talk: CommandContext, argument: str) -> str:
     _idle(talk)
     if argument and not argument.isdecimal():
         raise HermesError(f"{argument!r} is not a number of turns; /undo 2 takes back two.")
@@ -51,26 +55,26 @@ async def _drop(talk: Conversation, argument: str) -> str:
     return dropped
 
 
-async def history(talk: Conversation, argument: str) -> None:
+async def history(talk: CommandContext, argument: str) -> None:
     """Show the last turns again, ten unless told."""
     if argument and not argument.isdecimal():
         raise HermesError(f"{argument!r} is not a number of turns; /history 3 shows three.")
     await talk.replay(int(argument or 10))
 
 
-async def steer(talk: Conversation, argument: str) -> None:
+async def steer(talk: CommandContext, argument: str) -> None:
     """Add a message to the running turn; sent as a turn of its own when none runs."""
     text = _words(argument, "/steer")
     if talk.session is None or not talk.session.steer(text):
         talk.send(text)
 
 
-async def queue(talk: Conversation, argument: str) -> None:
+async def queue(talk: CommandContext, argument: str) -> None:
     """Send a message after the running turn."""
     talk.queue(_words(argument, "/queue"))
 
 
-async def stop(talk: Conversation, _argument: str) -> None:
+async def stop(talk: CommandContext, _argument: str) -> None:
     """Stop the turn and every background process."""
     session = opened(talk)
     busy = session.busy
@@ -84,12 +88,12 @@ async def stop(talk: Conversation, _argument: str) -> None:
         talk.tell("Nothing is running.")
 
 
-async def leave(talk: Conversation, _argument: str) -> None:
+async def leave(talk: CommandContext, _argument: str) -> None:
     """End the app."""
     talk.leave()
 
 
-def _idle(talk: Conversation) -> None:
+def _idle(talk: CommandContext) -> None:
     if talk.session is not None and talk.session.busy:
         raise HermesError("A turn is running; stop it first (Esc, or /stop).")
 

@@ -8,9 +8,11 @@ from typing import Any
 import msgspec
 from filelock import FileLock
 
-from hermes.config.load import Known, known_keys, nearest
+from hermes.config.load import nearest
+from hermes.config.names import setting_names
+from hermes.config.sections import Known, known_keys
 from hermes.lib.files import write_atomic
-from hermes.lib.lazy import load as late
+from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError
 
 _SECRET_ENDINGS = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
@@ -21,7 +23,10 @@ def set_key(config_file: Path, key: str, text: str) -> Any:
     known = next((item for item in known_keys() if _covers(item, key)), None)
     if known is None:
         raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
-    value = late("ruamel.yaml:YAML")(typ="safe").load(text) if text else ""
+    try:
+        value = import_object("ruamel.yaml:YAML")(typ="safe").load(text) if text else ""
+    except (import_object("ruamel.yaml:YAMLError"), RecursionError) as error:
+        raise ConfigError(f"{key} cannot be {text[:60]!r}: that is not valid YAML.", key=key) from error
     inner = key.removeprefix(known.key).lstrip(".")
     whole = reduce(lambda tree, name: {name: tree}, reversed(inner.split(".")), value) if inner else value
     try:
@@ -34,7 +39,9 @@ def set_key(config_file: Path, key: str, text: str) -> Any:
 
 
 def _covers(item: Known, key: str) -> bool:
-    """Whether `key` is that key, or a place inside it where it holds a mapping, such as providers.mine.base_url."""
+    """Whether `key` is that key, or a place inside it where it holds a mapping, such as
+    providers.mine.base_url.
+    """
     return key == item.key or (isinstance(item.default, dict) and key.startswith(f"{item.key}."))
 
 
@@ -56,6 +63,27 @@ def unset_key(config_file: Path, key: str) -> bool:
     return True
 
 
+def migrate(config_file: Path) -> tuple[tuple[str, str], ...]:
+    """Give keys with an old name their new one, where that is not set; the pairs of names that changed."""
+    done = []
+    for old, new in setting_names().renamed.items():
+        tree = _open(config_file)[1]
+        value, kept = _at(tree, old), _at(tree, new)
+        if value is None:
+            continue
+        if kept is None:
+            _change(config_file, new, value)
+        unset_key(config_file, old)
+        done.append((old, new))
+    return tuple(done)
+
+
+def _at(tree: Any, key: str) -> Any:
+    for name in key.split("."):
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    return tree
+
+
 def append_to_list(config_file: Path, key: str, item: str) -> None:
     """Add `item` to a list key unless it is in it; safe against other processes doing the same."""
     with _locked(config_file):
@@ -67,7 +95,9 @@ def append_to_list(config_file: Path, key: str, item: str) -> None:
 
 
 def replace_in_list(config_file: Path, key: str, item: str, other: str) -> None:
-    """Put `other` in the place of `item` of a list key, or nothing where it is empty; an item that is not there stays away."""
+    """Put `other` in the place of `item` of a list key, or nothing where it is empty; an item that is not
+    there stays away.
+    """
     if remove_from_list(config_file, key, item) and other:
         append_to_list(config_file, key, other)
 
@@ -96,8 +126,10 @@ def remove_from_list(config_file: Path, key: str, item: str) -> bool:
 
 
 def _without_item(text: str, key: str, place: int) -> str:
-    """The YAML text without the lines of one item: the library would take the comment after them away, too."""
-    root = late("ruamel.yaml:YAML")(typ="safe", pure=True).compose(text)
+    """The YAML text without the lines of one item: the library would take the comment after them away,
+    too.
+    """
+    root = import_object("ruamel.yaml:YAML")(typ="safe", pure=True).compose(text)
     name, listed = next(pair for pair in root.value if pair[0].value == key)
     item = listed.value[place]
     lines = text.splitlines(keepends=True)
@@ -112,8 +144,8 @@ def _without_item(text: str, key: str, place: int) -> str:
 def _open_text(text: str) -> Any:
     """What a text holds, or an empty mapping when it is not YAML."""
     try:
-        return late("ruamel.yaml:YAML")(typ="safe").load(text) or {}
-    except late("ruamel.yaml:YAMLError"):
+        return import_object("ruamel.yaml:YAML")(typ="safe").load(text) or {}
+    except import_object("ruamel.yaml:YAMLError"):
         return {}
 
 
@@ -151,10 +183,13 @@ def _locked(path: Path) -> FileLock:
 
 
 def _open(path: Path) -> tuple[Any, Any]:
-    yaml = late("ruamel.yaml:YAML")(typ="rt")
+    yaml = import_object("ruamel.yaml:YAML")(typ="rt")
     yaml.preserve_quotes = True
     yaml.width = 4096
-    tree = yaml.load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    try:
+        tree = yaml.load(path.read_text(encoding="utf-8")) if path.is_file() else None
+    except (import_object("ruamel.yaml:YAMLError"), UnicodeDecodeError, RecursionError) as error:
+        raise ConfigError(f"{path} is not valid YAML; mend it or move it away.", origin=str(path)) from error
     return yaml, {} if tree is None else tree
 
 

@@ -6,8 +6,12 @@ from pathlib import Path
 
 from dotenv import dotenv_values
 
+from hermes.types.error import ConfigError
+
 CONFINED = "HERMES_SANDBOXED"
-"""A variable that tells a program that it runs in our sandbox. It is a courtesy: nothing that confines depends on it."""
+"""A variable that tells a program that it runs in our sandbox. It is a courtesy: nothing that confines
+depends on it.
+"""
 
 
 def environment() -> dict[str, str]:
@@ -15,11 +19,20 @@ def environment() -> dict[str, str]:
     return dict(os.environ)  # noqa: TID251  # this module is the one place
 
 
+def publish(env_file: Path) -> None:
+    """Put the values of `.env` into the environment of this process, where they are not set: handlers of tool
+    files read their keys there. For the start of a program that is ours alone, never in library use; what
+    commands get is chosen apart from it.
+    """
+    for name, value in with_dotenv({}, env_file).items():
+        os.environ.setdefault(name, value)  # noqa: TID251  # this module is the one place
+
+
 def workspace_values(folder: Path) -> dict[str, str]:
     """The values of a workspace's `.env`, which are nobody's settings; none when it cannot be read."""
     try:
         return with_dotenv({}, folder / ".env")
-    except (OSError, UnicodeDecodeError):
+    except ConfigError:
         return {}
 
 
@@ -27,5 +40,9 @@ def with_dotenv(environ: Mapping[str, str], env_file: Path) -> dict[str, str]:
     """`environ` on top of the values of a `.env` file; a variable that is set in the process wins."""
     if not env_file.is_file():
         return dict(environ)
-    kept = {name: value for name, value in dotenv_values(env_file, interpolate=False).items() if value is not None}
+    try:
+        found = dotenv_values(env_file, interpolate=False)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{env_file} cannot be read ({error}); mend it or move it away.") from error
+    kept = {name: value for name, value in found.items() if value is not None}
     return {**kept, **environ}

@@ -69,13 +69,21 @@ class Home:
 
 
 def locate(environ: Mapping[str, str], profile: str = "") -> Home:
-    """The home in force: HERMES_HOME or ~/.hermes, and in it the profile named, or the sticky one, or the default."""
-    base = Path(environ.get("HERMES_HOME") or Path(environ.get("HOME") or Path.home()) / ".hermes").expanduser().absolute()
+    """The home in force: HERMES_HOME or ~/.hermes, and in it the profile named, or the sticky one, or the
+    default.
+    """
+    base = (
+        Path(environ.get("HERMES_HOME") or Path(environ.get("HOME") or Path.home()) / ".hermes")
+        .expanduser()
+        .absolute()
+    )
     name = profile or environ.get("HERMES_PROFILE", "") or _sticky(base)
     if name in {"", "default"}:
         return Home(root=base)
     if not _PROFILE.fullmatch(name):
-        raise ConfigError(f"Profile name {name!r} is not valid; use lower-case letters, digits, - and _, at most 64.")
+        raise ConfigError(
+            f"Profile name {name!r} is not valid; use lower-case letters, digits, - and _, at most 64."
+        )
     return Home(root=base / "profiles" / name, profile=name)
 
 
@@ -84,3 +92,9 @@ def _sticky(base: Path) -> str:
         return (base / "active_profile").read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return ""
+    except NotADirectoryError as error:
+        raise ConfigError(f"{base} is no folder; HERMES_HOME names one.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(
+            f"{base / 'active_profile'} cannot be read ({error}); mend it or move it away."
+        ) from error

@@ -8,22 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec.inspect import Metadata, StructType, type_info
 
-from hermes.config.settings import Settings
-from hermes.lib.lazy import load as late
+from hermes.config.names import setting_names
+from hermes.config.sections import Known, Settings, assemble, known_keys
+from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError
 
-ENVIRONMENT = {
-    "HERMES_MODEL": "model.default",
-    "HERMES_INFERENCE_MODEL": "model.default",
-    "HERMES_BASE_URL": "model.base_url",
-    "HERMES_MAX_ITERATIONS": "agent.max_turns",
-    "TERMINAL_CWD": "terminal.cwd",
-    "TERMINAL_TIMEOUT": "terminal.timeout",
-    "HERMES_SANDBOX": "terminal.sandbox",
-}
-"""Environment variables that set a key."""
+MOST_NODES, DEEPEST = 20_000, 40
+"""More than this is no settings file: a few lines of YAML can stand for billions of values."""
 
 LITERAL = frozenset({"command_allowlist"})
 """Keys whose variables are not ours to fill in: their text belongs to a shell."""
@@ -48,16 +40,6 @@ class Loaded:
     warnings: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
-    """A key of the settings: its type as a person would call it, its default and what it means."""
-
-    key: str
-    kind: Any
-    default: Any
-    description: str
-
-
 def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Loaded:
     """The settings in force; ConfigError with every fault at once, each with file and line."""
     known = {item.key: item for item in known_keys()}
@@ -66,44 +48,43 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
     warnings: list[str] = []
     for key, value, line in _file_items(config_file, known):
         origin = f"{config_file.name} line {line}"
+        if new := setting_names().renamed.get(key):
+            warnings.append(f"{origin}: {key} is called {new} now; hermes config migrate renames it.")
+            key = new  # noqa: PLW2901  # the same value under its own name
+            if values[key].origin != "default":
+                continue
         if value in ({}, None) and any(name.startswith(f"{key}.") for name in known):
             continue
         if key not in known:
             warnings.append(f"{origin}: nobody knows the key {key}{_nearest(key, known)}; it has no effect.")
             continue
-        _take(values, known[key], Value(value=value if key in LITERAL else _expand(value, environ), origin=origin), faults)
-    for name, key in ENVIRONMENT.items():
+        _take(
+            values,
+            known[key],
+            Value(value=value if key in LITERAL else _expand(value, environ), origin=origin),
+            faults,
+        )
+    for name, key in setting_names().variables.items():
         if environ.get(name):
             _take(values, known[key], Value(value=environ[name], origin=name), faults)
     for key, value in (flags or {}).items():
-        _take(values, known[key], Value(value=value, origin="--" + key.rsplit(".", 1)[-1].replace("_", "-")), faults)
+        _take(
+            values,
+            known[key],
+            Value(value=value, origin="--" + key.rsplit(".", 1)[-1].replace("_", "-")),
+            faults,
+        )
     if faults:
-        raise ConfigError("\n".join(faults), origin=str(config_file), hint="hermes config path shows the file")
-    return Loaded(settings=_assemble(values), values=values, warnings=tuple(warnings))
-
-
-def known_keys() -> Iterator[Known]:
-    """Every key, in the order of the settings classes."""
-    yield from _known("", Settings())
+        raise ConfigError(
+            "\n".join(faults), origin=str(config_file), hint="hermes config path shows the file"
+        )
+    settings = assemble({key: one.value for key, one in values.items()})
+    return Loaded(settings=settings, values=values, warnings=tuple(warnings))
 
 
 def nearest(key: str) -> str:
     """A hint that names the known key closest to `key`, or nothing."""
     return _nearest(key, {item.key: item for item in known_keys()})
-
-
-def _known(prefix: str, section: msgspec.Struct) -> Iterator[Known]:
-    info = type_info(type(section))
-    if not isinstance(info, StructType):
-        raise TypeError(section)
-    for field in info.fields:
-        if isinstance(field.type, StructType):
-            yield from _known(f"{prefix}{field.name}.", getattr(section, field.name))
-            continue
-        described = field.type if isinstance(field.type, Metadata) else None
-        text = str((described.extra_json_schema or {}).get("description", "")) if described else ""
-        kind = type(section).__annotations__[field.name]
-        yield Known(key=prefix + field.name, kind=kind, default=getattr(section, field.name), description=text)
 
 
 def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str]) -> None:
@@ -118,27 +99,24 @@ def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str
 
 
 def _shown(value: Any) -> str:
-    """A value in a sentence; a whole table would hide what is wrong with it, and may hold what nobody should see."""
+    """A value in a sentence; a whole table would hide what is wrong with it, and may hold what nobody should
+    see.
+    """
     return "not as it should be" if isinstance(value, dict | list) and value else repr(value)
 
 
 def _plain(fault: str) -> str:
     """A validator's sentence in a person's words."""
-    words = {"`int`": "a whole number", "`float`": "a number", "`bool`": "true or false", "`str`": "text", "`array`": "a list"}
+    words = {
+        "`int`": "a whole number",
+        "`float`": "a number",
+        "`bool`": "true or false",
+        "`str`": "text",
+        "`array`": "a list",
+    }
     for code, word in words.items():
         fault = fault.replace(code, word)
     return fault[:1].lower() + fault[1:]
-
-
-def _assemble(values: Mapping[str, Value]) -> Settings:
-    tree: dict[str, Any] = {}
-    for key, value in values.items():
-        *sections, name = key.split(".")
-        node = tree
-        for section in sections:
-            node = node.setdefault(section, {})
-        node[name] = value.value
-    return msgspec.convert(tree, Settings)
 
 
 def _file_items(path: Path, known: Mapping[str, Known]) -> Iterator[tuple[str, Any, int]]:
@@ -153,18 +131,46 @@ def _file_items(path: Path, known: Mapping[str, Known]) -> Iterator[tuple[str, A
 
 
 def _parse(path: Path, text: str) -> Any:
-    yaml = late("ruamel.yaml:YAML")(typ="rt")
+    yaml = import_object("ruamel.yaml:YAML")(typ="rt")
     try:
         tree = yaml.load(text)
-    except late("ruamel.yaml.error:YAMLError") as error:
+    except RecursionError as error:
+        raise _too_large(path) from error
+    except import_object("ruamel.yaml.error:YAMLError") as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{path.name}{where}: this is not valid YAML ({getattr(error, 'problem', error)}).", origin=str(path)) from error
+        raise ConfigError(
+            f"{path.name}{where}: this is not valid YAML ({getattr(error, 'problem', error)}).",
+            origin=str(path),
+        ) from error
     if tree is None:
         return {}
     if not isinstance(tree, dict):
-        raise ConfigError(f"{path.name} line 1: a settings file holds keys and values, such as `model:`.", origin=str(path))
+        raise ConfigError(
+            f"{path.name} line 1: a settings file holds keys and values, such as `model:`.", origin=str(path)
+        )
+    _measure(path, tree)
     return tree
+
+
+def _measure(path: Path, tree: Any) -> None:
+    """ConfigError for a tree that is larger than settings are; what stands in it twice counts twice."""
+    waiting, count = [(tree, 0)], 0
+    while waiting:
+        node, depth = waiting.pop()
+        inner = node.values() if isinstance(node, dict) else node if isinstance(node, list) else ()
+        count += 1 + len(inner)
+        if count > MOST_NODES or depth > DEEPEST:
+            raise _too_large(path)
+        waiting += [(one, depth + 1) for one in inner]
+
+
+def _too_large(path: Path) -> ConfigError:
+    return ConfigError(
+        f"{path.name} is nested more than {DEEPEST} levels deep, or stands for more than {MOST_NODES:,}"
+        " values (YAML anchors multiply); that is no settings file. Mend it or move it away.",
+        origin=str(path),
+    )
 
 
 def _leaves(prefix: str, tree: Any, known: Mapping[str, Known]) -> Iterator[tuple[str, Any, int]]:

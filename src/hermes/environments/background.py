@@ -6,7 +6,7 @@ from typing import Final
 import anyio
 
 from hermes.environments.base import Child
-from hermes.environments.rolling import Reader, Rolling
+from hermes.environments.ring_buffer import Reader, Rolling
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import ExecError
 from hermes.types.workspace import ProcessState
@@ -22,7 +22,17 @@ _LINGER: Final = 0.3  # what a process wrote last may still be in the pipe
 class _Process:
     """One tracked process: what it is, what it wrote, whether its end was noticed."""
 
-    def __init__(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool, started: float, known: SecretValues) -> None:
+    def __init__(
+        self,
+        process_id: str,
+        child: Child,
+        *,
+        command: str,
+        cwd: str,
+        notify: bool,
+        started: float,
+        known: SecretValues,
+    ) -> None:
         self.id = process_id
         self.child = child
         self.output = Rolling(known)
@@ -54,10 +64,13 @@ class _Process:
 class Background:
     """The background processes of one workspace: implements `Processes`.
 
-    Output is read by one thread, so that a process never waits on a full pipe, whatever the event loop does meanwhile.
+    Output is read by one thread, so that a process never waits on a full pipe, whatever the event loop does
+    meanwhile.
     """
 
-    def __init__(self, clock: Callable[[], float], *, grace: float = GRACE, known: SecretValues | None = None) -> None:
+    def __init__(
+        self, clock: Callable[[], float], *, grace: float = GRACE, known: SecretValues | None = None
+    ) -> None:
         self._clock = clock
         self._known = known or SecretValues()
         self._grace = grace
@@ -66,13 +79,23 @@ class Background:
 
     def add(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool) -> ProcessState:
         """Track a child that was just started."""
-        process = _Process(process_id, child, command=command, cwd=cwd, notify=notify, started=self._clock(), known=self._known)
+        process = _Process(
+            process_id,
+            child,
+            command=command,
+            cwd=cwd,
+            notify=notify,
+            started=self._clock(),
+            known=self._known,
+        )
         self._tracked[process_id] = process
         self._reader.follow(child.output, process.output)
         return process.state(0)
 
     def make_room(self) -> None:
-        """Forget finished processes that are old, or the oldest of them when there are too many; ExecError when all still run."""
+        """Forget finished processes that are old, or the oldest of them when there are too many; ExecError
+        when all still run.
+        """
         self._refresh()
         ended = [process for process in self._tracked.values() if process.ended_at is not None]
         for position, process in enumerate(ended):
@@ -136,9 +159,15 @@ class Background:
         return process.state(0)
 
     def drain_finished(self) -> Sequence[ProcessState]:
-        """Those started with `notify` that ended since the last call and were not looked at after their end."""
+        """Those started with `notify` that ended since the last call and were not looked at after their
+        end.
+        """
         self._refresh()
-        ready = [process for process in self._tracked.values() if process.notify and process.ended_at is not None and not process.seen]
+        ready = [
+            process
+            for process in self._tracked.values()
+            if process.notify and process.ended_at is not None and not process.seen
+        ]
         for process in ready:
             process.seen = True
         return [process.state(_POLL_CHARS) for process in ready]
@@ -171,5 +200,6 @@ class Background:
 
 
 async def _until(condition: Callable[[], bool]) -> None:
-    while not condition():  # noqa: ASYNC110 -- the kernel and a thread make it true, and neither sets an event
+    # The kernel and a thread make it true, and neither sets an event
+    while not condition():  # noqa: ASYNC110
         await anyio.sleep(_STEP)

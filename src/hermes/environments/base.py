@@ -7,7 +7,9 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """How much of a command's output is kept: characters, lines, line length, and bytes of the uncut copy on disk."""
+    """How much of a command's output is kept: characters, lines, line length, and bytes of the uncut copy on
+    disk.
+    """
 
     max_chars: int = 50_000
     max_lines: int = 2_000
@@ -18,12 +20,13 @@ class Limits:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One program to run: `argv` from the top folder with exactly the environment `env`; the shell in it goes where it should.
+    """One program to run: `argv` from the top folder with exactly the environment `env`; the shell in it goes
+    where it should.
 
     An `env` of None, for a machine elsewhere, is the environment that it gives to everybody.
 
-    `confined` puts the kernel sandbox around it, `network` opens the network inside that, all of it or these hosts, `writable` the
-    workspace where the sandbox is read-only; `pty` gives it a terminal.
+    `confined` puts the kernel sandbox around it, `network` opens the network inside that, all of it or these
+    hosts, `writable` the workspace where the sandbox is read-only; `pty` gives it a terminal.
     """
 
     argv: tuple[str, ...]
@@ -36,7 +39,8 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finished:
-    """What a foreground job did: its text as the model may see it, and its exit code (124 when its time ran out).
+    """What a foreground job did: its text as the model may see it, and its exit code (124 when its time ran
+    out).
 
     `state` is what its shell wrote about itself, where that comes with the job's end and not in a file.
     """
@@ -51,7 +55,9 @@ class Finished:
 
 
 class Child(Protocol):
-    """A running job whose output the caller reads from `output`, a non-blocking descriptor; `input` is None once closed."""
+    """A running job whose output the caller reads from `output`, a non-blocking descriptor; `input` is None
+    once closed.
+    """
 
     @property
     def pid(self) -> int:
@@ -91,7 +97,12 @@ class Environment(Protocol):
         """Give back what it holds."""
 
     async def exec(
-        self, job: Job, *, timeout: float, stdin: bytes | None = None, on_output: Callable[[str], None] | None = None
+        self,
+        job: Job,
+        *,
+        timeout: float,
+        stdin: bytes | None = None,
+        on_output: Callable[[str], None] | None = None,
     ) -> Finished:
         """Run a job to its end, at most `timeout` seconds; ExecError when it cannot be started."""
 

@@ -6,16 +6,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+import anyio.to_thread
+
 from hermes.environments.base import Limits
-from hermes.lib.secretvalues import SecretValues, Veil
+from hermes.environments.live_output import LiveOutput
+from hermes.lib.secretvalues import SecretValues, StreamRedactor
 from hermes.lib.text import clip, strip_escapes
 
-_BYTES_PER_CHAR = 4  # the longest UTF-8 sequence, so that a full buffer never holds fewer characters than the limit
+_AT_ONCE = 8_000  # bytes; more of them are not looked through on the event loop
+_BYTES_PER_CHAR = (
+    4  # the longest UTF-8 sequence, so that a full buffer never holds fewer characters than the limit
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """Text fit for a model; `full` is the path of the uncut output, without known secrets, when something was left out."""
+    """Text fit for a model; `full` is the path of the uncut output, without known secrets, when something was
+    left out.
+    """
 
     text: str
     clipped: bool
@@ -23,15 +31,20 @@ class Captured:
 
 
 class Capture:
-    """Bytes of a stream as they come; `spill` is the file that is made when they are too many, without the secrets that are known."""
+    """Bytes of a stream as they come; `spill` is the file that is made when they are too many, without the
+    secrets that are known.
+    """
 
     def __init__(
-        self, limits: Limits, spill: Path, on_output: Callable[[str], None] | None = None, known: SecretValues | None = None
+        self,
+        limits: Limits,
+        spill: Path,
+        on_output: Callable[[str], None] | None = None,
+        known: SecretValues | None = None,
     ) -> None:
         self._limits = limits
         self._spill = spill
-        self._on_output = on_output
-        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._live = LiveOutput(on_output) if on_output else None
         room = limits.max_chars * _BYTES_PER_CHAR
         self._head_room = int(room * limits.head_share)
         self._tail_room = room - self._head_room
@@ -40,12 +53,34 @@ class Capture:
         self._file: BinaryIO | None = None
         self._known = known or SecretValues()
         self._copied = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
-        self._veil = Veil(self._known, self._write)
+        self._veil = StreamRedactor(self._known, self._write)
         self._spilled = 0
         self.total = 0
 
+    async def take(self, data: bytes) -> None:
+        """Take the next bytes; beside the event loop once they are many, for then they go to the disk."""
+        if self._live:
+            self._live.add(data)
+        if self._file is None and self.total + len(data) < _AT_ONCE:
+            self.feed(data)
+        else:
+            await anyio.to_thread.run_sync(self.feed, data)
+
+    async def show(self) -> None:
+        """Show what is taken, until cancelled."""
+        if self._live:
+            await self._live.run()
+
+    async def end(self) -> Captured:
+        """Show the rest; the text of all."""
+        if self._live:
+            self._live.flush()
+        if self.total < _AT_ONCE:
+            return self.finish()
+        return await anyio.to_thread.run_sync(self.finish)
+
     def feed(self, data: bytes) -> None:
-        """Take the next bytes."""
+        """Take the next bytes, and show nothing."""
         self.total += len(data)
         self._keep_on_disk(data)
         take = self._head_room - len(self._head)
@@ -53,11 +88,11 @@ class Capture:
         self._tail += data[max(take, 0) :]
         if len(self._tail) > 2 * self._tail_room:
             del self._tail[: len(self._tail) - self._tail_room]
-        if self._on_output is not None and (text := strip_escapes(self._decode(data))):
-            self._on_output(text)
 
     def finish(self) -> Captured:
-        """The text, clipped in the middle by characters and by lines; the file is removed when nothing was left out."""
+        """The text, clipped in the middle by characters and by lines; the file is removed when nothing was
+        left out.
+        """
         if self._file is not None:
             self._end_copy()
         lost = self.total > self._head_room + self._tail_room
@@ -67,7 +102,9 @@ class Capture:
             raw = bytes(self._head) + f"\n… {gap} bytes left out …\n".encode() + bytes(self._tail)
         else:
             raw = bytes(self._head + self._tail)
-        whole = self._known.hide(strip_escapes(raw.decode("utf-8", "replace")))  # before a cut can leave half of one
+        whole = self._known.redact(
+            strip_escapes(raw.decode("utf-8", "replace"))
+        )  # before a cut can leave half of one
         text = fit(whole, self._limits)
         clipped = lost or text != whole
         if clipped and self._file is None:
@@ -106,7 +143,9 @@ class Capture:
 
 
 def fit(text: str, limits: Limits) -> str:
-    """`text` within the limits on line length, lines and characters, with a notice where something was left out."""
+    """`text` within the limits on line length, lines and characters, with a notice where something was left
+    out.
+    """
     if len(text) > limits.max_line_length:
         text = "\n".join(clip_line(line, limits.max_line_length) for line in text.split("\n"))
     lines = text.split("\n")

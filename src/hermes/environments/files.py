@@ -28,7 +28,9 @@ def read_bytes(path: Path) -> bytes:
 
 
 def write_bytes(path: Path, data: bytes) -> FileStat:
-    """Write a file through a neighbour that replaces it, so that a reader sees the old or the new; an existing mode is kept."""
+    """Write a file through a neighbour that replaces it, so that a reader sees the old or the new; an
+    existing mode is kept.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder")

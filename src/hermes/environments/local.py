@@ -6,31 +6,42 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.abc
 
-from hermes.environments import tree
+from hermes.environments import process_tree
 from hermes.environments.base import Finished, Job, Limits
 from hermes.environments.capture import Capture
-from hermes.environments.follow import follow
 from hermes.environments.pty import on_terminal, open_terminal
-from hermes.environments.sandbox import CLEAN, Launch, Sandbox
+from hermes.environments.sandbox.launch import Launch, SetupRetries, StartSignal
+from hermes.environments.sandbox.sandbox import CLEAN, Sandbox
+from hermes.environments.supervise import follow
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 TIMED_OUT: Final = 124
 _CHUNK: Final = 65_536
+_STEP: Final = 0.002
 _END_OF_INPUT: Final = b"\x04"  # what a terminal takes for the end of input
 
 
 class LocalChild:
     """A process on this machine: implements `Child`."""
 
-    def __init__(self, process: subprocess.Popen[bytes], output: int, input_: int | None, marker: str) -> None:
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        output: int,
+        input_: int | None,
+        marker: str,
+        signal: StartSignal | None = None,
+    ) -> None:
         self._process = process
+        self._signal = signal
         self._marker = marker
         self._input = input_
         self.output = output
@@ -42,6 +53,10 @@ class LocalChild:
     def pid(self) -> int:
         """The process id."""
         return self._process.pid
+
+    def begun(self) -> bool:
+        """Whether the command itself has begun, and not only the sandbox around it."""
+        return self._signal is None or self._signal.begun()
 
     def poll(self) -> int | None:
         """The exit code as a shell gives it (128 + number after a signal), or None while it runs."""
@@ -67,7 +82,9 @@ class LocalChild:
             await anyio.wait_writable(self._input)
 
     def write(self, data: bytes) -> int:
-        """How many bytes its input took; 0 when the pipe is full, BrokenPipeError when its input is closed."""
+        """How many bytes its input took; 0 when the pipe is full, BrokenPipeError when its input is
+        closed.
+        """
         if self._input is None:
             raise BrokenPipeError("the input of this process is closed")
         try:
@@ -88,7 +105,7 @@ class LocalChild:
 
     async def stop(self, grace: float) -> None:
         """End its whole tree: TERM, up to `grace` seconds, then KILL."""
-        await tree.end(self.pid, self._marker, self.poll, grace)
+        await process_tree.end(self.pid, self._marker, self.poll, grace)
 
     def release(self) -> None:
         """Close the descriptors."""
@@ -96,6 +113,8 @@ class LocalChild:
             os.close(self._input)
         self._input = None
         os.close(self.output)
+        if self._signal is not None:
+            self._signal.close()
 
 
 async def end_of(process: subprocess.Popen[bytes]) -> None:
@@ -114,7 +133,8 @@ async def end_of(process: subprocess.Popen[bytes]) -> None:
 
 
 class LocalEnvironment:
-    """This machine: implements `Environment`. Uncut outputs go to the folder `outputs`, without the secrets that are known.
+    """This machine: implements `Environment`. Uncut outputs go to the folder `outputs`, without the secrets
+    that are known.
 
     `note` is a sentence that ends the first output.
     """
@@ -122,7 +142,13 @@ class LocalEnvironment:
     name = "local"
 
     def __init__(
-        self, *, outputs: Path, limits: Limits, sandbox: Sandbox | None = None, known: SecretValues | None = None, note: str = ""
+        self,
+        *,
+        outputs: Path,
+        limits: Limits,
+        sandbox: Sandbox | None = None,
+        known: SecretValues | None = None,
+        note: str = "",
     ) -> None:
         self._notes = [f"[sandbox: {note}]\n"] if note else []
         self._outputs = outputs
@@ -141,18 +167,34 @@ class LocalEnvironment:
             self._sandbox.close()
 
     async def exec(
-        self, job: Job, *, timeout: float, stdin: bytes | None = None, on_output: Callable[[str], None] | None = None
+        self,
+        job: Job,
+        *,
+        timeout: float,
+        stdin: bytes | None = None,
+        on_output: Callable[[str], None] | None = None,
     ) -> Finished:
-        """Run a job to its end or for `timeout` seconds; its tree is killed on timeout and on cancellation."""
+        """Run a job to its end or for `timeout` seconds; its tree is killed on timeout and on
+        cancellation.
+        """
         begun = anyio.current_time()
         call = next(self._calls)
-        capture = Capture(self._limits, self._outputs / f"output-{os.getpid()}-{call}.txt", on_output, self._known)
-        child = self._foreground(job, call, stdin)
-        try:
-            timed_out = await follow(child, capture, timeout, stdin if job.pty else None)
-        finally:
-            child.release()
-        kept = capture.finish()
+        spill = self._outputs / f"output-{os.getpid()}-{call}.txt"  # noqa: TID251  # a name of this process's own
+        retries = self._retries(job)
+        while True:
+            child = await self._started(partial(self._foreground, job, call, stdin), retries)
+            # What comes before the command has begun are words of the sandbox: they are no output.
+            shown = partial(_show, child, on_output) if on_output and job.confined else on_output
+            capture = Capture(self._limits, spill, shown, self._known)
+            try:
+                timed_out = await follow(child, capture, timeout, stdin if job.pty else None)
+                reached = child.begun()
+            finally:
+                child.release()
+            kept = await capture.end()
+            if reached or timed_out or retries is None:
+                break
+            await retries.again(kept.text)
         code = TIMED_OUT if timed_out else child.poll()
         return Finished(
             text=kept.text + self._noted(),
@@ -165,57 +207,87 @@ class LocalEnvironment:
 
     async def spawn(self, job: Job) -> LocalChild:
         """Start a job and give it back running, its input open."""
-        call = next(self._calls)
-        if job.pty:
-            return self._on_terminal(job, call)
-        read, write = os.pipe()
-        try:
-            return self._launch(job, call, ends=(read, write), stdin=subprocess.PIPE)
-        finally:
-            os.close(write)
+        retries = self._retries(job)
+        start = partial(self._background, job, next(self._calls))
+        while True:
+            child = await self._started(start, retries)
+            while not child.begun() and child.poll() is None:  # noqa: ASYNC110  # the kernel tells no other way
+                await anyio.sleep(_STEP)
+            if child.begun() or retries is None:
+                return child
+            said = child.read() or b""
+            child.release()
+            await retries.again(said.decode("utf-8", "replace"))
+
+    def _retries(self, job: Job) -> SetupRetries | None:
+        return self._sandbox.retries() if job.confined and self._sandbox else None
+
+    async def _started(
+        self, start: Callable[[frozenset[str] | None], LocalChild], retries: SetupRetries | None
+    ) -> LocalChild:
+        """A child; what a sandbox needs may vanish while it is prepared."""
+        while True:
+            try:
+                return start(retries.steady if retries else None)
+            except ExecError as error:
+                if retries is None:
+                    raise
+                await retries.again(str(error))
 
     def _noted(self) -> str:
-        """The note, once, and what the way out to named hosts has refused: most programs show no more of it than a number."""
+        """The note, once, and what the way out to named hosts has refused: most programs show no more of it
+        than a number.
+        """
         refused = self._sandbox.take_refused() if self._sandbox else []
         notes, self._notes = self._notes, []
         return "".join([*notes, *(f"[network: {sentence}]\n" for sentence in refused)])
 
-    def _foreground(self, job: Job, call: int, stdin: bytes | None) -> LocalChild:
+    def _background(self, job: Job, call: int, steady: frozenset[str] | None) -> LocalChild:
         if job.pty:
-            return self._on_terminal(job, call)
+            return self._on_terminal(job, call, steady)
         read, write = os.pipe()
         try:
-            if stdin is None:
-                return self._launch(job, call, ends=(read, write), stdin=subprocess.DEVNULL)
-            with tempfile.TemporaryFile() as source:  # a file cannot fill up as a pipe does
-                source.write(stdin)
-                source.seek(0)
-                return self._launch(job, call, ends=(read, write), stdin=source.fileno())
+            return self._launch(job, call, steady, ends=(read, write), stdin=subprocess.PIPE)
         finally:
             os.close(write)
 
-    def _on_terminal(self, job: Job, call: int) -> LocalChild:
+    def _foreground(
+        self, job: Job, call: int, stdin: bytes | None, steady: frozenset[str] | None
+    ) -> LocalChild:
+        if job.pty:
+            return self._on_terminal(job, call, steady)
+        read, write = os.pipe()
+        try:
+            if stdin is None:
+                return self._launch(job, call, steady, ends=(read, write), stdin=subprocess.DEVNULL)
+            with tempfile.TemporaryFile() as source:  # a file cannot fill up as a pipe does
+                source.write(stdin)
+                source.seek(0)
+                return self._launch(job, call, steady, ends=(read, write), stdin=source.fileno())
+        finally:
+            os.close(write)
+
+    def _on_terminal(self, job: Job, call: int, steady: frozenset[str] | None) -> LocalChild:
         ours, theirs = open_terminal()
         try:
-            return self._launch(job, call, ends=(ours, theirs), stdin=theirs)
+            return self._launch(job, call, steady, ends=(ours, theirs), stdin=theirs)
         finally:
             os.close(theirs)
 
-    def _launch(self, job: Job, call: int, *, ends: tuple[int, int], stdin: int) -> LocalChild:
-        marker = f"{os.getpid()}-{id(self):x}-{call}"
+    def _launch(
+        self, job: Job, call: int, steady: frozenset[str] | None, *, ends: tuple[int, int], stdin: int
+    ) -> LocalChild:
+        marker = f"{os.getpid()}-{id(self):x}-{call}"  # noqa: TID251  # a name of this process's own
         try:
-            env = {**(job.env or {}), tree.MARKER: marker}
-            with self._launched(job, env) as launch:
-                process = subprocess.Popen(
-                    on_terminal(launch.argv, ends[1]) if job.pty else launch.argv,
-                    stdin=stdin,
-                    stdout=ends[1],
-                    stderr=ends[1],
-                    cwd="/",
-                    env={**CLEAN, tree.MARKER: marker} if job.confined else env,
-                    pass_fds=launch.descriptors,
-                    start_new_session=True,
-                )
+            env = {**(job.env or {}), process_tree.MARKER: marker}
+            if job.confined:
+                with self._confined(job, env, steady) as launch:
+                    process = _start(
+                        job, launch.argv, {**CLEAN, process_tree.MARKER: marker}, ends, stdin, launch
+                    )
+                    signal: StartSignal | None = launch.signal
+            else:
+                process, signal = _start(job, job.argv, env, ends, stdin, None), None
         except (OSError, ValueError) as error:
             os.close(ends[0])
             raise ExecError(f"The command could not be started: {error}") from error
@@ -223,11 +295,38 @@ class LocalEnvironment:
         if process.stdin is not None:
             input_ = os.dup(process.stdin.fileno())
             process.stdin.close()
-        return LocalChild(process, ends[0], input_, marker)
+        return LocalChild(process, ends[0], input_, marker, signal)
 
-    def _launched(self, job: Job, env: Mapping[str, str]) -> Launch:
-        if not job.confined:
-            return Launch(job.argv, ())
+    def _confined(self, job: Job, env: Mapping[str, str], steady: frozenset[str] | None) -> Launch:
         if self._sandbox is None:
-            raise EnvironmentUnavailable("The command must be confined and there is no sandbox here; install bubblewrap.")
-        return self._sandbox.launch(job.argv, env=env, network=job.network, writable=job.writable, pty=job.pty)
+            raise EnvironmentUnavailable(
+                "The command must be confined and there is no sandbox here; install bubblewrap."
+            )
+        return self._sandbox.launch(
+            job.argv, env=env, network=job.network, writable=job.writable, pty=job.pty, steady=steady
+        )
+
+
+def _start(
+    job: Job,
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    ends: tuple[int, int],
+    stdin: int,
+    launch: Launch | None,
+) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        on_terminal(argv, ends[1]) if job.pty else argv,
+        stdin=stdin,
+        stdout=ends[1],
+        stderr=ends[1],
+        cwd="/",
+        env=env,
+        pass_fds=launch.descriptors if launch else (),
+        start_new_session=True,
+    )
+
+
+def _show(child: LocalChild, on_output: Callable[[str], None], text: str) -> None:
+    if child.begun():
+        on_output(text)

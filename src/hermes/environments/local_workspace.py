@@ -1,7 +1,8 @@
-"""This machine as a workspace: commands in the kernel sandbox when a permit says so, files by the system's own calls."""
+"""This machine as a workspace: commands in the kernel sandbox when a permit says so, files by the system's
+own calls.
+"""
 
 import os
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,17 +13,26 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from hermes.environments import files, landlock
+from hermes.environments import files
+from hermes.environments.child_env import child_environment
+from hermes.environments.env_hints import Missed
 from hermes.environments.local import LocalEnvironment
-from hermes.environments.missed import Missed
-from hermes.environments.mounts import INSIDE, Scratch, default_mounts
-from hermes.environments.proxy import Resolve
-from hermes.environments.sandbox import Sandbox, SandboxOptions, find_sandbox
-from hermes.environments.scrub import child_environment
+from hermes.environments.sandbox import landlock
+from hermes.environments.sandbox.egress import Ways
+from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts
+from hermes.environments.sandbox.proxy import Resolve
+from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, find_sandbox
 from hermes.environments.search import Search, find_files, search_lines
 from hermes.environments.shell import FileCarrier, Shell
-from hermes.environments.ways import Ways
-from hermes.environments.workspace import QUIET, Authorize, Located, Operation, ShellWorkspace, WorkspaceOptions
+from hermes.environments.workspace import (
+    QUIET,
+    Authorize,
+    Located,
+    Operation,
+    ShellWorkspace,
+    WorkspaceOptions,
+)
+from hermes.lib.programs import find_program
 from hermes.types.action import Permit
 from hermes.types.error import Refused
 from hermes.types.workspace import ExecResult, FileStat, Match
@@ -31,8 +41,9 @@ from hermes.types.workspace import ExecResult, FileStat, Match
 class LocalWorkspace(ShellWorkspace):
     """This machine: implements `Workspace`. Call `close` in the end, it stops what still runs.
 
-    `authorize` decides each action; `environ` is the user's environment, whose secrets are taken out here; `scratch` gets uncut
-    outputs and shell states, and a sandbox must be made with its folders (see `open_sandbox`); `clock` gives epoch seconds.
+    `authorize` decides each action; `environ` is the user's environment, whose secrets are taken out here;
+    `scratch` gets uncut outputs and shell states, and a sandbox must be made with its folders (see
+    `open_sandbox`); `clock` gives epoch seconds.
     """
 
     def __init__(
@@ -42,7 +53,7 @@ class LocalWorkspace(ShellWorkspace):
         authorize: Authorize,
         environ: Mapping[str, str],
         scratch: Path,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.time,  # noqa: TID251  # not yet a port
         sandbox: Sandbox | None = None,
         options: WorkspaceOptions | None = None,
     ) -> None:
@@ -54,13 +65,18 @@ class LocalWorkspace(ShellWorkspace):
         self._missed = Missed(children.left)
         super().__init__(
             environment=LocalEnvironment(
-                outputs=folders.outputs, limits=chosen.limits, sandbox=sandbox, known=chosen.known, note=chosen.note
+                outputs=folders.outputs,
+                limits=chosen.limits,
+                sandbox=sandbox,
+                known=chosen.known,
+                note=chosen.note,
             ),
-            files=LocalFiles(sandbox, chosen.concealed, shutil.which("rg", path=environ.get("PATH", os.defpath))),
+            files=LocalFiles(sandbox, chosen.concealed, find_program("rg", environ, (root,))),
             shell=Shell(
                 cwd=str(root),
                 env={**QUIET, **children.given},
                 carrier=FileCarrier(folders.shell, INSIDE if sandbox else ""),
+                bash=local_bash(environ, root),
                 guarded=sandbox is not None,
                 first=sandbox.first if sandbox else "",
             ),
@@ -71,21 +87,31 @@ class LocalWorkspace(ShellWorkspace):
         )
 
     async def run(self, command: str, **options: Any) -> ExecResult:
-        """As every workspace does; output that misses one of the user's variables ends with a sentence that says so, once for each."""
+        """As every workspace does; output that misses one of the user's variables ends with a sentence that
+        says so, once for each.
+        """
         done = await super().run(command, **options)
         missed = self._missed.take(command, done, self._shell.exports)
         return replace(done, text=done.text + missed) if missed else done
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:
-            raise Refused("This command may only run confined, and there is no sandbox on this machine; install bubblewrap.")
+            raise Refused(
+                "This command may only run confined, and there is no sandbox on this machine; install"
+                " bubblewrap."
+            )
         return permit
 
 
 class LocalFiles:
-    """The files of this machine: implements `Files`. What confined commands call /tmp is a folder of their own."""
+    """The files of this machine: implements `Files`.
 
-    def __init__(self, sandbox: Sandbox | None, concealed: Callable[[str], bool], ripgrep: str | None) -> None:
+    What confined commands call /tmp is a folder of their own.
+    """
+
+    def __init__(
+        self, sandbox: Sandbox | None, concealed: Callable[[str], bool], ripgrep: str | None
+    ) -> None:
         self._sandbox = sandbox
         self._concealed = concealed
         self._ripgrep = ripgrep
@@ -130,7 +156,9 @@ class LocalFiles:
         return [self._named(found) for found in await anyio.to_thread.run_sync(find_files, glob, where)]
 
     def _place(self, nominal: str, *, for_reading: bool) -> Path:
-        """Where a nominal path lies: what confined commands call /tmp is a folder of their own, the machine's own can be read."""
+        """Where a nominal path lies: what confined commands call /tmp is a folder of their own, the machine's
+        own can be read.
+        """
         own = self._sandbox.outside(nominal) if self._sandbox else None
         if own is None or (for_reading and not os.path.lexists(own)):
             return Path(nominal)
@@ -150,6 +178,11 @@ def _existing(place: Located) -> Path:
     return path
 
 
+def local_bash(environ: Mapping[str, str], workspace: Path) -> str:
+    """The bash that runs commands: the user's own, but none that the workspace brings."""
+    return find_program("bash", environ, (workspace,)) or "/bin/bash"
+
+
 def open_sandbox(
     *,
     workspace: Path,
@@ -160,7 +193,8 @@ def open_sandbox(
     sandboxing: SandboxOptions | None = None,
     resolve: Resolve | None = None,
 ) -> Sandbox | None:
-    """The usual sandbox for a workspace with that scratch folder, or None where the kernel or bubblewrap does not let us.
+    """The usual sandbox for a workspace with that scratch folder, or None where the kernel or bubblewrap does
+    not let us.
 
     `resolve` finds the addresses of hosts that commands may reach.
     """
@@ -168,9 +202,15 @@ def open_sandbox(
     folders.make()
     workspace, wanted = workspace.resolve(), sandboxing or SandboxOptions()
     if wanted.mode == "full" or hermes_home.is_relative_to(workspace):
-        hermes_home.mkdir(parents=True, exist_ok=True)  # what is not there cannot be covered, and could be made by a command
-    mounts = default_mounts(workspace=workspace, home=home, hermes_home=hermes_home, scratch=folders, programs=_programs())
-    return find_sandbox(environ, mounts, wanted, Ways(folders.root, resolve=resolve) if landlock.launcher() else None)
+        hermes_home.mkdir(
+            parents=True, exist_ok=True
+        )  # what is not there cannot be covered, and could be made by a command
+    mounts = default_mounts(
+        workspace=workspace, home=home, hermes_home=hermes_home, scratch=folders, programs=_programs()
+    )
+    return find_sandbox(
+        environ, mounts, wanted, Ways(folders.root, resolve=resolve) if landlock.launcher() else None
+    )
 
 
 def _programs() -> Iterator[Path]:

@@ -18,6 +18,14 @@ def open_terminal() -> tuple[int, int]:
 def on_terminal(argv: tuple[str, ...], theirs: int) -> tuple[str, ...]:
     """`argv` behind a shell that takes the terminal over.
 
-    A session leader without a terminal that opens one gets it as its controlling terminal: no code has to run between fork and exec.
+    A session leader without a terminal that opens one gets it as its controlling terminal: no code has to run
+    between fork and exec.
     """
-    return ("bash", "--noprofile", "--norc", "-c", 'name=$1; shift; exec "$@" <>"$name" >&0 2>&1', "bash", os.ttyname(theirs), *argv)
+    return (
+        "/bin/sh",
+        "-c",
+        'name=$1; shift; exec "$@" <>"$name" >&0 2>&1',
+        "sh",
+        os.ttyname(theirs),
+        *argv,
+    )

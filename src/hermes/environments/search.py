@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from hermes.lib.lazy import load
+from hermes.lib.lazy import import_object
 from hermes.types.workspace import FileStat, Match
 
 if TYPE_CHECKING:
@@ -27,7 +27,9 @@ _NESTED: Final = re.compile(r"\([^()]*(?:[+*]|\{\d*,)[^()]*\)(?:[+*]|\{\d*,)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """Where to look: below `root`, in files that fit `file_glob` and are not `concealed`; at most `limit` results."""
+    """Where to look: below `root`, in files that fit `file_glob` and are not `concealed`; at most `limit`
+    results.
+    """
 
     root: Path
     file_glob: str = ""
@@ -59,7 +61,10 @@ def find_files(glob: str, search: Search) -> list[FileStat]:
 def _by_python(pattern: str, search: Search) -> list[Match]:
     if _NESTED.search(re.sub(r"\\.|\[\^?\]?[^\]]*\]", "x", pattern)):
         # Python's matcher may need years for such a pattern, and nothing can stop it meanwhile.
-        raise ValueError(f"{pattern!r} repeats a group that has a repetition in it; write it without the inner or the outer one")
+        raise ValueError(
+            f"{pattern!r} repeats a group that has a repetition in it; write it without the inner or the"
+            " outer one"
+        )
     expression = compiled(pattern)
     fits = glob_test(search.file_glob) if search.file_glob else None
     found: list[Match] = []
@@ -103,14 +108,16 @@ def _text(path: Path) -> str | None:
 
 
 def glob_test(glob: str) -> Callable[[Path], bool]:
-    """A test for relative paths: a glob without a slash is held against the name, `**` crosses folders, `{a,b}` is either."""
+    """A test for relative paths: a glob without a slash is held against the name, `**` crosses folders,
+    `{a,b}` is either.
+    """
     specs = spec_of([_anchored(one) for one in _alternatives(glob)])
     return lambda path: specs.match_file(path.as_posix())
 
 
 def spec_of(lines: Sequence[str]) -> "GitIgnoreSpec":
     """The rules of an ignore file."""
-    spec: GitIgnoreSpec = load("pathspec:GitIgnoreSpec").from_lines(lines)
+    spec: GitIgnoreSpec = import_object("pathspec:GitIgnoreSpec").from_lines(lines)
     return spec
 
 
@@ -124,11 +131,17 @@ def _alternatives(glob: str) -> list[str]:
     braces = re.search(r"\{([^{}]*)\}", glob)
     if braces is None:
         return [glob]
-    return [full for part in braces[1].split(",") for full in _alternatives(glob[: braces.start()] + part + glob[braces.end() :])]
+    return [
+        full
+        for part in braces[1].split(",")
+        for full in _alternatives(glob[: braces.start()] + part + glob[braces.end() :])
+    ]
 
 
 def _files(root: Path, concealed: Callable[[str], bool]) -> Iterator[Path]:
-    """Regular files below `root` in order of path; ignored, hidden and concealed ones are left out, links are not followed."""
+    """Regular files below `root` in order of path; ignored, hidden and concealed ones are left out, links are
+    not followed.
+    """
     if root.is_file():
         if not concealed(str(root)):
             yield root

@@ -10,33 +10,36 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol
 
-from hermes.environments.dump import Dump, read_dump
+from hermes.environments.shell_state import Dump, read_dump
 
 _CHOOSES_CODE: Final = re.compile(
-    r"PATH|IFS|ENV|CDPATH|SHELL|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|MANPAGER|TMPDIR|HOME"
+    r"PATH|IFS|ENV|PS4|PROMPT_COMMAND|ZDOTDIR|OPENSSL_CONF|RSYNC_RSH|CDPATH|SHELL|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|MANPAGER|TMPDIR|HOME"
     r"|(?:HERMES|LD|DYLD|BASH|PYTHON|PERL|RUBY|NODE|JAVA|GIT|SSH|SSL|SUDO|NPM|PIP|CARGO|RUST|GO|XDG|MAKE)\w*|\w*_(?:OPTIONS|OPTS|COMMAND|PRELOAD)"
     r"|(?i:\w+_proxy)|(?:CURL|REQUESTS|AWS|DOCKER|KUBE)\w*"
 )
 _LONGEST_ARGUMENT: Final = 100_000  # the kernel takes 128 KiB
-_BASH: Final = ("bash", "--noprofile", "--norc")
+_BARE: Final = ("--noprofile", "--norc")
 
 # What the end of each command writes, without a fork. The file counts only if its last word is there.
 DUMP: Final = (
-    "{{ builtin unset -f trap; builtin printf 'hermes-shell 1\\0'; builtin pwd; builtin printf '\\0'; builtin set +o; builtin printf '\\0';"
-    " builtin shopt -p; builtin printf '\\0'; builtin declare -px; builtin printf '\\0'; builtin alias -p; builtin printf '\\0';"
-    " builtin declare -f; builtin printf '\\0'; builtin declare -Fx; builtin printf '\\0end'; }} {target} 2>/dev/null"
+    "{{ builtin unset -f trap; builtin printf 'hermes-shell 1\\0'; builtin pwd; builtin printf '\\0'; builtin"
+    " set +o; builtin printf '\\0'; builtin shopt -p; builtin printf '\\0'; builtin declare -px; builtin"
+    " printf '\\0'; builtin alias -p; builtin printf '\\0'; builtin declare -f; builtin printf '\\0'; builtin"
+    " declare -Fx; builtin printf '\\0end'; }} {target} 2>/dev/null"
 )
 # A command that sets its own EXIT trap keeps it, and ours follows.
 _TRAP: Final = (
-    'trap() {{ builtin trap "$@" || return; [[ $BASH_SUBSHELL == 0 && $# -gt 1 ]] || return 0; [[ $1 != -- ]] || shift;'
-    ' case " ${{*:2}} " in *" EXIT "*|*" 0 "*|*" exit "*|*" SIGEXIT "*) [[ $1 != - ]] || set -- "";'
+    'trap() {{ builtin trap "$@" || return; [[ $BASH_SUBSHELL == 0 && $# -gt 1 ]] || return 0; [[ $1 != -- ]]'
+    ' || shift; case " ${{*:2}} " in *" EXIT "*|*" 0 "*|*" exit "*|*" SIGEXIT "*) [[ $1 != - ]] || set -- "";'
     " builtin trap -- \"$1\"$'\\n'{dump} EXIT;; esac; }}; builtin trap -- {dump} EXIT"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What is carried. `functions` and `aliases` are shell text; they and `options` come from the shell's own dump."""
+    """What is carried. `functions` and `aliases` are shell text; they and `options` come from the shell's own
+    dump.
+    """
 
     cwd: str
     exports: Mapping[str, str] = field(repr=False)
@@ -47,7 +50,9 @@ class State:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """How to start bash for one command; `dump` is the file that it will write, seen from here (None: nothing, or not in a file)."""
+    """How to start bash for one command; `dump` is the file that it will write, seen from here (None:
+    nothing, or not in a file).
+    """
 
     argv: tuple[str, ...]
     env: dict[str, str] = field(repr=False)
@@ -55,13 +60,17 @@ class Start:
 
 
 class Carrier(Protocol):
-    """How the words of one shell reach the next: by files on this machine, or beside the output of a job elsewhere."""
+    """How the words of one shell reach the next: by files on this machine, or beside the output of a job
+    elsewhere.
+    """
 
     def target(self, *, confined: bool) -> tuple[str, Path | None]:
         """The redirection that a dump is written with, and the file it ends in, if it is one."""
 
     def script(self, text: str, *, confined: bool) -> str:
-        """The path, as the command sees it, of a file with a script that is too long for an argument; "" if any length will do."""
+        """The path, as the command sees it, of a file with a script that is too long for an argument; "" if
+        any length will do.
+        """
 
     def dump(self, start: Start, state: bytes) -> Dump | None:
         """What the command left, or None when that is missing, cut or odd."""
@@ -99,16 +108,29 @@ class FileCarrier:
         # Two folders: a link planted by a confined command must never be followed by an unconfined one.
         folder = self._folder / ("confined" if confined else "open")
         folder.mkdir(parents=True, exist_ok=True)
-        return folder / f"state-{os.getpid()}-{id(self):x}-{next(self._runs)}"
+        return folder / f"state-{os.getpid()}-{id(self):x}-{next(self._runs)}"  # noqa: TID251  # a name of this process's own
 
     def _seen(self, path: Path, *, confined: bool) -> str:
         return f"{self._inside}/{path.name}" if confined and self._inside else str(path)
 
 
 class Shell:
-    """The carried shell, over `carrier`. `guarded`: what confined commands leave is not trusted by the others; they do `first` at first."""
+    """The carried shell, a program `bash`, over `carrier`.
 
-    def __init__(self, *, cwd: str, env: Mapping[str, str], carrier: Carrier, guarded: bool = False, first: str = "") -> None:
+    `guarded`: what confined commands leave is not trusted by the others; they do `first` at first.
+    """
+
+    def __init__(
+        self,
+        *,
+        cwd: str,
+        env: Mapping[str, str],
+        carrier: Carrier,
+        bash: str,
+        guarded: bool = False,
+        first: str = "",
+    ) -> None:
+        self._bash = (bash, *_BARE)
         self._carrier = carrier
         self._guarded = guarded
         self._first = first
@@ -160,25 +182,45 @@ class Shell:
             self._open_state = self._state
 
     def _trusted(self) -> State:
-        """The state for an unconfined command: nothing in it that a confined one could have planted to run as code."""
-        exports = {name: value for name, value in self._state.exports.items() if not _CHOOSES_CODE.fullmatch(name)}
-        exports |= {name: value for name, value in self._open_state.exports.items() if _CHOOSES_CODE.fullmatch(name)}
-        return replace(self._state, exports=exports, aliases=self._open_state.aliases, functions=self._open_state.functions)
+        """The state for an unconfined command: nothing in it that a confined one could have planted to run as
+        code.
+        """
+        exports = {
+            name: value for name, value in self._state.exports.items() if not _CHOOSES_CODE.fullmatch(name)
+        }
+        exports |= {
+            name: value for name, value in self._open_state.exports.items() if _CHOOSES_CODE.fullmatch(name)
+        }
+        return replace(
+            self._state,
+            exports=exports,
+            aliases=self._open_state.aliases,
+            functions=self._open_state.functions,
+        )
 
     def _argv(self, script: str, *, confined: bool) -> tuple[str, ...]:
         is_short = len(script.encode("utf-8", "surrogateescape")) < _LONGEST_ARGUMENT
         path = "" if is_short else self._carrier.script(script, confined=confined)
-        return (*_BASH, path) if path else (*_BASH, "-c", script, "bash")
+        return (*self._bash, path) if path else (*self._bash, "-c", script, "bash")
 
 
 def _state_of(dump: Dump) -> State:
     exported = "".join(f"declare -fx {name}\n" for name in dump.exported_functions)
-    return State(cwd=dump.cwd, exports=dump.exports, options=dump.options, aliases=dump.aliases, functions=dump.functions + exported)
+    return State(
+        cwd=dump.cwd,
+        exports=dump.exports,
+        options=dump.options,
+        aliases=dump.aliases,
+        functions=dump.functions + exported,
+    )
 
 
 def _change_directory(cwd: str, root: str) -> str:
     gone = shlex.quote(f"{cwd} is gone; this runs in {root}")
-    return f"builtin cd -- {shlex.quote(cwd)} 2>/dev/null || {{ builtin echo {gone} >&2; builtin cd -- {shlex.quote(root)}; }}"
+    return (
+        f"builtin cd -- {shlex.quote(cwd)} 2>/dev/null || {{ builtin echo {gone} >&2; builtin cd --"
+        f" {shlex.quote(root)}; }}"
+    )
 
 
 def _restore(state: State) -> list[str]:

@@ -29,10 +29,11 @@ _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkspaceOptions:
-    """What may be set: output limits, and what `child_environment` of scrub takes: variables that commands get besides, and `is_secret`.
+    """What may be set: output limits, and what `child_environment` of scrub takes: variables that commands
+    get besides, and `is_secret`.
 
-    `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a search must not look into it;
-    `note` is a sentence that ends the first output.
+    `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a
+    search must not look into it; `note` is a sentence that ends the first output.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -53,7 +54,9 @@ class Located:
 
 
 class Files(Protocol):
-    """The files of a machine, once a decision about them has been made; errors are the system's own (FileNotFoundError, …)."""
+    """The files of a machine, once a decision about them has been made; errors are the system's own
+    (FileNotFoundError, …).
+    """
 
     async def locate(self, nominal: str, operation: Operation) -> Located:
         """Where an absolute path leads, links followed; a deletion is of the link itself."""
@@ -81,7 +84,10 @@ class Files(Protocol):
 
 
 class ShellWorkspace:
-    """An environment with a carried shell and files: implements `Workspace`. Call `close` in the end, it stops what still runs."""
+    """An environment with a carried shell and files: implements `Workspace`.
+
+    Call `close` in the end, it stops what still runs.
+    """
 
     def __init__(
         self,
@@ -126,14 +132,19 @@ class ShellWorkspace:
         pty: bool = False,
         on_output: Callable[[str], None] | None = None,
     ) -> ExecResult:
-        """Run a command in the carried shell; a `cwd` is for this command only. Refused when the decision is no."""
+        """Run a command in the carried shell; a `cwd` is for this command only.
+
+        Refused when the decision is no.
+        """
         async with self._turns:
             await self._ready()
             where = self._nominal(cwd) if cwd else None
             permit = await self._permit(self._action(command, where, pty=pty))
             start = self._shell.prepare(command, cwd=where, confined=permit.confined)
             self._redeem(permit, self._action(command, where, pty=pty))
-            done = await self._environment.exec(self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output)
+            done = await self._environment.exec(
+                self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output
+            )
             self._shell.adopt(start, done.state, confined=permit.confined, keep_directory=where is not None)
         return ExecResult(
             text=done.text,
@@ -145,8 +156,12 @@ class ShellWorkspace:
             full=done.full,
         )
 
-    async def start(self, command: str, *, cwd: str | None = None, pty: bool = False, notify: bool = False) -> ProcessState:
-        """Start a background process with the carried directory and exports; ExecError when 64 run already."""
+    async def start(
+        self, command: str, *, cwd: str | None = None, pty: bool = False, notify: bool = False
+    ) -> ProcessState:
+        """Start a background process with the carried directory and exports; ExecError when 64 run
+        already.
+        """
         await self._ready()
         where = self._nominal(cwd) if cwd else self.cwd
         permit = await self._permit(self._action(command, where, pty=pty, background=True))
@@ -176,12 +191,18 @@ class ShellWorkspace:
         """The entries of a directory, by name."""
         return await self._files.list(await self._decided("read", path))
 
-    async def search(self, pattern: str, *, path: str = ".", file_glob: str = "", limit: int = 1000) -> Sequence[Match]:
-        """Lines that match a regular expression; ValueError when it is not one, FileNotFoundError when there is no such path."""
+    async def search(
+        self, pattern: str, *, path: str = ".", file_glob: str = "", limit: int = 1000
+    ) -> Sequence[Match]:
+        """Lines that match a regular expression; ValueError when it is not one, FileNotFoundError when there
+        is no such path.
+        """
         return await self._files.search(await self._decided("read", path), pattern, file_glob, limit)
 
     async def find(self, glob: str, *, path: str = ".", limit: int = 1000) -> Sequence[FileStat]:
-        """Files whose name or path matches a glob, newest first; FileNotFoundError when there is no such path."""
+        """Files whose name or path matches a glob, newest first; FileNotFoundError when there is no such
+        path.
+        """
         return await self._files.find(await self._decided("read", path), glob, limit)
 
     async def close(self) -> None:
@@ -216,17 +237,27 @@ class ShellWorkspace:
     def _redeem(self, permit: Permit, action: Action) -> None:
         """Use a permit up, at the last moment; Refused when it is another action's, or was used before."""
         if permit.digest != digest_of(action):
-            raise Refused("The directory or the variables changed while this was decided, so it did not run; try it again.")
+            raise Refused(
+                "The directory or the variables changed while this was decided, so it did not run; try it"
+                " again."
+            )
         if permit.serial and permit.serial in self._redeemed:
             raise Refused("This yes was used before; it is good for one action alone.")
         self._redeemed.add(permit.serial)
 
     def _job(self, start: Start, permit: Permit, *, pty: bool) -> Job:
         env = {**start.env, **_ON_TERMINAL} if pty else start.env
-        return Job(argv=start.argv, env=env, confined=permit.confined, network=permit.network, writable=permit.writable, pty=pty)
+        return Job(
+            argv=start.argv,
+            env=env,
+            confined=permit.confined,
+            network=permit.network,
+            writable=permit.writable,
+            pty=pty,
+        )
 
     def _process_id(self) -> str:
-        seed = f"{os.getpid()} {id(self)} {next(self._ids)} {self._clock()}"
+        seed = f"{os.getpid()} {id(self)} {next(self._ids)} {self._clock()}"  # noqa: TID251  # a name of this process's own
         return "proc_" + hashlib.blake2s(seed.encode()).hexdigest()[:12]
 
     async def _decided(self, operation: Operation, path: str) -> Located:

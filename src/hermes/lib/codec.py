@@ -1,4 +1,6 @@
-"""Tagged unions of dataclasses to and from JSON: a `kind` field tells the class, defaults are left out when writing."""
+"""Tagged unions of dataclasses to and from JSON: a `kind` field tells the class, defaults are left out when
+writing.
+"""
 
 import dataclasses
 from typing import Any, Generic, TypeVar
@@ -15,13 +17,15 @@ class Union(Generic[T]):
     """One codec for a closed union of frozen dataclasses, each with a literal `kind`."""
 
     def __init__(self, *members: type[T]) -> None:
-        self._decoders = {_kind(member): msgspec.json.Decoder(member) for member in members}
+        self._decoders = {kind_of(member): msgspec.json.Decoder(member) for member in members}
         self._fields = {member: _optional(member) for member in members}
 
     def encode(self, value: T) -> bytes:
         """JSON bytes of `value`; fields at their default are left out, lone surrogates become U+FFFD."""
         tree = {"kind": value.kind} | {  # type: ignore[attr-defined]
-            name: found for name, default in self._fields[type(value)] if (found := getattr(value, name)) != default
+            name: found
+            for name, default in self._fields[type(value)]
+            if (found := getattr(value, name)) != default
         }
         try:
             return _encode(tree)
@@ -30,7 +34,7 @@ class Union(Generic[T]):
 
     def decode(self, data: bytes) -> T:
         """The value that `encode` wrote; msgspec.DecodeError when it is none of this union."""
-        return self.decode_kind(_tag(data), data)
+        return self.decode_kind(tag(data), data)
 
     def decode_kind(self, kind: str, data: bytes) -> T:
         """The value, where the kind is known already."""
@@ -48,17 +52,21 @@ _tag_decoder = msgspec.json.Decoder(_Tagged)
 _MISSING = object()
 
 
-def _tag(data: bytes) -> str:
+def tag(data: bytes) -> str:
+    """The `kind` of an encoded value; msgspec.DecodeError when it has none."""
     return _tag_decoder.decode(data).kind
 
 
-def _kind(member: type[Any]) -> str:
+def kind_of(member: type[Any]) -> str:
+    """The `kind` that a class's instances carry."""
     return next(str(field.default) for field in dataclasses.fields(member) if field.name == "kind")
 
 
 def _optional(member: type[Any]) -> tuple[tuple[str, object], ...]:
     """Field names with their defaults, `kind` left out."""
-    return tuple((field.name, _default(field)) for field in dataclasses.fields(member) if field.name != "kind")
+    return tuple(
+        (field.name, _default(field)) for field in dataclasses.fields(member) if field.name != "kind"
+    )
 
 
 def _default(field: "dataclasses.Field[Any]") -> object:
@@ -78,3 +86,10 @@ def mended(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: mended(getattr(value, field.name)) for field in dataclasses.fields(value)}
     return value
+
+
+def copied(value: Any) -> Any:
+    """A JSON-like tree with dicts and lists of its own; anything else in it as it is."""
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    return [copied(item) for item in value] if isinstance(value, list) else value

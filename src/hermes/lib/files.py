@@ -6,7 +6,9 @@ from pathlib import Path
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
-    """Replace `path` with `data` in one step, making its folder; keeps the file's mode unless `mode` is given."""
+    """Replace `path` with `data` in one step, making its folder; keeps the file's mode unless `mode` is
+    given.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     keep = mode if mode is not None else _mode_of(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -32,8 +32,8 @@ class Parsed:
 def parse_arguments(text: str) -> Parsed:
     """The arguments of a tool call; what can be read in two ways is a fault (invariant 22).
 
-    Raw control characters in strings and trailing commas are mended. What is cut, closed too often or wrongly escaped is guessed at
-    for the record, and is a fault.
+    Raw control characters in strings and trailing commas are mended. What is cut, closed too often or wrongly
+    escaped is guessed at for the record, and is a fault.
     """
     if not text.strip():
         return Parsed()
@@ -59,7 +59,9 @@ def _fault(what: str) -> str:
 
 
 def _mended(text: str) -> Any:
-    """The value of JSON that may hold raw control characters in its strings and commas before a closing bracket."""
+    """The value of JSON that may hold raw control characters in its strings and commas before a closing
+    bracket.
+    """
     try:
         return _read(text)
     except ValueError as first:
@@ -97,7 +99,9 @@ def _guessed(text: str) -> dict[str, Any]:
 
 
 def _closed(text: str) -> str:
-    """The first structure in the text with what is open closed, closers without an opener dropped, wrong escapes escaped."""
+    """The first structure in the text with what is open closed, closers without an opener dropped, wrong
+    escapes escaped.
+    """
     out: list[str] = []
     open_ones: list[str] = []
     for match in _TOKEN.finditer(text):

@@ -8,8 +8,10 @@ class Missing(ImportError):
     """A package of an extra is not installed; the message says how to get it."""
 
 
-def load(target: str, *, extra: str = "") -> Any:
-    """The object that `package.module:name` (or `package.module`) names; Missing with an install hint when it is not there."""
+def import_object(target: str, *, extra: str = "") -> Any:
+    """The object that `package.module:name` (or `package.module`) names; Missing with an install hint when it
+    is not there.
+    """
     module, _, name = target.partition(":")
     try:
         found = importlib.import_module(module)

@@ -1,4 +1,6 @@
-"""Secrets by their value: text without them, in whichever form they stand in it, also where the text comes in pieces."""
+"""Secrets by their value: text without them, in whichever form they stand in it, also where the text comes in
+pieces.
+"""
 
 import base64
 import html
@@ -9,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import quote, quote_plus
 
-from hermes.lib.lazy import load as late
+from hermes.lib.lazy import import_object
 
 SHORTEST = 8
 """A shorter value would also hit ordinary words."""
@@ -26,7 +28,9 @@ class SecretValues:
     """The secrets that are known, and may become more."""
 
     def __init__(self, *secrets: str) -> None:
-        self._learning = threading.Lock()  # invariant: of two that learn at a time, none forgets what the other learnt
+        self._learning = (
+            threading.Lock()
+        )  # invariant: of two that learn at a time, none forgets what the other learnt
         self._values: frozenset[str] = frozenset()
         self._made = _Made(self._values, (), {})
         self.learn(*secrets)
@@ -41,15 +45,19 @@ class SecretValues:
             if not fresh <= self._values:
                 self._values |= fresh
 
-    def hide(self, text: str) -> str:
+    def redact(self, text: str) -> str:
         """`text` with a mask for every known secret in it."""
         for form in self._known().forms:
             if form in text:
                 text = text.replace(form, MASK)
         # Imported when the first text is looked at: a start has nothing to hide.
-        return str(late("hermes.lib.disguises:undisguised")(text, self._values, MASK)) if self._values else text
+        return (
+            str(import_object("hermes.lib.encodings:undisguised")(text, self._values, MASK))
+            if self._values
+            else text
+        )
 
-    def held(self, text: str) -> int:
+    def pending_prefix_len(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret."""
         known = self._known()
         longest = len(next(iter(known.forms), ""))
@@ -81,8 +89,10 @@ class _Made:
     beginnings: Mapping[str, list[str]] = field(repr=False)
 
 
-class Veil:
-    """Shows a text that comes in pieces, without secrets: what may be the beginning of one waits for what follows."""
+class StreamRedactor:
+    """Shows a text that comes in pieces, without secrets: what may be the beginning of one waits for what
+    follows.
+    """
 
     def __init__(self, known: SecretValues, show: Callable[[str], None]) -> None:
         self._known, self._show = known, show
@@ -90,8 +100,8 @@ class Veil:
 
     def add(self, text: str) -> None:
         """More of the text."""
-        text = self._known.hide(self.waiting + text)
-        shown = len(text) - self._known.held(text)
+        text = self._known.redact(self.waiting + text)
+        shown = len(text) - self._known.pending_prefix_len(text)
         self.waiting = text[shown:]
         if shown:
             self._show(text[:shown])
@@ -104,7 +114,9 @@ class Veil:
 
 
 def forms(secret: str) -> Iterator[str]:
-    """A secret as it is and as text commonly carries it: in JSON, addresses, markup, base64 and hexadecimal digits, and backwards."""
+    """A secret as it is and as text commonly carries it: in JSON, addresses, markup, base64 and hexadecimal
+    digits, and backwards.
+    """
     yield secret
     for ascii_only in (True, False):
         once = json.dumps(secret, ensure_ascii=ascii_only)[1:-1]
@@ -125,15 +137,23 @@ def forms(secret: str) -> Iterator[str]:
 
 
 def _values(secret: str) -> Iterator[str]:
-    """A secret with and without the space around it, and its lines where they are no words: files are shown line by line."""
+    """A secret with and without the space around it, and its lines where they are no words: files are shown
+    line by line.
+    """
     lines = [line.strip() for line in secret.splitlines()] if "\n" in secret else []
-    for value in (secret, secret.strip(), *(line for line in lines if len(line) >= _LINE and " " not in line)):
+    for value in (
+        secret,
+        secret.strip(),
+        *(line for line in lines if len(line) >= _LINE and " " not in line),
+    ):
         if len(value) >= SHORTEST and not _is_word(value):
             yield value
 
 
 def _is_word(value: str) -> bool:
-    """Whether a value would hide innocent text and hides nothing that cannot be guessed: `postgres`, `password`."""
+    """Whether a value would hide innocent text and hides nothing that cannot be guessed: `postgres`,
+    `password`.
+    """
     return len(value) < _LONGEST_WORD and value.isascii() and value.isalpha() and value.islower()
 
 
@@ -143,7 +163,9 @@ def _lower_escapes(quoted: str) -> str:
 
 
 def _in_base64(data: bytes) -> Iterator[str]:
-    """The part of its base64 that does not depend on what stands around it, for each of the three ways in which it may begin."""
+    """The part of its base64 that does not depend on what stands around it, for each of the three ways in
+    which it may begin.
+    """
     for before in range(3):
         coded = base64.b64encode(b"\0" * before + data).decode()
         sure = coded[(0, 2, 3)[before] : (before + len(data)) * 8 // 6]
@@ -151,7 +173,11 @@ def _in_base64(data: bytes) -> Iterator[str]:
         if not before:
             for width in _WIDTHS:
                 lines = [sure[at : at + width] for at in range(0, len(sure), width)]
-                yield from (form for line in lines[: len(lines) if len(lines) > 1 else 0] for form in _long_enough(line))
+                yield from (
+                    form
+                    for line in lines[: len(lines) if len(lines) > 1 else 0]
+                    for form in _long_enough(line)
+                )
 
 
 def _long_enough(coded: str) -> tuple[str, ...]:

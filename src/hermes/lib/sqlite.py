@@ -1,10 +1,13 @@
-"""SQLite files: connect, bring up to date, write-ahead log."""
+"""SQLite files: connect, bring up to date, transactions, write-ahead log."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 BUSY_MS = 10_000
+LOG_BYTES = 4 << 20
+"""The write-ahead log is moved into the file when it is larger than this."""
 
 
 class NewerSchemaError(sqlite3.DatabaseError):
@@ -14,8 +17,8 @@ class NewerSchemaError(sqlite3.DatabaseError):
 def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
     """An open connection in autocommit mode whose schema is up to date.
 
-    A commit survives the death of the process (write-ahead log, synchronous=NORMAL). Check-pointing is left to `checkpoint`,
-    so that no append pays for it. Raises sqlite3 errors.
+    A commit survives the death of the process (write-ahead log, synchronous=NORMAL). The log is moved into
+    the file by `checkpoint` alone, so that no commit pays for it. Raises sqlite3 errors.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MS / 1000)
@@ -34,18 +37,58 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[str]) -> None:
     """Apply the migrations that the file has not seen, each in a transaction of its own."""
     version = _version(connection)
     if version > len(migrations):
-        raise NewerSchemaError(f"schema {version} is newer than {len(migrations)}, the newest this program knows")
+        raise NewerSchemaError(
+            f"schema {version} is newer than {len(migrations)}, the newest this program knows"
+        )
     for number in range(version, len(migrations)):
         _apply(connection, number, migrations[number])
 
 
-def checkpoint(path: Path) -> None:
-    """Move the write-ahead log into the file, without stopping writers."""
-    connection = sqlite3.connect(path, timeout=1)
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Write all of it or nothing: whatever fails inside, or in the commit, is rolled back and raised."""
+    connection.execute("BEGIN IMMEDIATE")
     try:
-        connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
-    finally:
-        connection.close()
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:  # some errors of SQLite have ended it already
+            connection.execute("ROLLBACK")
+        raise
+
+
+class Checkpoints:
+    """Moves a file's write-ahead log into the file when it has grown large, whoever wrote it.
+
+    While others read or write, as much is moved as can be without waiting, and it is tried again when the
+    log has grown by as much again.
+    """
+
+    def __init__(self, connection: sqlite3.Connection, path: Path, *, limit: int = LOG_BYTES) -> None:
+        self._connection, self._log = connection, path.with_name(path.name + "-wal")
+        self._limit = self._next = limit
+
+    def run(self) -> None:
+        """Move the log if it is time; never fails, for nothing is lost when it cannot be done now."""
+        size = self._size()
+        if size < self._limit:
+            self._next = self._limit
+        if size < self._next:
+            return
+        try:
+            self._connection.execute("PRAGMA busy_timeout=0")
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        except sqlite3.DatabaseError:
+            pass  # busy, or a fault that the next write will name
+        finally:
+            self._connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
+        self._next = self._size() + self._limit
+
+    def _size(self) -> int:
+        try:
+            return self._log.stat().st_size
+        except OSError:
+            return 0
 
 
 def _version(connection: sqlite3.Connection) -> int:
@@ -53,13 +96,8 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _apply(connection: sqlite3.Connection, number: int, script: str) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    try:
+    with transaction(connection):
         if _version(connection) == number:  # another process may have been faster
             for statement in filter(str.strip, script.split(";\n")):
                 connection.execute(statement)
             connection.execute(f"PRAGMA user_version={number + 1}")
-        connection.execute("COMMIT")
-    except BaseException:
-        connection.execute("ROLLBACK")
-        raise

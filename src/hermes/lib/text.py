@@ -27,8 +27,12 @@ def mend_surrogates(text: str) -> str:
     return _SURROGATES.sub("\ufffd", text)
 
 
-def clip(text: str, limit: int, *, head_share: float = 0.4, notice: str = "\n… {omitted} characters left out …\n") -> str:
-    """`text` if it has at most `limit` characters, else its head and tail around a notice; never longer than `limit`."""
+def clip(
+    text: str, limit: int, *, head_share: float = 0.4, notice: str = "\n… {omitted} characters left out …\n"
+) -> str:
+    """`text` if it has at most `limit` characters, else its head and tail around a notice; never longer than
+    `limit`.
+    """
     if len(text) <= limit:
         return text
     line = notice.format(omitted=len(text) - limit)

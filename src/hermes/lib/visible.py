@@ -1,4 +1,6 @@
-"""Text that a person decides about, with everything visible: control characters, letters that are not seen, long empty stretches."""
+"""Text that a person decides about, with everything visible: control characters, letters that are not seen,
+long empty stretches.
+"""
 
 import re
 import unicodedata
@@ -10,7 +12,9 @@ _NAMES: Final = {"space": "spaces", "tab": "tabs", "line": "empty lines"}
 
 
 def visible(text: str) -> str:
-    """`text` with characters that would not be seen written as their numbers, and long stretches of nothing as their length."""
+    """`text` with characters that would not be seen written as their numbers, and long stretches of nothing
+    as their length.
+    """
     if text.isascii() and text.isprintable() and " " * _LONGEST_GAP not in text:
         return text
     shown = "".join(one if one in "\n\t" or not _is_hidden(one) else f"⟨U+{ord(one):04X}⟩" for one in text)
@@ -24,11 +28,14 @@ def _length(found: re.Match[str]) -> str:
 
 
 def _is_hidden(character: str) -> bool:
-    """Control, format, private, unassigned and surrogate characters, odd spaces, and fillers; not the joiners inside an emoji."""
+    """Control, format, private, unassigned and surrogate characters, odd spaces, and fillers; not the joiners
+    inside an emoji.
+    """
     if character == " ":
         return False
     if character in "\u200d\ufe0f":
         return False
     return (
-        unicodedata.category(character) in {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"} or character in "\u115f\u1160\u3164\uffa0\u2800"
+        unicodedata.category(character) in {"Cc", "Cf", "Co", "Cn", "Cs", "Zs", "Zl", "Zp"}
+        or character in "\u115f\u1160\u3164\uffa0\u2800"
     )

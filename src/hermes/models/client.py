@@ -1,50 +1,92 @@
-"""Send a rendered request, feed the reader, hand out deltas as they come."""
+"""One request to a model: send it, feed the reader, hand out deltas; and the HTTP client that settings ask
+for.
+"""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 
-from hermes.models.classify import StalledError, StatusError
-from hermes.models.transports.base import Reader, WireRequest
+from hermes.config.sections import Settings
+from hermes.lib.http import new_client
+from hermes.models.catalog.catalogue import address, known_providers
+from hermes.models.errors.classify import StalledError, StatusError
+from hermes.models.settings import NetworkSettings, ProviderSettings
+from hermes.models.transports.base import BadReplyError, CutShortError, ReplyReader, WireError, WireRequest
+from hermes.types.error import ConfigError
 from hermes.types.message import Assistant
 from hermes.types.request import Delta
 
 ERROR_BODY_LIMIT = 64_000
 FIRST_BYTES_OF_ERROR = 10.0
 STEP = 1 / 16
-"""By what part of the idle limit its end is moved at once: to move it for every piece costs more than to read the piece."""
+"""By what part of the idle limit its end is moved at once: to move it for every piece costs more than to read
+the piece.
+"""
+FAULTS = (
+    StatusError,
+    StalledError,
+    WireError,
+    CutShortError,
+    BadReplyError,
+    httpx2.RequestError,
+    httpx2.InvalidURL,
+)
+"""What a request can fail with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """Seconds: to the first piece of the reply, between two pieces, and in all. What only keeps a line open is no piece.
+class Timeouts:
+    """Seconds: to the first piece of the reply, between two pieces, and in all. What only keeps a line open
+    is no piece.
 
-    The time between two pieces may be longer than `idle` by up to a sixteenth of it.
+    The time between two pieces may be longer than `idle` by up to a sixteenth of it. 0 is no limit;
+    ConfigError for what is no time.
     """
 
     first_byte: float = 120.0
     idle: float = 60.0
-    total: float = 900.0
+    total: float = 1800.0
+
+    def __post_init__(self) -> None:
+        for name in ("first_byte", "idle", "total"):
+            given = getattr(self, name)
+            if not given >= 0:
+                raise ConfigError(
+                    f"The limit {name} is {given}: give seconds, or 0 for no limit.",
+                    key=f"model.{name}_timeout",
+                )
+            object.__setattr__(self, name, given or math.inf)
 
 
 async def send(
     http: httpx2.AsyncClient,
     wire: WireRequest,
-    reader: Reader,
-    limits: Limits,
+    reader: ReplyReader,
+    timeouts: Timeouts,
     emit: Callable[[Delta], None],
     *,
     deadline: float = math.inf,
 ) -> Assistant:
-    """One attempt, over by `deadline` on anyio's clock. StatusError, StalledError, transport and reader errors pass through."""
+    """One attempt, over by `deadline` on anyio's clock.
+
+    StatusError, StalledError, transport and reader errors pass through; a connection that is lost once the
+    server has answered is a CutShortError.
+    """
     started = anyio.current_time()
-    end = min(deadline, started + limits.total)
-    with anyio.CancelScope(deadline=min(end, started + limits.first_byte)) as scope:
-        response = await _answer(http, wire)
+    end = min(deadline, started + timeouts.total)
+    with anyio.CancelScope(deadline=min(end, started + timeouts.first_byte)) as scope:
+        request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
+        try:
+            response = await http.send(request, stream=True)
+        except UnicodeError as error:  # of a name that is none; not every event loop wraps it
+            raise httpx2.InvalidURL(
+                f"{request.url.host} is no name of a server; set base_url to its address."
+            ) from error
         try:
             if response.status_code >= 300:
                 raise StatusError(response.status_code, response.headers, await _error_body(response))
@@ -56,22 +98,18 @@ async def send(
                     if reader.progress != seen:
                         seen, now = reader.progress, anyio.current_time()
                         if now >= move:
-                            move = now + limits.idle * STEP
-                            scope.deadline = min(end, move + limits.idle)
+                            move = now + timeouts.idle * STEP
+                            scope.deadline = min(end, move + timeouts.idle)
+        except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
+            raise CutShortError(
+                str(error) or "The connection was lost in the middle of the reply."
+            ) from error
         finally:
             if not response.is_closed:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
         return reader.finish()
-    raise StalledError(_stalled(limits, reader, late=anyio.current_time() >= end))
-
-
-async def _answer(http: httpx2.AsyncClient, wire: WireRequest) -> httpx2.Response:
-    request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
-    try:
-        return await http.send(request, stream=True)
-    except UnicodeError as error:  # what the resolver makes of a name that is none; not every event loop wraps it
-        raise httpx2.InvalidURL(f"{request.url.host} is no name of a server; set base_url to its address.") from error
+    raise StalledError(_stalled(timeouts, reader, late=anyio.current_time() >= end))
 
 
 async def _error_body(response: httpx2.Response) -> bytes:
@@ -86,9 +124,25 @@ async def _error_body(response: httpx2.Response) -> bytes:
     return body[:ERROR_BODY_LIMIT]
 
 
-def _stalled(limits: Limits, reader: Reader, *, late: bool) -> str:
+def _stalled(timeouts: Timeouts, reader: ReplyReader, *, late: bool) -> str:
     if late:
         return "the reply was not whole when its time was over"
     if reader.progress:
-        return f"the reply stopped: nothing more came for {limits.idle:.0f} s"
-    return f"no reply began within {limits.first_byte:.0f} s"
+        return f"the reply stopped: nothing more came for {timeouts.idle:.0f} s"
+    return f"no reply began within {timeouts.first_byte:.0f} s"
+
+
+def client_for(settings: Settings, environ: Mapping[str, str]) -> httpx2.AsyncClient:
+    """A client with the proxies of `environ`, `network.ca_cert`, and the certificates of single providers;
+    ConfigError when one is none.
+    """
+    named = (
+        [(one, one.ca_cert) for one in known_providers(settings).values() if one.ca_cert]
+        if any(one.ca_cert for one in settings[ProviderSettings].by_name().values())
+        else []
+    )
+    hosts = {urlsplit(address(one, environ)).netloc: file for one, file in named}
+    try:
+        return new_client(environ, ca_cert=settings[NetworkSettings].ca_cert, hosts=hosts)
+    except ValueError as error:
+        raise ConfigError(str(error), key="network.ca_cert") from error

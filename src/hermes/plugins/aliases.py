@@ -1,6 +1,7 @@
 """Old module names for third-party files: `from tools.registry import registry` gives our registry.
 
-The names are in force only while such files are loaded, so that a program that uses Hermes as a library keeps its own `tools` package.
+The names are in force only while such files are loaded, so that a program that uses Hermes as a library keeps
+its own `tools` package.
 """
 
 import importlib
@@ -50,7 +51,9 @@ class _Package(Loader):
 
 
 class _Finder(MetaPathFinder):
-    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         del path, target
         if name in table():
             return ModuleSpec(name, _Alias(table()[name]))

@@ -1,11 +1,13 @@
-"""Parsed Markdown blocks to lines: hanging indents, tables, code as it is, and nothing that looks like markup lost."""
+"""Parsed Markdown blocks to lines: hanging indents, tables, code as it is, and nothing that looks like markup
+lost.
+"""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from hermes.lib.lazy import load
+from hermes.lib.lazy import import_object
 from hermes.present.spans import Line, Span, drop, line, plain, wrap
-from hermes.present.tables import Alignment, Table, table_lines
+from hermes.present.tables import Alignment, TableView, table_lines
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -18,7 +20,7 @@ _NARROWEST = 16  # below this an indent costs more than it shows
 
 def parser() -> "MarkdownIt":
     """The dialect: CommonMark with tables and strike-through; HTML and `[name]: address` lines stay text."""
-    dialect: MarkdownIt = load("markdown_it:MarkdownIt")("commonmark", {"html": False})
+    dialect: MarkdownIt = import_object("markdown_it:MarkdownIt")("commonmark", {"html": False})
     return dialect.enable(["table", "strikethrough"]).disable("reference")
 
 
@@ -48,13 +50,16 @@ def item_lines(node: Any, number: int, width: int, depth: int = 0) -> list[Line]
 
 def _mark(node: Any, number: int, depth: int) -> str:
     if node.type == "ordered_list":
-        return f"{node.children[number].info}. "  # as written, so that a list cut in two while it streams counts on
+        # as written, so that a list cut in two while it streams counts on
+        return f"{node.children[number].info}. "
     return f"{_BULLETS[min(depth, len(_BULLETS) - 1)]} "
 
 
 def _list(node: Any, width: int, depth: int) -> list[Line]:
     lines: list[Line] = []
-    loose = any(not _tight(child) for item in node.children for child in item.children if child.type == "paragraph")
+    loose = any(
+        not _tight(child) for item in node.children for child in item.children if child.type == "paragraph"
+    )
     for number in range(len(node.children)):
         if number and loose:
             lines.append(())
@@ -74,7 +79,10 @@ def _task(mark: str, lines: list[Line]) -> tuple[str, list[Line]]:
 
 def _indented(mark: str, lines: list[Line], indent: int) -> list[Line]:
     rows = lines or [()]
-    return [(Span(mark, "accent"), *rows[0]), *((Span(" " * indent), *row) if row else () for row in rows[1:])]
+    return [
+        (Span(mark, "accent"), *rows[0]),
+        *((Span(" " * indent), *row) if row else () for row in rows[1:]),
+    ]
 
 
 def _paragraph(node: Any, width: int) -> list[Line]:
@@ -111,7 +119,7 @@ def _table(node: Any, width: int) -> list[Line]:
     rows = [row for part in node.children for row in part.children]
     cells = [tuple(_joined(cell) for cell in row.children) for row in rows]
     alignments = tuple(_alignment(cell) for cell in rows[0].children)
-    return table_lines(Table(header=cells[0], rows=tuple(cells[1:]), alignments=alignments), width)
+    return table_lines(TableView(header=cells[0], rows=tuple(cells[1:]), alignments=alignments), width)
 
 
 def _alignment(cell: Any) -> Alignment:
@@ -123,7 +131,9 @@ def _alignment(cell: Any) -> Alignment:
 
 def _joined(node: Any) -> Line:
     parts = list(_inline(node))
-    return tuple(span for number, part in enumerate(parts) for span in ((Span(" "), *part) if number else part))
+    return tuple(
+        span for number, part in enumerate(parts) for span in ((Span(" "), *part) if number else part)
+    )
 
 
 def _inline(node: Any, role: str = "") -> Iterator[Line]:

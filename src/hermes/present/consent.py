@@ -5,9 +5,12 @@ from typing import Final, Literal
 
 from hermes.types.question import Answer, Deny, Grant
 
-HOW: Final = "once, session or always, with a limit if you like: session 3 uses, session for 2 h, always for 7 days"
+HOW: Final = (
+    "once, session or always, with a limit if you like: session 3 uses, session for 2 h, always for 7 days"
+)
 _WIDER: Final = re.compile(
-    r"(?P<scope>session|always)(?: (?P<uses>[1-9]\d{0,3})(?: (?:uses?|times))?)?(?: for (?P<count>[1-9]\d{0,3}) ?(?P<unit>[a-z]+))?"
+    r"(?P<scope>session|always)(?: (?P<uses>[1-9]\d{0,3})(?: (?:uses?|times))?)?(?: for"
+    r" (?P<count>[1-9]\d{0,3}) ?(?P<unit>[a-z]+))?"
 )
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _UNITS: Final = {

@@ -25,7 +25,9 @@ class Change:
 
 
 def change(diff: str, width: int, *, longest: int = _LONGEST) -> Change:
-    """A unified diff with line numbers: at most `longest` rows of `width` cells, then how many more there are."""
+    """A unified diff with line numbers: at most `longest` rows of `width` cells, then how many more there
+    are.
+    """
     rows: list[Line] = []
     numbered = _numbered(diff)
     files = sum(mark == "file" for _, mark, _ in numbered)
@@ -38,7 +40,10 @@ def change(diff: str, width: int, *, longest: int = _LONGEST) -> Change:
             rows.append(_row(number, mark, text, width))
     added, removed = (sum(mark == sign for _, mark, _ in numbered) for sign in "+-")
     if len(rows) > longest:
-        rows = [*rows[: longest - 1], line(f"… {len(rows) - longest + 1} more lines of the change · Ctrl-O", "dim")]
+        rows = [
+            *rows[: longest - 1],
+            line(f"… {len(rows) - longest + 1} more lines of the change · Ctrl-O", "dim"),
+        ]
     return Change(added=added, removed=removed, rows=tuple(rows))
 
 

@@ -19,9 +19,16 @@ _ROOMY = 60
 
 
 def tool_lines(
-    call: ToolCall, result: ToolResult, seconds: float | None, width: int, *, emoji: str = "", whole: bool = False
+    call: ToolCall,
+    result: ToolResult,
+    seconds: float | None,
+    width: int,
+    *,
+    emoji: str = "",
+    whole: bool = False,
 ) -> list[Line]:
-    """A finished call: one line, then its change or the last lines of its output (`whole` shows all, unwrapped).
+    """A finished call: one line, then its change or the last lines of its output (`whole` shows all,
+    unwrapped).
 
     `seconds` is None where nobody has kept how long it took.
     """
@@ -38,7 +45,9 @@ def tool_lines(
     return [head, *extra, *_tail(end, width, whole=whole)]
 
 
-def running_lines(call: ToolCall, output: str, seconds: float, width: int, *, emoji: str, spinner: str) -> list[Line]:
+def running_lines(
+    call: ToolCall, output: str, seconds: float, width: int, *, emoji: str, spinner: str
+) -> list[Line]:
     """A call that runs: its line with a live clock, and the last three lines of its output."""
     head = head_line(call_words(call, emoji=emoji), duration(seconds), Span(spinner, "accent"), width)
     rows = [row for row in strip_escapes(output).expandtabs(4).splitlines() if row.strip()]
@@ -87,19 +96,26 @@ def _whole_command(words: Words, width: int) -> list[Line]:
     """The command as it was given, where its line shows only a part."""
     if not words.more and len(words.whole) < width - 2 * _INDENT and "\n" not in words.whole:
         return []
-    return _indented([row for part in words.whole.split("\n") for row in wrap(line(part), max(8, width - _INDENT))])
+    return _indented(
+        [row for part in words.whole.split("\n") for row in wrap(line(part), max(8, width - _INDENT))]
+    )
 
 
 def notice_lines(notice: Notice, width: int) -> list[Line]:
     """A notice, wrapped; its level is a word, not only a colour."""
-    head = {"info": (), "warning": (Span("warning: ", "warning"),), "error": (Span("error: ", "error"),)}[notice.level]
+    head = {"info": (), "warning": (Span("warning: ", "warning"),), "error": (Span("error: ", "error"),)}[
+        notice.level
+    ]
     return [
-        row for part in strip_escapes(notice.text).splitlines() for row in wrap(line(part, "dim" if not head else ""), width, first=head)
+        row
+        for part in strip_escapes(notice.text).splitlines()
+        for row in wrap(line(part, "dim" if not head else ""), width, first=head)
     ]
 
 
 def failure_lines(failure: Failure, width: int, *, key: str = "", fix: str = "") -> list[Line]:
-    """A model failure in at most three lines: the provider's own sentence, the address and the key's last four, what to do.
+    """A model failure in at most three lines: the provider's own sentence, the address and the key's last
+    four, what to do.
 
     A fault that is not a provider's (it has no address) is its own sentence, whole.
     """
@@ -124,8 +140,10 @@ _CAUSES = {
     "server_error": "the server failed",
     "timeout": "no answer in time",
     "connection": "no connection",
+    "cut_short": "the server cut the reply",
     "certificate": "the server's certificate is not trusted",
     "bad_reply": "the server sent something that is no reply",
+    "empty_reply": "the model gave no answer",
     "context_overflow": "the conversation is too long for the model",
     "payload_too_large": "the request is too large",
     "image_too_large": "an image is too large",
@@ -147,7 +165,9 @@ RESTARTED = "↺ The reply was cut; it begins again:"
 
 
 def attempt_line(event: Attempted, remaining: float, width: int) -> Line:
-    """One line to be updated in place: cause, address, and what follows: a pause, another key, another model, or less in the request."""
+    """One line to be updated in place: cause, address, and what follows: a pause, another key, another model,
+    or less in the request.
+    """
     failure = event.failure
     if failure is None:
         return line(f"{event.provider}/{event.model} answered")
@@ -171,14 +191,20 @@ def broken_line(event: PrefixBroken, width: int) -> Line:
 
 def question_words(question: Question) -> str:
     """What a question is about, in one line."""
-    return " ".join((visible(question.command) if isinstance(question, Approve) else strip_escapes(question.text)).split())
+    return " ".join(
+        (visible(question.command) if isinstance(question, Approve) else strip_escapes(question.text)).split()
+    )
 
 
 def receipt_lines(question: Question, answer: Answer, by: str, width: int) -> list[Line]:
     """What stays of a question: the choice, by whom, and what it was about."""
     who = "you" if by in {"person", "user", "you"} else by
     if isinstance(answer, Grant):
-        scope = {"once": "allowed once", "session": "allowed for this session", "always": "allowed from now on"}[answer.scope]
+        scope = {
+            "once": "allowed once",
+            "session": "allowed for this session",
+            "always": "allowed from now on",
+        }[answer.scope]
         head = (Span("✓ ", "good"), Span(f"{scope} by {who}: "))
     elif isinstance(answer, Deny):
         head = (Span("✗ ", "error"), Span(f"denied by {who}: "))
@@ -198,7 +224,9 @@ def user_lines(text: str, width: int) -> list[Line]:
     first: Line = (Span("❯ ", "prompt"),)
     lines: list[Line] = []
     for number, row in enumerate(rows):
-        wrapped = wrap(line(row, "strong"), width, first=(Span("  "),) if number else first, rest=(Span("  "),))
+        wrapped = wrap(
+            line(row, "strong"), width, first=(Span("  "),) if number else first, rest=(Span("  "),)
+        )
         lines += [*wrapped[:3], line("  …", "dim"), wrapped[-1]] if len(wrapped) > _TAIL else wrapped
     return lines
 

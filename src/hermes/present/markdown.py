@@ -1,9 +1,11 @@
-"""Markdown as it streams: blocks that are finished come out once, the open one can be drawn again and again."""
+"""Markdown as it streams: blocks that are finished come out once, the open one can be drawn again and
+again.
+"""
 
 import re
 from typing import Any
 
-from hermes.lib.lazy import load
+from hermes.lib.lazy import import_object
 from hermes.lib.text import strip_escapes
 from hermes.present.blocks import block_lines, item_lines, parser
 from hermes.present.spans import Line, line
@@ -14,7 +16,9 @@ _FENCE = re.compile(r" {0,3}(?P<marks>`{3,}|~{3,})")
 
 
 class MarkdownStream:
-    """Feed it text as it comes; it gives each finished line exactly once, at most `width` cells wide but for code."""
+    """Feed it text as it comes; it gives each finished line exactly once, at most `width` cells wide but for
+    code.
+    """
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -42,7 +46,7 @@ class MarkdownStream:
         return lines
 
     def _nodes(self) -> list[Any]:
-        return list(load("markdown_it.tree:SyntaxTreeNode")(self._parse(self._open)).children)
+        return list(import_object("markdown_it.tree:SyntaxTreeNode")(self._parse(self._open)).children)
 
     def _settle(self) -> list[Line]:
         lines: list[Line] = []

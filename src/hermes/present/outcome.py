@@ -15,7 +15,9 @@ _SILENT = frozenset({"read_file", "search_files", "write_file", "patch", "todo",
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """`word` is shown after the seconds, empty when there is nothing to say; `range` belongs to the argument; `diff` is unified."""
+    """`word` is shown after the seconds, empty when there is nothing to say; `range` belongs to the argument;
+    `diff` is unified.
+    """
 
     ok: bool
     word: str = ""
@@ -28,10 +30,12 @@ def outcome(call: ToolCall, result: ToolResult) -> Outcome:
     """How the call ended, read from its documented result; a result of another form is shown as text."""
     content = _parsed(result.content)
     if content is None:
-        return Outcome(ok=not result.failed, word="✗ failed" if result.failed else "", output=_clean(result.content))
+        return Outcome(
+            ok=not result.failed, word="✗ failed" if result.failed else "", output=_clean(result.content)
+        )
     fault = _fault(content, failed=result.failed)
     if fault:
-        return Outcome(ok=False, word=f"✗ {fault}", output=_said(content, call))
+        return Outcome(ok=False, word=f"✗ {fault}", output=_failure_output(content, call))
     return Outcome(
         ok=True,
         word=_measure(call, content),
@@ -65,7 +69,7 @@ def _fault(content: Mapping[str, Any], *, failed: bool) -> str:
     return ""
 
 
-def _said(content: Mapping[str, Any], call: ToolCall) -> str:
+def _failure_output(content: Mapping[str, Any], call: ToolCall) -> str:
     """What a failed call has to show: its output, then its error, if it is not said there already."""
     output = "" if call.name in _SILENT else _clean(str(content.get("output") or ""))
     error = _clean(str(content.get("error") or ""))
@@ -87,7 +91,9 @@ def _measure(call: ToolCall, content: Mapping[str, Any]) -> str:
 def _range(content: Mapping[str, Any]) -> str:
     """The lines a read gave, such as `:1-10`, from its `number|text` rows."""
     numbers = [
-        head for head, bar, _ in (row.partition("|") for row in str(content.get("content", "")).splitlines()) if bar and head.isdigit()
+        head
+        for head, bar, _ in (row.partition("|") for row in str(content.get("content", "")).splitlines())
+        if bar and head.isdigit()
     ]
     return f":{numbers[0]}-{numbers[-1]}" if numbers else ""
 

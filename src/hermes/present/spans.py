@@ -50,7 +50,9 @@ def cut_text(text: str, width: int, *, mark: str = "…") -> str:
 
 
 def fitting(parts: Sequence[str], width: int) -> str:
-    """Short parts with dots between them, without the last ones where they do not fit; the first always stays."""
+    """Short parts with dots between them, without the last ones where they do not fit; the first always
+    stays.
+    """
     kept = list(parts)
     while len(kept) > 1 and cell_len(" · ".join(kept)) > width:
         kept.pop()
@@ -64,7 +66,9 @@ def pad(styled: Line, width: int) -> Line:
 
 
 def wrap(styled: Line, width: int, *, first: Line = (), rest: Line = ()) -> list[Line]:
-    """`styled` as rows of at most `width` cells, broken at spaces; `first` and `rest` are the prefixes of the rows."""
+    """`styled` as rows of at most `width` cells, broken at spaces; `first` and `rest` are the prefixes of the
+    rows.
+    """
     rows: list[Line] = []
     row, used, prefix = list(first), columns(first), columns(first)
     for word in _words(styled):
@@ -104,7 +108,10 @@ def _words(styled: Line) -> Iterator[Line]:
 
 
 def _merge(characters: Iterable[tuple[str, str]]) -> Line:
-    return tuple(Span("".join(char for char, _ in run), role) for role, run in groupby(characters, key=lambda item: item[1]))
+    return tuple(
+        Span("".join(char for char, _ in run), role)
+        for role, run in groupby(characters, key=lambda item: item[1])
+    )
 
 
 def _chop(word: Line, room: int, width: int) -> list[Line]:
@@ -131,7 +138,10 @@ def _take(styled: Line, width: int) -> Line:
 
 def _strip_end(row: list[Span]) -> Line:
     """A finished row: spans of one role joined, no spaces at its end."""
-    joined = [Span("".join(span.text for span in run), role) for role, run in groupby(row, key=lambda span: span.role)]
+    joined = [
+        Span("".join(span.text for span in run), role)
+        for role, run in groupby(row, key=lambda span: span.role)
+    ]
     while joined and not joined[-1].text.strip(" "):
         joined.pop()
     return (*joined[:-1], Span(joined[-1].text.rstrip(" "), joined[-1].role)) if joined else ()

@@ -12,7 +12,7 @@ _NARROWEST = 10  # a column of fewer cells breaks most words; records read bette
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class TableView:
     """Cells as parsed: `rows` are as long as `header`, `alignments` too."""
 
     header: tuple[Line, ...]
@@ -20,25 +20,32 @@ class Table:
     alignments: tuple[Alignment, ...]
 
 
-def table_lines(table: Table, width: int) -> list[Line]:
+def table_lines(table: TableView, width: int) -> list[Line]:
     """The table in at most `width` cells: aligned columns, or one `name: value` record for each row."""
     sizes = _share(_natural(table), width - _GAP * (len(table.header) - 1))
     if sizes is None:
         return _records(table, width)
     rule = (Span((" " * _GAP).join("─" * size for size in sizes), "dim"),)
-    header = tuple(tuple(Span(span.text, f"{span.role} strong".strip()) for span in cell) for cell in table.header)
+    header = tuple(
+        tuple(Span(span.text, f"{span.role} strong".strip()) for span in cell) for cell in table.header
+    )
     lines = [*_row(header, sizes, table.alignments), rule]
     for row in table.rows:
         lines += _row(row, sizes, table.alignments)
     return lines
 
 
-def _natural(table: Table) -> list[int]:
-    return [max(1, *(columns(row[index]) for row in (table.header, *table.rows))) for index in range(len(table.header))]
+def _natural(table: TableView) -> list[int]:
+    return [
+        max(1, *(columns(row[index]) for row in (table.header, *table.rows)))
+        for index in range(len(table.header))
+    ]
 
 
 def _share(natural: list[int], room: int) -> list[int] | None:
-    """A width for each column: small ones keep theirs, the others share the rest evenly; None when one gets too little."""
+    """A width for each column: small ones keep theirs, the others share the rest evenly; None when one gets
+    too little.
+    """
     sizes = list(natural)
     wide = set(range(len(natural)))
     while sum(natural[index] for index in wide) > room:
@@ -79,7 +86,7 @@ def _trimmed(parts: list[Span]) -> Line:
     return tuple(parts)
 
 
-def _records(table: Table, width: int) -> list[Line]:
+def _records(table: TableView, width: int) -> list[Line]:
     lines: list[Line] = []
     for number, row in enumerate(table.rows):
         if number:

@@ -16,17 +16,35 @@ _COLOURS = frozenset({"red", "green", "yellow", "blue", "magenta", "cyan"})
 _LIGHT_PARTS = frozenset({"7", "15"})
 
 _SHARED = {
-    "strong": "bold", "emphasis": "italic", "heading": "bold", "struck": "strike", "dim": "dim", "quote": "dim",
+    "strong": "bold", "emphasis": "italic", "heading": "bold", "struck": "strike", "dim": "dim",
+    "quote": "dim",
     "error": "red", "good": "green", "added": "green", "removed": "red", "chosen": "bold", "title": "bold",
 }  # fmt: skip
-_DARK = _SHARED | {"code": "cyan", "link": "cyan", "accent": "cyan", "warning": "yellow", "prompt": "bold cyan", "chip": "cyan"}
-_LIGHT = _SHARED | {"code": "blue", "link": "blue", "accent": "blue", "warning": "magenta", "prompt": "bold blue", "chip": "blue"}
+_DARK = _SHARED | {
+    "code": "cyan",
+    "link": "cyan",
+    "accent": "cyan",
+    "warning": "yellow",
+    "prompt": "bold cyan",
+    "chip": "cyan",
+}
+_LIGHT = _SHARED | {
+    "code": "blue",
+    "link": "blue",
+    "accent": "blue",
+    "warning": "magenta",
+    "prompt": "bold blue",
+    "chip": "blue",
+}
 
-# Each replacement is one cell for one cell, so that a layout made for the one fits the other; a two-cell picture becomes "* ".
+# Each replacement is one cell for one cell, so that a layout made for the one fits the other; a two-cell
+# picture becomes "* ".
 _ASCII = str.maketrans({
-    "…": "~", "❯": ">", "✗": "x", "✓": "+", "─": "-", "│": "|", "•": "*", "◦": "-", "▪": "+", "·": "|", "−": "-", "↑": "^", "↓": "v",
+    "…": "~", "❯": ">", "✗": "x", "✓": "+", "─": "-", "│": "|", "•": "*", "◦": "-", "▪": "+", "·": "|",
+    "−": "-", "↑": "^", "↓": "v",
     "☐": "_", "☑": "x", "└": "`", "▸": ">", "✻": "*", "“": '"', "”": '"', "’": "'", "–": "-", "⏎": "/",
-    "💻": "* ", "📖": "* ", "🔧": "* ", "🔎": "* ", "⚙": "*", "✍": "*", "🧩": "* ", "📋": "* ", "❓": "? ", "⚡": "* ",
+    "💻": "* ", "📖": "* ", "🔧": "* ", "🔎": "* ", "⚙": "*", "✍": "*", "🧩": "* ", "📋": "* ", "❓": "? ",
+    "⚡": "* ",
 })  # fmt: skip
 _SPINNER = ("⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏")
 _ASCII_SPINNER = ("|", "/", "-", "\\")
@@ -50,7 +68,9 @@ class Theme:
     def show(self, span: Span) -> str:
         """The span as a terminal wants it, with escape sequences."""
         text = self.text(span.text)
-        codes = ";".join(str(_SGR[word]) for word in self.attributes(span.role)) if self.escapes and text else ""
+        codes = (
+            ";".join(str(_SGR[word]) for word in self.attributes(span.role)) if self.escapes and text else ""
+        )
         return f"\x1b[{codes}m{text}\x1b[0m" if codes else text
 
     def write(self, styled: Line) -> str:
@@ -67,10 +87,16 @@ class Theme:
         return frames[tick % len(frames)]
 
 
-def choose(environ: Mapping[str, str], *, encoding: str = "utf-8", is_terminal: bool = True, background: str = "auto") -> Theme:
-    """The theme that fits a terminal, told from its variables (NO_COLOR, TERM, COLORFGBG) and its encoding."""
+def choose(
+    environ: Mapping[str, str], *, encoding: str = "utf-8", is_terminal: bool = True, background: str = "auto"
+) -> Theme:
+    """The theme that fits a terminal, told from its variables (NO_COLOR, TERM, COLORFGBG) and its
+    encoding.
+    """
     escapes = is_terminal and environ.get("TERM", "") not in {"dumb", ""}
-    light = background == "light" or (background == "auto" and environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_PARTS)
+    light = background == "light" or (
+        background == "auto" and environ.get("COLORFGBG", "").rpartition(";")[2] in _LIGHT_PARTS
+    )
     return Theme(
         background="light" if light else "dark",
         colour=escapes and not environ.get("NO_COLOR"),

@@ -27,7 +27,9 @@ _HOUR = 3600
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Words:
-    """A call in words: `argument` is one line, `more` says how many further parts there are, `whole` is everything."""
+    """A call in words: `argument` is one line, `more` says how many further parts there are, `whole` is
+    everything.
+    """
 
     emoji: str
     verb: str
@@ -78,7 +80,9 @@ def tokens(count: int) -> str:
 
 
 def money(usage: Usage) -> str:
-    """What was paid, as far as prices are known: `$0.0123`, `$0.01 and 3k tokens of unknown price`, `free`."""
+    """What was paid, as far as prices are known: `$0.0123`, `$0.01 and 3k tokens of unknown price`,
+    `free`.
+    """
     paid = dollars(usage.cost) if usage.cost else ""
     unknown = f"{tokens(usage.unpriced)} tokens of unknown price" if usage.unpriced else ""
     return " and ".join(filter(None, (paid, unknown))) or "free"

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase as fnmatch
 from typing import Literal
 
+from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.findings import Reading, read_command
+from hermes.safety.commands.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
+from hermes.safety.commands.rules import Finding, table
 from hermes.safety.grants import Grants, covering, offered, parse
-from hermes.safety.inspect import Reading, read_command
-from hermes.safety.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
-from hermes.safety.rules import Finding, table
-from hermes.safety.words import UNKNOWN
-from hermes.types.action import Action, Command, Decider, FileAccess, Permit
+from hermes.types.action import Action, Command, Decider, FileAccess, Permit, ToolUse
 from hermes.types.question import Scope
 
 
@@ -19,16 +19,17 @@ from hermes.types.question import Scope
 class Policy:
     """What the user has set, and where things are; paths are absolute with links resolved.
 
-    `sandbox`: what stands around commands. `off`: nothing. `read-only` and `workspace`: the kernel lets them write nowhere, or in the
-    workspace alone. `full`: it hides secrets, our own files and other processes. `container`: a machine that is thrown away, but for
-    the folders of `binds`. `network`: confined commands may use the network without a question, all of it or these hosts.
-    `mode` off and `yolo` let everything through but what nothing lets through. `allowlist`: patterns of earlier grants for good.
+    `sandbox`: what stands around commands. `off`: nothing. `read-only` and `workspace`: the kernel lets them
+    write nowhere, or in the workspace alone. `full`: it hides secrets, our own files and other processes.
+    `container`: a machine that is thrown away, but for the folders of `binds`. `network`: confined commands
+    may use the network without a question, all of it or these hosts. `mode` off and `yolo` let everything
+    through but what nothing lets through. `allowlist`: patterns of earlier grants for good.
     """
 
     workspace: str
     home: str
     hermes_home: str
-    temp: tuple[str, ...] = ("/tmp", "/var/tmp")  # noqa: S108 -- the machine's folders for temporary files
+    temp: tuple[str, ...] = ("/tmp", "/var/tmp")  # noqa: S108  # the machine's folders for temporary files
     sandbox: Literal["off", "read-only", "workspace", "full", "container"] = "off"
     network: bool | tuple[str, ...] = False
     binds: tuple[str, ...] = ()
@@ -47,8 +48,8 @@ class Verdict:
     """`allow`: run. `contain`: run in the sandbox without a question. `ask`: only with a yes. `deny`: never.
 
     `network`, `confined` and `writable` say how it runs once it may, as in `Permit`.
-    `findings` are all that was found, `effects` those that needed a decision. `session` and `always` are what a wider yes would cover
-    (None: it is not offered), `covered` the earlier one that covers this.
+    `findings` are all that was found, `effects` those that needed a decision. `session` and `always` are what
+    a wider yes would cover (None: it is not offered), `covered` the earlier one that covers this.
     """
 
     decision: Literal["allow", "contain", "ask", "deny"]
@@ -71,11 +72,20 @@ class Verdict:
 
     def permit(self, action: Action, by: Decider | None = None, serial: str = "") -> Permit:
         """The yes to the action; `by` says who gave it when the verdict was to ask."""
-        return Permit.of(action, serial=serial, confined=self.confined, network=self.network, writable=self.writable, by=by or self.by)
+        return Permit.of(
+            action,
+            serial=serial,
+            confined=self.confined,
+            network=self.network,
+            writable=self.writable,
+            by=by or self.by,
+        )
 
 
 def decide(action: Action, policy: Policy, grants: Grants | None = None) -> Verdict:
     """The verdict on an action; the same for everybody who asks. What is not understood is not allowed."""
+    if isinstance(action, ToolUse):
+        return Verdict(decision="allow")  # what it does to the machine is decided action by action
     if isinstance(action, FileAccess):
         return _file(action, policy, grants or Grants())
     return _command(action, policy, grants or Grants())
@@ -95,18 +105,18 @@ def _judged_command(action: Command, reading: Reading, policy: Policy, grants: G
     hard = [one for one in reading.found if table().effects[one.effect].hard]
     if hard:
         return _verdict("deny", hard)
-    counted, way = _counted(reading.found, policy)
+    counted, conditions = _counted(reading.found, policy)
     if not counted:
         return Verdict(decision="allow") if policy.sandbox == "off" else _contained(policy)
     judged = Reading(reading.commands, tuple(counted))
     if scope := covering(grants.session, action, judged, grants.now):
-        return replace(_verdict("allow", counted, way, by="session"), covered=scope)
+        return replace(_verdict("allow", counted, conditions, by="session"), covered=scope)
     if scope := covering(map(parse, policy.allowlist), action, judged, grants.now):
-        return replace(_verdict("allow", counted, way, by="allowlist"), covered=scope)
+        return replace(_verdict("allow", counted, conditions, by="allowlist"), covered=scope)
     if policy.yolo or policy.mode == "off":
-        return _verdict("allow", counted, way, by="yolo")
+        return _verdict("allow", counted, conditions, by="yolo")
     session, always = offered(action, judged)
-    return replace(_verdict("ask", counted, way), session=session, always=always)
+    return replace(_verdict("ask", counted, conditions), session=session, always=always)
 
 
 def _contained(policy: Policy) -> Verdict:
@@ -114,7 +124,7 @@ def _contained(policy: Policy) -> Verdict:
 
 
 @dataclass(frozen=True, slots=True)
-class _Way:
+class _RunConditions:
     """How something that was found runs once it may."""
 
     confined: bool = False
@@ -122,25 +132,31 @@ class _Way:
     writable: bool = False
 
     @classmethod
-    def of(cls, found: Sequence[Finding], policy: Policy) -> "_Way":
+    def of(cls, found: Sequence[Finding], policy: Policy) -> "_RunConditions":
         effects = [table().effects[one.effect] for one in found]
         if policy.sandbox == "container":
             return cls(confined=True, network=policy.network)  # a yes does not change where it runs
         return cls(
-            confined=policy.sandbox != "off" and not any(policy.sandbox in effect.opens for effect in effects),
+            confined=policy.sandbox != "off"
+            and not any(policy.sandbox in effect.opens for effect in effects),
             network=any(effect.network for effect in effects) or policy.network,
-            writable=policy.sandbox == "read-only" and any(one.effect in {"change", "delete", "history"} for one in found),
+            writable=policy.sandbox == "read-only"
+            and any(one.effect in {"change", "delete", "history"} for one in found),
         )
 
 
-def _counted(found: Sequence[Finding], policy: Policy) -> tuple[list[Finding], _Way]:
+def _counted(found: Sequence[Finding], policy: Policy) -> tuple[list[Finding], _RunConditions]:
     """The findings that need a decision, and how the command runs after a yes."""
     counted = [one for one in found if _counts(one, policy)]
-    way = _Way.of(counted, policy)
-    if counted and policy.sandbox not in {"off", "container"} and (way.network is True or not way.confined):
+    conditions = _RunConditions.of(counted, policy)
+    if (
+        counted
+        and policy.sandbox not in {"off", "container"}
+        and (conditions.network is True or not conditions.confined)
+    ):
         # A yes opens the sandbox, so what only the sandbox would have stopped must be said, too.
         counted = [one for one in found if one.effect != "change" or one in counted]
-    return counted, way
+    return counted, conditions
 
 
 def _counts(finding: Finding, policy: Policy) -> bool:
@@ -151,7 +167,8 @@ def _counts(finding: Finding, policy: Policy) -> bool:
     return policy.sandbox == "container" and finding.effect != "change" and _is_bound(finding.path, policy)
 
 
-def _reaches(finding: Finding, network: bool | tuple[str, ...]) -> bool:  # noqa: FBT001 -- the policy's own value
+# The policy's own value
+def _reaches(finding: Finding, network: bool | tuple[str, ...]) -> bool:  # noqa: FBT001
     """Whether the network is open for a finding; to hosts that are not named it is not."""
     if isinstance(network, bool):
         return network
@@ -160,26 +177,28 @@ def _reaches(finding: Finding, network: bool | tuple[str, ...]) -> bool:  # noqa
 
 def _is_bound(path: str, policy: Policy) -> bool:
     """Whether what happens at a path of a container may happen to a folder of the machine around it."""
-    return bool(path and policy.binds) and (UNKNOWN in path or any(is_within(path, bind) or is_within(bind, path) for bind in policy.binds))
+    return bool(path and policy.binds) and (
+        UNKNOWN in path or any(is_within(path, bind) or is_within(bind, path) for bind in policy.binds)
+    )
 
 
 def _verdict(
     decision: Literal["allow", "ask", "deny"],
     found: Sequence[Finding],
-    way: _Way | None = None,
+    conditions: _RunConditions | None = None,
     *,
     by: Decider = "rule",
 ) -> Verdict:
-    way = way or _Way()
+    conditions = conditions or _RunConditions()
     return Verdict(
         decision=decision,
         reasons=tuple(dict.fromkeys(one.reason for one in found)),
         rule=found[0].rule,
         effects=tuple(dict.fromkeys(one.effect for one in found)),
         findings=tuple(found),
-        network=way.network,
-        confined=way.confined,
-        writable=way.writable,
+        network=conditions.network,
+        confined=conditions.confined,
+        writable=conditions.writable,
         by=by,
     )
 
@@ -202,14 +221,32 @@ def _writing(action: FileAccess, path: str, place: Place, policy: Policy, grants
     if place in {"system", "root", "device"}:
         return _refused("system-files", "outside", f"{path} belongs to the system")
     if place in {"outside", "start", "home", "unknown"}:
-        return _asked(action, Finding("write-outside", "outside", f"{path} is outside the workspace", path, path), policy, grants)
+        return _asked(
+            action,
+            Finding("write-outside", "outside", f"{path} is outside the workspace", path, path),
+            policy,
+            grants,
+        )
     if runs_later(path):
-        return _asked(action, Finding("start-file", "persistence", f"{path} makes something run later", path, path), policy, grants)
+        return _asked(
+            action,
+            Finding("start-file", "persistence", f"{path} makes something run later", path, path),
+            policy,
+            grants,
+        )
     if is_env_file(path):
-        return _asked(action, Finding("variables-file", "variables", f"{path} is a file of secret variables", path, path), policy, grants)
+        return _asked(
+            action,
+            Finding("variables-file", "variables", f"{path} is a file of secret variables", path, path),
+            policy,
+            grants,
+        )
     if policy.sandbox == "read-only" and place != "temp":
         return _asked(
-            action, Finding("change", "change", f"{path} would change, and the workspace is read-only", path, path), policy, grants
+            action,
+            Finding("change", "change", f"{path} would change, and the workspace is read-only", path, path),
+            policy,
+            grants,
         )
     return Verdict(decision="allow")
 
@@ -218,7 +255,12 @@ def _reading(action: FileAccess, path: str, place: Place, policy: Policy, grants
     if place == "device":
         return _refused("device", "outside", f"{path} is a device, not a file")
     if is_env_file(path):
-        return _asked(action, Finding("variables-file", "variables", f"{path} is a file of secret variables", path, path), policy, grants)
+        return _asked(
+            action,
+            Finding("variables-file", "variables", f"{path} is a file of secret variables", path, path),
+            policy,
+            grants,
+        )
     return Verdict(decision="allow")
 
 

@@ -1,4 +1,6 @@
-"""Wider answers: what a yes for more than once covers, how it is written down, and whether it covers an action."""
+"""Wider answers: what a yes for more than once covers, how it is written down, and whether it covers an
+action.
+"""
 
 import datetime as dt
 import re
@@ -7,12 +9,12 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
-from hermes.safety.command import Simple
-from hermes.safety.inspect import Reading
-from hermes.safety.rules import Finding
-from hermes.safety.sending import hosts_of
-from hermes.safety.words import UNKNOWN
-from hermes.types.action import Action, Command, FileAccess
+from hermes.safety.commands.exfiltration import hosts_of
+from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.findings import Reading
+from hermes.safety.commands.rules import Finding
+from hermes.safety.commands.script import Simple
+from hermes.types.action import Command, FileAccess
 from hermes.types.question import Scope
 
 _LIMIT: Final = re.compile(r" \[(?:(\d+) uses? left)?(?:, )?(?:until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ))?\]$")
@@ -56,22 +58,35 @@ def parse(text: str) -> Scope:
         until = dt.datetime.fromisoformat(limit[2]).timestamp() if limit[2] else 0.0
         return replace(parse(text[: limit.start()]), uses=int(limit[1] or 0), until=until)
     if found := _PROGRAM.fullmatch(text):
-        return Scope(kind="program", words=found["words"], directory=found["directory"], rules=tuple(found["rules"].split(", ")))
+        return Scope(
+            kind="program",
+            words=found["words"],
+            directory=found["directory"],
+            rules=tuple(found["rules"].split(", ")),
+        )
     if found := _PATH.fullmatch(text):
         return Scope(kind="path", words=found["words"], path=found["path"])
     if found := _HOST.fullmatch(text):
         return Scope(kind="host", words=found["words"])
     found = _EXACT.fullmatch(text)
-    return Scope(kind="exact", words=found["words"], directory=found["directory"]) if found else Scope(kind="exact", words=text.strip())
+    return (
+        Scope(kind="exact", words=found["words"], directory=found["directory"])
+        if found
+        else Scope(kind="exact", words=text.strip())
+    )
 
 
-def offered(action: Action, reading: Reading) -> tuple[Scope | None, Scope | None]:
-    """The scopes of a yes for the session and of one for good; none where what happens is not in the words."""
+def offered(action: Command | FileAccess, reading: Reading) -> tuple[Scope | None, Scope | None]:
+    """The scopes of a yes for the session and of one for good; none where what happens is not in the
+    words.
+    """
     if isinstance(action, FileAccess):
         scope = Scope(kind="path", words=action.operation, path=action.path)
         return _plain(scope), _plain(scope)
     commands, found = reading.commands, reading.found
-    if any(UNKNOWN in "".join((*one.argv, *one.writes, one.cwd)) for one in commands) or any(UNKNOWN in one.path for one in found):
+    if any(UNKNOWN in "".join((*one.argv, *one.writes, one.cwd)) for one in commands) or any(
+        UNKNOWN in one.path for one in found
+    ):
         return None, None
     exact = _plain(Scope(kind="exact", words=action.command.strip(), directory=action.cwd))
     wider = _host(commands, found) or _program(action, commands, found)
@@ -79,12 +94,16 @@ def offered(action: Action, reading: Reading) -> tuple[Scope | None, Scope | Non
     return wider or exact, exact if lasting else None
 
 
-def covering(scopes: Iterable[Scope], action: Action, reading: Reading, now: float) -> Scope | None:
+def covering(
+    scopes: Iterable[Scope], action: Command | FileAccess, reading: Reading, now: float
+) -> Scope | None:
     """The first scope that covers an action, read like this, at this time."""
-    return next((one for one in scopes if not (one.until and one.until <= now) and covers(one, action, reading)), None)
+    return next(
+        (one for one in scopes if not (one.until and one.until <= now) and covers(one, action, reading)), None
+    )
 
 
-def covers(scope: Scope, action: Action, reading: Reading) -> bool:
+def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool:
     """Whether an action is what a scope says: no other words, place or kind of effect."""
     if isinstance(action, FileAccess):
         return scope.kind == "path" and (scope.words, scope.path) == (action.operation, action.path)
@@ -92,7 +111,11 @@ def covers(scope: Scope, action: Action, reading: Reading) -> bool:
         return scope.words == action.command.strip() and scope.directory in {"", action.cwd}
     if scope.kind == "program":
         own = _program(action, reading.commands, reading.found)
-        return own is not None and (own.words, own.directory) == (scope.words, scope.directory) and set(own.rules) <= set(scope.rules)
+        return (
+            own is not None
+            and (own.words, own.directory) == (scope.words, scope.directory)
+            and set(own.rules) <= set(scope.rules)
+        )
     own = _host(reading.commands, reading.found)
     return scope.kind == "host" and own is not None and own.words == scope.words
 
@@ -112,15 +135,31 @@ def _only(commands: Sequence[Simple]) -> Simple | None:
     if len(commands) != 1:
         return None
     one = commands[0]
-    return None if one.writes or one.reads or one.assignments or one.sources or one.text is not None or len(one.argv) < 2 else one
+    return (
+        None
+        if one.writes
+        or one.reads
+        or one.assignments
+        or one.sources
+        or one.text is not None
+        or len(one.argv) < 2
+        else one
+    )
 
 
 def _program(action: Command, commands: Sequence[Simple], found: Sequence[Finding]) -> Scope | None:
     one = _only(commands)
-    if one is None or not one.argv[1].isalnum() or one.argv[0] != one.program or any(each.effect not in _REPEATS for each in found):
+    if (
+        one is None
+        or not one.argv[1].isalnum()
+        or one.argv[0] != one.program
+        or any(each.effect not in _REPEATS for each in found)
+    ):
         return None
     rules = tuple(sorted({each.rule for each in found}))
-    return _plain(Scope(kind="program", words=f"{one.argv[0]} {one.argv[1]}", directory=action.cwd, rules=rules))
+    return _plain(
+        Scope(kind="program", words=f"{one.argv[0]} {one.argv[1]}", directory=action.cwd, rules=rules)
+    )
 
 
 def _host(commands: Sequence[Simple], found: Sequence[Finding]) -> Scope | None:
@@ -129,4 +168,8 @@ def _host(commands: Sequence[Simple], found: Sequence[Finding]) -> Scope | None:
     if one is None or one.argv[0] not in _READERS or {each.effect for each in found} != {"network"}:
         return None
     hosts = set(hosts_of(one))
-    return _plain(Scope(kind="host", words=hosts.pop())) if len(hosts) == 1 and UNKNOWN not in "".join(hosts) else None
+    return (
+        _plain(Scope(kind="host", words=hosts.pop()))
+        if len(hosts) == 1 and UNKNOWN not in "".join(hosts)
+        else None
+    )

@@ -5,12 +5,13 @@ from typing import Final
 
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import MASK
-from hermes.safety.tokens import without_tokens
+from hermes.safety.key_forms import without_tokens
 
 _SHORTEST: Final = 6  # a shorter value is hardly a credential
 
 _KEY_BLOCK: Final = re.compile(
-    r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----).*?(-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)", re.DOTALL
+    r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----).*?(-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+    re.DOTALL,
 )
 _HEADER: Final = re.compile(
     r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?:((?:bearer|basic|token|digest|apikey|api-key|negotiate|bot|key)\s+)"
@@ -22,14 +23,18 @@ _QUERY: Final = re.compile(
     r"(?i)([?&;](?:sig|signature|x-amz-signature|x-goog-signature|x-amz-security-token|auth|key|apikey|pwd|code|(?:[a-z]{1,20}_)?(?:token|secret|password))=)[^&\s\"'<>){$]{8,}"
 )
 _FLAG: Final = re.compile(
-    r"(--(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|token|api-key|apikey|secret|secret-key|access-key)[= ])([^\s\"'$<-][^\s\"']*)"
+    r"(--(?:[a-z]{1,20}-){0,3}(?:password|passwd|passphrase|token|api-key|apikey|secret|secret-key|access-key)[="
+    r" ])([^\s\"'$<-][^\s\"']*)"
 )
 _LOGIN: Final = re.compile(
-    r"(\bcurl\b[^\n]{0,200}?\s(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,64}:|\blogin\s+\S{1,100}\s+password\s+)[^\s\"']{3,}"
+    r"(\bcurl\b[^\n]{0,200}?\s(?:-u|--user)["
+    r" =]?[\"']?[^\s:\"']{1,64}:|\blogin\s+\S{1,100}\s+password\s+)[^\s\"']{3,}"
 )
 _COOKIE: Final = re.compile(r"(?im)^([ \t<>*]{0,4}(?:set-)?cookie:\s{0,4}[^=\s;]{1,80}=)[^;\s]{8,}")
 _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_ASSIGNMENT: Final = re.compile(r"""(\b([A-Za-z][A-Za-z0-9_-]*)["']?\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|[^\s"',;&#)}\]]+)""")
+_ASSIGNMENT: Final = re.compile(
+    r"""(\b([A-Za-z][A-Za-z0-9_-]*)["']?\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|[^\s"',;&#)}\]]+)"""
+)
 _PLAIN: Final = re.compile(
     r"[\"']?(?:|\d{1,12}(?:\.\d+)?|true|false|null|none|yes|no|\*+|x+|\$\{?\w+\}?|<[^>]*>|\.\.\.|…|your[_-].*|changeme|\[redacted\])[\"']?",
     re.IGNORECASE,
@@ -37,7 +42,9 @@ _PLAIN: Final = re.compile(
 
 
 def redact(text: str) -> str:
-    """`text` with each token, private key and password in an address replaced by a mask; the rest is untouched."""
+    """`text` with each token, private key and password in an address replaced by a mask; the rest is
+    untouched.
+    """
     if "PRIVATE KEY" in text:
         text = _KEY_BLOCK.sub(rf"\1{MASK}\2", text)
     text = _HEADER.sub(lambda found: f"{found[1]}{found[2] or ''}{MASK}", text)
@@ -53,12 +60,18 @@ def redact(text: str) -> str:
 
 
 def _assigned(match: re.Match[str]) -> str:
-    """An assignment whose name says that the value is a credential; numbers, names of variables and placeholders stay."""
+    """An assignment whose name says that the value is a credential; numbers, names of variables and
+    placeholders stay.
+    """
     before, name, value = match.groups()
     bare = value.strip("\"'")
     # NAME=value without spaces is how environments are written: there a plain word is a value, too.
     listed = name.isupper() and before.endswith(f"{name}=") and _is_literal(bare)
-    if not is_secret_name(_HUMP.sub("_", name).replace("-", "_")) or _PLAIN.fullmatch(value) or not (listed or _looks_random(bare)):
+    if (
+        not is_secret_name(_HUMP.sub("_", name).replace("-", "_"))
+        or _PLAIN.fullmatch(value)
+        or not (listed or _looks_random(bare))
+    ):
         return match[0]
     quote = value[0] if value[0] in "\"'" else ""
     return f"{before}{quote}{MASK}{quote}"

@@ -1,6 +1,8 @@
-"""What a session has read from outside, and what needs a fresh yes since then: orders in such text must not become actions (invariant 17).
+"""What a session has read from outside, and what needs a fresh yes since then: orders in such text must not
+become actions (invariant 17).
 
-Pure functions. They do not ask whether a text is hostile, only where it came from; so an order that no scanner knows is held as well.
+Pure functions. They do not ask whether a text is hostile, only where it came from; so an order that no
+scanner knows is held as well.
 """
 
 import posixpath
@@ -9,13 +11,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
+from hermes.safety.commands.exfiltration import DOWNLOADERS
+from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.paths import place_of, runs_later
+from hermes.safety.commands.rules import file_uses
+from hermes.safety.commands.wrappers import see_through
 from hermes.safety.decide import Policy, Verdict
-from hermes.safety.paths import place_of, runs_later
-from hermes.safety.rules import file_uses
-from hermes.safety.sending import DOWNLOADERS
-from hermes.safety.words import UNKNOWN
-from hermes.safety.wrappers import see_through
-from hermes.types.action import Action, Command, FileAccess
+from hermes.safety.tool_effects import guarded_effects
+from hermes.types.action import Action, Command, FileAccess, ToolUse
 from hermes.types.message import Message, ToolResult
 
 GUARDED: Final = frozenset(
@@ -32,6 +35,7 @@ GUARDED: Final = frozenset(
         "service",
         "privilege",
         "own",
+        "policy",
         "secret",
         "vault",
         "variables",
@@ -39,7 +43,9 @@ GUARDED: Final = frozenset(
 )
 """Effects by which an order from outside would do harm beyond the workspace, or last."""
 
-_REACHING: Final = frozenset({"network", "upload", "download", "publish", "remote", "infrastructure", "package", "listen"})
+_REACHING: Final = frozenset(
+    {"network", "upload", "download", "publish", "remote", "infrastructure", "package", "listen"}
+)
 _STEERING: Final = re.compile(
     r"(?:^|/)(?:agents|claude|gemini|soul|memory|user|skill|copilot-instructions|conventions)\.md$"
     r"|(?:^|/)\.?(?:cursorrules|windsurfrules|clinerules|hermes\.md)$"
@@ -95,15 +101,20 @@ def sources(log: Iterable[Message]) -> tuple[Source, ...]:
 
 
 def held(action: Action, verdict: Verdict, policy: Policy, read: tuple[Source, ...]) -> Verdict:
-    """The verdict once `read` was: what reaches beyond the workspace needs a yes of its own, whatever was said yes to before."""
+    """The verdict once `read` was: what reaches beyond the workspace needs a yes of its own, whatever was
+    said yes to before.
+    """
     if not read or verdict.decision == "deny":
         return verdict
-    guarded = tuple(dict.fromkeys(_of_command(action, verdict, policy) if isinstance(action, Command) else _of_file(action, policy)))
+    guarded = tuple(dict.fromkeys(guards(action, verdict, policy)))
     if not guarded:
         return verdict
     names = [one.name for one in read[-3:]]
     more = f" and {len(read) - len(names)} more" if len(read) > len(names) else ""
-    since = f"this session has read text from outside, {', '.join(names)}{more}, and earlier answers do not cover what may come from there"
+    since = (
+        f"this session has read text from outside, {', '.join(names)}{more}, and earlier answers do not cover"
+        " what may come from there"
+    )
     return replace(
         verdict,
         decision="ask",
@@ -116,11 +127,28 @@ def held(action: Action, verdict: Verdict, policy: Policy, read: tuple[Source, .
     )
 
 
+def guards(action: Action, verdict: Verdict, policy: Policy) -> Iterator[str]:
+    """Why an action needs a yes of its own once text from outside was read; nothing where it does not."""
+    match action:
+        case Command():
+            return _of_command(action, verdict, policy)
+        case FileAccess():
+            return _of_file(action, policy)
+        case ToolUse():
+            return guarded_effects(action)
+
+
 def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
     """The name of what an action reads from outside; "" when it reads nothing from there."""
     if isinstance(action, FileAccess):
         downloads = posixpath.join(policy.home, "Downloads")
-        return f"the file {action.path}" if action.operation == "read" and action.path.startswith(f"{downloads}/") else ""
+        return (
+            f"the file {action.path}"
+            if action.operation == "read" and action.path.startswith(f"{downloads}/")
+            else ""
+        )
+    if isinstance(action, ToolUse):
+        return ""
     reaches = any(one.effect in _REACHING for one in verdict.findings)
     return f"the output of `{_short(action.command)}`" if reaches or _downloads(action.command) else ""
 

@@ -1,7 +1,7 @@
 """auth.json: credentials of providers and how they fare, shared by all processes of a home.
 
-Every change reads, changes and replaces the file under its lock, so what another process wrote is never lost. Keys of the file that
-nobody here knows stay as they are. What is no auth.json is never overwritten.
+Every change reads, changes and replaces the file under its lock, so what another process wrote is never lost.
+Keys of the file that nobody here knows stay as they are. What is no auth.json is never overwritten.
 """
 
 import json
@@ -29,7 +29,8 @@ _STATE = ("status", "exhausted_until", "last_error", "request_count")
 
 @dataclass(frozen=True, slots=True)
 class AuthFile:
-    """The file of one home. Reading a file that is not there gives nothing; StorageDamaged when it cannot be read as one.
+    """The file of one home. Reading a file that is not there gives nothing; StorageDamaged when it cannot be
+    read as one.
 
     `patience` is how many seconds to wait for another process that is refreshing a token.
     """
@@ -40,7 +41,11 @@ class AuthFile:
     def providers(self) -> tuple[str, ...]:
         """The providers that have a credential of their own in the file."""
         tree = self._read()
-        return tuple(name for name in tree["providers"] if any(not one.from_environment for one in _entries(tree, name, self.path)))
+        return tuple(
+            name
+            for name in tree["providers"]
+            if any(not one.from_environment for one in _entries(tree, name, self.path))
+        )
 
     def credentials(self, provider: str) -> tuple[Credential, ...]:
         """All credentials of a provider, the state of environment keys (without their secret) included."""
@@ -71,10 +76,16 @@ class AuthFile:
                 del tree["providers"][provider]
         return len(kept) < len(rows)
 
-    def change(self, provider: str, credential_id: str, update: Callable[[Credential], Credential]) -> Credential | None:
-        """Change one as it is now in the file, and give it as it became; None when it is not there any more."""
+    def change(
+        self, provider: str, credential_id: str, update: Callable[[Credential], Credential]
+    ) -> Credential | None:
+        """Change one as it is now in the file, and give it as it became; None when it is not there any
+        more.
+        """
         with self._changed() as tree:
-            for row, credential in zip(tree["providers"].get(provider, []), _entries(tree, provider, self.path), strict=True):
+            for row, credential in zip(
+                tree["providers"].get(provider, []), _entries(tree, provider, self.path), strict=True
+            ):
                 if credential.id == credential_id:
                     changed = update(credential)
                     _write_row(row, changed)
@@ -83,7 +94,9 @@ class AuthFile:
 
     @asynccontextmanager
     async def refreshing(self, credential_id: str) -> AsyncIterator[None]:
-        """Alone, among all processes, with the right to refresh one credential; StoreError when that takes too long."""
+        """Alone, among all processes, with the right to refresh one credential; StoreError when that takes
+        too long.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True)
         lock = FileLock(self.path.with_name(f".{self.path.name}.{credential_id}.lock"), thread_local=False)
         await _taken(lock, self.patience)
@@ -104,7 +117,9 @@ class AuthFile:
                     self._clear_leftovers()
                     write_atomic(self.path, json.dumps(tree, indent=1).encode() + b"\n", mode=0o600)
         except Timeout as error:
-            raise StoreError(f"{self.path} has been locked by another process for {LOCK_SECONDS:.0f} s; try again.") from error
+            raise StoreError(
+                f"{self.path} has been locked by another process for {LOCK_SECONDS:.0f} s; try again."
+            ) from error
 
     def _clear_leftovers(self) -> None:
         """Remove copies that a killed process left half-way; under the lock nobody else is writing one."""
@@ -118,10 +133,14 @@ class AuthFile:
         except FileNotFoundError:
             return {"version": VERSION, "providers": {}}
         except (OSError, ValueError) as error:
-            raise StorageDamaged(f"{self.path} cannot be read ({_reason(error)}); mend it, or move it away and sign in again.") from error
+            raise StorageDamaged(
+                f"{self.path} cannot be read ({_reason(error)}); mend it, or move it away and sign in again."
+            ) from error
         providers = tree.setdefault("providers", {}) if isinstance(tree, dict) else None
         if not isinstance(providers, dict) or not all(isinstance(rows, list) for rows in providers.values()):
-            raise StorageDamaged(f"{self.path} is not a file of credentials; mend it, or move it away and sign in again.")
+            raise StorageDamaged(
+                f"{self.path} is not a file of credentials; mend it, or move it away and sign in again."
+            )
         return dict(tree)
 
 
@@ -132,7 +151,9 @@ async def _taken(lock: FileLock, patience: float) -> None:
             lock.acquire(blocking=False)
         except Timeout:
             if anyio.current_time() > end:
-                raise StoreError(f"Another process has been refreshing a token for {patience:.0f} s; end it, or try again.") from None
+                raise StoreError(
+                    f"Another process has been refreshing a token for {patience:.0f} s; end it, or try again."
+                ) from None
             await anyio.sleep(_POLL)
         else:
             return
@@ -142,11 +163,16 @@ def _entries(tree: dict[str, Any], provider: str, path: Path) -> tuple[Credentia
     try:
         return tuple(msgspec.convert(row, Credential) for row in tree["providers"].get(provider, []))
     except msgspec.ValidationError as error:
-        raise StorageDamaged(f"{path}: a credential of {provider} is not one ({error}); mend it, or move the file away.") from error
+        raise StorageDamaged(
+            f"{path}: a credential of {provider} is not one ({error}); mend it, or move the file away."
+        ) from error
 
 
 def _write_row(row: dict[str, Any], credential: Credential) -> None:
-    """Bring the row up to date; keys that nobody here knows stay. A key of the environment leaves its secret there."""
+    """Bring the row up to date; keys that nobody here knows stay.
+
+    A key of the environment leaves its secret there.
+    """
     values = {**msgspec.to_builtins(credential), **({"secret": ""} if credential.from_environment else {})}
     for name, value in values.items():
         if name == "id" or name in _STATE or value not in (_DEFAULTS[name], []):
@@ -157,4 +183,8 @@ def _write_row(row: dict[str, Any], credential: Credential) -> None:
 
 def _reason(error: Exception) -> str:
     """Why, without what stands in the file: that may be a secret."""
-    return f"line {error.lineno} is not JSON" if isinstance(error, json.JSONDecodeError) else type(error).__name__
+    return (
+        f"line {error.lineno} is not JSON"
+        if isinstance(error, json.JSONDecodeError)
+        else type(error).__name__
+    )

@@ -1,272 +1,299 @@
-"""Sessions and messages in SQLite: append, load, list. The only writer of the log's rows.
-
-A row is written before anything else learns of the message (invariants 1 and 2: durable before visible, journal before effect).
-"""
+"""Sessions, messages and the journal as tables of a SQLite file."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from hermes.lib import codec, sqlite
-from hermes.store.schema import scripts
-from hermes.store.usage import UsageLog
+from hermes.lib import codec
+from hermes.store.database import Database
+from hermes.store.protocol import SessionRow, StoredSession
 from hermes.types.error import StorageDamaged, StoreError
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
 MESSAGES: codec.Union[Message] = codec.Union(User, Assistant, ToolResult, Compaction)
-CHECKPOINT_EVERY = 500
 SHIFT = 24
+_WORDS_OF = {"user": "recalled", "tool_result": "note"}
+_LATEST = frozenset({"", "latest", "last"})
 _LIST = """
 SELECT id, title, cwd, branch, model, source, parent, created,
-  coalesce((SELECT json_extract(body, '$.at') FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24
+  coalesce((SELECT CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(body, '$.at') END
+            FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24
             ORDER BY place DESC LIMIT 1), created) AS updated,
-  (SELECT count(*) FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24 AND dropped = 0) AS messages,
-  coalesce((SELECT json_extract(body, '$.text') FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24 AND kind = 'user'
+  (SELECT count(*) FROM messages
+            WHERE place >= key << 24 AND place < (key + 1) << 24 AND dropped = 0) AS messages,
+  coalesce((SELECT CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(body, '$.text') END
+            FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24 AND kind = 'user'
             ORDER BY place LIMIT 1), '') AS first_text
-FROM sessions
+FROM sessions LEFT JOIN uses ON uses.session = sessions.key
 """
+_LAST_USED = "ORDER BY uses.number DESC, key DESC"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRow:
-    """A session as a list shows it; times in epoch seconds."""
-
-    id: str
-    title: str
-    cwd: str
-    branch: str
-    model: str
-    source: str
-    parent: str
-    created: float
-    updated: float
-    messages: int
-    first_text: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
-    """A session as it is resumed: its frozen prompt and tools, its log, and the calls that were begun."""
-
+@dataclass(frozen=True, slots=True)
+class _New:
     row: SessionRow
     system: str
-    tools: tuple[object, ...]
-    log: tuple[Message, ...]
-    begun: dict[str, ToolResult | None]
+    tools: bytes
 
 
-class Sessions:
-    """The store of one home. Methods are quick and synchronous; call them from one thread at a time."""
+@dataclass(frozen=True, slots=True)
+class SessionEnd:
+    """Where the log of an open session ends; `last` is the place of its last message."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._since_checkpoint = 0
-        self._checkpointer = ThreadPoolExecutor(max_workers=1, thread_name_prefix="hermes-checkpoint")
-        self._keys: dict[str, int] = {}
-        self._last: dict[str, int] = {}
-        self._new: dict[str, tuple[SessionRow, str, bytes]] = {}
-        with self._faults():
-            self._db = sqlite.connect(path, scripts("sessions"))
-            self._db.execute("PRAGMA foreign_keys=ON")
-        self.usage = UsageLog(self._db, self._faults)
+    key: int
+    last: int
 
-    def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
-        """Note a session with its frozen prompt and tool definitions; its row is written with its first message."""
-        self._new[row.id] = (row, system, msgspec.json.encode(tools))
 
-    def append(self, session_id: str, message: Message) -> None:
-        """Write one message; StoreError when another process has written to this session since it was opened here."""
-        if session_id in self._new:
-            self._write_new(session_id)
-        place = self._last[session_id] + 1
+class SessionTables:
+    """The tables of one file; its writes belong in a transaction of the caller.
+
+    They know how far each open session has been written from here. `committed` is told of the ends that
+    `append` gives once their transaction has ended well, so that they agree with the file whatever fails.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database, self._rows = database, database.rows
+        self._new: dict[str, _New] = {}
+        self._ends: dict[str, SessionEnd] = {}
+
+    def create(self, row: SessionRow, system: str, tools: Sequence[object]) -> None:
+        """Keep a session until its first message comes."""
+        self._new[row.id] = _New(row, system, msgspec.json.encode(tools))
+
+    def append(self, session_id: str, messages: Sequence[Message]) -> SessionEnd:
+        """Write messages at the end of a log; where it ends then. StoreError when somebody else has written
+        there.
+        """
+        new = self._new.get(session_id)
+        end = self._write_new(new) if new is not None else self._end(session_id)
+        rows = [
+            (place, message.kind, MESSAGES.encode(message))
+            for place, message in enumerate(messages, end.last + 1)
+        ]
         try:
-            self._db.execute("INSERT INTO messages (place, kind, body) VALUES (?, ?, ?)", (place, message.kind, MESSAGES.encode(message)))
+            self._rows.executemany("INSERT INTO messages (place, kind, body) VALUES (?, ?, ?)", rows)
         except sqlite3.IntegrityError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+                raise
             raise StoreError(
-                f"Session {session_id} is being used by another process; nothing was written. Close it there, or start a new one."
+                f"Session {session_id} is being used by another process; nothing was written. Close it there,"
+                " or start a new one."
             ) from error
-        except sqlite3.DatabaseError as error:
-            raise self._fault(error) from error
-        self._last[session_id] = place
-        self._count()
+        if new is not None or any(isinstance(message, User) for message in messages):
+            self._rows.execute("INSERT OR REPLACE INTO uses (session) VALUES (?)", (end.key,))
+        return SessionEnd(end.key, end.last + len(rows))
 
-    def _write_new(self, session_id: str) -> None:
-        row, system, tools = self._new[session_id]
-        with self._faults():
-            done = self._db.execute(
-                "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, system, tools) VALUES (?,?,?,?,?,?,?,?,?,?)",
-                (row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.parent, system, tools),
-            )
-        del self._new[session_id]
-        self._keys[row.id] = done.lastrowid or 0
-        self._last[row.id] = self._keys[row.id] << SHIFT
+    def committed(self, session_id: str, end: SessionEnd) -> None:
+        """What `append` wrote is in the file."""
+        self._new.pop(session_id, None)
+        self._ends[session_id] = end
 
     def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
         """Write the intent to run a call that has effects."""
-        with self._faults():
-            self._db.execute(
-                "INSERT OR REPLACE INTO intents (session, call_id, tool, digest) VALUES (?,?,?,?)",
-                (self._keys[session_id], call_id, tool, digest),
-            )
+        self._rows.execute(
+            "INSERT OR REPLACE INTO intents (session, call_id, tool, digest) VALUES (?,?,?,?)",
+            (self._end(session_id).key, call_id, tool, digest),
+        )
 
     def finish(self, session_id: str, result: ToolResult) -> None:
-        """Write the outcome of a call before its turn to be appended comes."""
-        with self._faults():
-            self._db.execute(
-                "INSERT INTO intents (session, call_id, tool, digest, result) VALUES (?,?,?,'',?)"
-                " ON CONFLICT (session, call_id) DO UPDATE SET result = excluded.result",
-                (self._keys[session_id], result.call_id, result.name, MESSAGES.encode(result)),
+        """Write the outcome of a call."""
+        self._rows.execute(
+            "INSERT INTO intents (session, call_id, tool, digest, result) VALUES (?,?,?,'',?)"
+            " ON CONFLICT (session, call_id) DO UPDATE SET result = excluded.result",
+            (self._end(session_id).key, result.call_id, result.name, MESSAGES.encode(result)),
+        )
+
+    def close_journal(self, end: SessionEnd) -> None:
+        """Forget the intents of the session that ends there."""
+        self._rows.execute("DELETE FROM intents WHERE session = ?", (end.key,))
+
+    def load(self, session_id: str) -> StoredSession:
+        """A session whole, to be written to from here."""
+        stored = self.read(session_id)
+        if stored.unreadable:
+            raise StorageDamaged(
+                f"Session {session_id} cannot go on: its message {stored.unreadable[0]} in"
+                f" {self._database.path} cannot be read. hermes sessions show {session_id}"
+                " shows the others; a backup may have it."
             )
+        with self._database.faults():
+            key, last = self._rows.execute(
+                "SELECT key, coalesce((SELECT max(place) FROM messages WHERE place >= key << 24"
+                " AND place < (key + 1) << 24), key << 24) FROM sessions WHERE id = ?",
+                (session_id,),
+            ).fetchone()
+        self._ends[session_id] = SessionEnd(key, last)
+        return stored
 
-    def settle(self, session_id: str) -> None:
-        """Forget the intents of a session: all their results are in the log."""
-        with self._faults():
-            self._db.execute("DELETE FROM intents WHERE session = ?", (self._keys[session_id],))
-
-    def load(self, session_id: str) -> Stored:
-        """A session whole; StoreError when there is none of that id, StorageDamaged when a row cannot be read."""
-        with self._faults():
-            found = self._db.execute("SELECT key, system, tools FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    def read(self, session_id: str) -> StoredSession:
+        """A session as far as it can be read."""
+        with self._database.faults():
+            found = self._rows.execute(
+                "SELECT key, system, tools FROM sessions WHERE id = ?", (session_id,)
+            ).fetchone()
             if found is None:
                 raise StoreError(f"There is no session {session_id}; hermes sessions list shows them.")
             key, system, tools = found
-            low, high = key << SHIFT, (key + 1) << SHIFT
-            rows = self._db.execute(
-                "SELECT place, kind, body, dropped FROM messages WHERE place >= ? AND place < ? ORDER BY place", (low, high)
+            rows = self._rows.execute(
+                "SELECT place, kind, body FROM messages WHERE place >= ? AND place < ? AND dropped = 0"
+                " ORDER BY place",
+                (key << SHIFT, (key + 1) << SHIFT),
             ).fetchall()
-            begun = self._db.execute("SELECT call_id, result FROM intents WHERE session = ?", (key,)).fetchall()
-            log = tuple(MESSAGES.decode_kind(kind, body) for _, kind, body, dropped in rows if not dropped)
-            results = {call_id: _result(body) for call_id, body in begun}
-            definitions = tuple(msgspec.json.decode(tools))
-            row = self._rows("WHERE key = ?", (key,))[0]
-        self._keys[session_id] = key
-        self._last[session_id] = rows[-1][0] if rows else low
-        return Stored(row=row, system=system, tools=definitions, log=log, begun=results)
+            begun = self._rows.execute(
+                "SELECT call_id, result FROM intents WHERE session = ?", (key,)
+            ).fetchall()
+            log = [message_of(kind, body) for _, kind, body in rows]
+            return StoredSession(
+                row=self._list("WHERE key = ?", (key,))[0],
+                system=system,
+                tools=tuple(msgspec.json.decode(tools)),
+                log=tuple(message for message in log if message is not None),
+                begun={call_id: _result(body) for call_id, body in begun},
+                unreadable=tuple(number for number, message in enumerate(log, 1) if message is None),
+            )
 
     def drop_last(self, session_id: str, count: int) -> None:
         """Take the last `count` messages out of the log; their rows stay, marked."""
-        with self._faults():
-            self._db.execute(
-                "UPDATE messages SET dropped = 1 WHERE place IN"
-                " (SELECT place FROM messages WHERE place > ? AND place <= ? AND dropped = 0 ORDER BY place DESC LIMIT ?)",
-                (self._keys[session_id] << SHIFT, self._last[session_id], count),
-            )
+        end = self._end(session_id)
+        self._rows.execute(
+            "UPDATE messages SET dropped = 1 WHERE place IN (SELECT place FROM messages WHERE place > ?"
+            " AND place <= ? AND dropped = 0 ORDER BY place DESC LIMIT ?)",
+            (end.key << SHIFT, end.last, count),
+        )
 
-    def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
+    def update(self, session_id: str, title: str | None, model: str | None) -> None:
         """Change a session's title or model."""
-        if session_id in self._new:
-            row, system, tools = self._new[session_id]
-            self._new[session_id] = (replace(row, title=title or row.title, model=model or row.model), system, tools)
+        if new := self._new.get(session_id):
+            row = replace(new.row, title=title or new.row.title, model=model or new.row.model)
+            self._new[session_id] = replace(new, row=row)
             return
-        for column, value in (("title", title), ("model", model)):
-            if value is not None:
-                with self._faults():
-                    self._db.execute(f"UPDATE sessions SET {column} = ? WHERE id = ?", (value, session_id))  # noqa: S608  # two fixed names
+        self._rows.execute(
+            "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model) WHERE id = ?",
+            (title, model, session_id),
+        )
 
-    def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
+    def recent(self, limit: int, cwd: str) -> list[SessionRow]:
         """Sessions, the last used first; those of one directory if `cwd` is given."""
         where, values = ("WHERE cwd = ?", (cwd,)) if cwd else ("", ())
-        with self._faults():
-            return self._rows(f"{where} ORDER BY updated DESC LIMIT ?", (*values, limit))
+        with self._database.faults():
+            return self._list(f"{where} {_LAST_USED} LIMIT ?", (*values, limit))
 
-    def resolve(self, text: str, *, cwd: str = "") -> SessionRow:
-        """The session that an id, the start of an id, a title or `latest` names; StoreError says what is near."""
-        if text in {"", "latest", "last"}:
-            rows = self.recent(limit=1, cwd=cwd) or self.recent(limit=1)
-        else:
-            with self._faults():
-                prefix = text.replace("%", "").replace("_", "\\_") + "%"
-                rows = self._rows("WHERE id = ? OR title = ? COLLATE NOCASE ORDER BY updated DESC", (text, text))
-                rows = rows or self._rows("WHERE id LIKE ? ESCAPE '\\' ORDER BY updated DESC", (prefix,))
-        if not rows:
-            wanted = "no session yet" if text in {"", "latest", "last"} else f"no session {text!r}"
-            raise StoreError(f"There is {wanted}; hermes sessions list shows what there is.")
-        if len(rows) > 1 and rows[0].title.lower() != text.lower():
-            near = ", ".join(row.id for row in rows[:5])
-            raise StoreError(f"{text!r} could be any of {near}; give more of the id.")
-        return rows[0]
+    def resolve(self, text: str, cwd: str) -> SessionRow:
+        """The one session that `text` names."""
+        if text in _LATEST:
+            return chosen(text, self.recent(1, cwd))
+        with self._database.faults():
+            same = self._list(f"WHERE id = ? OR title = ? COLLATE NOCASE {_LAST_USED}", (text, text))
+            near = self._list(f"WHERE substr(id, 1, ?) = ? {_LAST_USED}", (len(text), text))
+        return chosen(text, same or near)
 
     def delete(self, session_id: str) -> bool:
-        """Remove a session and its messages; whether it was there."""
-        with self._faults():
-            found = self._db.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
-            if found is None:
-                return False
-            (key,) = found
-            self._db.execute("BEGIN IMMEDIATE")
-            self._db.execute("DELETE FROM messages WHERE place >= ? AND place < ?", (key << SHIFT, (key + 1) << SHIFT))
-            self._db.execute("DELETE FROM intents WHERE session = ?", (key,))
-            self._db.execute("DELETE FROM sessions WHERE key = ?", (key,))
-            self._db.execute("COMMIT")
+        """Remove a session with all that belongs to it; whether it was there."""
+        found = self._rows.execute("SELECT key FROM sessions WHERE id = ?", (session_id,)).fetchone()
+        if found is None:
+            return False
+        (key,) = found
+        low, high = key << SHIFT, (key + 1) << SHIFT
+        self._rows.execute("DELETE FROM messages WHERE place >= ? AND place < ?", (low, high))
+        self._rows.execute("DELETE FROM intents WHERE session = ?", (key,))
+        self._rows.execute("DELETE FROM uses WHERE session = ?", (key,))
+        self._rows.execute("DELETE FROM questions WHERE session = ?", (key,))
+        self._rows.execute("DELETE FROM sessions WHERE key = ?", (key,))
         return True
 
     def keys(self) -> tuple[int, ...]:
         """The keys of all sessions: their messages' places begin at key << 24."""
-        with self._faults():
-            return tuple(key for (key,) in self._db.execute("SELECT key FROM sessions ORDER BY key"))
+        with self._database.faults():
+            return tuple(key for (key,) in self._rows.execute("SELECT key FROM sessions ORDER BY key"))
 
     def messages_after(self, key: int, place: int, limit: int) -> Sequence[tuple[int, str, bytes]]:
         """Rows (place, kind, body) of one session after a place, in order, for the search index."""
-        with self._faults():
-            return self._db.execute(
+        with self._database.faults():
+            return self._rows.execute(
                 "SELECT place, kind, body FROM messages WHERE place > ? AND place < ? ORDER BY place LIMIT ?",
                 (max(place, key << SHIFT), (key + 1) << SHIFT, limit),
             ).fetchall()
 
     def message_at(self, place: int) -> tuple[SessionRow, Message] | None:
-        """The message at that place and its session, or None when it is gone."""
-        with self._faults():
-            found = self._db.execute("SELECT kind, body FROM messages WHERE place = ? AND dropped = 0", (place,)).fetchone()
-            if found is None:
-                return None
-            return self._rows("WHERE key = ?", (place >> SHIFT,))[0], MESSAGES.decode_kind(found[0], found[1])
+        """The message at that place and its session, or None when it is gone or cannot be read."""
+        with self._database.faults():
+            found = self._rows.execute(
+                "SELECT kind, body FROM messages WHERE place = ? AND dropped = 0", (place,)
+            ).fetchone()
+            message = message_of(*found) if found else None
+            return (self._list("WHERE key = ?", (place >> SHIFT,))[0], message) if message else None
 
-    def check(self) -> str:
-        """`ok`, or what SQLite finds wrong with the file."""
-        with self._faults():
-            return str(self._db.execute("PRAGMA quick_check(1)").fetchone()[0])
+    def _write_new(self, new: _New) -> SessionEnd:
+        row = new.row
+        done = self._rows.execute(
+            "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, system, tools)"
+            " VALUES (?,?,?,?,?,?,?,?,?,?)",
+            (
+                row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.parent,
+                new.system, new.tools,
+            ),
+        )  # fmt: skip
+        key = done.lastrowid or 0
+        return SessionEnd(key, key << SHIFT)
 
-    def close(self) -> None:
-        """Write everything to the main file and let go of it."""
-        self._checkpointer.shutdown(wait=True)
-        self._db.close()
+    def _end(self, session_id: str) -> SessionEnd:
+        end = self._ends.get(session_id)
+        if end is None:
+            raise StoreError(f"Session {session_id} is not open here; load it before writing to it.")
+        return end
 
-    def _rows(self, clause: str, values: tuple[object, ...]) -> list[SessionRow]:
+    def _list(self, clause: str, values: tuple[object, ...]) -> list[SessionRow]:
         names = SessionRow.__dataclass_fields__
-        return [SessionRow(**dict(zip(names, row, strict=True))) for row in self._db.execute(f"{_LIST} {clause}", values)]
+        return [
+            SessionRow(**dict(zip(names, row, strict=True)))
+            for row in self._rows.execute(f"{_LIST} {clause}", values)
+        ]
 
-    def _count(self) -> None:
-        self._since_checkpoint += 1
-        if self._since_checkpoint >= CHECKPOINT_EVERY:
-            self._since_checkpoint = 0
-            self._checkpointer.submit(sqlite.checkpoint, self.path)
 
-    @contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Turn the database's errors into ours."""
-        try:
-            yield
-        except (sqlite3.DatabaseError, msgspec.DecodeError) as error:
-            raise self._fault(error) from error
+def message_of(kind: str, body: bytes) -> Message | None:
+    """The message of a row, or None when it cannot be read."""
+    try:
+        return MESSAGES.decode_kind(kind, _with_blocks(kind, body))
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
+        return None
 
-    def _fault(self, error: Exception) -> StoreError:
-        """What an error means to a person; damage is never reported as absence (invariant 5)."""
-        if isinstance(error, sqlite.NewerSchemaError):
-            return StoreError(f"{self.path} was written by a newer Hermes ({error}); update Hermes to open it.")
-        if isinstance(error, sqlite3.OperationalError):
-            return StoreError(f"{self.path} cannot be used now ({error}); check the disk and its permissions.")
-        return StorageDamaged(f"{self.path} is damaged ({error}); restore it from a backup or move it away.")
+
+def _with_blocks(kind: str, body: bytes) -> bytes:
+    """The row as it is written now: before there were blocks, what they say stood in one text."""
+    name = _WORDS_OF.get(kind)
+    if name is None or f'"{name}":'.encode() not in body:
+        return body
+    tree = msgspec.json.decode(body, type=dict[str, Any])
+    words = tree.pop(name, "")
+    return msgspec.json.encode({"blocks": [{"kind": "other", "text": words}] if words else [], **tree})
+
+
+def named(text: str, rows: Sequence[SessionRow], cwd: str) -> Sequence[SessionRow]:
+    """The rows that `text` may mean, of all rows with the last used first."""
+    if text in _LATEST:
+        return [row for row in rows if cwd in {"", row.cwd}][:1]
+    same = [row for row in rows if text == row.id or text.lower() == row.title.lower()]
+    return same or [row for row in rows if row.id.startswith(text)]
+
+
+def chosen(text: str, rows: Sequence[SessionRow]) -> SessionRow:
+    """The one row that `text` names, of those that fit; StoreError says what is near."""
+    if not rows:
+        wanted = "no session of this directory yet" if text in _LATEST else f"no session {text!r}"
+        raise StoreError(f"There is {wanted}; hermes sessions list shows what there is.")
+    if len(rows) > 1 and rows[0].title.lower() != text.lower():
+        near = ", ".join(row.id for row in rows[:5])
+        raise StoreError(f"{text!r} could be any of {near}; give more of the id.")
+    return rows[0]
 
 
 def _result(body: bytes | None) -> ToolResult | None:
     if body is None:
         return None
-    result = MESSAGES.decode(body)
+    result = message_of("tool_result", body)
     if not isinstance(result, ToolResult):
         raise msgspec.DecodeError("an intent's outcome is not a tool result")
     return result

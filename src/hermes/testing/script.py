@@ -1,4 +1,6 @@
-"""A model that replies from a script, over the real wire; it fails the test when a request does not extend the one before."""
+"""A model that replies from a script, over the real wire; it fails the test when a request does not extend
+the one before.
+"""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -11,7 +13,10 @@ import httpx2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """One scripted reply: bytes of its body, in pieces. `pause` seconds pass before each piece, `breaks_prefix` allows a new prefix."""
+    """One scripted reply: bytes of its body, in pieces.
+
+    `pause` seconds pass before each piece, `breaks_prefix` allows a new prefix.
+    """
 
     pieces: tuple[bytes, ...]
     status: int = 200
@@ -20,34 +25,56 @@ class Turn:
     breaks_prefix: bool = False
 
 
-def say(text: str, *, size: int = 12, pause: float = 0.0, thinking: str = "", breaks_prefix: bool = False) -> Turn:
+def say(
+    text: str, *, size: int = 12, pause: float = 0.0, thinking: str = "", breaks_prefix: bool = False
+) -> Turn:
     """Words, streamed `size` characters at a time."""
     deltas: list[dict[str, Any]] = [{"reasoning_content": thinking}] if thinking else []
     deltas += [{"content": text[at : at + size]} for at in range(0, len(text), size)]
     return _stream(deltas, "stop", pause=pause, breaks_prefix=breaks_prefix)
 
 
-def call(name: str, arguments: Mapping[str, Any] | str, *, text: str = "", call_id: str = "", pause: float = 0.0) -> Turn:
+def call(
+    name: str, arguments: Mapping[str, Any] | str, *, text: str = "", call_id: str = "", pause: float = 0.0
+) -> Turn:
     """One tool call; arguments may be the raw text a model writes."""
     return calls((name, arguments), text=text, ids=(call_id,) if call_id else (), pause=pause)
 
 
-def calls(*wanted: tuple[str, Mapping[str, Any] | str], text: str = "", ids: Sequence[str] = (), pause: float = 0.0) -> Turn:
+def calls(
+    *wanted: tuple[str, Mapping[str, Any] | str], text: str = "", ids: Sequence[str] = (), pause: float = 0.0
+) -> Turn:
     """Several tool calls in one reply."""
     deltas: list[dict[str, Any]] = [{"content": text}] if text else []
     for index, (name, arguments) in enumerate(wanted):
         written = arguments if isinstance(arguments, str) else json.dumps(arguments)
         call_id = ids[index] if index < len(ids) else f"call_{name}_{index}"
-        deltas.append({"tool_calls": [{"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": ""}}]})
+        deltas.append(
+            {
+                "tool_calls": [
+                    {
+                        "index": index,
+                        "id": call_id,
+                        "type": "function",
+                        "function": {"name": name, "arguments": ""},
+                    }
+                ]
+            }
+        )
         half = len(written) // 2
-        deltas += [{"tool_calls": [{"index": index, "function": {"arguments": part}}]} for part in (written[:half], written[half:])]
+        deltas += [
+            {"tool_calls": [{"index": index, "function": {"arguments": part}}]}
+            for part in (written[:half], written[half:])
+        ]
     return _stream(deltas, "tool_calls", pause=pause)
 
 
 def fail(status: int, message: str = "scripted failure", *, headers: Mapping[str, str] | None = None) -> Turn:
     """An HTTP error with the usual body."""
     body = json.dumps({"error": {"message": message}}).encode()
-    return Turn(pieces=(body,), status=status, headers={"content-type": "application/json", **(headers or {})})
+    return Turn(
+        pieces=(body,), status=status, headers={"content-type": "application/json", **(headers or {})}
+    )
 
 
 def raw(*pieces: bytes, content_type: str = "text/event-stream", pause: float = 0.0) -> Turn:
@@ -55,12 +82,19 @@ def raw(*pieces: bytes, content_type: str = "text/event-stream", pause: float = 
     return Turn(pieces=pieces, headers={"content-type": content_type}, pause=pause)
 
 
-def _stream(deltas: Sequence[Mapping[str, Any]], finish: str, *, pause: float, breaks_prefix: bool = False) -> Turn:
+def _stream(
+    deltas: Sequence[Mapping[str, Any]], finish: str, *, pause: float, breaks_prefix: bool = False
+) -> Turn:
     chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": delta}]} for delta in deltas]
     chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
     usage = {"prompt_tokens": 100, "completion_tokens": 10, "prompt_tokens_details": {"cached_tokens": 80}}
     chunks.append({"choices": [], "usage": usage})
-    lines = [b"data: " + json.dumps({"id": "scripted", "object": "chat.completion.chunk", **chunk}).encode() + b"\n\n" for chunk in chunks]
+    lines = [
+        b"data: "
+        + json.dumps({"id": "scripted", "object": "chat.completion.chunk", **chunk}).encode()
+        + b"\n\n"
+        for chunk in chunks
+    ]
     return Turn(pieces=(*lines, b"data: [DONE]\n\n"), pause=pause, breaks_prefix=breaks_prefix)
 
 
@@ -68,7 +102,10 @@ Reply = Turn | Callable[[dict[str, Any]], Turn]
 
 
 class ScriptedModel:
-    """Plays replies in order. `requests` are the bodies it got. A reply may be a function of the request's body."""
+    """Plays replies in order. `requests` are the bodies it got.
+
+    A reply may be a function of the request's body.
+    """
 
     def __init__(self, *replies: Reply | str) -> None:
         self._replies = [say(reply) if isinstance(reply, str) else reply for reply in replies]
@@ -79,10 +116,14 @@ class ScriptedModel:
         return httpx2.AsyncClient(transport=_Wire(self))
 
     def next(self, body: bytes) -> Turn:
-        """The reply to a request; AssertionError when the script is over or the request does not extend the one before."""
+        """The reply to a request; AssertionError when the script is over or the request does not extend the
+        one before.
+        """
         request = json.loads(body)
         number = len(self.requests)
-        assert number < len(self._replies), f"request {number + 1} came, the script has {len(self._replies)} replies: {body[-300:]!r}"
+        assert number < len(self._replies), (
+            f"request {number + 1} came, the script has {len(self._replies)} replies: {body[-300:]!r}"
+        )
         reply = self._replies[number]
         turn = reply(request) if callable(reply) else reply
         if self.requests and not turn.breaks_prefix:
@@ -92,9 +133,13 @@ class ScriptedModel:
 
 
 def assert_extends(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-    """Fail unless `after` is `before` with more messages: the prompt cache of every provider depends on it."""
+    """Fail unless `after` is `before` with more messages: the prompt cache of every provider depends on
+    it.
+    """
     count = len(before["messages"])
-    assert after["messages"][:count] == before["messages"], "the request does not extend the messages of the one before"
+    assert after["messages"][:count] == before["messages"], (
+        "the request does not extend the messages of the one before"
+    )
     assert after.get("tools") == before.get("tools"), "the tools changed between two requests"
     assert after["model"] == before["model"], "the model changed between two requests"
 

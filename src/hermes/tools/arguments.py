@@ -6,11 +6,25 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hermes.lib.lazy import load
+from hermes.lib.codec import copied
+from hermes.lib.lazy import import_object
 
 Checker = Callable[[Any], bool]
 _PLAIN = frozenset(
-    {"type", "properties", "required", "enum", "items", "minimum", "maximum", "description", "default", "title", "name", "examples"}
+    {
+        "type",
+        "properties",
+        "required",
+        "enum",
+        "items",
+        "minimum",
+        "maximum",
+        "description",
+        "default",
+        "title",
+        "name",
+        "examples",
+    }
 )
 _TYPES: Mapping[str, Checker] = {
     "string": lambda value: isinstance(value, str),
@@ -29,25 +43,25 @@ class ArgumentError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Arguments:
-    """The check for one tool, compiled once: `quick` says yes to what plainly fits, None when the schema is not plain."""
+    """The check for one tool, compiled once: `quick` says yes to what plainly fits, None when the schema is
+    not plain.
+    """
 
     schema: Mapping[str, Any]
     quick: Checker | None
 
     def prepare(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments to run with; ArgumentError says what is wrong and what is allowed."""
-        arguments = given if isinstance(given, dict) else dict(given)
+        """The arguments to run with, a copy; ArgumentError says what is wrong and what is allowed."""
+        arguments: dict[str, Any] = copied(dict(given))
         if self.quick is not None and self.quick(arguments):
             return arguments
         arguments = _coerce_object(arguments, self.schema)
         if self.quick is None or not self.quick(arguments):
-            self._validate(arguments)
+            validator = import_object("jsonschema:Draft202012Validator")(self.schema)
+            faults = [_sentence(error) for error in validator.iter_errors(arguments)]
+            if faults:
+                raise ArgumentError(f"{'; '.join(faults[:3])}. {_allowed(self.schema)}")
         return arguments
-
-    def _validate(self, arguments: dict[str, Any]) -> None:
-        errors = list(load("jsonschema:Draft202012Validator")(self.schema).iter_errors(arguments))
-        if errors:
-            raise ArgumentError("; ".join(_sentence(error) for error in errors[:3]) + f". {_allowed(self.schema)}")
 
 
 def compiled(schema: Mapping[str, Any]) -> Arguments:
@@ -60,22 +74,32 @@ def _quick(schema: Mapping[str, Any]) -> Checker | None:
     """A fast yes for plain schemas; a no from it means: look closer."""
     if not _PLAIN.issuperset(schema) or isinstance(schema.get("type"), list):
         return None
-    checks = [check for check in (_type_check(schema), *_limit_checks(schema)) if check]
+    kind = _TYPES.get(schema["type"]) if "type" in schema else None
+    checks: list[Checker] = [*([kind] if kind else ()), *_limit_checks(schema)]
     if "properties" in schema or "required" in schema:
         inner = {name: _quick(part) for name, part in schema.get("properties", {}).items()}
         if None in inner.values():
             return None
-        checks.append(_object_check({name: check for name, check in inner.items() if check}, tuple(schema.get("required", ()))))
+        checks.append(
+            _object_check(
+                {name: check for name, check in inner.items() if check}, tuple(schema.get("required", ()))
+            )
+        )
     if "items" in schema:
         each = _quick(schema["items"])
         if each is None:
             return None
-        checks.append(_each(each))
-    return _all(checks)
+        checks.append(lambda value: all(each(item) for item in value))
+    if len(checks) == 1:
+        return checks[0]
 
+    def every(value: Any) -> bool:
+        for check in checks:  # noqa: SIM110  # a plain loop: this runs before every call
+            if not check(value):
+                return False
+        return True
 
-def _type_check(schema: Mapping[str, Any]) -> Checker | None:
-    return _TYPES.get(schema["type"]) if "type" in schema else None
+    return every
 
 
 def _limit_checks(schema: Mapping[str, Any]) -> list[Checker]:
@@ -106,28 +130,16 @@ def _object_check(inner: Mapping[str, Checker], required: tuple[str, ...]) -> Ch
     return check
 
 
-def _each(check: Checker) -> Checker:
-    return lambda value: all(check(item) for item in value)
-
-
-def _all(checks: list[Checker]) -> Checker:
-    if len(checks) == 1:
-        return checks[0]
-
-    def every(value: Any) -> bool:
-        for check in checks:  # noqa: SIM110  # a plain loop: this runs before every call
-            if not check(value):
-                return False
-        return True
-
-    return every
-
-
 def _coerce(value: Any, schema: Mapping[str, Any]) -> Any:
     """`value` in the type the schema wants, where that changes nothing of what was meant."""
     wanted = schema.get("type")
     kinds = wanted if isinstance(wanted, list) else [wanted]
-    value = _scalar(value, kinds)
+    if isinstance(value, str) and "string" not in kinds:
+        value = _from_text(value, kinds)
+    elif type(value) in {int, float} and kinds == ["string"]:
+        value = json.dumps(value)
+    elif isinstance(value, float) and "integer" in kinds and value.is_integer():
+        value = int(value)
     if isinstance(value, dict) and "object" in kinds:
         return _coerce_object(value, schema)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
@@ -137,18 +149,12 @@ def _coerce(value: Any, schema: Mapping[str, Any]) -> Any:
 
 def _coerce_object(value: dict[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
     parts, required = schema.get("properties", {}), schema.get("required", ())
-    kept = {name: item for name, item in value.items() if not (item is None and name in parts and name not in required)}
+    kept = {
+        name: item
+        for name, item in value.items()
+        if not (item is None and name in parts and name not in required)
+    }
     return {name: _coerce(item, parts[name]) if name in parts else item for name, item in kept.items()}
-
-
-def _scalar(value: Any, kinds: list[Any]) -> Any:
-    if isinstance(value, str) and "string" not in kinds:
-        return _from_text(value, kinds)
-    if type(value) in {int, float} and kinds == ["string"]:
-        return json.dumps(value)
-    if isinstance(value, float) and "integer" in kinds and value.is_integer():
-        return int(value)
-    return value
 
 
 def _from_text(text: str, kinds: list[Any]) -> Any:
@@ -174,7 +180,10 @@ def _sentence(error: Any) -> str:
 
 def _allowed(schema: Mapping[str, Any]) -> str:
     required = set(schema.get("required", ()))
-    parts = [f"{name}{'*' if name in required else ''} ({_kind(part)})" for name, part in schema.get("properties", {}).items()]
+    parts = [
+        f"{name}{'*' if name in required else ''} ({_kind(part)})"
+        for name, part in schema.get("properties", {}).items()
+    ]
     return f"Parameters (* required): {', '.join(parts) or 'none'}"
 
 

@@ -1,23 +1,31 @@
-"""Find tool files by reading their syntax trees, import them, and report those that fail."""
+"""Find tool files by reading their syntax trees, load them into a registry, and report those that fail."""
 
 import ast
+import errno
 import importlib
 import importlib.util
+import logging
+import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
-from types import ModuleType
 
-from hermes.tools.dispatch import GUEST_MODULES
+from hermes.tools.ctrl_c import is_ctrl_c
+from hermes.tools.registry import GUEST_MODULES, PROCESS, ToolRegistry
+
+logger = logging.getLogger(__name__)
 
 BUILTIN = "hermes.tools.builtin"
+_loads = count(1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fault:
+class ToolFileFault:
     """A tool file that could not be used, and why."""
 
     path: str
@@ -25,15 +33,110 @@ class Fault:
 
 
 @cache
-def discover_builtin_tools() -> tuple[Fault, ...]:
-    """Import every built-in file that registers a tool, once; the faults, if any."""
-    folder = Path(str(files(BUILTIN)))
-    return tuple(_import_all((path, f"{BUILTIN}.{path.stem}") for path in tool_files(folder)))
+def discover_builtin_tools() -> tuple[str, ...]:
+    """Import every built-in file that registers a tool, once; the names of the modules.
+
+    A module that fails is logged, and left out.
+    """
+    imported = []
+    for path in tool_files(Path(str(files(BUILTIN)))):
+        module = f"{BUILTIN}.{path.stem}"
+        try:
+            with PROCESS.loading("built-in"):
+                importlib.import_module(module)
+        except Exception:
+            logger.exception("The tool module %s cannot be used", module)
+        else:
+            imported.append(module)
+    return tuple(imported)
 
 
-def discover_folder(folder: Path) -> tuple[Fault, ...]:
-    """Import a folder's tool files (`$HERMES_HOME/tools`); each is loaded once per process, by its path."""
-    return tuple(_import_all((path, GUEST_MODULES + _module_name(path)) for path in tool_files(folder)))
+class ToolFolder:
+    """The tool files of one folder (`$HERMES_HOME/tools`), loaded into one registry.
+
+    Each folder runs its own copy of a file's module, so that two runtimes share nothing but code. `faults`
+    are the files that could not be used.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        registry: ToolRegistry,
+        importing: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        """Load nothing yet. `importing` surrounds the loading of files (it provides the published names)."""
+        self.registry = registry
+        self._folder, self._importing = folder, importing
+        self._seen: dict[Path, object] = {}
+        self._modules: dict[Path, str] = {}
+        self._faults: dict[Path, ToolFileFault] = {}
+
+    @property
+    def faults(self) -> tuple[ToolFileFault, ...]:
+        """The files that could not be used, by name."""
+        return tuple(self._faults[path] for path in sorted(self._faults))
+
+    def refresh(self) -> None:
+        """Load files that are new or were edited; drop the tools of those that are gone.
+
+        Those at fault are tried again then: another file may have been in the way.
+        """
+        paths = sorted(path for path in self._folder.glob("*.py") if not path.name.startswith("."))
+        present = {path: _stamp(path) for path in paths}
+        if present == self._seen:
+            return
+        changed = [path for path in paths if self._seen.get(path) != present[path] or path in self._faults]
+        for path in {*changed, *(self._seen.keys() - present.keys())}:
+            self._drop(path)
+        self._seen = present
+        with self._importing():
+            for path in changed:
+                self._load(path)
+
+    def close(self) -> None:
+        """Forget the modules; sessions that hold a tool keep it."""
+        for path in list(self._seen):
+            self._drop(path)
+        self._seen = {}
+
+    def _load(self, path: Path) -> None:
+        try:
+            source = _source(path)
+        except OSError as error:
+            self._fault(path, f"it cannot be read: {error.strerror}")
+            return
+        try:
+            if _registers_tools(source):
+                self._run(path)
+        except BaseException as error:  # a tool file's fault stops nothing but itself
+            if is_ctrl_c(error):
+                raise
+            self._fault(path, _words(error))
+
+    def _run(self, path: Path) -> None:
+        """Import a file's own copy of its module."""
+        module = self._modules[path] = f"{GUEST_MODULES}{path.stem}_{next(_loads)}"
+        spec = importlib.util.spec_from_file_location(module, path)
+        if spec is None or spec.loader is None:
+            raise ImportError(f"{path} is not a Python file")
+        loaded = importlib.util.module_from_spec(spec)
+        sys.modules[module] = loaded
+        try:
+            with self.registry.loading(str(path), module) as refused:
+                spec.loader.exec_module(loaded)
+        except BaseException:
+            sys.modules.pop(module, None)
+            raise
+        if refused:
+            self._fault(path, "; ".join(refused))
+
+    def _fault(self, path: Path, reason: str) -> None:
+        self._faults[path] = ToolFileFault(path=str(path), reason=reason)
+
+    def _drop(self, path: Path) -> None:
+        self.registry.deregister_source(str(path))
+        self._faults.pop(path, None)
+        sys.modules.pop(self._modules.pop(path, ""), None)
 
 
 def tool_files(folder: Path) -> list[Path]:
@@ -42,49 +145,51 @@ def tool_files(folder: Path) -> list[Path]:
 
 
 def registers_tools(path: Path) -> bool:
-    """Whether a file calls `registry.register` at its top level. A file that is no Python but names it counts: its import tells why."""
+    """Whether a file calls `registry.register` at its top level.
+
+    A file that is no Python but names it counts: its import tells why.
+    """
     try:
-        source = path.read_bytes()
+        return _registers_tools(_source(path))
     except OSError:
         return False
+
+
+def _source(path: Path) -> bytes:
+    """What a file holds; OSError for a pipe or a device too, at which reading could wait for ever."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "Not a regular file")
+    return path.read_bytes()
+
+
+def _registers_tools(source: bytes) -> bool:
     if b"registry.register" not in source:  # parsing is dear, and few files register anything
         return False
     try:
-        return any(_is_register_call(statement) for statement in ast.parse(source).body)
+        statements = ast.parse(source).body
     except (SyntaxError, ValueError):
         return True
+    for statement in statements:
+        match statement:
+            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="registry"), attr="register"))):
+                return True
+    return False
 
 
-def _is_register_call(statement: ast.stmt) -> bool:
-    match statement:
-        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="registry"), attr="register"))):
-            return True
-        case _:
-            return False
+def _words(error: BaseException) -> str:
+    """The kind of an exception and what it says, if it can say anything."""
+    try:
+        said = str(error)
+    except Exception:  # noqa: BLE001  # it is of the file, too
+        said = ""
+    return f"{type(error).__name__}: {said}" if said else type(error).__name__
 
 
-def _import_all(found: Iterator[tuple[Path, str]]) -> Iterator[Fault]:
-    for path, module in found:
-        if module in sys.modules:
-            continue
-        try:
-            _import(path, module)
-        except (Exception, SystemExit) as error:  # noqa: BLE001  # a tool file's fault stops nothing but itself
-            sys.modules.pop(module, None)
-            yield Fault(path=str(path), reason=f"{type(error).__name__}: {error}")
-
-
-def _import(path: Path, module: str) -> ModuleType:
-    if module.startswith(BUILTIN):
-        return importlib.import_module(module)
-    spec = importlib.util.spec_from_file_location(module, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    loaded = importlib.util.module_from_spec(spec)
-    sys.modules[module] = loaded
-    spec.loader.exec_module(loaded)
-    return loaded
-
-
-def _module_name(path: Path) -> str:
-    return f"{path.stem}_{abs(hash(str(path.resolve()))):x}"
+def _stamp(path: Path) -> object:
+    """What changes with a file; a link that leads nowhere has a stamp, too."""
+    try:
+        found = path.stat()
+    except OSError as error:
+        return str(error)
+    return found.st_mtime_ns, found.st_size

@@ -6,17 +6,20 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
+import anyio
 import anyio.to_thread
 import msgspec
 
 from hermes.hooks import Hooks
-from hermes.lib.aio import GuestLoop, run_blocking
+from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
+from hermes.lib.guest_loops import GuestLoops
 from hermes.lib.text import clip, mend_surrogates
 from hermes.tools.arguments import ArgumentError, Arguments, compiled
-from hermes.tools.registry import registry, tool_error
+from hermes.tools.registry import GUEST_MODULES, PROCESS, ToolRegistry, current_registry, tool_error
 from hermes.tools.results import Results
+from hermes.types.action import ToolUse
 from hermes.types.error import Refused
 from hermes.types.tool import ToolEntry
 
@@ -24,66 +27,153 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_LIMIT = 100_000
 ERROR_LIMIT = 2_000
-GUEST_MODULES = "hermes_tool_files."
-"""Modules of tool files that are not ours are loaded under this name; their async handlers run on the guest loop."""
-
-_FRAMING = re.compile(r"</?\s*[A-Za-z_][\w.:-]*(?:\s[^<>]*)?/?>|<!\[CDATA\[|\]\]>|<\|[^|<>]{1,40}\|>|```+", re.ASCII)
+THREADS = 40
+AT_ONCE = 4_000  # characters; longer results are looked through beside the event loop
+GUEST_SECONDS = 300.0
+"""How long an async handler of a tool file may take (tools runtime paper)."""
+_FRAMING = re.compile(
+    r"</?\s*[A-Za-z_][\w.:-]*(?:\s[^<>]*)?/?>|<!\[CDATA\[|\]\]>|<\|[^|<>]{1,40}\|>|```+", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What the model gets for a call, whether that is a failure, and the path of the whole when it was cut."""
+class ToolOutput:
+    """What the model gets for a call, whether that is a failure, and the path of the whole when it was
+    cut.
+    """
 
     content: str
     failed: bool = False
     full: str = ""
 
 
+class Authorize(Protocol):
+    """The question whether a tool may be used; the one decision of `safety`, asked before every call."""
+
+    async def __call__(self, use: ToolUse) -> object:
+        """Return when it may; Refused with words for the model when not."""
+
+
 @dataclass(slots=True)
 class Dispatcher:
-    """Runs calls; keeps the compiled checks of the tools it has seen."""
+    """Runs calls; keeps the compiled checks of the tools it has seen.
 
+    `registry` is what the published name stands for while a call runs. Plain handlers run in at most
+    `THREADS` worker threads, which no other work shares; one that is abandoned by an interrupt gives its
+    place back.
+    """
+
+    registry: ToolRegistry = PROCESS
     hooks: Hooks = field(default_factory=Hooks)
-    guest: GuestLoop = field(default_factory=GuestLoop)
+    guests: GuestLoops = field(default_factory=GuestLoops)
     results: Results | None = None
-    clock: Callable[[], float] = time.perf_counter
+    clock: Callable[[], float] = time.perf_counter  # noqa: TID251  # not yet a port
     _checks: dict[int, tuple[ToolEntry, Arguments]] = field(default_factory=dict)
+    _places: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(THREADS))
 
-    async def call(self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any]) -> Outcome:
-        """The outcome of one call. Never raises but for cancellation."""
-        blocked = self._before(entry, args, keywords)
-        if blocked:
-            return Outcome(content=tool_error(blocked), failed=True)
-        started = self.clock()
+    async def call(
+        self,
+        entry: ToolEntry,
+        args: Mapping[str, Any],
+        keywords: Mapping[str, Any],
+        authorize: Authorize | None = None,
+        keep: Callable[[ToolOutput], Awaitable[object]] | None = None,
+    ) -> ToolOutput:
+        """The output of one call. Never raises but for cancellation.
+
+        `keep` is given the output of a call that had ended when hooks that looked at it were cancelled.
+        """
         try:
-            text = _checked(await self._run(entry, self._arguments(entry).prepare(args), keywords))
-        except Exception as error:  # noqa: BLE001  # the boundary of every tool: a fault becomes a result
-            text = failure(entry.name, error)
-        self._after(entry, args, keywords, text, started)
-        return self._fit(entry, text)
+            if "pre_tool_call" in self.hooks or "transform_tool_args" in self.hooks:
+                why, args = await self._before(entry, args, keywords)
+                if why:
+                    return ToolOutput(content=tool_error(why), failed=True)
+            started = self.clock()
+            try:
+                ready = self._arguments(entry).prepare(args)
+                if authorize is not None:
+                    await authorize(ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest))
+                with current_registry(self.registry):
+                    if entry.is_async and not is_guest(entry):
+                        # is_async says that it is awaitable
+                        text = _checked(await entry.handler(ready, **keywords))  # type: ignore[misc]
+                    else:
+                        text = _checked(await self._beside_the_loop(entry, ready, keywords))
+            except BaseException as error:  # the boundary of every tool: a fault becomes a result
+                if has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
+                    raise
+                text = failure(entry.name, error)
+            if self.hooks:
+                milliseconds = (self.clock() - started) * 1000
+                text = await self._after(entry, args, keywords, text, milliseconds, keep)
+            return await self._put_away(entry, text)
+        # A fault around the handler (a hook, the file of a long result) is a result, too
+        except Exception as error:  # noqa: BLE001
+            return _dispatch_failure(entry, error)
 
     def call_blocking(self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any]) -> str:
-        """The documented synchronous form: in the calling thread, async handlers through the bridge."""
-        blocked = self._before(entry, args, keywords)
-        if blocked:
-            return tool_error(blocked)
-        started = self.clock()
-        try:
-            ready = self._arguments(entry).prepare(args)
-            run = partial(entry.handler, ready, **keywords)
-            text = _checked(run_blocking(run, self.guest) if entry.is_async else run())  # type: ignore[arg-type]  # is_async says so
-        except Exception as error:  # noqa: BLE001  # as above
-            text = failure(entry.name, error)
-        self._after(entry, args, keywords, text, started)
-        return self._fit(entry, text).content
+        """The documented synchronous form, for any thread; the handler's own thread is the caller's."""
 
-    async def _run(self, entry: ToolEntry, args: dict[str, Any], keywords: Mapping[str, Any]) -> Any:
-        if entry.is_async and not is_guest(entry):
-            return await entry.handler(args, **keywords)  # type: ignore[misc]  # is_async says that it is awaitable
+        async def run() -> ToolOutput:
+            return await self.call(entry, args, keywords)
+
+        try:
+            if not (entry.is_async or self.hooks):
+                try:
+                    with current_registry(self.registry):
+                        text = _checked(entry.handler(self._arguments(entry).prepare(args), **keywords))
+                except BaseException as error:  # the boundary of every tool: a fault becomes a result
+                    if has_kind(error, KeyboardInterrupt):
+                        raise
+                    text = failure(entry.name, error)
+                return self._fit(entry, text).content
+            home = None if is_guest(entry) else loop_behind()
+            if home is not None:
+                return home.run_blocking(run).content
+            return self.guests.run_blocking(run, seconds=GUEST_SECONDS).content
+        except TimeoutError as error:
+            return failure(entry.name, error)
+        except Exception as error:  # noqa: BLE001  # as above
+            return _dispatch_failure(entry, error).content
+
+    async def _before(
+        self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any]
+    ) -> tuple[str, Mapping[str, Any]]:
+        """Why a hook blocks the call, or nothing, and the arguments as hooks leave them."""
+        about = {"tool_name": entry.name, **_about(keywords)}
+        why = await self.hooks.why_blocked("pre_tool_call", args=args, **about)
+        return why, args if why else await self.hooks.change("transform_tool_args", args=args, **about)
+
+    async def _after(
+        self,
+        entry: ToolEntry,
+        args: Mapping[str, Any],
+        keywords: Mapping[str, Any],
+        text: str,
+        milliseconds: float,
+        keep: Callable[[ToolOutput], Awaitable[object]] | None,
+    ) -> str:
+        """The result as hooks leave it, which every observer is told; kept when they are cancelled."""
+        about = {"tool_name": entry.name, "args": args, **_about(keywords)}
+        try:
+            text = _checked(await self.hooks.change("transform_tool_result", result=text, **about))
+            await self.hooks.observe("post_tool_call", result=text, duration_ms=milliseconds, **about)
+        except anyio.get_cancelled_exc_class():
+            if keep is not None:
+                with anyio.CancelScope(shield=True):
+                    await keep(await self._put_away(entry, text))
+            raise
+        return text
+
+    async def _beside_the_loop(
+        self, entry: ToolEntry, args: dict[str, Any], keywords: Mapping[str, Any]
+    ) -> Any:
+        """Run a plain handler in a thread, an async one of a tool file on a loop of its own."""
         run: Callable[[], Any] = partial(entry.handler, args, **keywords)
         if entry.is_async:
-            run = partial(self.guest.run, run)
-        found = await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+            return await self.guests.run(run, seconds=GUEST_SECONDS)
+        async with self._places:
+            found = await in_tool_thread(run)
         return await found if isinstance(found, Awaitable) else found
 
     def _arguments(self, entry: ToolEntry) -> Arguments:
@@ -92,37 +182,37 @@ class Dispatcher:
             known = self._checks[id(entry)] = (entry, compiled(entry.schema))
         return known[1]
 
-    def _before(self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any]) -> str:
-        """Why a hook stops this call, or nothing."""
-        if "pre_tool_call" not in self.hooks:
-            return ""
-        for answer in self.hooks.call("pre_tool_call", tool_name=entry.name, args=args, **_told(keywords)):
-            if isinstance(answer, Mapping) and answer.get("action") == "block":
-                return str(answer.get("message") or "A hook blocked this call.")
-        return ""
+    async def _put_away(self, entry: ToolEntry, text: str) -> ToolOutput:
+        """The output for a result; not to be cut short, for the call has run."""
+        if len(text) < AT_ONCE:
+            output = self._fit(entry, text)
+        else:
+            with anyio.CancelScope(shield=True):
+                output = await anyio.to_thread.run_sync(self._fit, entry, text)
+        return output
 
-    def _after(self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any], text: str, started: float) -> None:
-        if "post_tool_call" in self.hooks:
-            spent = (self.clock() - started) * 1000
-            self.hooks.call("post_tool_call", tool_name=entry.name, args=args, result=text, duration_ms=spent, **_told(keywords))
-
-    def _fit(self, entry: ToolEntry, text: str) -> Outcome:
+    def _fit(self, entry: ToolEntry, text: str) -> ToolOutput:
         limit = DEFAULT_LIMIT if entry.max_result_size_chars is None else entry.max_result_size_chars
         failed = is_failure(text)
         if len(text) <= limit:
-            return Outcome(content=text, failed=failed)
+            return ToolOutput(content=text, failed=failed)
         if self.results is None:
-            return Outcome(content=clip(text, limit), failed=failed)
+            return ToolOutput(content=clip(text, limit), failed=failed)
         content, full = self.results.fit(text, limit)
-        return Outcome(content=content, failed=failed, full=full)
+        return ToolOutput(content=content, failed=failed, full=full)
 
 
-class _Verdict(msgspec.Struct):
+def _dispatch_failure(entry: ToolEntry, error: Exception) -> ToolOutput:
+    logger.error("Dispatching %s failed", entry.name, exc_info=error)
+    return ToolOutput(content=tool_error(_sanitised(f"Error executing {entry.name}: {error}")), failed=True)
+
+
+class _Status(msgspec.Struct):
     error: Any = None
     exit_code: int | None = None
 
 
-_verdict = msgspec.json.Decoder(_Verdict)
+_status = msgspec.json.Decoder(_Status)
 
 
 def is_failure(text: str) -> bool:
@@ -130,28 +220,36 @@ def is_failure(text: str) -> bool:
     if not text.startswith("{"):
         return False
     try:
-        verdict = _verdict.decode(text)
+        status = _status.decode(text)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return False
-    return bool(verdict.error) or bool(verdict.exit_code)
+    return bool(status.error) or bool(status.exit_code)
 
 
 def is_guest(entry: ToolEntry) -> bool:
-    """Whether the handler comes from a tool file that is not ours."""
+    """Whether the handler comes from a tool file that is not ours; an async one runs on a guest loop."""
     return getattr(entry.handler, "__module__", "").startswith(GUEST_MODULES)
 
 
-def failure(tool: str, error: Exception) -> str:
+def failure(tool: str, error: BaseException) -> str:
     """The JSON for a fault, without any markup that could pass for the conversation's frame."""
     if isinstance(error, ArgumentError):
         return tool_error(f"Invalid arguments for {tool}: {error}")
     if isinstance(error, Refused):
         return tool_error(str(error), status="blocked")
+    if isinstance(error, TimeoutError) and not str(error):
+        return tool_error(f"{tool} did not end within {GUEST_SECONDS:.0f} s; it was stopped.")
     logger.info("Tool %s failed", tool, exc_info=error)
-    return tool_error(sanitised(f"Tool execution failed: {type(error).__name__}: {error}"))
+    if has_kind(error, SystemExit):
+        return tool_error(f"{tool} failed: it called sys.exit(), which ends neither Hermes nor the turn.")
+    if has_kind(error, GeneratorExit):
+        return tool_error(f"{tool} failed: it raised GeneratorExit.")
+    if not isinstance(error, Exception):
+        return tool_error(f"{tool} failed: it was cancelled from within; nobody had stopped it.")
+    return tool_error(_sanitised(f"Tool execution failed: {type(error).__name__}: {error}"))
 
 
-def sanitised(text: str) -> str:
+def _sanitised(text: str) -> str:
     """An error text without tags, fences and other framing, at most 2,000 characters."""
     return clip(_FRAMING.sub("", mend_surrogates(text)), ERROR_LIMIT)
 
@@ -159,12 +257,15 @@ def sanitised(text: str) -> str:
 def _checked(found: Any) -> str:
     """The handler's string; anything else breaks the documented contract."""
     if not isinstance(found, str):
-        return tool_error(f"The tool gave {type(found).__name__} instead of a JSON string.", error_type="tool_result_contract")
+        return tool_error(
+            f"The tool gave {type(found).__name__} instead of a JSON string.",
+            error_type="tool_result_contract",
+        )
     return mend_surrogates(found)
 
 
-def _told(keywords: Mapping[str, Any]) -> dict[str, Any]:
+def _about(keywords: Mapping[str, Any]) -> dict[str, Any]:
     return {name: keywords.get(name, "") for name in ("task_id", "session_id", "tool_call_id")}
 
 
-registry.connect(Dispatcher().call_blocking)
+PROCESS.connect(Dispatcher().call_blocking)

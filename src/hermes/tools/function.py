@@ -2,21 +2,25 @@
 
 import inspect
 import logging
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, get_type_hints, overload
+from enum import Enum
+from typing import Any, TypedDict, Unpack, get_type_hints, overload
 
 import msgspec
 
-from hermes.tools.needs import lacking
+from hermes.tools.needs import missing_variables
 from hermes.tools.registry import tool_result
-from hermes.tools.schemas import definition
-from hermes.types.tool import Snapshot, ToolEntry
+from hermes.types.error import ConfigError
+from hermes.types.tool import UNDECLARED, ToolEntry, ToolManifest
 
 logger = logging.getLogger(__name__)
 
 CONTEXT = "ctx"
+TOOLSET = "functions"
+_NAMED = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
 _ARGUMENT = re.compile(r"^[ \t]*\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s+(.+)$", re.MULTILINE)
 
 
@@ -32,88 +36,167 @@ class FunctionTool:
         return self.function(*args, **keywords)
 
 
+class _Declared(TypedDict, total=False):
+    """What `@hermes.tool(...)` takes."""
+
+    outside: bool
+    requires_env: Sequence[str]
+    parallel: bool
+    manifest: ToolManifest
+
+
 @overload
-def tool(function: Callable[..., Any], *, outside: bool = False, requires_env: Sequence[str] = ()) -> FunctionTool: ...
+def tool(function: Callable[..., Any], **declared: Unpack[_Declared]) -> FunctionTool: ...
 @overload
-def tool(*, outside: bool = False, requires_env: Sequence[str] = ()) -> Callable[[Callable[..., Any]], FunctionTool]: ...
+def tool(**declared: Unpack[_Declared]) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
-    function: Callable[..., Any] | None = None, *, outside: bool = False, requires_env: Sequence[str] = ()
+    function: Callable[..., Any] | None = None, **declared: Unpack[_Declared]
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function: each parameter needs an annotation, `ctx` (if there) gets the tool context.
 
-    The docstring's first paragraph describes the tool, lines of the form `name: words` its parameters. `@tool(outside=True)` says that
-    what it gives comes from outside, and is data for the model. `requires_env` names the secrets it needs: `ctx.secret("NAME")` gives one,
-    and a session in whose environment one of them is not set is not offered the tool.
-    The function may be async. What it gives is sent to the model as JSON; TypeError when a parameter has no annotation.
+    The docstring's first paragraph describes the tool, lines of the form `name: words` its parameters. What
+    the function gives is sent to the model as JSON. Calls of async functions run side by side, those of plain
+    ones (in threads) with `@tool(parallel=True)`; `parallel=False` keeps an async one alone. `outside=True`
+    says that what it gives comes from outside, and is data for the model. `requires_env` names the secrets it
+    needs: `ctx.secret("NAME")` gives one, and a session in whose environment one is not set is not offered
+    the tool. `manifest` declares what it does; TypeError for a function whose parameters a model cannot
+    give.
     """
     if function is None:
-        return lambda given: _made(given, outside=outside, requires_env=requires_env)
-    return _made(function, outside=outside, requires_env=requires_env)
+        return lambda given: _made(given, declared)
+    return _made(function, declared)
 
 
-def with_functions(found: Snapshot, functions: Sequence[FunctionTool], environ: Mapping[str, str]) -> Snapshot:
-    """The tools of a session with functions of its own, which replace those of the same name; one that lacks a secret is left out."""
-    ready = []
-    for one in functions:
-        missing = lacking(one.entry, environ)
-        if missing:
-            logger.warning("The tool %s is left out: it needs %s, not set in the environment", one.entry.name, ", ".join(missing))
-        else:
-            ready.append(one)
-    if not ready:
-        return found
-    tools = {**found.tools, **{one.entry.name: one.entry for one in ready}}
-    own = [definition(one.entry, tools, ()) for one in ready]
-    others = [one for one in found.definitions if one["function"]["name"] not in {tool["function"]["name"] for tool in own}]
-    ordered = sorted([*others, *own], key=lambda one: str(one["function"]["name"]))
-    return replace(found, tools=tools, definitions=tuple(ordered))
+class FunctionSource:
+    """The functions of one session as a source of tools; one whose secrets are not set is left out.
+
+    TypeError for what is no tool, ConfigError for two of one name.
+    """
+
+    generation = 0
+
+    def __init__(self, functions: Sequence[FunctionTool], environ: Mapping[str, str]) -> None:
+        self._entries: dict[str, ToolEntry] = {}
+        for one in functions:
+            if not hasattr(one, "entry"):
+                called = getattr(one, "__name__", repr(one))
+                raise TypeError(f"{called} is no tool of a session; decorate the function with @hermes.tool.")
+        names = [one.entry.name for one in functions]
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise ConfigError(f"Two tools are called {twice[0]}; the model could not tell them apart.")
+        for one in sorted(functions, key=lambda each: each.entry.name):
+            missing = missing_variables(one.entry, environ)
+            if missing:
+                logger.warning(
+                    "The tool %s is left out: it needs %s, not set in the environment",
+                    one.entry.name,
+                    ", ".join(missing),
+                )
+            else:
+                self._entries[one.entry.name] = one.entry
+
+    def entries(self) -> dict[str, ToolEntry]:
+        """The tools by name, sorted."""
+        return dict(self._entries)
 
 
-def _made(function: Callable[..., Any], *, outside: bool, requires_env: Sequence[str]) -> FunctionTool:
-    hints = get_type_hints(function)
+def _made(function: Callable[..., Any], declared: _Declared) -> FunctionTool:
+    _check_form(function)
+    hints = _hints(function)
     parameters = [one for one in inspect.signature(function).parameters.values() if one.name != CONTEXT]
     missing = [one.name for one in parameters if one.name not in hints]
     if missing:
-        raise TypeError(f"@tool {function.__name__}: annotate {', '.join(missing)}, for the model must know what to pass.")
+        raise TypeError(
+            f"@tool {function.__name__}: annotate {', '.join(missing)}, for the model must know what to pass."
+        )
     doc = inspect.getdoc(function) or ""
     schema = {
         "name": function.__name__,
         "description": doc.split("\n\n")[0].replace("\n", " ").strip(),
-        "parameters": _parameters(parameters, hints, dict(_ARGUMENT.findall(doc))),
+        "parameters": _parameters(function.__name__, parameters, hints, dict(_ARGUMENT.findall(doc))),
     }
+    is_async = inspect.iscoroutinefunction(function)
+    manifest = declared.get("manifest", UNDECLARED)
+    if manifest.parallel == "never" and declared.get("parallel", is_async):
+        manifest = replace(manifest, parallel="safe")
+    secrets = tuple(declared.get("requires_env", ()))
     entry = ToolEntry(
         name=function.__name__,
-        toolset="functions",
+        toolset=TOOLSET,
         schema=schema,
         handler=_handler(function, parameters, hints),
-        is_async=inspect.iscoroutinefunction(function),
+        is_async=is_async,
         description=str(schema["description"]),
         emoji="🔹",
-        outside=outside,
-        requires_env=tuple(requires_env),
+        outside=declared.get("outside", False),
+        requires_env=secrets,
+        manifest=replace(manifest, secrets=secrets or manifest.secrets),
+        source=f"{function.__module__}.{function.__qualname__}",
     )
     return FunctionTool(function, entry)
 
 
-def _parameters(parameters: list[inspect.Parameter], hints: Mapping[str, Any], docs: Mapping[str, str]) -> dict[str, Any]:
+def _check_form(function: Callable[..., Any]) -> None:
+    """TypeError when a model could not call it: by the names of its arguments, for one result."""
+    name = getattr(function, "__name__", "")
+    if not name.isidentifier():
+        raise TypeError(f"@tool takes a function with a name, not {function!r}.")
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise TypeError(f"@tool {name}: return one value instead of yielding several.")
+    odd = [one for one in inspect.signature(function).parameters.values() if one.kind not in _NAMED]
+    if odd:
+        raise TypeError(
+            f"@tool {name}: make {', '.join(str(one.name) for one in odd)} a parameter that can be given by"
+            " name (no /, * or **), for the model names each argument."
+        )
+
+
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    try:
+        return get_type_hints(function)
+    except (NameError, AttributeError) as error:
+        raise TypeError(
+            f"@tool {function.__name__}: an annotation cannot be looked up ({error}); import what it names at"
+            " the top of the module, not under TYPE_CHECKING."
+        ) from error
+
+
+def _parameters(
+    name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], docs: Mapping[str, str]
+) -> dict[str, Any]:
     properties: dict[str, Any] = {}
     definitions: dict[str, Any] = {}
     for one in parameters:
-        (shape,), parts = msgspec.json.schema_components([hints[one.name]], ref_template="#/$defs/{name}")
+        try:
+            (shape,), parts = msgspec.json.schema_components([hints[one.name]], ref_template="#/$defs/{name}")
+        except TypeError as error:
+            raise TypeError(
+                f"@tool {name}: {one.name} has a type that JSON cannot carry ({one.annotation});"
+                " use plain types, dataclasses or msgspec.Struct."
+            ) from error
         definitions |= parts
         described = {"description": docs[one.name]} if one.name in docs else {}
         default = {} if one.default is inspect.Parameter.empty else {"default": one.default}
-        properties[one.name] = {**shape, **described, **(default if _is_plain(one.default) else {})}
+        properties[one.name] = {
+            **shape,
+            **described,
+            **(default if _is_json(one.default) else {}),
+        }
     required = [one.name for one in parameters if one.default is inspect.Parameter.empty]
     schema = {"type": "object", "properties": properties, "required": required}
     return {**schema, "$defs": definitions} if definitions else schema
 
 
-def _is_plain(value: Any) -> bool:
-    return value is None or isinstance(value, str | int | float | bool)
+def _is_json(default: Any) -> bool:
+    """Whether a default can stand in a schema; others are filled in by the function alone."""
+    if isinstance(default, float):
+        return math.isfinite(default)
+    return default is None or (isinstance(default, str | int | bool) and not isinstance(default, Enum))
 
 
-def _handler(function: Callable[..., Any], parameters: list[inspect.Parameter], hints: Mapping[str, Any]) -> Callable[..., Any]:
+def _handler(
+    function: Callable[..., Any], parameters: list[inspect.Parameter], hints: Mapping[str, Any]
+) -> Callable[..., Any]:
     wants_context = CONTEXT in inspect.signature(function).parameters
     names = {one.name for one in parameters}
 

@@ -51,7 +51,14 @@ def resolve(name: str, registry: ToolRegistry, table: Mapping[str, Toolset] | No
     """The tool names of a toolset; ConfigError when it is unknown or its includes go round in a circle."""
     if name in EVERYTHING:
         return frozenset().union(*(resolve(each, registry, table) for each in known_names(registry)))
-    return frozenset(_walk(_target(name, registry), registry, bundled() if table is None else table, ()))
+    return frozenset(
+        _walk(
+            registry.get_toolset_alias_target(name) or LEGACY.get(name, name),
+            registry,
+            bundled() if table is None else table,
+            (),
+        )
+    )
 
 
 def resolve_all(names: Iterable[str], registry: ToolRegistry) -> frozenset[str]:
@@ -61,7 +68,9 @@ def resolve_all(names: Iterable[str], registry: ToolRegistry) -> frozenset[str]:
 
 def _walk(name: str, registry: ToolRegistry, table: Mapping[str, Toolset], path: tuple[str, ...]) -> set[str]:
     if name in path:
-        raise ConfigError(f"Toolsets include each other in a circle: {' → '.join([*path[path.index(name) :], name])}.")
+        raise ConfigError(
+            f"Toolsets include each other in a circle: {' → '.join([*path[path.index(name) :], name])}."
+        )
     registered = registry.get_tool_names_for_toolset(name)
     toolset = table.get(name)
     if toolset is None and not registered:
@@ -70,10 +79,6 @@ def _walk(name: str, registry: ToolRegistry, table: Mapping[str, Toolset], path:
         return set(registered)
     included = (_walk(each, registry, table, (*path, name)) for each in toolset.includes)
     return {*registered, *toolset.tools}.union(*included)
-
-
-def _target(name: str, registry: ToolRegistry) -> str:
-    return registry.get_toolset_alias_target(name) or LEGACY.get(name, name)
 
 
 def _toolset(name: str, row: Mapping[str, object]) -> Toolset:

@@ -5,13 +5,16 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
 
+from hermes.types.tool import ToolManifest
+
 Decider = Literal["rule", "sandbox", "person", "session", "allowlist", "yolo", "model"]
 """Who or what said yes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A shell command. `cwd` is where it would run, `environment` stands for the variables and options it would have.
+    """A shell command. `cwd` is where it would run, `environment` stands for the variables and options it
+    would have.
 
     `carried` is shell text: the aliases and functions that earlier commands have left.
     """
@@ -34,7 +37,17 @@ class FileAccess:
     kind: Literal["file"] = "file"
 
 
-Action = Command | FileAccess
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolUse:
+    """A call of a tool, before it runs: what the tool declares, and where it comes from."""
+
+    tool: str
+    source: str
+    manifest: ToolManifest
+    kind: Literal["tool"] = "tool"
+
+
+Action = Command | FileAccess | ToolUse
 
 
 def digest_of(action: Action, **more: str) -> str:
@@ -45,10 +58,11 @@ def digest_of(action: Action, **more: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permit:
-    """The yes to one action, given by `authorize` alone, and what it allows; `digest` names the action, `serial` this yes.
+    """The yes to one action, given by `authorize` alone, and what it allows; `digest` names the action,
+    `serial` this yes.
 
-    `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts. `writable`: a read-only
-    sandbox must let it write in the workspace.
+    `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts.
+    `writable`: a read-only sandbox must let it write in the workspace.
     """
 
     digest: str

@@ -14,9 +14,10 @@ Status = Literal["ok", "exhausted", "dead"]
 class Credential:
     """One credential of a provider. Secrets never appear in a representation.
 
-    `secret` is the key or the access token; empty for a command and the key ring, which are asked. Times are in epoch seconds;
-    `expires_at` is None where nobody says. `token_url` and `client_id` are where and as whom a token is refreshed. Lower `priority`
-    comes first. `from_environment` says that the secret is a variable's value and is stored nowhere.
+    `secret` is the key or the access token; empty for a command and the key ring, which are asked. Times are
+    in epoch seconds; `expires_at` is None where nobody says. `token_url` and `client_id` are where and as
+    whom a token is refreshed. Lower `priority` comes first. `from_environment` says that the secret is a
+    variable's value and is stored nowhere.
     """
 
     id: str

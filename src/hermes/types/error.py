@@ -12,6 +12,8 @@ HermesError
     CommandTimeout     (also TimeoutError)
   StoreError
     StorageDamaged     the file is there and cannot be read
+    SessionOwned       a living process has the session
+  SessionClosed        the session was closed, or its event loop has ended
   PluginError          plugin, phase
   Refused              by policy or guardrail
 
@@ -30,8 +32,10 @@ Reason = Literal[
     "server_error",
     "timeout",
     "connection",
+    "cut_short",
     "certificate",
     "bad_reply",
+    "empty_reply",
     "context_overflow",
     "payload_too_large",
     "image_too_large",
@@ -47,17 +51,20 @@ Reason = Literal[
     "budget",
     "unknown",
 ]
-"""What went wrong with a model request; docs/reference/failures.md has the table of reasons and what is done about each."""
+"""What went wrong with a model request; docs/reference/failures.md has the table of reasons and what is done
+about each.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
     """What went wrong with one model request and what may be done about it.
 
-    `retryable`: the same request may pass later. `rotate`: another credential may pass. `fall_back`: another model may. `compress`: a
-    shorter conversation may. `leave_out`: the same request may pass without that. `shared` says that a quota belongs to the account
-    and no other credential of it helps. `reset_at` is in epoch seconds, from the provider's own header or body, when it gave one;
-    `window` the model's window in tokens, when the error states it.
+    `retryable`: the same request may pass later. `rotate`: another credential may pass. `fall_back`: another
+    model may. `compress`: a shorter conversation may. `leave_out`: the same request may pass without that.
+    `shared` says that a quota belongs to the account and no other credential of it helps. `reset_at` is in
+    epoch seconds, from the provider's own header or body, when it gave one; `window` the model's window in
+    tokens, when the error states it.
     """
 
     reason: Reason
@@ -135,6 +142,18 @@ class StoreError(HermesError):
 
 class StorageDamaged(StoreError):
     """The store's file exists and cannot be read as one; it is never reported as empty."""
+
+
+class SessionOwned(StoreError):
+    """A living process works in this session, so that another may only read it; `pid` is that process."""
+
+    def __init__(self, message: str, *, pid: int) -> None:
+        super().__init__(message)
+        self.pid = pid
+
+
+class SessionClosed(HermesError):
+    """A verb came after its session was closed, or after the event loop that it ran on has ended."""
 
 
 class PluginError(HermesError):

@@ -1,19 +1,46 @@
 """The event union: everything that happens in a session, in order, on one stream."""
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
 
 from hermes.types.error import Failure
-from hermes.types.message import Message, ToolCall
+from hermes.types.message import ContextBlock, Message, ToolCall
 from hermes.types.question import Answer, Question
 from hermes.types.usage import Usage
 
-Outcome = Literal["done", "budget", "interrupted", "refused", "failed"]
-"""How a turn ended. `refused`: it answered, but an approval it needed was refused because nobody could be asked."""
+Outcome = Literal["done", "cut", "budget", "interrupted", "refused", "failed"]
+"""How a turn ended. `cut`: its answer is not whole, or the provider's filter ended it. `refused`: it
+answered, but an approval it needed was refused because nobody could be asked.
+"""
+
+
+class EventStamp(NamedTuple):
+    """Where an event belongs: its session and turn, its number there, and when it was (epoch seconds).
+
+    `parent` is the id of the session that started this one; empty for one that a person started.
+    """
+
+    session: str = ""
+    turn: int = 0
+    sequence: int = 0
+    at: float = 0.0
+    parent: str = ""
+
+
+UNSTAMPED: Final = EventStamp()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStarted:
+class _Stamped:
+    """What every event carries; it is put on when the session emits the event, and two events that say the
+    same are equal whenever they were.
+    """
+
+    stamp: EventStamp = field(default=UNSTAMPED, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnStarted(_Stamped):
     """A turn began; `turn` counts from 1 in the session."""
 
     turn: int
@@ -21,7 +48,7 @@ class TurnStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted:
+class StepStarted(_Stamped):
     """A model call began: `step` counts from 1 in the turn."""
 
     step: int
@@ -30,7 +57,7 @@ class StepStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta:
+class TextDelta(_Stamped):
     """More of the answer's text."""
 
     text: str
@@ -38,7 +65,7 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThinkingDelta:
+class ThinkingDelta(_Stamped):
     """More of the model's reasoning."""
 
     text: str
@@ -46,7 +73,7 @@ class ThinkingDelta:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Added:
+class Added(_Stamped):
     """A message was stored and is part of the log now."""
 
     message: Message
@@ -54,7 +81,7 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted:
+class ToolStarted(_Stamped):
     """A call began to run."""
 
     call: ToolCall
@@ -63,7 +90,7 @@ class ToolStarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolProgress:
+class ToolProgress(_Stamped):
     """Output of a running call, as it comes."""
 
     call_id: str
@@ -72,7 +99,7 @@ class ToolProgress:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFinished:
+class ToolFinished(_Stamped):
     """A call ended; its result follows as `Added`, in call order."""
 
     call_id: str
@@ -82,16 +109,21 @@ class ToolFinished:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The session waits for `session.answer(id, …)`."""
+class Asked(_Stamped):
+    """The session waits for `session.answer(id, …)` from `to` (an actor's origin), until `expires`.
+
+    `expires` is in epoch seconds; 0 is without end.
+    """
 
     id: str
     question: Question
+    to: str = ""
+    expires: float = 0.0
     kind: Literal["asked"] = "asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answered:
+class Answered(_Stamped):
     """The question was answered, by a person, a policy or a rule."""
 
     id: str
@@ -101,15 +133,18 @@ class Answered:
 
 
 Action = Literal["done", "interrupted", "wait", "next_credential", "next_endpoint", "leave_out", "give_up"]
-"""What follows a request: nothing, a pause, another key, another model, the same without what was refused, or the end."""
+"""What follows a request: nothing, a pause, another key, another model, the same without what was refused, or
+the end.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted:
+class Attempted(_Stamped):
     """A model request ended, well or not: every request made is one of these.
 
-    `attempt` counts from 1 at one endpoint and key, `attempts` how many times it may be tried again. `failure` is None when it went well.
-    `delay` is in seconds; `next` names the model, credential or part that `action` is about.
+    `attempt` counts from 1 at one endpoint and key, `attempts` how many times it may be tried again.
+    `failure` is None when it went well. `delay` is in seconds; `next` names the model, credential or part
+    that `action` is about.
     """
 
     attempt: int
@@ -131,7 +166,7 @@ class Attempted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplyRestarted:
+class ReplyRestarted(_Stamped):
     """The reply was cut and began again in other words: the text of it that was shown so far is void."""
 
     void: str
@@ -139,7 +174,7 @@ class ReplyRestarted:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixBroken:
+class PrefixBroken(_Stamped):
     """The next request will not extend the one before it, for this reason.
 
     `cost` is what reading the prompt anew is estimated at, in US dollars; None where no price is known.
@@ -151,7 +186,7 @@ class PrefixBroken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Notice:
+class Notice(_Stamped):
     """Something a person should know."""
 
     level: Literal["info", "warning", "error"]
@@ -160,7 +195,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Titled:
+class Titled(_Stamped):
     """The session has a name now."""
 
     title: str
@@ -168,8 +203,12 @@ class Titled:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnFinished:
-    """The turn ended. `text` is the answer, `failure` is there when the model failed for good."""
+class TurnFinished(_Stamped):
+    """The turn ended. `text` is the answer, `failure` is there when the model failed for good.
+
+    `unsent` are the notes that came too late to reach the model: they are handed back to be sent, each with
+    its source and id.
+    """
 
     turn: int
     outcome: Outcome
@@ -178,6 +217,7 @@ class TurnFinished:
     seconds: float
     failure: Failure | None = None
     refused: tuple[str, ...] = ()
+    unsent: tuple[ContextBlock, ...] = ()
     kind: Literal["turn_finished"] = "turn_finished"
 
 

@@ -6,6 +6,9 @@ from typing import Any, Literal
 
 from hermes.types.usage import NO_USAGE, Stop, Usage
 
+CONTINUATION = "continuation"
+"""The origin of what asks a model to go on with a reply; no log holds such a message."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attachment:
@@ -20,7 +23,8 @@ class Attachment:
 class Thinking:
     """Reasoning text of a model, with the provider's opaque signature when it gives one.
 
-    `redacted` says that there is no text: the signature is all the provider gave, and it goes back as it came.
+    `redacted` says that there is no text: the signature is all the provider gave, and it goes back as it
+    came.
     """
 
     text: str
@@ -32,8 +36,9 @@ class Thinking:
 class ToolCall:
     """A model's wish to run a tool.
 
-    `arguments` is what will be run; `raw` the text the model wrote; `repaired` says that the text had to be mended.
-    `fault` is a sentence for the model when the arguments could not be read: such a call is answered, never run.
+    `arguments` is what will be run; `raw` the text the model wrote; `repaired` says that the text had to be
+    mended. `fault` is a sentence for the model when the arguments could not be read: such a call is answered,
+    never run.
     """
 
     id: str
@@ -45,24 +50,71 @@ class ToolCall:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ContextBlock:
+    """Words that the model reads with a message and that are not part of it.
+
+    `memory` was recalled, `process` is news of a background process, a `note` was said while a turn ran, a
+    `limit` of the turn is reached, a `hook` added it, `other` is what older versions kept without its kind.
+    `source` is where it comes from: an actor's origin, a process's id, a memory's name, a hook point. `id`
+    tells notes of the same words apart.
+    """
+
+    kind: Literal["memory", "process", "note", "limit", "hook", "other"]
+    text: str
+    source: str = ""
+    id: str = ""
+
+    @property
+    def words(self) -> str:
+        """What the model reads."""
+        return f"the user said: {self.text}" if self.kind == "note" else self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class User:
-    """What a person (or a job) said. `recalled` is fenced memory as it was sent with the text."""
+    """What a person (or a job) said; `blocks` go before the text."""
 
     id: str
     at: float
     text: str
     attachments: tuple[Attachment, ...] = ()
-    recalled: str = ""
+    blocks: tuple[ContextBlock, ...] = ()
     origin: str = "cli"
     kind: Literal["user"] = "user"
+
+    @property
+    def context(self) -> str:
+        """What goes before the text, as the model reads it."""
+        return "\n".join(block.words for block in self.blocks)
+
+    @property
+    def told(self) -> str:
+        """All that the model reads."""
+        return f"{self.context}\n\n{self.text}" if self.context else self.text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Where a reply was cut by its length and continued: how much of its text, reasoning and own items of the
+    wire had come.
+
+    `tokens` counts the prompts and replies of the requests until then.
+    """
+
+    text: int = 0
+    thinking: int = 0
+    opaque: int = 0
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assistant:
     """One whole reply of a model.
 
-    `provider`, `model`, `protocol` and `family` say where it came from: signed reasoning is replayed to the same family, `opaque` to
-    the same protocol and family. `opaque` holds the wire's own items, in their order, where the other fields cannot say all of it.
+    `provider`, `model`, `protocol` and `family` say where it came from: signed reasoning is replayed to the
+    same family, `opaque` to the same protocol and family. `opaque` holds the wire's own items, in their
+    order, where the other fields cannot say all of it. `cuts` are the places where the reply was continued in
+    another request.
     """
 
     id: str
@@ -77,12 +129,13 @@ class Assistant:
     protocol: str = ""
     family: str = ""
     opaque: tuple[Mapping[str, Any], ...] = ()
+    cuts: tuple[Cut, ...] = ()
     kind: Literal["assistant"] = "assistant"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolResult:
-    """The answer to one call. `note` is a steering note that rides on it; `full` the path of the uncut text, when clipped.
+    """The answer to one call. `blocks` ride on it; `full` is the path of the uncut text, when clipped.
 
     `outside` names where the content came from when nobody here wrote it: the model gets it fenced, as data.
     """
@@ -94,10 +147,15 @@ class ToolResult:
     content: str
     images: tuple[Attachment, ...] = ()
     failed: bool = False
-    note: str = ""
+    blocks: tuple[ContextBlock, ...] = ()
     full: str = ""
     outside: str = ""
     kind: Literal["tool_result"] = "tool_result"
+
+    @property
+    def note(self) -> str:
+        """What rides on it, as the model reads it."""
+        return "\n".join(block.words for block in self.blocks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,6 @@
-"""What a model takes and how: data that transports read, so that none of them asks which model it talks to."""
+"""What a model takes and how: data that transports read, so that none of them asks which model it talks
+to.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,20 +10,23 @@ Dialect = Literal["", "strict", "llama_cpp", "gemini", "moonshot"]
 """Which JSON Schema a model's tools may be written in; empty takes any."""
 
 ThinkingStyle = Literal["", "effort", "budget", "adaptive", "toggle"]
-"""How the depth of reasoning is asked for: not at all, as a named effort, as a budget in tokens, as effort with the model free to
-choose, or on and off."""
+"""How the depth of reasoning is asked for: not at all, as a named effort, as a budget in tokens, as effort
+with the model free to choose, or on and off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """What one family of models takes.
 
-    `system_role` and `limit_name` are names on the chat-completions wire. `omits` are parameters that are never sent, `fixed` those
-    that always are, with their value. `efforts` are accepted ones, weakest first. `replays_reasoning` says that plain reasoning text
-    goes back with its message; signed reasoning always does. `tool_images` says that a tool result may hold images.
+    `system_role` and `limit_name` are names on the chat-completions wire. `omits` are parameters that are
+    never sent, `fixed` those that always are, with their value. `efforts` are accepted ones, weakest first.
+    `replays_reasoning` says that plain reasoning text goes back with its message; signed reasoning always
+    does. `tool_images` says that a tool result may hold images.
 
-    `effort_field` and `toggle_field` say where chat completions take the depth of reasoning, dots meaning an object in an object;
-    `toggle` are the values for on and off. `call_ids` is a regular expression for the ids of calls; empty takes any.
+    `effort_field` and `toggle_field` say where chat completions take the depth of reasoning, dots meaning an
+    object in an object; `toggle` are the values for on and off. `call_ids` is a regular expression for the
+    ids of calls; empty takes any. `steering` is the language whose words choose the next step where replies
+    are constrained; empty chooses none.
     """
 
     family: str = ""
@@ -41,6 +46,7 @@ class Profile:
     documents: bool = False
     cache_marks: bool = False
     call_ids: str = ""
+    steering: str = "english"
 
 
 PLAIN = Profile()

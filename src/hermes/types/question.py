@@ -8,8 +8,9 @@ from typing import Literal
 class Approve:
     """May this run? `command` is shown whole; `reasons` say in plain words why it was stopped.
 
-    `session_pattern` and `always_pattern` name exactly what a wider yes would cover; empty means that it is not offered. `digest` names
-    what an answer is about: the action with its environment, the session and who calls.
+    `session_pattern` and `always_pattern` name exactly what a wider yes would cover; empty means that it is
+    not offered. `digest` names what an answer is about: the action with its environment, the session and who
+    calls.
     """
 
     command: str
@@ -26,8 +27,9 @@ class Approve:
 class Scope:
     """What a wider yes covers, and how long.
 
-    `exact`: the command `words` in `directory` ("": anywhere). `program`: the program and subcommand `words` in `directory`, with
-    findings of `rules` alone. `path`: writing (or what `words` says) the file `path`. `host`: plain requests to the host `words`.
+    `exact`: the command `words` in `directory` ("": anywhere). `program`: the program and subcommand `words`
+    in `directory`, with findings of `rules` alone. `path`: writing (or what `words` says) the file `path`.
+    `host`: plain requests to the host `words`.
     """
 
     kind: Literal["exact", "program", "path", "host"]

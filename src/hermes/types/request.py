@@ -8,13 +8,17 @@ from hermes.types.message import Message
 from hermes.types.profile import PLAIN, Price, Profile
 
 CallStyle = Literal["native", "text", "constrained"]
-"""How a model calls tools: by the wire's own field, as text that is read back, or as decoding constrained to a schema."""
+"""How a model calls tools: by the wire's own field, as text that is read back, or as decoding constrained to
+a schema.
+"""
 
 Protocol = Literal["chat_completions", "anthropic_messages", "bedrock_converse", "codex_responses"]
 """The wire that an endpoint speaks."""
 
 Auth = Literal["bearer", "x-api-key", "api-key", "aws"]
-"""How a credential travels: as a bearer token, in a header of that name, or as a signature (AWS Signature Version 4)."""
+"""How a credential travels: as a bearer token, in a header of that name, or as a signature (AWS Signature
+Version 4).
+"""
 
 LeftOut = Literal[
     "thinking",
@@ -36,8 +40,8 @@ LeftOut = Literal[
 class Endpoint:
     """One place to send requests to: provider, address, model, and what that model can do.
 
-    `context_window` and `max_output` are in tokens; `price` is None where none is known. `extra_body` is added to each request's
-    body. `credential` never appears in a representation.
+    `context_window` and `max_output` are in tokens; `price` is None where none is known. `extra_body` is
+    added to each request's body. `credential` never appears in a representation.
     """
 
     provider: str
@@ -60,8 +64,9 @@ class Endpoint:
 class Options:
     """Sampling and limits of one request; None or an empty text leaves a parameter out.
 
-    `effort` is how hard to think (`none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`); the profile says how that is asked for.
-    `cache` is how long marked parts of the prompt are to be kept, on wires that take marks.
+    `effort` is how hard to think (`none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`); the profile
+    says how that is asked for. `cache` is how long marked parts of the prompt are to be kept, on wires that
+    take marks.
     """
 
     temperature: float | None = None
@@ -74,8 +79,8 @@ class Options:
 class Request:
     """What the model sees.
 
-    `tools` are definitions in the OpenAI function form, already sorted; empty means no tools. `without` is what the endpoint has
-    refused before: a transport renders the request as if it did not exist.
+    `tools` are definitions in the OpenAI function form, already sorted; empty means no tools. `without` is
+    what the endpoint has refused before: a transport renders the request as if it did not exist.
     """
 
     endpoint: Endpoint
@@ -112,7 +117,9 @@ class CallStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """Something that the wire brought and nothing here understands, for a person to see: `text` is one sentence."""
+    """Something that the wire brought and nothing here understands, for a person to see: `text` is one
+    sentence.
+    """
 
     text: str
     kind: Literal["remark"] = "remark"

@@ -2,10 +2,37 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Final, Literal, Protocol
 
 from hermes.types.question import Answer, Question
 from hermes.types.workspace import Workspace
+
+ToolEffect = Literal["files", "processes", "network", "send", "settings", "other"]
+"""What a tool may change; `network` is what it reaches, `send` words to people, `other` is not declared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolManifest:
+    """What a tool needs and does, beside its schema; what is not declared counts as the worst.
+
+    `effects`: what a call may change; none for a tool that only reads. An intent is stored before a call with
+    effects. `parallel`: whether calls run side by side: never, always (`safe`), or where the paths in the
+    arguments named by `paths` (and in the patch text in the argument `patch`) do not overlap.
+    `workspace`: all it does to the machine goes through `ctx.workspace`, which decides for each action.
+    `hosts` and `programs`: what it connects to and starts by itself; `secrets`: variables it reads.
+    """
+
+    effects: tuple[ToolEffect, ...] = ("other",)
+    parallel: Literal["never", "safe", "by_path"] = "never"
+    paths: tuple[str, ...] = ()
+    patch: str = ""
+    workspace: bool = False
+    hosts: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()
+
+
+UNDECLARED: Final = ToolManifest()
 
 Handler = Callable[..., str | Awaitable[str]]
 """`(args: dict, **keywords) -> str`, a JSON string; keywords are task_id, session_id, user_task and ctx."""
@@ -15,8 +42,8 @@ Handler = Callable[..., str | Awaitable[str]]
 class ToolEntry:
     """A registered tool. `schema` has name, description and parameters (JSON Schema).
 
-    `requires_env` names the secrets it needs, as variables of the user's environment: it is offered when they are set (unless `check_fn`
-    decides that), and its context gives it those alone.
+    `requires_env` names the secrets it needs, as variables of the user's environment: it is offered when they
+    are set (unless `check_fn` decides that), and its context gives it those alone.
     `outside`: what it gives comes from outside (the web, other people) and is data, whatever it says.
     """
 
@@ -32,11 +59,15 @@ class ToolEntry:
     max_result_size_chars: int | None = None
     dynamic_schema_overrides: Callable[[], Mapping[str, Any]] | None = None
     outside: bool = False
+    manifest: ToolManifest = UNDECLARED
+    source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """The tools of one session, fixed: entries by name, definitions in the OpenAI function form, the registry's generation."""
+    """The tools of one session, fixed: entries by name, definitions in the OpenAI function form, the
+    registry's generation.
+    """
 
     tools: Mapping[str, ToolEntry]
     definitions: tuple[Mapping[str, Any], ...]
@@ -67,16 +98,21 @@ class ToolContext(Protocol):
         """Whether the turn is being stopped."""
 
     def secret(self, name: str) -> str:
-        """The value of a variable that the tool names in `requires_env`; SecretUnavailable when it does not, or when it is not set.
+        """The value of a variable that the tool names in `requires_env`; SecretUnavailable when it does not,
+        or when it is not set.
 
-        It is for the tool itself. A command that needs it gets it on its standard input, never by the shell's variables.
+        It is for the tool itself. A command that needs it gets it on its standard input, never by the shell's
+        variables.
         """
 
     async def ask(self, question: Question) -> Answer:
         """The answer of a person, or of the policy where nobody can be asked."""
 
+    def ask_blocking(self, question: Question) -> Answer:
+        """The same for a plain handler; it waits in its own thread."""
+
     def progress(self, text: str) -> None:
-        """Show `text` as output of the running call."""
+        """Show `text` as output of the running call; from any thread or loop."""
 
 
 class TodoList(Protocol):

@@ -4,16 +4,19 @@ from dataclasses import dataclass
 from typing import Literal
 
 Stop = Literal["end", "calls", "length", "refusal", "error"]
-"""Why a reply ended: by itself, to call tools, cut by the output limit, refused by the provider, or in an unknown way."""
+"""Why a reply ended: by itself, to call tools, cut by the output limit, refused by the provider, or in an
+unknown way.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Tokens and money of one or more model calls.
 
-    `input_tokens` is the whole prompt, what was read from a cache (`cache_read`) and written to one (`cache_write`) included;
-    `output_tokens` includes `reasoning`. `requests` counts every request made, failed ones too. `cost` is in US dollars by the price
-    data; `unpriced` counts the tokens for which no price is known.
+    `input_tokens` is the whole prompt, what was read from a cache (`cache_read`) and written to one
+    (`cache_write`) included; `output_tokens` includes `reasoning`. `requests` counts every request made,
+    failed ones too. `cost` is in US dollars by the price data; `unpriced` counts the tokens for which no
+    price is known.
     """
 
     input_tokens: int = 0

@@ -1,7 +1,8 @@
 """What a tool may do to the machine it works on: commands, background processes, files, search.
 
 Every method that has an effect decides first (`safety.decide`); it raises `Refused` when the answer is no.
-Paths are as the tool got them; relative ones are taken from the carried working directory, `~` is the user's home.
+Paths are as the tool got them; relative ones are taken from the carried working directory, `~` is the user's
+home.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +12,11 @@ from typing import Literal, Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecResult:
-    """What a command did. `text` is stdout and stderr as they came, escapes stripped, clipped to head and tail if `clipped`.
+    """What a command did. `text` is stdout and stderr as they came, escapes stripped, clipped to head and
+    tail if `clipped`.
 
-    `full` is the path of the uncut output when it was clipped; `code` is 124 after a timeout and 130 after an interrupt.
+    `full` is the path of the uncut output when it was clipped; `code` is 124 after a timeout and 130 after an
+    interrupt.
     """
 
     text: str
@@ -113,7 +116,9 @@ class Workspace(Protocol):
     ) -> ExecResult:
         """Run a command in the carried shell; directory, exports and options live on to the next call."""
 
-    async def start(self, command: str, *, cwd: str | None = None, pty: bool = False, notify: bool = False) -> ProcessState:
+    async def start(
+        self, command: str, *, cwd: str | None = None, pty: bool = False, notify: bool = False
+    ) -> ProcessState:
         """Start a background process."""
 
     async def read(self, path: str) -> bytes:
@@ -131,7 +136,9 @@ class Workspace(Protocol):
     async def list(self, path: str) -> Sequence[FileStat]:
         """The entries of a directory, by name."""
 
-    async def search(self, pattern: str, *, path: str = ".", file_glob: str = "", limit: int = 1000) -> Sequence[Match]:
+    async def search(
+        self, pattern: str, *, path: str = ".", file_glob: str = "", limit: int = 1000
+    ) -> Sequence[Match]:
         """Lines that match a regular expression, gitignore respected, at most `limit`."""
 
     async def find(self, glob: str, *, path: str = ".", limit: int = 1000) -> Sequence[FileStat]:

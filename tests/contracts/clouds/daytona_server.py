@@ -99,7 +99,13 @@ class Api(BaseHTTPRequestHandler):
     def execute(self, wanted: dict[str, Any]) -> None:
         try:
             done = subprocess.run(
-                ["sh", "-c", wanted["command"]], stdin=-3, stdout=-1, stderr=-2, cwd="/tmp", timeout=wanted.get("timeout"), check=False
+                ["sh", "-c", wanted["command"]],
+                stdin=-3,
+                stdout=-1,
+                stderr=-2,
+                cwd="/tmp",
+                timeout=wanted.get("timeout"),
+                check=False,
             )
         except subprocess.TimeoutExpired:
             return self.answer({"message": "command execution timeout", "statusCode": 408}, 408)

@@ -93,7 +93,9 @@ class Control(concrete(api_grpc.ModalClientBase)):  # type: ignore[misc]
     @unary
     async def ImageFromId(self, asked: Any) -> Any:
         (FOLDER / "images").open("a").write(f"{asked.image_id}\n")
-        return api.ImageFromIdResponse(image_id=asked.image_id, metadata=api.ImageMetadata(image_builder_version="2025.06"))
+        return api.ImageFromIdResponse(
+            image_id=asked.image_id, metadata=api.ImageMetadata(image_builder_version="2025.06")
+        )
 
     @unary
     async def SandboxCreateV2(self, asked: Any) -> Any:
@@ -101,7 +103,9 @@ class Control(concrete(api_grpc.ModalClientBase)):  # type: ignore[misc]
         self.running[name] = None
         self.tags[name] = list(asked.tags) if hasattr(asked, "tags") else []
         access = api.CommandRouterAccess(url=self.url, jwt=token())
-        return api.SandboxCreateV2Response(sandbox_id=name, task_id=f"ta-{name[3:]}V", command_router_access=access)
+        return api.SandboxCreateV2Response(
+            sandbox_id=name, task_id=f"ta-{name[3:]}V", command_router_access=access
+        )
 
     @unary
     async def SandboxGetCommandRouterAccess(self, _: Any) -> Any:
@@ -127,7 +131,9 @@ class Control(concrete(api_grpc.ModalClientBase)):  # type: ignore[misc]
         return api.SandboxTerminateResponse()
 
     def end(self, name: str) -> None:
-        self.running[name] = api.GenericResult(status=api.GenericResult.GENERIC_STATUS_TERMINATED, exitcode=137)
+        self.running[name] = api.GenericResult(
+            status=api.GenericResult.GENERIC_STATUS_TERMINATED, exitcode=137
+        )
 
     def check(self) -> None:
         if (FOLDER / "end").exists():
@@ -157,7 +163,10 @@ class Control(concrete(api_grpc.ModalClientBase)):  # type: ignore[misc]
             return api.SandboxListResponse(sandboxes=[])
         alive = [name for name, ended in self.running.items() if ended is None]
         return api.SandboxListResponse(
-            sandboxes=[api.SandboxInfo(id=name, created_at=1, task_info=api.TaskInfo(), tags=self.tags.get(name, [])) for name in alive]
+            sandboxes=[
+                api.SandboxInfo(id=name, created_at=1, task_info=api.TaskInfo(), tags=self.tags.get(name, []))
+                for name in alive
+            ]
         )
 
 
@@ -199,7 +208,12 @@ class Router(concrete(router_grpc.TaskCommandRouterBase)):  # type: ignore[misc]
         if all(ended is not None for ended in self.control.running.values()):
             raise GRPCError(Status.NOT_FOUND, "the task has ended")
         process = await asyncio.create_subprocess_exec(
-            *asked.command_args, stdin=-3, stdout=-1, stderr=-1, cwd=asked.workdir or None, start_new_session=True
+            *asked.command_args,
+            stdin=-3,
+            stdout=-1,
+            stderr=-1,
+            cwd=asked.workdir or None,
+            start_new_session=True,
         )
         run = self.runs[asked.exec_id] = Run(process)
         jobs = (run.pump(1, process.stdout), run.pump(2, process.stderr), run.wait())
@@ -216,7 +230,9 @@ class Router(concrete(router_grpc.TaskCommandRouterBase)):  # type: ignore[misc]
                 await run.changed.wait_for(lambda: len(run.data[number]) > offset or run.ended[number])
                 data, is_over = bytes(run.data[number][offset:]), run.ended[number]
             for start in range(0, len(data), 1_000_000):
-                await stream.send_message(router.TaskExecStdioReadResponse(data=data[start : start + 1_000_000]))
+                await stream.send_message(
+                    router.TaskExecStdioReadResponse(data=data[start : start + 1_000_000])
+                )
             offset += len(data)
             if is_over and not data:
                 return

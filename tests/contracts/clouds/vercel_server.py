@@ -21,8 +21,21 @@ SANDBOXES: dict[str, dict[str, Any]] = {}
 def made(wanted: dict[str, Any]) -> dict[str, Any]:
     """A running sandbox as the API shows it."""
     now, name = int(time.time() * 1000), wanted.get("name") or f"sb-{uuid.uuid4().hex[:8]}"
-    common = {"status": "running", "cwd": "/tmp", "region": "iad1", "memory": 2048, "vcpus": 1, "timeout": 300_000, "createdAt": now}
-    shown = {"persistent": bool(wanted.get("persistent")), "tags": wanted.get("tags") or {}, "updatedAt": now, "projectId": "p"}
+    common = {
+        "status": "running",
+        "cwd": "/tmp",
+        "region": "iad1",
+        "memory": 2048,
+        "vcpus": 1,
+        "timeout": 300_000,
+        "createdAt": now,
+    }
+    shown = {
+        "persistent": bool(wanted.get("persistent")),
+        "tags": wanted.get("tags") or {},
+        "updatedAt": now,
+        "projectId": "p",
+    }
     SANDBOXES[name] = {**common, **shown, "name": name, "currentSessionId": f"s-{name}"}
     return SANDBOXES[name]
 
@@ -31,7 +44,12 @@ def session(sandbox: dict[str, Any]) -> dict[str, Any]:
     """The run of a sandbox as the API shows it."""
     kept = ("status", "cwd", "region", "memory", "vcpus", "timeout", "createdAt", "updatedAt", "projectId")
     part = {name: sandbox[name] for name in kept}
-    return {**part, "id": sandbox["currentSessionId"], "sandboxName": sandbox["name"], "requestedAt": sandbox["createdAt"]}
+    return {
+        **part,
+        "id": sandbox["currentSessionId"],
+        "sandboxName": sandbox["name"],
+        "requestedAt": sandbox["createdAt"],
+    }
 
 
 def whole(sandbox: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +64,9 @@ class Api(BaseHTTPRequestHandler):
         pass
 
     def answer(self, value: Any, code: int = 200, *, lines: bool = False) -> None:
-        body = "".join(json.dumps(one) + "\n" for one in value).encode() if lines else json.dumps(value).encode()
+        body = (
+            "".join(json.dumps(one) + "\n" for one in value).encode() if lines else json.dumps(value).encode()
+        )
         self.send_response(code)
         self.send_header("Content-Type", "application/x-ndjson" if lines else "application/json")
         self.send_header("Content-Length", str(len(body)))
@@ -67,7 +87,9 @@ class Api(BaseHTTPRequestHandler):
         if re.search(r"/v\d/sandboxes/?$", path):
             if self.command == "POST":
                 return self.answer(whole(made(wanted)))
-            return self.answer({"sandboxes": list(SANDBOXES.values()), "pagination": {"count": len(SANDBOXES), "next": None}})
+            return self.answer(
+                {"sandboxes": list(SANDBOXES.values()), "pagination": {"count": len(SANDBOXES), "next": None}}
+            )
         if found := re.search(r"/sessions/s-([^/]+)/(cmd|stop)$", path):
             return self.run(SANDBOXES.get(found[1]), found[2], wanted)
         if found := re.search(r"/sandboxes/(?:sessions/s-)?([^/]+)$", path):
@@ -90,13 +112,28 @@ class Api(BaseHTTPRequestHandler):
 
     def run(self, sandbox: dict[str, Any] | None, verb: str, wanted: dict[str, Any]) -> None:
         if sandbox is None or sandbox["status"] != "running":
-            return self.answer({"error": {"code": "sandbox_stopped", "message": "the sandbox has stopped"}}, 410)
+            return self.answer(
+                {"error": {"code": "sandbox_stopped", "message": "the sandbox has stopped"}}, 410
+            )
         if verb == "stop":
             sandbox["status"] = "stopped"
             return self.answer({"session": session(sandbox), "sandbox": sandbox})
         name = f"cmd_{uuid.uuid4().hex}"
-        done = subprocess.run([wanted["command"], *wanted.get("args", [])], stdin=-3, capture_output=True, cwd="/tmp", check=False)
-        shown = {"id": name, "name": wanted["command"], "args": [], "cwd": "/tmp", "sessionId": sandbox["currentSessionId"], "startedAt": 1}
+        done = subprocess.run(
+            [wanted["command"], *wanted.get("args", [])],
+            stdin=-3,
+            capture_output=True,
+            cwd="/tmp",
+            check=False,
+        )
+        shown = {
+            "id": name,
+            "name": wanted["command"],
+            "args": [],
+            "cwd": "/tmp",
+            "sessionId": sandbox["currentSessionId"],
+            "startedAt": 1,
+        }
         lines: list[Any] = [{"command": {**shown, "exitCode": None}}]
         lines += [{"stream": "stdout", "data": done.stdout.decode("utf-8", "replace")}] if done.stdout else []
         return self.answer([*lines, {"command": {**shown, "exitCode": done.returncode}}], lines=True)

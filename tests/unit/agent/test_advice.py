@@ -8,15 +8,18 @@ from typing import Final
 import pytest
 
 from hermes.agent.advice import advised, is_low_risk, question
-from hermes.agent.permission import Gate
-from hermes.models.auxiliary import Question as SideQuestion
+from hermes.agent.gate import ApprovalGate
+from hermes.composition import SYSTEM_PORTS
+from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, decide
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.error import Refused
 from hermes.types.question import Answer, Deny, Grant, Question
 
 pytestmark = pytest.mark.anyio
-SMART: Final = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", mode="smart")
+SMART: Final = Policy(
+    workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", mode="smart"
+)
 YES: Final = '{"decision": "approve", "reason": "ordinary work"}'
 
 
@@ -78,7 +81,7 @@ def test_the_model_gets_the_command_as_data_and_without_comments() -> None:
     assert json.loads(question(quoted, decide(quoted, SMART)).text)["command"] == "rm -rf 'a # b'"
 
 
-def gate(answer: str | None, said: list[str], policy: Policy = SMART) -> Gate:
+def gate(answer: str | None, said: list[str], policy: Policy = SMART) -> ApprovalGate:
     """A gate whose model gives this answer; who decided is noted."""
 
     async def person(_question: Question) -> Answer:
@@ -89,7 +92,7 @@ def gate(answer: str | None, said: list[str], policy: Policy = SMART) -> Gate:
         said.append("model")
         return answer
 
-    made = Gate(policy=policy, ask=person, save=lambda _: None)
+    made = ApprovalGate(policy=policy, ask=person, save=lambda _: None, ports=SYSTEM_PORTS)
     made.advise, made.record = model, lambda _question, given, by: said.append(f"{given.kind} by {by}")
     return made
 
@@ -130,7 +133,12 @@ async def test_a_yes_with_uses_ends_and_a_saved_one_is_counted_down() -> None:
     async def person(_question: Question) -> Answer:
         return answers.pop(0)
 
-    made = Gate(policy=replace(SMART, mode="manual"), ask=person, save=saved.append, now=lambda: 5.0)
+    made = ApprovalGate(
+        policy=replace(SMART, mode="manual"),
+        ask=person,
+        save=saved.append,
+        ports=replace(SYSTEM_PORTS, now=lambda: 5.0),
+    )
     made.spent = lambda old, new: changed.append((old, new))
     by = [(await made.authorize(command("git push"))).by for _ in range(4)]
     assert by == ["person", "session", "person", "allowlist"]

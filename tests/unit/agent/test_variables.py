@@ -4,10 +4,10 @@ from functools import partial
 
 import pytest
 
-from hermes.agent.workplace import holds_secret
-from hermes.environments.scrub import child_environment
+from hermes.agent.tool_environment import holds_secret
+from hermes.environments.child_env import child_environment
 from hermes.lib.secretvalues import SecretValues
-from hermes.safety.tokens import Token, tokens
+from hermes.safety.key_forms import Token, tokens
 
 ORDINARY = {
     "PATH": "/nix/store/0c7c96gikmzv87i7lv3vq5s1cmfjd6zf-bash-5.2-p15/bin:/home/anna/.nvm/versions/node/v20.11.0/bin:/usr/bin",
@@ -47,12 +47,19 @@ def test_a_value_with_a_key_in_it_stays_out(token: Token) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["-Dlogin=open-sesame-4711", "-Dlogin=b3Blbi1zZXNhbWUtNDcxMQ==", "-Dlogin=6f70656e2d736573616d652d34373131", "1174-emases-nepo"],
+    [
+        "-Dlogin=open-sesame-4711",
+        "-Dlogin=b3Blbi1zZXNhbWUtNDcxMQ==",
+        "-Dlogin=6f70656e2d736573616d652d34373131",
+        "1174-emases-nepo",
+    ],
 )
 def test_a_value_with_a_known_secret_in_any_form_stays_out(value: str) -> None:
     assert passed({"MAVEN_OPTS": value, "LANG": "C"}, "open-sesame-4711") == {"LANG": "C"}
 
 
-@pytest.mark.parametrize("value", ["ssh://anna:word@builder.example", "https://anna@vault.example", "tcp://a:b@host:2376"])
+@pytest.mark.parametrize(
+    "value", ["ssh://anna:word@builder.example", "https://anna@vault.example", "tcp://a:b@host:2376"]
+)
 def test_an_address_with_a_login_stays_out(value: str) -> None:
     assert passed({"DOCKER_HOST": value, "LANG": "C"}) == {"LANG": "C"}

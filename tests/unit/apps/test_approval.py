@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.apps.tui.approval import BURST, STILL, Box, box_lines
+from hermes.apps.tui.question_box import BURST, STILL, Box, box_lines
 from hermes.present.spans import columns, plain
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Reply
 
@@ -113,7 +113,11 @@ def test_no_with_a_message_asks_for_words() -> None:
 
 def test_only_what_the_question_allows_is_offered() -> None:
     question = Approve(command="x", cwd="/w", reasons=(), rule="r")
-    assert [choice.label for choice in Person(question).box.choices] == ["once", "no", "no, and say what to do instead"]
+    assert [choice.label for choice in Person(question).box.choices] == [
+        "once",
+        "no",
+        "no, and say what to do instead",
+    ]
 
 
 def test_the_box_names_patterns_file_place_and_reason() -> None:

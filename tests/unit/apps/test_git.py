@@ -37,7 +37,10 @@ async def test_the_branch_is_told_and_whether_files_have_changed(repository: Pat
     assert await git_branch(repository.parent) == ""
 
 
-@pytest.mark.parametrize(("setting", "told"), [("core.fsmonitor", "main*"), ("filter.own.clean", "main"), ("filter.own.process", "main")])
+@pytest.mark.parametrize(
+    ("setting", "told"),
+    [("core.fsmonitor", "main*"), ("filter.own.clean", "main"), ("filter.own.process", "main")],
+)
 async def test_nothing_that_a_repository_names_is_run(repository: Path, setting: str, told: str) -> None:
     program, ran = repository / "program", repository / "ran"
     program.write_text(f"#!/bin/sh\ntouch {ran}\ncat\n")

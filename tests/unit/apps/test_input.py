@@ -16,9 +16,21 @@ from hermes.apps.tui.status import Facts, header_lines, short_path, status_line
 from hermes.apps.tui.terminal import is_light
 from hermes.present.spans import columns, plain
 
-COMMANDS = [Item("/help", "/help", "Help"), Item("/history ", "/history [turns]", "Old turns"), Item("/stop", "/stop", "Stop")]
+COMMANDS = [
+    Item("/help", "/help", "Help"),
+    Item("/history ", "/history [turns]", "Old turns"),
+    Item("/stop", "/stop", "Stop"),
+]
 MANY = [f"src/package{n % 97}/module_{n % 911}/file_number_{n}.py" for n in range(50_000)]
-FACTS = Facts(version="1.0", model="some-model", context=4300, window=200_000, guard="sandbox · asks", directory="~/demo", branch="main*")
+FACTS = Facts(
+    version="1.0",
+    model="some-model",
+    context=4300,
+    window=200_000,
+    guard="sandbox · asks",
+    directory="~/demo",
+    branch="main*",
+)
 
 
 @given(st.text(max_size=800))
@@ -74,7 +86,9 @@ def test_the_menu_shows_eight_rows_around_the_chosen_one() -> None:
     assert max(columns(row) for row in menu_lines(menu, 20)) <= 20
 
 
-@pytest.mark.parametrize(("query", "best"), [("file_number_49.py", 49), ("number_777.", 777), ("mdl8flnm8.p", None)])
+@pytest.mark.parametrize(
+    ("query", "best"), [("file_number_49.py", 49), ("number_777.", 777), ("mdl8flnm8.p", None)]
+)
 def test_files_are_found_among_fifty_thousand_within_50_ms(query: str, best: int | None) -> None:
     paths = Paths(MANY)
     began = time.thread_time()
@@ -83,7 +97,10 @@ def test_files_are_found_among_fifty_thousand_within_50_ms(query: str, best: int
     assert best is None or found[0] == MANY[best]
 
 
-@given(st.lists(st.text(alphabet="ab/.", min_size=1, max_size=8), max_size=20, unique=True), st.text(alphabet="ab/.", max_size=4))
+@given(
+    st.lists(st.text(alphabet="ab/.", min_size=1, max_size=8), max_size=20, unique=True),
+    st.text(alphabet="ab/.", max_size=4),
+)
 def test_every_file_found_has_the_letters_in_order(paths: list[str], query: str) -> None:
     for path in Paths(paths).best(query):
         letters = iter(path)
@@ -113,7 +130,9 @@ def test_the_status_line_drops_items_from_the_right_but_never_the_protection() -
 def test_a_full_context_warns_with_a_word() -> None:
     warm, hot = (status_line(Facts(version="", model="m", context=used, window=100), 80) for used in (75, 95))
     assert [span.role for span in warm if "%" in span.text] == ["warning"]
-    assert [(span.text, span.role) for span in hot if "%" in span.text] == [("95/100 95% nearly full: /new", "error")]
+    assert [(span.text, span.role) for span in hot if "%" in span.text] == [
+        ("95/100 95% nearly full: /new", "error")
+    ]
 
 
 @pytest.mark.parametrize("width", [20, 40, 80, 120])
@@ -124,6 +143,12 @@ def test_the_header_is_two_lines_at_any_width(width: int) -> None:
 
 def test_small_facts() -> None:
     home = Path("/home/me")
-    assert [short_path(Path(path), home) for path in ("/home/me", "/home/me/x", "/etc")] == ["~", "~/x", "/etc"]
+    assert [short_path(Path(path), home) for path in ("/home/me", "/home/me/x", "/etc")] == [
+        "~",
+        "~/x",
+        "/etc",
+    ]
     assert [age(seconds) for seconds in (5, 300, 7200, 200_000)] == ["now", "5m", "2h", "2d"]
-    assert [is_light(*parts) for parts in (("ffff", "ffff", "ffff"), ("1e1e", "1e1e", "2e2e"), ("f", "f", "0"))] == [True, False, True]
+    assert [
+        is_light(*parts) for parts in (("ffff", "ffff", "ffff"), ("1e1e", "1e1e", "2e2e"), ("f", "f", "0"))
+    ] == [True, False, True]

@@ -37,7 +37,11 @@ def fed(*events: Event, at: float = 0.0, transcript: Transcript | None = None) -
 
 
 def returned(call: ToolCall, **content: object) -> Added:
-    return Added(message=ToolResult(id=f"r{call.id}", at=0, call_id=call.id, name=call.name, content=json.dumps(content)))
+    return Added(
+        message=ToolResult(
+            id=f"r{call.id}", at=0, call_id=call.id, name=call.name, content=json.dumps(content)
+        )
+    )
 
 
 def replied(text: str = "", *calls: ToolCall) -> Added:
@@ -57,7 +61,9 @@ def test_a_reply_that_was_not_streamed_is_shown_all_the_same() -> None:
 
 
 def test_streamed_text_is_not_shown_twice() -> None:
-    assert fed(TurnStarted(turn=1), TextDelta(text="one\n\ntw"), TextDelta(text="o"), replied("one\n\ntwo"), ended()) == ["one", "", "two"]
+    assert fed(
+        TurnStarted(turn=1), TextDelta(text="one\n\ntw"), TextDelta(text="o"), replied("one\n\ntwo"), ended()
+    ) == ["one", "", "two"]
 
 
 def test_text_calls_and_text_stand_apart() -> None:
@@ -73,13 +79,30 @@ def test_text_calls_and_text_stand_apart() -> None:
         replied("Done."),
         ended(),
     )
-    assert [" ".join(row.split()) for row in rows] == ["I look.", "", "💻 run make 1.0s", "ok", "📖 read a.py:1-1 0.1s", "", "Done."]
+    assert [" ".join(row.split()) for row in rows] == [
+        "I look.",
+        "",
+        "💻 run make 1.0s",
+        "ok",
+        "📖 read a.py:1-1 0.1s",
+        "",
+        "Done.",
+    ]
 
 
 def test_running_calls_are_live_in_call_order() -> None:
     transcript = Transcript(width=80, config_fix="")
-    fed(TurnStarted(turn=1), ToolStarted(call=ONE, emoji=""), ToolStarted(call=TWO, emoji=""), transcript=transcript)
-    fed(ToolProgress(call_id="1", text="a\nb\nc\nd\n"), ToolFinished(call_id="2", seconds=0.5, failed=False), transcript=transcript)
+    fed(
+        TurnStarted(turn=1),
+        ToolStarted(call=ONE, emoji=""),
+        ToolStarted(call=TWO, emoji=""),
+        transcript=transcript,
+    )
+    fed(
+        ToolProgress(call_id="1", text="a\nb\nc\nd\n"),
+        ToolFinished(call_id="2", seconds=0.5, failed=False),
+        transcript=transcript,
+    )
     rows = [" ".join(plain(row).split()) for row in transcript.moving(3.0, Theme(), 0)]
     assert rows == ["💻 run make 3.0s ⠋", "b", "c", "d", "📖 read a.py 0.5s ended"]
 
@@ -102,7 +125,17 @@ def test_a_retry_is_one_line_that_counts_down() -> None:
     failure = Failure(reason="overloaded", message="busy", status=529, address="http://h")
     fed(
         TurnStarted(turn=1),
-        Attempted(attempt=1, attempts=4, provider="p", model="m", seconds=1.0, usage=Usage(), action="wait", failure=failure, delay=16.0),
+        Attempted(
+            attempt=1,
+            attempts=4,
+            provider="p",
+            model="m",
+            seconds=1.0,
+            usage=Usage(),
+            action="wait",
+            failure=failure,
+            delay=16.0,
+        ),
         transcript=transcript,
     )
     assert [working(transcript, now) for now in (0.0, 6.0)] == [
@@ -113,7 +146,9 @@ def test_a_retry_is_one_line_that_counts_down() -> None:
 
 def test_reasoning_folds_to_one_line_and_can_be_shown() -> None:
     transcript = Transcript(width=80, config_fix="")
-    rows = fed(TurnStarted(turn=1), ThinkingDelta(text="hm, "), ThinkingDelta(text="so"), transcript=transcript)
+    rows = fed(
+        TurnStarted(turn=1), ThinkingDelta(text="hm, "), ThinkingDelta(text="so"), transcript=transcript
+    )
     rows += fed(TextDelta(text="Yes."), replied("Yes."), ended(), at=4.0, transcript=transcript)
     assert rows == ["✻ thought for 4.0s · Ctrl-T", "", "Yes."]
     assert [plain(row) for row in transcript.thought_lines()] == ["  hm, so"]
@@ -137,7 +172,10 @@ def test_a_denied_call_is_told_once_with_its_receipt() -> None:
         ToolFinished(call_id="1", seconds=1, failed=True),
         Added(message=result),
     )
-    assert [" ".join(row.split()) for row in rows] == ["✗ denied by you: rm -rf x", "💻 run make 1.0s ✗ denied"]
+    assert [" ".join(row.split()) for row in rows] == [
+        "✗ denied by you: rm -rf x",
+        "💻 run make 1.0s ✗ denied",
+    ]
 
 
 def test_how_a_turn_ended_is_said_in_words() -> None:
@@ -155,14 +193,19 @@ def test_words_of_the_harness_are_not_shown_as_a_reply() -> None:
 
 
 def test_notices_come_between() -> None:
-    assert fed(Notice(level="info", text="fetching"), Notice(level="warning", text="slow")) == ["fetching", "warning: slow"]
+    assert fed(Notice(level="info", text="fetching"), Notice(level="warning", text="slow")) == [
+        "fetching",
+        "warning: slow",
+    ]
 
 
 def test_progress_of_making_a_model_ready_shows_in_the_working_line() -> None:
     transcript = Transcript(width=80, config_fix="")
     rows = fed(TurnStarted(turn=1), Notice(level="info", text="Fetching small: 30 %"), transcript=transcript)
     assert (rows, working(transcript, 2.0)) == ([], "⠋ Fetching small: 30 % · 2s · Esc stops")
-    assert fed(StepStarted(step=1, model="m"), Notice(level="info", text="other"), transcript=transcript) == ["other"]
+    assert fed(StepStarted(step=1, model="m"), Notice(level="info", text="other"), transcript=transcript) == [
+        "other"
+    ]
 
 
 def test_the_last_call_or_all_can_be_shown_whole() -> None:
@@ -186,12 +229,16 @@ def test_calls_that_wait_for_others_are_shown_in_their_order() -> None:
     moving = [plain(row).split() for row in transcript.moving(0.0, Theme(), 0)]
     assert moving == [["💻", "run", "make", "queued"], ["📖", "read", "a.py", "0.0s", "⠋"]]
     fed(returned(ONE, output="", exit_code=0), transcript=transcript)
-    assert [plain(row).split()[:3] for row in transcript.moving(0.0, Theme(), 0) if row] == [["📖", "read", "a.py"]]
+    assert [plain(row).split()[:3] for row in transcript.moving(0.0, Theme(), 0) if row] == [
+        ["📖", "read", "a.py"]
+    ]
 
 
 def test_a_narrow_working_line_keeps_the_way_to_stop() -> None:
     transcript = Transcript(width=40, config_fix="")
-    long = ToolCall(id="9", name="terminal", arguments={"command": "a-program-with-a-very-long-name-indeed now"})
+    long = ToolCall(
+        id="9", name="terminal", arguments={"command": "a-program-with-a-very-long-name-indeed now"}
+    )
     fed(TurnStarted(turn=1), replied("", long), ToolStarted(call=long, emoji="💻"), transcript=transcript)
     assert working(transcript, 3.0) == "⠋ running a-program-wi… · 3s · Esc stops"
 
@@ -199,7 +246,11 @@ def test_a_narrow_working_line_keeps_the_way_to_stop() -> None:
 def test_reasoning_shows_as_it_streams_where_that_is_wished() -> None:
     transcript = Transcript(width=40, config_fix="", show_thinking=True)
     fed(TurnStarted(turn=1), ThinkingDelta(text="first\nsecond"), transcript=transcript)
-    assert [plain(row) for row in transcript.moving(2.0, Theme(), 0)] == ["✻ thinking · 2s", "  first", "  second"]
+    assert [plain(row) for row in transcript.moving(2.0, Theme(), 0)] == [
+        "✻ thinking · 2s",
+        "  first",
+        "  second",
+    ]
     assert fed(TextDelta(text="x"), transcript=transcript) == ["  first", "  second"]
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.commands.catalogue import commands, find, nearest
-from hermes.commands.model import Wish, read_wish
+from hermes.commands.model import ModelArgs, read_wish
 from hermes.commands.run import HANDLERS, is_command, kept
 from hermes.types.error import HermesError
 
@@ -13,7 +13,21 @@ def test_every_command_has_a_handler_and_every_handler_a_command() -> None:
 
 
 def test_the_commands_that_were_promised_are_there() -> None:
-    promised = ["help", "new", "resume", "model", "tools", "usage", "steer", "queue", "stop", "retry", "undo", "title", "quit"]
+    promised = [
+        "help",
+        "new",
+        "resume",
+        "model",
+        "tools",
+        "usage",
+        "steer",
+        "queue",
+        "stop",
+        "retry",
+        "undo",
+        "title",
+        "quit",
+    ]
     assert [name for name in promised if find(name) is None] == []
 
 
@@ -23,7 +37,8 @@ def test_names_and_aliases_are_used_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "name"), [("help", "help"), ("q", "queue"), ("exit", "quit"), ("mod", "model"), ("HELP", "help"), ("t", None)]
+    ("word", "name"),
+    [("help", "help"), ("q", "queue"), ("exit", "quit"), ("mod", "model"), ("HELP", "help"), ("t", None)],
 )
 def test_a_command_is_found_by_name_alias_or_unmistakable_beginning(word: str, name: str | None) -> None:
     found = find(word)
@@ -53,14 +68,14 @@ def test_a_path_is_not_a_command(text: str, meant: bool) -> None:
 @pytest.mark.parametrize(
     ("argument", "wish"),
     [
-        ("gpt-9", Wish(model="gpt-9")),
-        ("gpt-9 http://h:1/v1", Wish(model="gpt-9", base_url="http://h:1/v1")),
-        ("gpt-9 http://h:1/v1 sk-1", Wish(model="gpt-9", base_url="http://h:1/v1", key="sk-1")),
-        ("http://h:1/v1", Wish(base_url="http://h:1/v1")),
-        ("http://h:1/v1 gpt-9 sk-1", Wish(model="gpt-9", base_url="http://h:1/v1", key="sk-1")),
+        ("gpt-9", ModelArgs(model="gpt-9")),
+        ("gpt-9 http://h:1/v1", ModelArgs(model="gpt-9", base_url="http://h:1/v1")),
+        ("gpt-9 http://h:1/v1 sk-1", ModelArgs(model="gpt-9", base_url="http://h:1/v1", key="sk-1")),
+        ("http://h:1/v1", ModelArgs(base_url="http://h:1/v1")),
+        ("http://h:1/v1 gpt-9 sk-1", ModelArgs(model="gpt-9", base_url="http://h:1/v1", key="sk-1")),
     ],
 )
-def test_a_model_is_named_with_address_and_key(argument: str, wish: Wish) -> None:
+def test_a_model_is_named_with_address_and_key(argument: str, wish: ModelArgs) -> None:
     assert read_wish(argument) == wish
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hermes.commands.model import model, understood
-from hermes.models.catalogue import models
+from hermes.models.catalog.catalogue import models
 from hermes.types.error import ConfigError
 
 
@@ -52,7 +52,9 @@ async def test_a_name_that_can_only_mean_one_model_is_taken() -> None:
 
 @pytest.mark.anyio
 async def test_a_name_that_may_mean_several_is_answered_with_them() -> None:
-    with pytest.raises(ConfigError, match="sonnet may be `anthropic/claude-sonnet-5`, .*; write one of them."):
+    with pytest.raises(
+        ConfigError, match="sonnet may be `anthropic/claude-sonnet-5`, .*; write one of them."
+    ):
         await say("sonnet")
 
 

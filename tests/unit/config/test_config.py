@@ -5,11 +5,24 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.agent.settings import AgentSettings, BudgetSettings
+from hermes.apps.settings import edit, known_keys, load
 from hermes.config.edit import append_to_list, set_key, set_secret, unset_key
 from hermes.config.environ import with_dotenv
 from hermes.config.home import locate
-from hermes.config.load import known_keys, load
-from hermes.config.settings import Fallback, OwnModel, OwnProvider, PriceSettings
+from hermes.config.names import setting_names
+from hermes.environments.settings import TerminalSettings
+from hermes.models.settings import (
+    AuxiliarySettings,
+    CachingSettings,
+    Fallback,
+    ModelSettings,
+    OwnModel,
+    OwnProvider,
+    PriceSettings,
+    ProviderSettings,
+)
+from hermes.safety.settings import AllowlistSettings
 from hermes.types.error import ConfigError
 
 TEXT = """\
@@ -42,7 +55,7 @@ def test_every_value_knows_where_it_came_from(path: Path) -> None:
         "terminal.timeout": (99, "TERMINAL_TIMEOUT"),
         "display.ascii": (False, "default"),
     }
-    assert (loaded.settings.agent.max_turns, loaded.settings.terminal.timeout) == (3, 99)
+    assert (loaded.settings[AgentSettings].max_turns, loaded.settings[TerminalSettings].timeout) == (3, 99)
 
 
 def test_unknown_keys_warn_with_the_nearest_known_one(path: Path) -> None:
@@ -67,7 +80,11 @@ def test_all_faults_are_told_at_once(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [("a: [1", "config.yaml line 1: this is not valid YAML"), ("- a\n- b\n", "holds keys and values"), ("\x00", "not valid YAML")],
+    [
+        ("a: [1", "config.yaml line 1: this is not valid YAML"),
+        ("- a\n- b\n", "holds keys and values"),
+        ("\x00", "not valid YAML"),
+    ],
 )
 def test_what_is_no_settings_file_is_told(path: Path, text: str, words: str) -> None:
     path.write_text(text)
@@ -83,17 +100,24 @@ def test_an_empty_or_missing_file_means_defaults(path: Path) -> None:
 def test_variables_are_expanded(path: Path) -> None:
     path.write_text("model: {base_url: 'http://${HOST}:1/v1', default: '${UNSET}'}\n")
     loaded = load(path, {"HOST": "127.0.0.1"}).settings
-    assert (loaded.model.base_url, loaded.model.default) == ("http://127.0.0.1:1/v1", "${UNSET}")
+    assert (loaded[ModelSettings].base_url, loaded[ModelSettings].default) == (
+        "http://127.0.0.1:1/v1",
+        "${UNSET}",
+    )
 
 
 def test_an_allowed_command_keeps_its_own_variables(path: Path) -> None:
     path.write_text("command_allowlist: ['/w$ make ${TARGET}']\n")
-    assert load(path, {"TARGET": "clean; rm -rf src"}).settings.command_allowlist == ["/w$ make ${TARGET}"]
+    assert load(path, {"TARGET": "clean; rm -rf src"}).settings[AllowlistSettings].command_allowlist == [
+        "/w$ make ${TARGET}"
+    ]
 
 
 def test_comments_order_and_unknown_keys_survive_an_edit(path: Path) -> None:
     set_key(path, "agent.max_turns", "20")
-    assert path.read_text() == TEXT.replace("max_turns: 12", "max_turns: 20").replace("{timeout: 30}", "{timeout: 30}")
+    assert path.read_text() == TEXT.replace("max_turns: 12", "max_turns: 20").replace(
+        "{timeout: 30}", "{timeout: 30}"
+    )
     append_to_list(path, "command_allowlist", "/w$ make deploy")
     append_to_list(path, "command_allowlist", "/w$ make deploy")
     assert path.read_text().endswith("command_allowlist:\n- /w$ make deploy\n")
@@ -134,7 +158,9 @@ def test_a_wrong_edit_changes_nothing(path: Path, key: str, text: str, words: st
 
 
 keys = [
-    item for item in known_keys() if item.kind is not None and isinstance(item.default, bool | int) and not isinstance(item.default, float)
+    item
+    for item in known_keys()
+    if item.kind is not None and isinstance(item.default, bool | int) and not isinstance(item.default, float)
 ]
 
 
@@ -194,16 +220,30 @@ def test_tables_of_the_users_own_come_out_as_values(path: Path) -> None:
     loaded = load(path, {"HOST": "127.0.0.1:1"})
     found = loaded.settings
     assert loaded.warnings == ()
-    assert found.providers == {
+    assert found[ProviderSettings].providers == {
         "mine": OwnProvider(
-            base_url="http://127.0.0.1:1/v1", models={"big": OwnModel(context_window=9000, price=PriceSettings(input=1, output=2))}
+            base_url="http://127.0.0.1:1/v1",
+            models={"big": OwnModel(context_window=9000, price=PriceSettings(input=1, output=2))},
         )
     }
-    assert found.custom_providers == [OwnProvider(name="other", base_url="http://127.0.0.1:2/v1", models=["a", "b"])]
-    assert found.fallback_providers == ["openai/gpt-5", Fallback(provider="mine", model="big")]
-    assert found.credential_pool_strategies == {"openai": "round_robin"}
-    assert (found.auxiliary.title.model, found.auxiliary.title.timeout, found.auxiliary.compression.timeout) == ("small", 5.0, 300.0)
-    assert (found.budget.turn_cost, found.budget.day_cost, found.prompt_caching.cache_ttl) == (0.5, 0.0, "5m")
+    assert found[ProviderSettings].custom_providers == [
+        OwnProvider(name="other", base_url="http://127.0.0.1:2/v1", models=["a", "b"])
+    ]
+    assert found[ProviderSettings].fallback_providers == [
+        "openai/gpt-5",
+        Fallback(provider="mine", model="big"),
+    ]
+    assert found[ProviderSettings].credential_pool_strategies == {"openai": "round_robin"}
+    assert (
+        found[AuxiliarySettings].title.model,
+        found[AuxiliarySettings].title.timeout,
+        found[AuxiliarySettings].compression.timeout,
+    ) == ("small", 5.0, 300.0)
+    assert (
+        found[BudgetSettings].turn_cost,
+        found[BudgetSettings].day_cost,
+        found[CachingSettings].cache_ttl,
+    ) == (0.5, 0.0, "5m")
 
 
 @pytest.mark.parametrize(
@@ -218,7 +258,9 @@ def test_tables_of_the_users_own_come_out_as_values(path: Path) -> None:
         ("budget: {day_cost: -1}\n", "budget.day_cost is -1"),
     ],
 )
-def test_a_fault_in_a_table_of_the_users_own_is_told_with_its_place(path: Path, text: str, words: str) -> None:
+def test_a_fault_in_a_table_of_the_users_own_is_told_with_its_place(
+    path: Path, text: str, words: str
+) -> None:
     path.write_text(text)
     with pytest.raises(ConfigError, match=words):
         load(path, {})
@@ -228,8 +270,11 @@ def test_one_field_of_a_users_provider_is_set_and_checked(path: Path) -> None:
     set_key(path, "providers.mine.base_url", "http://127.0.0.1:1/v1")
     set_key(path, "fallback_providers", "[openai/gpt-5, {provider: mine, model: big}]")
     found = load(path, {}).settings
-    assert found.providers == {"mine": OwnProvider(base_url="http://127.0.0.1:1/v1")}
-    assert found.fallback_providers == ["openai/gpt-5", Fallback(provider="mine", model="big")]
+    assert found[ProviderSettings].providers == {"mine": OwnProvider(base_url="http://127.0.0.1:1/v1")}
+    assert found[ProviderSettings].fallback_providers == [
+        "openai/gpt-5",
+        Fallback(provider="mine", model="big"),
+    ]
     with pytest.raises(ConfigError, match="adress"):
         set_key(path, "providers.mine.adress", "x")
 
@@ -237,7 +282,83 @@ def test_one_field_of_a_users_provider_is_set_and_checked(path: Path) -> None:
 GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "providers.md"
 
 
-@pytest.mark.parametrize("block", re.findall(r"^```yaml\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL))
+@pytest.mark.parametrize(
+    "block", re.findall(r"^```yaml\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
+)
 def test_the_settings_that_the_guide_shows_are_settings(path: Path, block: str) -> None:
     path.write_text(block)
     assert load(path, {}).warnings == ()
+
+
+def test_variables_of_the_documents_set_their_keys(path: Path) -> None:
+    path.write_text("terminal:\n  backend: local\n")
+    environ = {"HERMES_API_TIMEOUT": "5", "TERMINAL_DOCKER_IMAGE": "x", "TERMINAL_ENV": "docker"}
+    found = load(path, environ | {"TERMINAL_SSH_PORT": "2222"})
+    assert (found.settings[ModelSettings].total_timeout, found.values["model.total_timeout"].origin) == (
+        5.0,
+        "HERMES_API_TIMEOUT",
+    )
+    terminal = found.settings[TerminalSettings]
+    assert (terminal.backend, terminal.docker_image, terminal.ssh_port) == ("docker", "x", 2222)
+
+
+def test_every_name_of_the_table_leads_to_a_key() -> None:
+    known = {item.key for item in known_keys()}
+    names = setting_names()
+    assert {*names.variables.values(), *names.renamed.values()} <= known
+    assert not {*names.renamed} & known
+
+
+def test_old_names_of_keys_are_read_with_a_word_and_migrated(path: Path) -> None:
+    old = (
+        "# mine\nterminal:\n  env_type: ssh  # far away\n  ssh_host: box\ncompression:\n  summary_model: m\n"
+    )
+    path.write_text(old)
+    found = load(path, {})
+    assert (
+        found.settings[TerminalSettings].backend,
+        found.settings[AuxiliarySettings].compression.model,
+    ) == ("ssh", "m")
+    assert found.warnings == (
+        "config.yaml line 3: terminal.env_type is called terminal.backend now; hermes config migrate renames it.",
+        (
+            "config.yaml line 6: compression.summary_model is called auxiliary.compression.model now; hermes"
+            " config migrate renames it."
+        ),
+    )
+    assert edit.migrate(path) == (
+        ("terminal.env_type", "terminal.backend"),
+        ("compression.summary_model", "auxiliary.compression.model"),
+    )
+    assert path.read_text().startswith("# mine\n")
+    again = load(path, {})
+    assert (again.settings, again.warnings) == (found.settings, ())
+    assert edit.migrate(path) == ()
+
+
+def test_a_key_under_both_names_keeps_the_new_one(path: Path) -> None:
+    path.write_text("terminal:\n  backend: docker\n  env_type: ssh\n")
+    assert load(path, {}).settings[TerminalSettings].backend == "docker"
+    edit.migrate(path)
+    assert load(path, {}).settings[TerminalSettings].backend == "docker"
+
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+)
+
+
+@pytest.mark.parametrize("text", [BOMB, "a: " + "[" * 3000 + "]" * 3000])
+def test_what_is_larger_than_settings_are_is_told_at_once(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(
+        ConfigError, match=r"config.yaml is nested more than 40 levels deep, or stands for more"
+    ):
+        load(path, {})
+
+
+def test_a_value_that_is_no_yaml_changes_nothing(path: Path) -> None:
+    for text in ("[", "[" * 3000):
+        with pytest.raises(ConfigError, match=r"model.default cannot be '\[+': that is not valid YAML"):
+            edit.set_key(path, "model.default", text)
+    assert path.read_text() == TEXT

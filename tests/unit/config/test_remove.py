@@ -19,7 +19,9 @@ def path(tmp_path: Path) -> Path:
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(items=st.lists(TEXTS, min_size=1, max_size=4, unique=True), data=st.data())
-def test_any_item_goes_and_all_others_and_every_comment_stay(path: Path, items: list[str], data: st.DataObject) -> None:
+def test_any_item_goes_and_all_others_and_every_comment_stay(
+    path: Path, items: list[str], data: st.DataObject
+) -> None:
     path.write_text("# top\nagent:\n  max_turns: 3 # turns\n# before\n", encoding="utf-8")
     for item in items:
         append_to_list(path, KEY, item)
@@ -29,15 +31,24 @@ def test_any_item_goes_and_all_others_and_every_comment_stay(path: Path, items: 
     assert remove_from_list(path, KEY, gone)
     assert list_items(path, KEY) == tuple(item for item in items if item != gone)
     text = path.read_text(encoding="utf-8")
-    assert [comment for comment in ("# top", "# turns", "# before", "# after", "# rings") if comment not in text] == []
+    assert [
+        comment for comment in ("# top", "# turns", "# before", "# after", "# rings") if comment not in text
+    ] == []
 
 
 def test_comments_between_items_stay_and_an_empty_list_is_still_a_list(path: Path) -> None:
-    path.write_text('# a\ncommand_allowlist:   # mine\n  # first\n  - one  # why\n  # second\n  - "two\n    more"\n# next\nx: {y: 2}\n')
+    path.write_text(
+        '# a\ncommand_allowlist:   # mine\n  # first\n  - one  # why\n  # second\n  - "two\n    more"\n# next\nx: {y: 2}\n'
+    )
     assert remove_from_list(path, KEY, "two more")
-    assert path.read_text() == "# a\ncommand_allowlist:   # mine\n  # first\n  - one  # why\n  # second\n# next\nx: {y: 2}\n"
+    assert (
+        path.read_text()
+        == "# a\ncommand_allowlist:   # mine\n  # first\n  - one  # why\n  # second\n# next\nx: {y: 2}\n"
+    )
     assert remove_from_list(path, KEY, "one")
-    assert path.read_text() == "# a\ncommand_allowlist: []   # mine\n  # first\n  # second\n# next\nx: {y: 2}\n"
+    assert (
+        path.read_text() == "# a\ncommand_allowlist: []   # mine\n  # first\n  # second\n# next\nx: {y: 2}\n"
+    )
 
 
 def test_a_list_on_one_line_loses_the_item_alone(path: Path) -> None:

@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.config.settings import TerminalSettings
 from hermes.environments.remote.checkup import checkup
 from hermes.environments.remote.choose import Origin, choose
+from hermes.environments.settings import TerminalSettings
 from hermes.types.error import EnvironmentUnavailable
 
 pytestmark = pytest.mark.anyio
@@ -33,11 +33,16 @@ def origin(tmp_path: Path, environ: dict[str, str]) -> Origin:
     (tmp_path / "bin" / "apptainer").chmod(0o755)
     (tmp_path / "image").mkdir()
     given = {**environ, "PATH": f"{tmp_path / 'bin'}:{environ['PATH']}", "MINE": "1", "NOT_MINE": "2"}
-    return Origin(cwd=tmp_path, hermes_home=tmp_path / "hermes", environ=given, mark="m")
+    return Origin(cwd=tmp_path / "work", hermes_home=tmp_path / "hermes", environ=given, mark="m")
 
 
 def settings(tmp_path: Path, **more: object) -> TerminalSettings:
-    given = {"backend": "apptainer", "singularity_image": str(tmp_path / "image"), "container_persistent": False, **more}
+    given = {
+        "backend": "apptainer",
+        "singularity_image": str(tmp_path / "image"),
+        "container_persistent": False,
+        **more,
+    }
     return msgspec.convert(given, TerminalSettings)
 
 
@@ -48,17 +53,31 @@ def calls(tmp_path: Path) -> list[str]:
 
 
 async def test_the_limits_of_the_settings_reach_an_instance(tmp_path: Path, origin: Origin) -> None:
-    await choose(settings(tmp_path, container_cpu=0.5, container_memory=64, container_pids=20), origin).link.open()
-    await choose(settings(tmp_path, container_cpu=0, container_memory=0, container_pids=0), origin).link.open()
+    await choose(
+        settings(tmp_path, container_cpu=0.5, container_memory=64, container_pids=20), origin
+    ).link.open()
+    await choose(
+        settings(tmp_path, container_cpu=0, container_memory=0, container_pids=0), origin
+    ).link.open()
     assert calls(tmp_path)[0] == "--cpus 0.5 --memory 64M --pids-limit 20"
-    assert (tmp_path / "bin" / "calls").read_text().splitlines()[1].startswith("instance start --containall --no-home --cleanenv ")
+    assert (
+        (tmp_path / "bin" / "calls")
+        .read_text()
+        .splitlines()[1]
+        .startswith("instance start --containall --no-home --cleanenv ")
+    )
 
 
-async def test_where_limits_cannot_be_set_an_instance_starts_without_and_doctor_says_so(tmp_path: Path, origin: Origin) -> None:
+async def test_where_limits_cannot_be_set_an_instance_starts_without_and_doctor_says_so(
+    tmp_path: Path, origin: Origin
+) -> None:
     (tmp_path / "bin" / "says").write_text(REFUSES)
     chosen = settings(tmp_path, container_cpu=0, container_memory=64, container_pids=0)
     await choose(chosen, origin).link.open()
-    assert [("--memory" in line) for line in (tmp_path / "bin" / "calls").read_text().splitlines()] == [True, False]
+    assert [("--memory" in line) for line in (tmp_path / "bin" / "calls").read_text().splitlines()] == [
+        True,
+        False,
+    ]
     found = await checkup(chosen, origin)
     assert (found.state, found.text.partition("; ")[2]) == (
         "warning",
@@ -70,12 +89,18 @@ async def test_where_limits_cannot_be_set_an_instance_starts_without_and_doctor_
     assert (await checkup(chosen, origin)).state == "ok"
 
 
-async def test_commands_get_the_variables_that_are_named_and_no_others(tmp_path: Path, origin: Origin) -> None:
-    chosen = choose(settings(tmp_path, docker_env={"GIVEN": "3"}, docker_forward_env=["MINE", "NOT_THERE"]), origin)
+async def test_commands_get_the_variables_that_are_named_and_no_others(
+    tmp_path: Path, origin: Origin
+) -> None:
+    chosen = choose(
+        settings(tmp_path, docker_env={"GIVEN": "3"}, docker_forward_env=["MINE", "NOT_THERE"]), origin
+    )
     assert dict(chosen.env) == {"GIVEN": "3", "MINE": "1"}
 
 
-@pytest.mark.parametrize("name", ["container_cpu", "container_memory", "container_disk", "container_pids", "lifetime_seconds"])
+@pytest.mark.parametrize(
+    "name", ["container_cpu", "container_memory", "container_disk", "container_pids", "lifetime_seconds"]
+)
 def test_a_limit_below_zero_is_a_fault_of_the_settings(name: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=rf">= 0.*{name}"):
         msgspec.convert({name: -1}, TerminalSettings)

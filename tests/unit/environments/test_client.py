@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-from hermes.environments.follow import follow
-from hermes.environments.remote.client import start_client
+from hermes.environments.remote.cli_child import start_client
+from hermes.environments.supervise import follow
 
 pytestmark = pytest.mark.anyio
 RECORDS = "printf 'hermes-begin 1\\0hermes-exit 3\\0' >&2"
@@ -21,8 +21,10 @@ class Kept:
     def total(self) -> int:
         return len(self.data)
 
-    def feed(self, data: bytes) -> None:
+    async def take(self, data: bytes) -> None:
         self.data += data
+
+    async def show(self) -> None: ...
 
 
 async def never(_seconds: float) -> None:

@@ -6,9 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.environments.hosts import allows, entry, is_open, plain_host
+from hermes.environments.sandbox.hosts import allows, entry, is_open, plain_host
 
-LIST = tuple(map(entry, ("example.com", "*.github.com", "api.test:8443", "any.test:*", "10.1.2.3", "192.168.7.0/24:5432", "[::1]:9000")))
+LIST = tuple(
+    map(
+        entry,
+        (
+            "example.com",
+            "*.github.com",
+            "api.test:8443",
+            "any.test:*",
+            "10.1.2.3",
+            "192.168.7.0/24:5432",
+            "[::1]:9000",
+        ),
+    )
+)
 
 
 @pytest.mark.parametrize(
@@ -82,14 +95,17 @@ def test_no_address_of_a_private_place_is_connected_to(address: str) -> None:
     assert not is_open(address, [entry("*")], 443)
 
 
-@pytest.mark.parametrize("address", ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8"])
+@pytest.mark.parametrize(
+    "address", ["93.184.216.34", "8.8.8.8", "2606:4700:4700::1111", "64:ff9b::8.8.8.8", "::ffff:8.8.8.8"]
+)
 def test_addresses_of_the_open_internet_are(address: str) -> None:
     assert is_open(address, [entry("*")], 443)
 
 
 def test_an_address_that_the_list_names_is_meant() -> None:
     assert [
-        is_open(address, LIST, port) for address, port in (("10.1.2.3", 443), ("192.168.7.1", 5432), ("192.168.7.1", 80), ("::1", 9000))
+        is_open(address, LIST, port)
+        for address, port in (("10.1.2.3", 443), ("192.168.7.1", 5432), ("192.168.7.1", 80), ("::1", 9000))
     ] == [
         True,
         True,
@@ -135,7 +151,18 @@ def test_a_name_is_compared_in_one_form() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["http://example.com", "example.com/path", "a b", "", "*.*.com", "exa*mple.com", "host:port", "1.2.3", "0x7f.1"]
+    "text",
+    [
+        "http://example.com",
+        "example.com/path",
+        "a b",
+        "",
+        "*.*.com",
+        "exa*mple.com",
+        "host:port",
+        "1.2.3",
+        "0x7f.1",
+    ],
 )
 def test_an_entry_that_is_no_host_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
@@ -143,7 +170,9 @@ def test_an_entry_that_is_no_host_is_refused(text: str) -> None:
 
 
 @given(st.ip_addresses())
-def test_the_open_internet_has_no_private_address(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
+def test_the_open_internet_has_no_private_address(
+    address: ipaddress.IPv4Address | ipaddress.IPv6Address,
+) -> None:
     if is_open(str(address), [entry("*")], 443):
         assert not (address.is_private and not getattr(address, "ipv4_mapped", None))
         assert not (address.is_loopback)
@@ -155,4 +184,8 @@ def test_the_open_internet_has_no_private_address(address: ipaddress.IPv4Address
 @given(st.ip_addresses(v=4))
 def test_a_mapped_address_is_judged_as_what_it_carries(address: ipaddress.IPv4Address) -> None:
     whole = [entry("*")]
-    assert is_open(f"::ffff:{address}", whole, 443) == is_open(str(address), whole, 443) == is_open(f"64:ff9b::{address}", whole, 443)
+    assert (
+        is_open(f"::ffff:{address}", whole, 443)
+        == is_open(str(address), whole, 443)
+        == is_open(f"64:ff9b::{address}", whole, 443)
+    )

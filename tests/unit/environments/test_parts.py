@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from hermes.environments.background import Background
 from hermes.environments.base import Limits
 from hermes.environments.capture import Capture, fit
-from hermes.environments.dump import parse_dump, read_dump
 from hermes.environments.search import Search, find_files, search_lines
+from hermes.environments.shell_state import parse_dump, read_dump
 from hermes.types.error import ExecError
 
 
@@ -35,7 +35,10 @@ def test_captured_text_is_whole_or_clipped_and_then_whole_on_disk(pieces: list[s
 
 def test_output_is_clipped_by_lines_and_by_their_length() -> None:
     limits = Limits(max_lines=10, max_line_length=5)
-    assert fit("\n".join(map(str, range(100))), limits) == "0\n1\n2\n3\n… 90 lines left out …\n94\n95\n96\n97\n98\n99"
+    assert (
+        fit("\n".join(map(str, range(100))), limits)
+        == "0\n1\n2\n3\n… 90 lines left out …\n94\n95\n96\n97\n98\n99"
+    )
     assert fit("123456789\nab", limits) == "12345… [4 more characters]\nab"
     assert fit("same\n", limits) == "same\n"
 
@@ -44,23 +47,49 @@ def dump_of(script: str) -> bytes:
     names = "builtin pwd; printf '\\0'; set +o; printf '\\0'; shopt -p; printf '\\0'; declare -px; printf '\\0'; alias -p; printf '\\0'"
     text = f"{script}\nprintf 'hermes-shell 1\\0'; {names}; declare -f; printf '\\0'; declare -Fx; printf '\\0end'"
     return subprocess.run(
-        ["bash", "--noprofile", "--norc", "-c", text], env={"PATH": "/usr/bin:/bin"}, stdout=subprocess.PIPE, check=True, cwd="/"
+        ["bash", "--noprofile", "--norc", "-c", text],
+        env={"PATH": "/usr/bin:/bin"},
+        stdout=subprocess.PIPE,
+        check=True,
+        cwd="/",
     ).stdout
 
 
 def test_a_fresh_shell_has_nothing_to_restore() -> None:
     dump = parse_dump(dump_of(""))
     assert dump is not None
-    assert (dump.cwd, dump.options, dump.aliases, dump.functions, dict(dump.exports)) == ("/", (), "", "", {"PATH": "/usr/bin:/bin"})
+    assert (dump.cwd, dump.options, dump.aliases, dump.functions, dict(dump.exports)) == (
+        "/",
+        (),
+        "",
+        "",
+        {"PATH": "/usr/bin:/bin"},
+    )
 
 
 @pytest.mark.parametrize(
     "value",
-    ["plain", "two\nlines", 'quote " dollar $x `y` \\', "tab\there", "bell\a é 漢", "'single'", "", " spaces ", "\x01\x1b[0m", "a\\nb"],
+    [
+        "plain",
+        "two\nlines",
+        'quote " dollar $x `y` \\',
+        "tab\there",
+        "bell\a é 漢",
+        "'single'",
+        "",
+        " spaces ",
+        "\x01\x1b[0m",
+        "a\\nb",
+    ],
 )
 def test_every_value_comes_back(value: str) -> None:
     output = subprocess.run(
-        ["bash", "--norc", "-c", "printf 'hermes-shell 1\\0/\\0\\0\\0'; declare -px; printf '\\0\\0\\0\\0end'"],
+        [
+            "bash",
+            "--norc",
+            "-c",
+            "printf 'hermes-shell 1\\0/\\0\\0\\0'; declare -px; printf '\\0\\0\\0\\0end'",
+        ],
         env={"VALUE": value},
         stdout=subprocess.PIPE,
         check=True,
@@ -93,7 +122,9 @@ def test_a_dump_that_is_not_whole_counts_for_nothing(data: bytes) -> None:
 
 
 def test_values_that_the_shell_would_expand_are_not_taken() -> None:
-    dump = parse_dump(b'hermes-shell 1\0/\0\0\0declare -x A="$(touch x)"\ndeclare -x B="`x`"\ndeclare -x C="ok"\n\0\0\0\0end')
+    dump = parse_dump(
+        b'hermes-shell 1\0/\0\0\0declare -x A="$(touch x)"\ndeclare -x B="`x`"\ndeclare -x C="ok"\n\0\0\0\0end'
+    )
     assert dump is not None
     assert dict(dump.exports) == {"C": "ok"}
 
@@ -134,7 +165,9 @@ RIPGREP = shutil.which("rg")
 
 @pytest.mark.parametrize("program", [None, *([RIPGREP] if RIPGREP else [])])
 def test_search_finds_lines_and_respects_what_is_ignored(tree: Path, program: str | None) -> None:
-    def found(pattern: str, file_glob: str = "", limit: int = 100, root: Path = tree) -> list[tuple[str, int]]:
+    def found(
+        pattern: str, file_glob: str = "", limit: int = 100, root: Path = tree
+    ) -> list[tuple[str, int]]:
         hits = search_lines(pattern, Search(root=root, file_glob=file_glob, limit=limit), program)
         return [(str(Path(hit.path).relative_to(tree)), hit.line) for hit in hits]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.proxy import NoWay, Proxy, Resolve, parse
+from hermes.environments.sandbox.proxy import NoWay, Proxy, Resolve, parse
 from tests.page import served
 
 
@@ -85,7 +85,11 @@ def test_a_host_that_is_not_listed_is_refused_in_one_sentence(request_: bytes) -
     with opened(["good.test"], names(evil=["127.0.0.1"])) as ask:
         answer = ask(request_)
     sentence = "evil.test:80 is not in terminal.network, so commands in the sandbox cannot reach it."
-    assert (answer.splitlines()[0], answer.splitlines()[-1], told) == (f"HTTP/1.1 403 {sentence}", sentence, [sentence])
+    assert (answer.splitlines()[0], answer.splitlines()[-1], told) == (
+        f"HTTP/1.1 403 {sentence}",
+        sentence,
+        [sentence],
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,7 +104,9 @@ def test_a_host_that_is_not_listed_is_refused_in_one_sentence(request_: bytes) -
         (["64:ff9b::7f00:1"], "64:ff9b::7f00:1"),
     ],
 )
-def test_a_listed_name_that_leads_inside_is_refused_whatever_else_it_leads_to(answers: list[str], bad: str) -> None:
+def test_a_listed_name_that_leads_inside_is_refused_whatever_else_it_leads_to(
+    answers: list[str], bad: str
+) -> None:
     with opened(["good.test"], names(good=answers)) as ask:
         answer = ask(connect("good.test", 443))
     assert answer.splitlines()[0] == (
@@ -109,7 +115,10 @@ def test_a_listed_name_that_leads_inside_is_refused_whatever_else_it_leads_to(an
     )
 
 
-@pytest.mark.parametrize("host", ["2130706433", "0x7f.1", "0177.0.0.1", "127.1", "127.0.0.1", "[::1]", "localhost", "[::ffff:127.0.0.1]"])
+@pytest.mark.parametrize(
+    "host",
+    ["2130706433", "0x7f.1", "0177.0.0.1", "127.1", "127.0.0.1", "[::1]", "localhost", "[::ffff:127.0.0.1]"],
+)
 def test_no_spelling_of_this_machine_is_reached(host: str, port: int) -> None:
     with opened(["*:*"], names()) as ask:
         assert ask(connect(host, port)).startswith(("HTTP/1.1 403 ", "HTTP/1.1 502 "))
@@ -130,7 +139,9 @@ def test_a_name_is_looked_up_once_and_the_checked_address_is_the_one_connected_t
 
 
 def test_a_redirect_is_handed_on_and_its_target_judged_when_the_client_comes_back(port: int) -> None:
-    with opened([f"good.test:{port}", f"127.0.0.1:{port}"], names(good=["127.0.0.1"], inner=["127.0.0.1"])) as ask:
+    with opened(
+        [f"good.test:{port}", f"127.0.0.1:{port}"], names(good=["127.0.0.1"], inner=["127.0.0.1"])
+    ) as ask:
         assert "Location: http://inner.test/secret" in ask(get(f"http://good.test:{port}/away"))
         assert "403 inner.test:80 is not in terminal.network" in ask(get("http://inner.test/secret"))
 
@@ -140,11 +151,21 @@ def test_names_without_an_address_and_hosts_that_do_not_answer_say_so() -> None:
         closed = silent.getsockname()[1]
     with opened(["gone.test", f"127.0.0.1:{closed}"], names()) as ask:
         assert ask(connect("gone.test", 443)).startswith("HTTP/1.1 502 gone.test has no address.")
-        assert ask(connect("127.0.0.1", closed)).startswith(f"HTTP/1.1 502 127.0.0.1:{closed} does not answer.")
+        assert ask(connect("127.0.0.1", closed)).startswith(
+            f"HTTP/1.1 502 127.0.0.1:{closed} does not answer."
+        )
 
 
 @pytest.mark.parametrize(
-    "head", [b"", b"GET", b"GET / HTTP/1.1", b"GET ftp://a.test/ HTTP/1.1", b"GET https://a.test/ HTTP/1.1", b"SSH-2.0-x"]
+    "head",
+    [
+        b"",
+        b"GET",
+        b"GET / HTTP/1.1",
+        b"GET ftp://a.test/ HTTP/1.1",
+        b"GET https://a.test/ HTTP/1.1",
+        b"SSH-2.0-x",
+    ],
 )
 def test_what_a_proxy_does_not_get_is_refused(head: bytes) -> None:
     with pytest.raises(NoWay):

@@ -5,12 +5,16 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.environments.scrub import child_environment, groups
+from hermes.environments.child_env import child_environment, groups
 
-LISTED = sorted({name for one in groups() if not one.withheld for name in one.names if not name.endswith("*")})
+LISTED = sorted(
+    {name for one in groups() if not one.withheld for name in one.names if not name.endswith("*")}
+)
 words = st.text("abcdefghijklmnopqrstuvwxyzABCDEF0123456789-._~/ :@?&%=,+", max_size=30)
 # What is shorter, or a plain word, hides nothing that cannot be guessed.
-secrets = st.from_regex(r"[A-Za-z0-9+/@:,.=_-]{12,40}", fullmatch=True).filter(lambda text: any(map(str.isdigit, text)))
+secrets = st.from_regex(r"[A-Za-z0-9+/@:,.=_-]{12,40}", fullmatch=True).filter(
+    lambda text: any(map(str.isdigit, text))
+)
 
 
 def test_what_is_listed_passes_and_all_else_stays_out_with_its_reason() -> None:
@@ -38,7 +42,13 @@ def test_what_is_listed_passes_and_all_else_stays_out_with_its_reason() -> None:
             "B_KEY": "fine",
         }
     )
-    assert found.given == {"PATH": "/bin", "LC_ALL": "C", "CFLAGS": "-O2", "AWS_PROFILE": "stage", "SSH_AUTH_SOCK": "/run/agent"}
+    assert found.given == {
+        "PATH": "/bin",
+        "LC_ALL": "C",
+        "CFLAGS": "-O2",
+        "AWS_PROFILE": "stage",
+        "SSH_AUTH_SOCK": "/run/agent",
+    }
     assert found.left == {
         **dict.fromkeys(("AWS_SECRET_ACCESS_KEY", "A_TOKEN", "CONDA_TOKEN"), "credentials"),
         **dict.fromkeys(("BASH_ENV", "LD_PRELOAD", "NODE_OPTIONS", "GIT_SSH_COMMAND"), "run code unasked"),
@@ -60,9 +70,15 @@ def test_a_name_that_is_let_through_passes_whatever_it_holds_a_pattern_lets_no_c
         "LD_PRELOAD": "x",
         "HERMES_A": "1",
     }
-    assert child_environment(environ, ["A_TOKEN", "MY_*"]).given == {"A_TOKEN": "abcdefgh-12345", "MY_HOST": "x"}
+    assert child_environment(environ, ["A_TOKEN", "MY_*"]).given == {
+        "A_TOKEN": "abcdefgh-12345",
+        "MY_HOST": "x",
+    }
     assert child_environment(environ, ["*"]).given == {"MY_HOST": "x"}
-    assert child_environment(environ, ["LD_PRELOAD", "HERMES_A"]).given == {"LD_PRELOAD": "x", "HERMES_A": "1"}
+    assert child_environment(environ, ["LD_PRELOAD", "HERMES_A"]).given == {
+        "LD_PRELOAD": "x",
+        "HERMES_A": "1",
+    }
 
 
 def test_addresses_pass_without_the_login_in_them_or_not_at_all() -> None:
@@ -89,13 +105,21 @@ def test_addresses_pass_without_the_login_in_them_or_not_at_all() -> None:
 
 
 def test_what_the_caller_knows_as_a_secret_stays_out() -> None:
-    found = child_environment({"CFLAGS": "-Dkey=known", "PATH": "/bin"}, is_secret=lambda text: "known" in text)
+    found = child_environment(
+        {"CFLAGS": "-Dkey=known", "PATH": "/bin"}, is_secret=lambda text: "known" in text
+    )
     assert (found.given, found.left) == ({"PATH": "/bin"}, {"CFLAGS": "credentials"})
 
 
 @given(secret=secrets, before=words, after=words, name=st.sampled_from(LISTED))
-def test_a_secret_of_the_environment_is_in_no_value_that_passes(secret: str, before: str, after: str, name: str) -> None:
-    environ = {"THE_PASSWORD": secret, name: f"{before}{secret}{after}", "PIP_PROXY": f"http://user:{secret}@{after}"}
+def test_a_secret_of_the_environment_is_in_no_value_that_passes(
+    secret: str, before: str, after: str, name: str
+) -> None:
+    environ = {
+        "THE_PASSWORD": secret,
+        name: f"{before}{secret}{after}",
+        "PIP_PROXY": f"http://user:{secret}@{after}",
+    }
     assert [value for value in child_environment(environ).given.values() if secret in value] == []
 
 
@@ -115,6 +139,10 @@ def test_every_variable_passes_unless_it_is_named_as_left_out(environ: dict[str,
 def test_no_name_is_in_two_groups_and_the_longest_that_fits_decides() -> None:
     names = [name for one in groups() for name in one.names]
     assert len(names) == len(set(names))
-    assert all(re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*\*?", name) and one.why for one in groups() for name in one.names)
+    assert all(
+        re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*\*?", name) and one.why for one in groups() for name in one.names
+    )
     environ = dict.fromkeys(("NIX_PATH", "NIX_CONFIG", "NIX_LD_LIBRARY_PATH", "NIX_L"), "x")
-    assert child_environment(environ).left == dict.fromkeys(("NIX_CONFIG", "NIX_LD_LIBRARY_PATH"), "run code unasked")
+    assert child_environment(environ).left == dict.fromkeys(
+        ("NIX_CONFIG", "NIX_LD_LIBRARY_PATH"), "run code unasked"
+    )

@@ -5,7 +5,7 @@ import struct
 
 import pytest
 
-from hermes.environments.seccomp import MACHINES, program
+from hermes.environments.sandbox.seccomp import MACHINES, program
 
 ALLOWED = 0x7FFF0000
 KILLED = 0x80000000
@@ -16,7 +16,9 @@ def answer(machine: str, call: str | int, *arguments: int, audit: int = 0, traci
     """What the filter says about a call."""
     known = MACHINES[machine]
     number = known.calls[call] if isinstance(call, str) else call
-    data = struct.pack("=II8xQQQQQQ", number & 0xFFFFFFFF, audit or known.audit, *arguments, *[0] * (6 - len(arguments)))
+    data = struct.pack(
+        "=II8xQQQQQQ", number & 0xFFFFFFFF, audit or known.audit, *arguments, *[0] * (6 - len(arguments))
+    )
     steps = list(struct.iter_unpack("=HBBI", program(machine, tracing=tracing)))
     held, at = 0, 0
     while True:
@@ -49,11 +51,16 @@ def test_every_named_call_is_refused_but_those_judged_by_their_arguments(machine
 
 
 def test_ordinary_calls_pass(machine: str) -> None:
-    ordinary = {"x86_64": (0, 1, 2, 9, 56, 57, 59, 62, 257, 281), "aarch64": (56, 63, 64, 129, 220, 221, 222)}[machine]
+    ordinary = {
+        "x86_64": (0, 1, 2, 9, 56, 57, 59, 62, 257, 281),
+        "aarch64": (56, 63, 64, 129, 220, 221, 222),
+    }[machine]
     assert {answer(machine, number) for number in ordinary} == {ALLOWED}
 
 
-@pytest.mark.parametrize("flag", [0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000])
+@pytest.mark.parametrize(
+    "flag", [0x20000, 0x02000000, 0x04000000, 0x08000000, 0x10000000, 0x20000000, 0x40000000]
+)
 def test_clone_makes_threads_and_processes_and_no_namespace(machine: str, flag: int) -> None:
     assert answer(machine, "clone", 0x3D0F00) == ALLOWED
     assert answer(machine, "clone", 0x11) == ALLOWED
@@ -61,7 +68,9 @@ def test_clone_makes_threads_and_processes_and_no_namespace(machine: str, flag: 
 
 
 def test_terminals_take_no_typing_whatever_stands_in_the_high_half(machine: str) -> None:
-    assert [answer(machine, "ioctl", 0, request) for request in (0x5412, 0x541C, 0x100005412)] == [ERROR | errno.EPERM] * 3
+    assert [answer(machine, "ioctl", 0, request) for request in (0x5412, 0x541C, 0x100005412)] == [
+        ERROR | errno.EPERM
+    ] * 3
     assert answer(machine, "ioctl", 0, 0x5413) == ALLOWED
 
 
@@ -69,7 +78,9 @@ def test_sockets_are_of_the_usual_families(machine: str) -> None:
     assert {answer(machine, "socket", family, 1, 0) for family in (1, 2, 10)} == {ALLOWED}
     assert answer(machine, "socket", 16, 3, 0) == ALLOWED
     others = [(16, 15), (16, 9), (17, 0), (38, 0), (40, 0), (31, 0), (0, 0)]
-    assert {answer(machine, "socket", family, 3, protocol) for family, protocol in others} == {ERROR | errno.EAFNOSUPPORT}
+    assert {answer(machine, "socket", family, 3, protocol) for family, protocol in others} == {
+        ERROR | errno.EAFNOSUPPORT
+    }
 
 
 def test_a_fixed_layout_may_be_asked_for_and_nothing_odd(machine: str) -> None:
@@ -78,7 +89,10 @@ def test_a_fixed_layout_may_be_asked_for_and_nothing_odd(machine: str) -> None:
 
 
 def test_debuggers_work_where_they_may(machine: str) -> None:
-    assert (answer(machine, "ptrace", tracing=True), answer(machine, "mount", tracing=True)) == (ALLOWED, ERROR | errno.EPERM)
+    assert (answer(machine, "ptrace", tracing=True), answer(machine, "mount", tracing=True)) == (
+        ALLOWED,
+        ERROR | errno.EPERM,
+    )
 
 
 def test_the_numbers_of_another_architecture_are_the_end(machine: str) -> None:

@@ -19,7 +19,11 @@ CASES = {
         '    if a:\n        log()\n        return "z"\n',
     ),
     "white space run together": ("    return    None", "    return 0", "    return 0\n"),
-    "escapes resolved": ('if a:\\n        return \\"x\\"', "if a:\n        return 2", "    if a:\n        return 2\n"),
+    "escapes resolved": (
+        'if a:\\n        return \\"x\\"',
+        "if a:\n        return 2",
+        "    if a:\n        return 2\n",
+    ),
     "outer white space dropped": ("\n\n  return None\n\n\n\ndef g", "x", None),
     "look-alike characters": ("return “x”", 'return "w"', '        return "w"\n'),
 }
@@ -51,7 +55,9 @@ def test_the_rules_are_tried_from_exact_to_loose() -> None:
 
 def test_indentation_follows_the_file() -> None:
     done = replace_text(
-        "class A:\n        def f(self):\n                pass\n", "def f(self):\n    pass", "def f(self):\n    if 1:\n        pass"
+        "class A:\n        def f(self):\n                pass\n",
+        "def f(self):\n    pass",
+        "def f(self):\n    if 1:\n        pass",
     )
     assert done.text == "class A:\n        def f(self):\n                if 1:\n                    pass\n"
 
@@ -84,13 +90,19 @@ def test_what_is_not_there_is_refused_with_the_nearest_line() -> None:
 
 
 @given(st.text(), st.text(min_size=1), st.text(), st.text())
-def test_an_exact_single_place_is_replaced_and_nothing_else(before: str, old: str, new: str, after: str) -> None:
+def test_an_exact_single_place_is_replaced_and_nothing_else(
+    before: str, old: str, new: str, after: str
+) -> None:
     text = before + old + after
     if text.count(old) == 1 and old != new and text.find(old, text.find(old) + 1) < 0:
         assert replace_text(text, old, new).text == before + new + after
 
 
-@given(st.text(alphabet="ab \t\n\\'\"“", max_size=60), st.text(alphabet="ab \t\n\\'\"“", max_size=20), st.text(max_size=10))
+@given(
+    st.text(alphabet="ab \t\n\\'\"“", max_size=60),
+    st.text(alphabet="ab \t\n\\'\"“", max_size=20),
+    st.text(max_size=10),
+)
 def test_any_edit_ends_in_a_text_or_a_reason(text: str, old: str, new: str) -> None:
     with contextlib.suppress(NoMatch):
         assert replace_text(text, old, new).count == 1

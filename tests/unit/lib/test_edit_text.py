@@ -12,7 +12,9 @@ from hermes.lib.secretnames import is_secret_name
 @given(st.binary(max_size=200))
 def test_bytes_come_back_as_they_were_unless_line_ends_are_mixed(data: bytes) -> None:
     text, form = decode(data)
-    if not form.crlf or (data.count(b"\n") == data.count(b"\r\n") and b"\r\n" not in text.encode("utf-8", "surrogateescape")):
+    if not form.crlf or (
+        data.count(b"\n") == data.count(b"\r\n") and b"\r\n" not in text.encode("utf-8", "surrogateescape")
+    ):
         assert encode(text, form) == data
 
 
@@ -60,6 +62,16 @@ def test_names_of_credentials() -> None:
         "SECRET_THING",
         "GITHUB_PAT",
     ]
-    plain = ["MAX_TOKENS", "TOKENIZER", "PATH", "KEYBOARD", "SECRETARY", "PASSENGER", "TOTAL_TOKENS", "MONKEY", "PATTERN"]
+    plain = [
+        "MAX_TOKENS",
+        "TOKENIZER",
+        "PATH",
+        "KEYBOARD",
+        "SECRETARY",
+        "PASSENGER",
+        "TOTAL_TOKENS",
+        "MONKEY",
+        "PATTERN",
+    ]
     assert [name for name in secret if not is_secret_name(name)] == []
     assert [name for name in plain if is_secret_name(name)] == []

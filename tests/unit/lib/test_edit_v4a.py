@@ -3,7 +3,7 @@
 import pytest
 
 from hermes.lib.edit.diff import unified
-from hermes.lib.edit.v4a import BadPatch, Change, Hunk, apply, parse
+from hermes.lib.edit.v4a import BadPatch, FileChange, Hunk, apply, parse
 
 PATCH = """*** Begin Patch
 *** Add File: new/a.txt
@@ -27,29 +27,34 @@ PATCH = """*** Begin Patch
 
 def test_a_patch_is_read_into_changes() -> None:
     assert parse(PATCH) == (
-        Change(kind="add", path="new/a.txt", text="one\n\ntwo\n"),
-        Change(
+        FileChange(kind="add", path="new/a.txt", text="one\n\ntwo\n"),
+        FileChange(
             kind="update",
             path="b.py",
             to="c.py",
             hunks=(
-                Hunk(context=("class A:", "def f(self):"), old=("        return 1",), new=("        return 2",)),
+                Hunk(
+                    context=("class A:", "def f(self):"), old=("        return 1",), new=("        return 2",)
+                ),
                 Hunk(context=(), old=("tail",), new=("tail", "added"), at_end=True),
             ),
         ),
-        Change(kind="delete", path="d.txt"),
+        FileChange(kind="delete", path="d.txt"),
     )
 
 
 def test_named_places_say_which_of_several_is_meant() -> None:
-    text = "class B:\n    def f(self):\n        return 1\n\nclass A:\n    def f(self):\n        return 1\ntail\n"
+    text = (
+        "class B:\n    def f(self):\n        return 1\n\nclass A:\n    def f(self):\n        return 1\ntail\n"
+    )
     change = parse(PATCH)[1]
     assert (
-        apply(text, change) == "class B:\n    def f(self):\n        return 1\n\nclass A:\n    def f(self):\n        return 2\ntail\nadded\n"
+        apply(text, change)
+        == "class B:\n    def f(self):\n        return 1\n\nclass A:\n    def f(self):\n        return 2\ntail\nadded\n"
     )
 
 
-def update(*lines: str) -> Change:
+def update(*lines: str) -> FileChange:
     return parse("\n".join(["*** Update File: x", *lines]))[0]
 
 
@@ -63,7 +68,10 @@ def test_lines_are_added_deleted_and_kept() -> None:
 
 
 def test_a_hunk_with_other_spacing_still_fits() -> None:
-    assert apply("if x:\n        y()\n", update("@@", " if x:", "-    y()", "+    z()")) == "if x:\n        z()\n"
+    assert (
+        apply("if x:\n        y()\n", update("@@", " if x:", "-    y()", "+    z()"))
+        == "if x:\n        z()\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -99,7 +107,10 @@ def test_a_hunk_that_does_not_fit_one_place_is_refused(lines: tuple[str, ...], r
 
 
 def test_a_diff_says_what_is_there_before_and_after() -> None:
-    assert unified("a\nb\n", "a\nc", "x/y") == "--- a/x/y\n+++ b/x/y\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline at end of file\n"
+    assert (
+        unified("a\nb\n", "a\nc", "x/y")
+        == "--- a/x/y\n+++ b/x/y\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n\\ No newline at end of file\n"
+    )
     assert unified(None, "n\n", "/x") == "--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+n\n"
     assert unified("o\n", None, "/x") == "--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-o\n"
     assert unified("same\n", "same\n", "x") == ""

@@ -62,14 +62,18 @@ async def test_no_proxy_names_what_is_reached_without(without: str) -> None:
 
 async def test_a_host_that_no_proxy_does_not_name_goes_through_it() -> None:
     with serving("proxy") as (proxy, seen):
-        async with new_client({"HTTP_PROXY": f"http://127.0.0.1:{proxy}", "NO_PROXY": "corp.example"}) as http:
+        async with new_client(
+            {"HTTP_PROXY": f"http://127.0.0.1:{proxy}", "NO_PROXY": "corp.example"}
+        ) as http:
             assert (await http.get("http://notcorp.example/")).text == "proxy"
             with pytest.raises((httpx2.ConnectError, AssertionError)):
                 await http.get("http://in.corp.example/")
     assert seen == ["http://notcorp.example/"]
 
 
-async def test_the_environment_of_the_process_counts_only_when_it_is_given(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environment_of_the_process_counts_only_when_it_is_given(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
     with serving("server") as (port, _):
         async with new_client({}) as http:
@@ -78,15 +82,31 @@ async def test_the_environment_of_the_process_counts_only_when_it_is_given(monke
 
 def test_the_proxy_of_a_scheme_wins_over_the_one_of_all() -> None:
     environ = {"ALL_PROXY": "http://a:1", "https_proxy": "http://b:2"}
-    assert (proxy_for("https", environ), proxy_for("http", environ), proxy_for("http", {})) == ("http://b:2", "http://a:1", "")
+    assert (proxy_for("https", environ), proxy_for("http", environ), proxy_for("http", {})) == (
+        "http://b:2",
+        "http://a:1",
+        "",
+    )
 
 
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("certificate")
     subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
-    made = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", *subject]
-    subprocess.run([*made, "-keyout", folder / "key.pem", "-out", folder / "cert.pem"], check=True, capture_output=True)
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "ec",
+        "-pkeyopt",
+        "ec_paramgen_curve:prime256v1",
+        "-nodes",
+        *subject,
+    ]
+    subprocess.run(
+        [*made, "-keyout", folder / "key.pem", "-out", folder / "cert.pem"], check=True, capture_output=True
+    )
     return folder
 
 
@@ -98,9 +118,15 @@ def secure(certificate: Path) -> Iterator[int]:
         yield port
 
 
-async def test_a_certificate_of_ones_own_is_trusted_when_named_and_only_then(secure: int, certificate: Path) -> None:
+async def test_a_certificate_of_ones_own_is_trusted_when_named_and_only_then(
+    secure: int, certificate: Path
+) -> None:
     own, address = str(certificate / "cert.pem"), f"https://127.0.0.1:{secure}/"
-    for client in (new_client({}, ca_cert=own), new_client({"SSL_CERT_FILE": own}), new_client({}, hosts={"127.0.0.1": own})):
+    for client in (
+        new_client({}, ca_cert=own),
+        new_client({"SSL_CERT_FILE": own}),
+        new_client({}, hosts={"127.0.0.1": own}),
+    ):
         async with client as http:
             assert (await http.get(address)).text == "secure"
     async with new_client({}, hosts={"other.example": own}) as http:

@@ -159,8 +159,16 @@ def test_nothing_made_of_the_letters_of_json_is_run_by_guess(text: str) -> None:
 
 
 VALUES = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False, allow_infinity=False), st.text(max_size=8)),
-    lambda inside: st.one_of(st.lists(inside, max_size=4), st.dictionaries(st.text(max_size=4), inside, max_size=4)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(),
+        st.floats(allow_nan=False, allow_infinity=False),
+        st.text(max_size=8),
+    ),
+    lambda inside: st.one_of(
+        st.lists(inside, max_size=4), st.dictionaries(st.text(max_size=4), inside, max_size=4)
+    ),
     max_leaves=8,
 )
 

@@ -26,4 +26,8 @@ def test_ordinary_text_stays() -> None:
 @given(st.text())
 def test_nothing_hidden_is_left(text: str) -> None:
     shown = visible(text)
-    assert [one for one in shown if one not in "\n\t\u200d" and unicodedata.category(one) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}] == []
+    assert [
+        one
+        for one in shown
+        if one not in "\n\t\u200d" and unicodedata.category(one) in {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
+    ] == []

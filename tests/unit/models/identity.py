@@ -60,7 +60,11 @@ class Identity:
                     return self._exchange(form["code"], form.get("code_verifier", ""))
                 case _:
                     error = self.polls.pop(0) if self.polls else ""
-                    return (400, {"error": error}) if error else self._exchange(form["device_code"], form.get("code_verifier", ""))
+                    return (
+                        (400, {"error": error})
+                        if error
+                        else self._exchange(form["device_code"], form.get("code_verifier", ""))
+                    )
 
     def _exchange(self, code: str, verifier: str) -> tuple[int, dict[str, Any]]:
         if self.challenges.pop(code, None) != challenge_of(verifier):
@@ -77,7 +81,9 @@ class Identity:
 
     def authorize(self, query: dict[str, str]) -> str:
         """The address that the browser is sent to when the person agrees."""
-        self.challenges["code-1"] = query["code_challenge"] if query["code_challenge_method"] == "S256" else ""
+        self.challenges["code-1"] = (
+            query["code_challenge"] if query["code_challenge_method"] == "S256" else ""
+        )
         return f"{query['redirect_uri']}?{urlencode({'code': 'code-1', 'state': query['state']})}"
 
 
@@ -99,7 +105,10 @@ def running(identity: Identity) -> Iterator[Identity]:
                 self._send(200, identity.authorize(query).encode())
             else:
                 known = self.headers.get("authorization", "").removeprefix("Bearer ") in identity.valid
-                self._send(200 if known else 401, b'{"data": [{"id": "m"}]}' if known else b'{"error": {"message": "who are you"}}')
+                self._send(
+                    200 if known else 401,
+                    b'{"data": [{"id": "m"}]}' if known else b'{"error": {"message": "who are you"}}',
+                )
 
         def _send(self, status: int, body: bytes) -> None:
             self.send_response(status)

@@ -1,7 +1,18 @@
 import pytest
 
-from hermes.config.settings import OwnModel, OwnProvider, Settings
-from hermes.models.catalogue import address, key_of, known_models, known_providers, model_of, models, provider, providers, search
+from hermes.config.sections import Settings
+from hermes.models.catalog.catalogue import (
+    address,
+    key_of,
+    known_models,
+    known_providers,
+    model_of,
+    models,
+    provider,
+    providers,
+    search,
+)
+from hermes.models.settings import OwnModel, OwnProvider, ProviderSettings
 from hermes.types.error import ConfigError
 
 
@@ -18,44 +29,103 @@ def test_a_dated_name_is_known_as_the_undated_one() -> None:
 
 def test_of_an_unknown_model_nothing_is_claimed() -> None:
     found = model_of("openrouter", "nobody/knows", models())
-    assert (found.name, found.window, found.max_output, found.price) == ("openrouter/nobody/knows", 0, 0, None)
+    assert (found.name, found.window, found.max_output, found.price) == (
+        "openrouter/nobody/knows",
+        0,
+        0,
+        None,
+    )
 
 
 def test_addresses_take_variables_of_the_environment() -> None:
     assert address(provider("aws"), {}) == "https://bedrock-runtime.us-east-1.amazonaws.com"
-    assert address(provider("aws"), {"AWS_REGION": "eu-west-1"}) == "https://bedrock-runtime.eu-west-1.amazonaws.com"
-    assert address(provider("aws"), {"AWS_DEFAULT_REGION": "eu-west-2"}) == "https://bedrock-runtime.eu-west-2.amazonaws.com"
-    assert address(provider("novita"), {"NOVITA_BASE_URL": "http://127.0.0.1:1/v1"}) == "http://127.0.0.1:1/v1"
-    with pytest.raises(ConfigError, match="vertex has no address yet: set GOOGLE_CLOUD_PROJECT in the environment"):
+    assert (
+        address(provider("aws"), {"AWS_REGION": "eu-west-1"})
+        == "https://bedrock-runtime.eu-west-1.amazonaws.com"
+    )
+    assert (
+        address(provider("aws"), {"AWS_DEFAULT_REGION": "eu-west-2"})
+        == "https://bedrock-runtime.eu-west-2.amazonaws.com"
+    )
+    assert (
+        address(provider("novita"), {"NOVITA_BASE_URL": "http://127.0.0.1:1/v1"}) == "http://127.0.0.1:1/v1"
+    )
+    with pytest.raises(
+        ConfigError, match="vertex has no address yet: set GOOGLE_CLOUD_PROJECT in the environment"
+    ):
         address(provider("vertex"), {})
 
 
 def test_the_first_key_variable_that_is_set_counts() -> None:
     environ = {"GOOGLE_API_KEY": "", "GEMINI_API_KEY": "g"}
-    assert (key_of(provider("gemini"), environ), key_of(provider("gemini"), {})) == (("GEMINI_API_KEY", "g"), ("", ""))
+    assert (key_of(provider("gemini"), environ), key_of(provider("gemini"), {})) == (
+        ("GEMINI_API_KEY", "g"),
+        ("", ""),
+    )
+
+
+def test_the_address_of_gemini_may_be_given() -> None:
+    assert address(provider("gemini"), {"GEMINI_BASE_URL": "http://here/v1"}) == "http://here/v1"
+    assert address(provider("gemini"), {}).startswith("https://generativelanguage.googleapis.com/")
 
 
 def test_the_users_providers_change_known_ones_and_add_to_them() -> None:
     settings = Settings(
-        providers={"moonshot": OwnProvider(base_url="http://127.0.0.1:1/v1"), "new": OwnProvider(base_url="http://127.0.0.1:2/v1")}
+        (
+            ProviderSettings(
+                providers={
+                    "moonshot": OwnProvider(base_url="http://127.0.0.1:1/v1"),
+                    "new": OwnProvider(base_url="http://127.0.0.1:2/v1"),
+                }
+            ),
+        )
     )
     known = known_providers(settings)
     assert set(known) - set(providers()) == {"new"}
-    assert (known["kimi-coding"].base_url, known["kimi-coding"].keys) == ("http://127.0.0.1:1/v1", providers()["kimi-coding"].keys)
+    assert (known["kimi-coding"].base_url, known["kimi-coding"].keys) == (
+        "http://127.0.0.1:1/v1",
+        providers()["kimi-coding"].keys,
+    )
     assert (known["new"].keyless, known["new"].own) == (True, True)
 
 
 def test_a_command_for_a_key_is_words_or_a_line() -> None:
-    line = known_providers(Settings(providers={"vertex": OwnProvider(api_key_command="gcloud auth print-access-token")}))
-    words = known_providers(Settings(providers={"vertex": OwnProvider(api_key_command=["gcloud", "auth", "print-access-token"])}))
-    assert line["vertex"].key_command == words["vertex"].key_command == ("gcloud", "auth", "print-access-token")
+    line = known_providers(
+        Settings(
+            (
+                ProviderSettings(
+                    providers={"vertex": OwnProvider(api_key_command="gcloud auth print-access-token")}
+                ),
+            )
+        )
+    )
+    words = known_providers(
+        Settings(
+            (
+                ProviderSettings(
+                    providers={
+                        "vertex": OwnProvider(api_key_command=["gcloud", "auth", "print-access-token"])
+                    }
+                ),
+            )
+        )
+    )
+    assert (
+        line["vertex"].key_command == words["vertex"].key_command == ("gcloud", "auth", "print-access-token")
+    )
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        (Settings(models={"gpt-5": OwnModel(context_window=1)}), "models: 'gpt-5' names no provider; write provider/gpt-5"),
-        (Settings(custom_providers=[OwnProvider(base_url="http://h")]), "An entry of custom_providers has no name"),
+        (
+            Settings((ProviderSettings(models={"gpt-5": OwnModel(context_window=1)}),)),
+            "models: 'gpt-5' names no provider; write provider/gpt-5",
+        ),
+        (
+            Settings((ProviderSettings(custom_providers=[OwnProvider(base_url="http://h")]),)),
+            "An entry of custom_providers has no name",
+        ),
     ],
 )
 def test_what_the_users_tables_lack_is_told(settings: Settings, words: str) -> None:

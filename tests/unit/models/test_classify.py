@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.models.classify import CROWDED, StalledError, StatusError, classify
-from hermes.models.reasons import reasons
+from hermes.models.errors.classify import CROWDED, StalledError, StatusError, classify, reasons
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
 from hermes.types.error import Failure, Reason
 from hermes.types.request import Endpoint
@@ -50,11 +49,18 @@ class Row:
 def rows(path: Path) -> list[Row]:
     given = tomllib.loads(path.read_text(encoding="utf-8"))["rows"]
     return [
-        msgspec.convert({("sender" if name == "from" else name): value for name, value in one.items()}, Row, strict=True) for one in given
+        msgspec.convert(
+            {("sender" if name == "from" else name): value for name, value in one.items()}, Row, strict=True
+        )
+        for one in given
     ]
 
 
-TABLE = [(path.stem, row) for path in sorted((Path(__file__).parent / "errors").glob("*.toml")) for row in rows(path)]
+TABLE = [
+    (path.stem, row)
+    for path in sorted((Path(__file__).parent / "errors").glob("*.toml"))
+    for row in rows(path)
+]
 
 
 def told(failure: Failure) -> tuple[object, ...]:
@@ -77,7 +83,7 @@ def test_the_table_has_two_hundred_rows_no_name_twice_and_every_reason_that_an_a
     assert len(TABLE) >= 200
     names = [(file, row.sender) for file, row in TABLE]
     assert len(names) == len(set(names))
-    without_answer = {"connection", "certificate", "budget", "unknown"}
+    without_answer = {"connection", "cut_short", "empty_reply", "certificate", "budget", "unknown"}
     assert {row.reason for _, row in TABLE} == set(get_args(Reason)) - without_answer
 
 
@@ -95,7 +101,9 @@ def wordless(inner: Exception) -> Exception:
     return error
 
 
-CERTIFICATE = ssl.SSLCertVerificationError(1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate")
+CERTIFICATE = ssl.SSLCertVerificationError(
+    1, "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate"
+)
 ALERT = ssl.SSLError(1, "[SSL: SSLV3_ALERT_BAD_RECORD_MAC] ssl/tls alert bad record mac")
 
 
@@ -113,7 +121,7 @@ ALERT = ssl.SSLError(1, "[SSL: SSLV3_ALERT_BAD_RECORD_MAC] ssl/tls alert bad rec
         (httpx2.ReadError("reset by peer"), FULL, "context_overflow", True, True, "reset by peer"),
         (httpx2.RemoteProtocolError("server disconnected"), FULL, "context_overflow", True, True, "server disconnected"),
         (httpx2.WriteError("broken pipe"), FULL, "context_overflow", True, True, "broken pipe"),
-        (CutShortError("the stream ended"), FULL, "connection", True, False, "the stream ended"),
+        (CutShortError("the stream ended"), FULL, "cut_short", True, False, "the stream ended"),
         (httpx2.ConnectTimeout("slow"), FULL, "timeout", True, False, "slow"),
         (httpx2.ReadTimeout("slow"), FULL, "timeout", True, False, "slow"),
         (httpx2.PoolTimeout("slow"), 0, "timeout", True, False, "slow"),
@@ -133,7 +141,12 @@ def test_what_breaks_below_an_answer_has_its_reason(
     error: Exception, size: int, reason: str, retryable: bool, compress: bool, message: str
 ) -> None:
     failure = classify(error, HERE, size, now=NOW)
-    assert (failure.reason, failure.retryable, failure.compress, failure.message) == (reason, retryable, compress, message)
+    assert (failure.reason, failure.retryable, failure.compress, failure.message) == (
+        reason,
+        retryable,
+        compress,
+        message,
+    )
 
 
 def check(failure: Failure) -> None:
@@ -150,7 +163,18 @@ JSON = st.recursive(
     max_leaves=12,
 )  # fmt: skip
 TEXT_OF_TIME = st.sampled_from(
-    ["", "soon", "-1", "1e999", "9" * 400, "²", "Mon, 99 Foo 2026", "nan", "0001-01-01T00:00:00", "9999-12-31"]
+    [
+        "",
+        "soon",
+        "-1",
+        "1e999",
+        "9" * 400,
+        "²",
+        "Mon, 99 Foo 2026",
+        "nan",
+        "0001-01-01T00:00:00",
+        "9999-12-31",
+    ]
 ) | st.text(max_size=20)
 
 
@@ -163,7 +187,14 @@ def test_no_bytes_break_it(status: int, body: bytes) -> None:
 def test_no_tree_and_no_header_break_it(status: int, tree: object, after: str) -> None:
     body = msgspec.json.encode(tree) if not _wild(tree) else repr(tree).encode("utf-8", "replace")
     check(
-        classify(StatusError(status, {"retry-after": after, "retry-after-ms": after, "x-ratelimit-reset": after}, body), HERE, 0, now=NOW)
+        classify(
+            StatusError(
+                status, {"retry-after": after, "retry-after-ms": after, "x-ratelimit-reset": after}, body
+            ),
+            HERE,
+            0,
+            now=NOW,
+        )
     )
 
 

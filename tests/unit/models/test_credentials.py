@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.config.settings import Strategy
-from hermes.models.catalogue import Provider, provider
-from hermes.models.credentials import STRATEGIES, Pool, environment_keys
-from hermes.models.retry import parse_reset
+from hermes.models.auth.credentials import STRATEGIES, Pool, environment_keys
+from hermes.models.catalog.catalogue import Provider, provider
+from hermes.models.errors.body import parse_reset
+from hermes.models.settings import Strategy
 from hermes.store.auth import AuthFile
 from hermes.types.credential import Credential
 from hermes.types.error import Failure, Reason
@@ -56,11 +56,17 @@ def test_random_uses_all_and_follows_the_randomness_that_is_handed_in(keep: Auth
     assert (set(first), first == taken(pool(keep, "random"), 30)) == ({"k1", "k2", "k3"}, True)
 
 
-@given(st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 5), st.floats(0, 1, exclude_max=False))
+@given(
+    st.lists(st.integers(0, 9), min_size=1, max_size=6), st.integers(0, 5), st.floats(0, 1, exclude_max=False)
+)
 def test_every_strategy_chooses_one_of_the_usable(counts: list[int], place: int, chance: float) -> None:
     usable = [Credential(id=str(number), request_count=count) for number, count in enumerate(counts)]
     for choose in STRATEGIES.values():
-        assert 0 <= choose(usable, place % len(usable), lambda low, high: low + (high - low) * chance) < len(usable)
+        assert (
+            0
+            <= choose(usable, place % len(usable), lambda low, high: low + (high - low) * chance)
+            < len(usable)
+        )
 
 
 def test_priority_goes_before_the_order_of_the_file(keep: AuthFile) -> None:
@@ -87,7 +93,9 @@ def test_round_robin_goes_on_over_one_that_rests(keep: AuthFile) -> None:
         (failure("rate_limit", reset_at=NOW - 20), NOW + 3600),
     ],
 )
-def test_a_credential_that_failed_rests_as_long_as_it_must(keep: AuthFile, fault: Failure, until: float) -> None:
+def test_a_credential_that_failed_rests_as_long_as_it_must(
+    keep: AuthFile, fault: Failure, until: float
+) -> None:
     found = pool(keep)
     first = found.take(NOW)
     assert first
@@ -125,10 +133,19 @@ def test_when_all_rest_there_is_none_and_the_first_to_come_back_is_known(keep: A
 
 def test_only_somebody_elses_quota_is_worth_turning_to(keep: AuthFile) -> None:
     found = pool(keep)
-    assert [found.rotatable(failure(reason)) for reason in ("rate_limit", "billing", "auth", "timeout")] == [True, True, True, False]
+    assert [found.rotatable(failure(reason)) for reason in ("rate_limit", "billing", "auth", "timeout")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
     assert not found.rotatable(failure("rate_limit", shared=True))
     accounts = pool(keep, account_quota=True)
-    assert [accounts.rotatable(failure(reason)) for reason in ("rate_limit", "billing", "auth")] == [False, False, True]
+    assert [accounts.rotatable(failure(reason)) for reason in ("rate_limit", "billing", "auth")] == [
+        False,
+        False,
+        True,
+    ]
 
 
 def test_a_quota_of_the_account_rests_all_of_its_keys(keep: AuthFile) -> None:
@@ -142,7 +159,11 @@ def test_a_sole_credential_is_neither_rotated_nor_withheld(tmp_path: Path) -> No
     keep.add("p", Credential(id="only", secret="s"))
     found = pool(keep)
     found.report(keep.credentials("p")[0], failure("rate_limit"), NOW)
-    assert (found.rotatable(failure("rate_limit")), taken(found, 1), found.reset_at(NOW)) == (False, ["only"], None)
+    assert (found.rotatable(failure("rate_limit")), taken(found, 1), found.reset_at(NOW)) == (
+        False,
+        ["only"],
+        None,
+    )
     found.report(keep.credentials("p")[0], failure("auth_permanent"), NOW)
     assert found.take(NOW) is None
 
@@ -196,15 +217,25 @@ def test_what_is_least_used_counts_what_others_have_used(keep: AuthFile) -> None
 
 
 def test_no_representation_shows_a_secret() -> None:
-    shown = repr(of_environment({"A_KEY": "sekret"})) + repr(Credential(id="x", secret="sekret", refresh_token="sekret"))
+    shown = repr(of_environment({"A_KEY": "sekret"})) + repr(
+        Credential(id="x", secret="sekret", refresh_token="sekret")
+    )
     assert "sekret" not in shown
 
 
-@pytest.mark.parametrize("form", [lambda at: at, lambda at: at * 1000, lambda at: dt.datetime.fromtimestamp(at, tz=dt.UTC).isoformat()])
+@pytest.mark.parametrize(
+    "form",
+    [lambda at: at, lambda at: at * 1000, lambda at: dt.datetime.fromtimestamp(at, tz=dt.UTC).isoformat()],
+)
 def test_a_reset_time_is_read_in_the_forms_that_providers_write(form: Callable[[float], Any]) -> None:
     assert parse_reset(form(NOW + 90), NOW) == NOW + 90
 
 
 def test_claude_has_three_variables_for_keys() -> None:
-    found = environment_keys(provider("anthropic"), {"CLAUDE_CODE_OAUTH_TOKEN": "c", "ANTHROPIC_API_KEY": "a"})
-    assert [(one.label, one.secret) for one in found] == [("ANTHROPIC_API_KEY", "a"), ("CLAUDE_CODE_OAUTH_TOKEN", "c")]
+    found = environment_keys(
+        provider("anthropic"), {"CLAUDE_CODE_OAUTH_TOKEN": "c", "ANTHROPIC_API_KEY": "a"}
+    )
+    assert [(one.label, one.secret) for one in found] == [
+        ("ANTHROPIC_API_KEY", "a"),
+        ("CLAUDE_CODE_OAUTH_TOKEN", "c"),
+    ]

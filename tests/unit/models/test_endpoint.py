@@ -3,9 +3,17 @@ import json
 
 import pytest
 
-from hermes.config.settings import Fallback, ModelSettings, OwnModel, OwnProvider, PriceSettings, Settings
-from hermes.models.endpoint import fallbacks, resolve, with_credential
-from hermes.models.profiles import profile_of, window_of
+from hermes.config.sections import Settings
+from hermes.models.catalog.catalogue import profile_of, window_of
+from hermes.models.catalog.endpoint import fallbacks, resolve, with_credential
+from hermes.models.settings import (
+    Fallback,
+    ModelSettings,
+    OwnModel,
+    OwnProvider,
+    PriceSettings,
+    ProviderSettings,
+)
 from hermes.types.error import ConfigError
 from hermes.types.profile import Price
 from hermes.types.request import Endpoint
@@ -15,24 +23,39 @@ KEYS = {"OPENROUTER_API_KEY": "or-key", "OPENAI_API_KEY": "oa-key"}
 
 def chosen(default: str = "", base_url: str = "", **flags: str) -> Endpoint:
     own = ModelSettings(default=default, base_url=base_url, api_key_env=flags.pop("key", ""))
-    return resolve(Settings(model=own), KEYS, **flags)
+    return resolve(Settings((own,)), KEYS, **flags)
 
 
 def test_with_nothing_chosen_it_is_the_built_in_model() -> None:
     found = chosen()
-    assert (found.provider, found.model, found.local, found.calls, found.base_url) == ("local", "", True, "constrained", "")
+    assert (found.provider, found.model, found.local, found.calls, found.base_url) == (
+        "local",
+        "",
+        True,
+        "constrained",
+        "",
+    )
 
 
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        ({"model": "openrouter/z-ai/glm-5"}, ("openrouter", "z-ai/glm-5", "https://openrouter.ai/api/v1", "or-key")),
+        (
+            {"model": "openrouter/z-ai/glm-5"},
+            ("openrouter", "z-ai/glm-5", "https://openrouter.ai/api/v1", "or-key"),
+        ),
         ({"model": "or/x"}, ("openrouter", "x", "https://openrouter.ai/api/v1", "or-key")),
         ({"default": "openai/gpt-5"}, ("openai", "gpt-5", "https://api.openai.com/v1", "oa-key")),
-        ({"default": "openai/gpt-5", "model": "ollama/qwen3"}, ("ollama", "qwen3", "http://127.0.0.1:11434/v1", "")),
+        (
+            {"default": "openai/gpt-5", "model": "ollama/qwen3"},
+            ("ollama", "qwen3", "http://127.0.0.1:11434/v1", ""),
+        ),
         ({"base_url": "http://127.0.0.1:1/v1"}, ("custom", "default", "http://127.0.0.1:1/v1", "")),
         ({"default": "m", "base_url": "http://127.0.0.1:1/v1"}, ("custom", "m", "http://127.0.0.1:1/v1", "")),
-        ({"default": "m", "base_url": "https://h/v1", "key": "OPENAI_API_KEY"}, ("custom", "m", "https://h/v1", "oa-key")),
+        (
+            {"default": "m", "base_url": "https://h/v1", "key": "OPENAI_API_KEY"},
+            ("custom", "m", "https://h/v1", "oa-key"),
+        ),
         (
             {"default": "m", "base_url": "http://127.0.0.1:1/v1", "model": "openai/gpt-5"},
             ("openai", "gpt-5", "https://api.openai.com/v1", "oa-key"),
@@ -54,7 +77,10 @@ def test_a_choice_leads_to_its_endpoint(options: dict[str, str], expected: tuple
         ({"model": "opnai/x"}, "There is no provider 'opnai'. Did you mean openai?"),
         ({"model": "gpt-55"}, "Model 'gpt-55' names no provider; write provider/name"),
         ({"model": "copilot-acp/x"}, "copilot-acp runs a program of GitHub's"),
-        ({"model": "azure/x"}, "azure-foundry has no address yet: set AZURE_FOUNDRY_BASE_URL in the environment"),
+        (
+            {"model": "azure/x"},
+            "azure-foundry has no address yet: set AZURE_FOUNDRY_BASE_URL in the environment",
+        ),
         (
             {"model": "nous/x"},
             "No key for nous: set NOUS_API_KEY in the environment or in .env (hermes config set NOUS_API_KEY KEY), or sign in with: hermes auth add nous.",
@@ -69,7 +95,10 @@ def test_a_choice_leads_to_its_endpoint(options: dict[str, str], expected: tuple
     ],
 )
 def test_what_cannot_be_had_is_told_in_a_sentence(options: dict[str, str], words: str) -> None:
-    with pytest.raises(ConfigError, match=words.replace(".", r"\.").replace("(", r"\(").replace("?", r"\?").replace(")", r"\)")):
+    with pytest.raises(
+        ConfigError,
+        match=words.replace(".", r"\.").replace("(", r"\(").replace("?", r"\?").replace(")", r"\)"),
+    ):
         chosen(**options)
 
 
@@ -79,7 +108,12 @@ def test_a_key_for_one_company_is_not_sent_to_whatever_address_was_typed() -> No
 
 
 def test_families_and_windows_come_from_the_table() -> None:
-    assert (profile_of("z-ai/glm-5").family, window_of("z-ai/glm-5"), profile_of("nobody-knows").family, window_of("nobody-knows")) == (
+    assert (
+        profile_of("z-ai/glm-5").family,
+        window_of("z-ai/glm-5"),
+        profile_of("nobody-knows").family,
+        window_of("nobody-knows"),
+    ) == (
         "glm",
         200_000,
         "",
@@ -108,19 +142,26 @@ def test_families_and_windows_come_from_the_table() -> None:
     ],
 )
 def test_the_wire_is_found_by_provider_and_address(model: str, base_url: str, protocol: str) -> None:
-    keys = dict.fromkeys(("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "MINIMAX_API_KEY", "XAI_API_KEY"), "k")
+    keys = dict.fromkeys(
+        ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY", "MINIMAX_API_KEY", "XAI_API_KEY"), "k"
+    )
     assert resolve(Settings(), keys, model=model, base_url=base_url).protocol == protocol
 
 
 def test_the_users_word_on_the_wire_wins_for_the_model_of_the_settings_alone() -> None:
-    settings = Settings(model=ModelSettings(default="openai/gpt-5", protocol="chat_completions"))
+    settings = Settings((ModelSettings(default="openai/gpt-5", protocol="chat_completions"),))
     assert resolve(settings, KEYS).protocol == "chat_completions"
     assert resolve(settings, KEYS, model="openai/gpt-5.1").protocol == "codex_responses"
 
 
 def test_an_endpoint_has_all_that_the_catalogue_knows() -> None:
     found = resolve(Settings(), {"ANTHROPIC_API_KEY": "sk-1"}, model="claude/claude-haiku-4-5-20251001")
-    assert (found.provider, found.base_url, found.auth, found.credential) == ("anthropic", "https://api.anthropic.com", "x-api-key", "sk-1")
+    assert (found.provider, found.base_url, found.auth, found.credential) == (
+        "anthropic",
+        "https://api.anthropic.com",
+        "x-api-key",
+        "sk-1",
+    )
     assert (found.context_window, found.max_output, found.profile.family) == (200_000, 64_000, "claude")
     assert found.price == Price(input=1, output=5, cache_read=0.1, cache_write=1.25)
     assert resolve(Settings(), KEYS, model="or/x").headers["X-Title"] == "Hermes Agent"
@@ -131,7 +172,9 @@ def test_a_model_without_provider_is_found_where_only_one_has_it() -> None:
 
 
 def test_a_subscription_token_travels_as_one() -> None:
-    found = resolve(Settings(), {"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-x"}, model="anthropic/claude-sonnet-5")
+    found = resolve(
+        Settings(), {"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-x"}, model="anthropic/claude-sonnet-5"
+    )
     assert (found.auth, found.headers["anthropic-beta"]) == ("bearer", "oauth-2025-04-20")
     back = with_credential(found, "sk-ant-api-x")
     assert (back.auth, with_credential(back, "sk-ant-api-x") is back) == ("x-api-key", True)
@@ -139,10 +182,18 @@ def test_a_subscription_token_travels_as_one() -> None:
 
 def test_a_codex_token_names_its_account() -> None:
     claims = (
-        base64.urlsafe_b64encode(json.dumps({"https://api.openai.com/auth": {"chatgpt_account_id": "acc-1"}}).encode()).decode().rstrip("=")
+        base64.urlsafe_b64encode(
+            json.dumps({"https://api.openai.com/auth": {"chatgpt_account_id": "acc-1"}}).encode()
+        )
+        .decode()
+        .rstrip("=")
     )
     bare = resolve(Settings(), {}, model="codex/gpt-5.3-codex", stored={"openai-codex"})
-    assert (bare.credential, "chatgpt-account-id" in bare.headers, bare.headers["originator"]) == ("", False, "codex_cli_rs")
+    assert (bare.credential, "chatgpt-account-id" in bare.headers, bare.headers["originator"]) == (
+        "",
+        False,
+        "codex_cli_rs",
+    )
     assert with_credential(bare, f"h.{claims}.s").headers["chatgpt-account-id"] == "acc-1"
     assert with_credential(bare, "h.%%%.s").headers == bare.headers
 
@@ -159,26 +210,42 @@ def test_an_address_of_a_known_provider_is_that_provider() -> None:
 
 
 MINE = Settings(
-    providers={
-        "mine": OwnProvider(
-            base_url="http://127.0.0.1:1/v1",
-            protocol="anthropic_messages",
-            api_key_env="MY_KEY",
-            headers={"x-team": "a"},
-            extra_body={"top_k": 1},
-            models={"big": OwnModel(context_window=9000, max_output=100, price=PriceSettings(input=1, output=2), family="claude")},
+    (
+        ProviderSettings(
+            providers={
+                "mine": OwnProvider(
+                    base_url="http://127.0.0.1:1/v1",
+                    protocol="anthropic_messages",
+                    api_key_env="MY_KEY",
+                    headers={"x-team": "a"},
+                    extra_body={"top_k": 1},
+                    models={
+                        "big": OwnModel(
+                            context_window=9000,
+                            max_output=100,
+                            price=PriceSettings(input=1, output=2),
+                            family="claude",
+                        )
+                    },
+                ),
+                "openai": OwnProvider(api_key_env="WORK_KEY", headers={"x-team": "b"}),
+            },
+            custom_providers=[OwnProvider(name="open", base_url="http://127.0.0.1:2/v1", models=["small"])],
+            models={"openrouter/z-ai/glm-5": OwnModel(context_window=5000)},
+            fallback_providers=[
+                "mine/big",
+                Fallback(provider="openrouter", model="z-ai/glm-5"),
+                Fallback(model="m", base_url="http://127.0.0.1:3/v1", api_key_env="MY_KEY"),
+                Fallback(
+                    provider="openai",
+                    model="gpt-4.1",
+                    base_url="https://proxy.example/v1",
+                    api_key_env="MY_KEY",
+                ),
+                "local",
+            ],
         ),
-        "openai": OwnProvider(api_key_env="WORK_KEY", headers={"x-team": "b"}),
-    },
-    custom_providers=[OwnProvider(name="open", base_url="http://127.0.0.1:2/v1", models=["small"])],
-    models={"openrouter/z-ai/glm-5": OwnModel(context_window=5000)},
-    fallback_providers=[
-        "mine/big",
-        Fallback(provider="openrouter", model="z-ai/glm-5"),
-        Fallback(model="m", base_url="http://127.0.0.1:3/v1", api_key_env="MY_KEY"),
-        Fallback(provider="openai", model="gpt-4.1", base_url="https://proxy.example/v1", api_key_env="MY_KEY"),
-        "local",
-    ],
+    )
 )
 MY_KEYS = {**KEYS, "MY_KEY": "my-key", "WORK_KEY": "work-key"}
 
@@ -199,7 +266,11 @@ def test_a_provider_of_ones_own_is_as_good_as_a_known_one() -> None:
     )
     assert resolve(MINE, MY_KEYS, model="small").base_url == "http://127.0.0.1:2/v1"
     changed = resolve(MINE, MY_KEYS, model="openai/gpt-5")
-    assert (changed.credential, changed.headers, changed.base_url) == ("work-key", {"x-team": "b"}, "https://api.openai.com/v1")
+    assert (changed.credential, changed.headers, changed.base_url) == (
+        "work-key",
+        {"x-team": "b"},
+        "https://api.openai.com/v1",
+    )
     assert resolve(MINE, MY_KEYS, model="openrouter/z-ai/glm-5").context_window == 5000
 
 

@@ -5,14 +5,16 @@ import io
 
 from PIL import Image
 
-from hermes.models.images import LONGEST_SIDE, smaller
+from hermes.models.reliability.images import LONGEST_SIDE, smaller
 from hermes.types.message import Assistant, Attachment, ToolResult, User
 
 
 def picture(width: int, height: int, form: str = "PNG") -> Attachment:
     written = io.BytesIO()
     Image.new("RGBA" if form == "PNG" else "RGB", (width, height), "red").save(written, form)
-    return Attachment(media_type=f"image/{form.lower()}", data=base64.b64encode(written.getvalue()).decode(), name="a")
+    return Attachment(
+        media_type=f"image/{form.lower()}", data=base64.b64encode(written.getvalue()).decode(), name="a"
+    )
 
 
 def size(image: Attachment) -> tuple[int, int]:
@@ -24,7 +26,9 @@ def test_large_images_of_users_and_tools_are_scaled_and_keep_their_form() -> Non
     assert isinstance(user, User)
     assert [size(one) for one in user.attachments] == [(LONGEST_SIDE, LONGEST_SIDE // 2), (10, 10)]
     assert [one.media_type for one in user.attachments] == ["image/jpeg", "image/png"]
-    result = smaller(ToolResult(id="r", at=0, call_id="c", name="x", content="", images=(picture(2000, 2000, "JPEG"),)))
+    result = smaller(
+        ToolResult(id="r", at=0, call_id="c", name="x", content="", images=(picture(2000, 2000, "JPEG"),))
+    )
     assert isinstance(result, ToolResult)
     assert size(result.images[0]) == (LONGEST_SIDE, LONGEST_SIDE)
 
@@ -36,6 +40,9 @@ def test_what_is_no_image_and_what_cannot_be_read_stays_as_it_is() -> None:
         id="u",
         at=0,
         text="",
-        attachments=(Attachment(media_type="image/png", data="bm9wZQ=="), Attachment(media_type="application/pdf", data="AA==")),
+        attachments=(
+            Attachment(media_type="image/png", data="bm9wZQ=="),
+            Attachment(media_type="application/pdf", data="AA=="),
+        ),
     )
     assert smaller(odd) == odd

@@ -3,8 +3,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.models.local import gguf
 from hermes.models.local.catalogue import Download, Wheels, default, entries, find
+from hermes.models.local.serving import context_length
 from hermes.types.error import ConfigError
 
 
@@ -20,7 +20,9 @@ def test_every_entry_is_whole() -> None:
 
 def test_wheel_parts_are_numbered_in_the_order_of_the_file() -> None:
     source = next(source for source in default().sources if isinstance(source, Wheels))
-    assert [part.partition("==")[0].rpartition("part")[2] for part in source.parts] == [str(n) for n in range(1, len(source.parts) + 1)]
+    assert [part.partition("==")[0].rpartition("part")[2] for part in source.parts] == [
+        str(n) for n in range(1, len(source.parts) + 1)
+    ]
 
 
 def test_the_default_comes_first_and_aliases_differ() -> None:
@@ -52,11 +54,14 @@ def test_the_window_is_read_from_the_header_behind_other_facts(tmp_path: Path) -
     )
     path = tmp_path / "tiny.gguf"
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(facts)) + b"".join(facts))
-    assert gguf.context_length(path) == 2048
+    assert context_length(path) == 2048
 
 
-@pytest.mark.parametrize("content", [b"", b"hello, world", b"GGUF", b"GGUF" + b"\xff" * 20, b"GGUF" + struct.pack("<IQQ", 3, 0, 2**63)])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello, world", b"GGUF", b"GGUF" + b"\xff" * 20, b"GGUF" + struct.pack("<IQQ", 3, 0, 2**63)],
+)
 def test_a_file_that_is_no_model_has_no_window(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(content)
-    assert gguf.context_length(path) == 0
+    assert context_length(path) == 0

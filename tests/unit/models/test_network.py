@@ -2,17 +2,26 @@ from pathlib import Path
 
 import pytest
 
-from hermes.config.settings import NetworkSettings, OwnProvider, Settings
-from hermes.models.network import client_for
+from hermes.config.sections import Settings
+from hermes.models.client import client_for
+from hermes.models.settings import NetworkSettings, OwnProvider, ProviderSettings
 from hermes.types.error import ConfigError
 
 
 @pytest.mark.parametrize(
     "settings",
     [
-        Settings(network=NetworkSettings(ca_cert="/no/such.pem")),
-        Settings(providers={"openai": OwnProvider(ca_cert="/no/such.pem")}),
-        Settings(custom_providers=[OwnProvider(name="mine", base_url="https://127.0.0.1:1/v1", ca_cert="/no/such.pem")]),
+        Settings((NetworkSettings(ca_cert="/no/such.pem"),)),
+        Settings((ProviderSettings(providers={"openai": OwnProvider(ca_cert="/no/such.pem")}),)),
+        Settings(
+            (
+                ProviderSettings(
+                    custom_providers=[
+                        OwnProvider(name="mine", base_url="https://127.0.0.1:1/v1", ca_cert="/no/such.pem")
+                    ]
+                ),
+            )
+        ),
     ],
 )
 def test_a_certificate_that_is_not_there_is_a_fault_of_the_settings(settings: Settings) -> None:

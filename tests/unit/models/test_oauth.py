@@ -7,8 +7,17 @@ import anyio
 import httpx2
 import pytest
 
-from hermes.models.catalogue import SignIn, providers
-from hermes.models.oauth import DevicePrompt, SignInError, Tokens, Tools, browser, device_code, missing, refresh
+from hermes.models.auth.oauth import (
+    DevicePrompt,
+    SignInError,
+    Tokens,
+    Tools,
+    browser,
+    device_code,
+    missing,
+    refresh,
+)
+from hermes.models.catalog.catalogue import SignIn, providers
 from tests.unit.models.identity import Identity, running
 
 pytestmark = pytest.mark.anyio
@@ -24,7 +33,9 @@ def identity() -> Iterator[Identity]:
 async def tools(now: float = 1000.0) -> AsyncIterator[Tools]:
     async with httpx2.AsyncClient(trust_env=False) as http:
         start = time.monotonic()
-        yield Tools(http=http, now=lambda: now + time.monotonic() - start, random=lambda count: bytes(range(count)))
+        yield Tools(
+            http=http, now=lambda: now + time.monotonic() - start, random=lambda count: bytes(range(count))
+        )
 
 
 def given(identity: Identity) -> SignIn:
@@ -43,8 +54,16 @@ async def test_a_device_waits_until_somebody_has_agreed(identity: Identity) -> N
     async with tools() as outside:
         found = await device_code(outside, given(identity), shown.append, slower=0.02)
     assert (found.access, found.refresh, round(found.expires_at or 0, -2)) == ("access-1", "refresh-1", 4600)
-    assert shown == [DevicePrompt(url=f"{identity.base}/activate", code="ABCD-EFGH", whole_url=f"{identity.base}/activate?code=ABCD-EFGH")]
-    assert [form["grant_type"] for form in identity.forms] == ["urn:ietf:params:oauth:grant-type:device_code"] * 4
+    assert shown == [
+        DevicePrompt(
+            url=f"{identity.base}/activate",
+            code="ABCD-EFGH",
+            whole_url=f"{identity.base}/activate?code=ABCD-EFGH",
+        )
+    ]
+    assert [form["grant_type"] for form in identity.forms] == [
+        "urn:ietf:params:oauth:grant-type:device_code"
+    ] * 4
 
 
 @pytest.mark.parametrize(
@@ -92,16 +111,31 @@ async def test_a_browser_comes_back_with_a_code_that_only_we_can_exchange(identi
 
         found = await browser(outside, given(identity), show)
     assert (found.access, found.refresh) == ("access-1", "refresh-1")
-    assert [(one.status_code, "signed in" in one.text) for one in seen] == [(404, False), (404, False), (200, True)]
+    assert [(one.status_code, "signed in" in one.text) for one in seen] == [
+        (404, False),
+        (404, False),
+        (200, True),
+    ]
     asked = parse_qs(urlsplit(addresses[0]).query)
-    assert (asked["code_challenge_method"], asked["response_type"], asked["client_id"]) == (["S256"], ["code"], ["us"])
+    assert (asked["code_challenge_method"], asked["response_type"], asked["client_id"]) == (
+        ["S256"],
+        ["code"],
+        ["us"],
+    )
     assert urlsplit(asked["redirect_uri"][0]).hostname == "127.0.0.1"
     assert identity.forms[0]["code_verifier"] not in addresses[0]
 
 
 async def test_a_code_without_our_verifier_is_worth_nothing(identity: Identity) -> None:
     async with tools() as outside:
-        identity.authorize({"code_challenge": "of-somebody-else", "code_challenge_method": "S256", "redirect_uri": "", "state": ""})
+        identity.authorize(
+            {
+                "code_challenge": "of-somebody-else",
+                "code_challenge_method": "S256",
+                "redirect_uri": "",
+                "state": "",
+            }
+        )
         faults: list[str] = []
         async with anyio.create_task_group() as group:
 
@@ -152,7 +186,10 @@ def test_tokens_show_no_secret() -> None:
 
 
 def test_what_a_provider_lacks_for_signing_in_is_named() -> None:
-    assert (missing(providers()["nous"].sign_in, "device_code"), missing(providers()["qwen-oauth"].sign_in, "device_code")) == (
+    assert (
+        missing(providers()["nous"].sign_in, "device_code"),
+        missing(providers()["qwen-oauth"].sign_in, "device_code"),
+    ) == (
         "client_id",
         "",
     )

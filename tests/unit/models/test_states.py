@@ -1,7 +1,7 @@
 import os
 from pathlib import Path
 
-from hermes.models.local.states import States
+from hermes.models.local.serving import States
 
 
 def saved(states: States, half: str, data: bytes) -> str:

@@ -13,16 +13,18 @@ from pathlib import Path
 import anyio
 import httpx2
 
-from hermes.models.credentials import Pool
-from hermes.models.tokens import Opener, PooledKeys
+from hermes.models.auth.credentials import Pool
+from hermes.models.auth.resolver import PooledKeys, SecretResolver
 from hermes.store.auth import AuthFile
 
 
 async def child(line: Connection, path: str, base: str) -> None:
     keep = AuthFile(Path(path))
     async with httpx2.AsyncClient(trust_env=False) as http:
-        opener = Opener(http=http, keep=keep, environ={}, now=time.time)
-        keys = PooledKeys(pool=Pool(provider="p", keep=keep, uniform=lambda low, _high: low), opener=opener)
+        resolver = SecretResolver(http=http, keep=keep, environ={}, now=time.time)
+        keys = PooledKeys(
+            pool=Pool(provider="p", keep=keep, uniform=lambda low, _high: low), resolver=resolver
+        )
         while line.recv():
             token = await keys.take()
             answer = await http.get(f"{base}/models", headers={"authorization": f"Bearer {token}"})

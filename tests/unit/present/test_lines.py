@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from hermes.present.lines import attempt_line, failure_lines, notice_lines, receipt_lines, running_lines, tool_lines, user_lines
+from hermes.present.lines import (
+    attempt_line,
+    failure_lines,
+    notice_lines,
+    receipt_lines,
+    running_lines,
+    tool_lines,
+    user_lines,
+)
 from hermes.present.spans import Line, columns, plain
 from hermes.present.theme import Theme, choose
 from hermes.types.error import Failure
@@ -32,7 +40,9 @@ def shown(lines: list[Line]) -> list[str]:
 
 def ran(command: str, code: int, output: str, width: int, *, whole: bool = False) -> list[str]:
     content = {"output": output, "exit_code": code, "error": None}
-    return shown(tool_lines(call("terminal", command=command), result(content), 12.44, width, emoji="💻", whole=whole))
+    return shown(
+        tool_lines(call("terminal", command=command), result(content), 12.44, width, emoji="💻", whole=whole)
+    )
 
 
 SEVEN = "\n".join(f"line {n}" for n in range(1, 8))
@@ -43,7 +53,10 @@ SEVEN = "\n".join(f"line {n}" for n in range(1, 8))
     [
         (40, "💻 run    pytest …  +1   12.4s  ✗ exit 2"),
         (80, "💻 run    pytest -q  +1                                      12.4s  ✗ exit 2"),
-        (120, "💻 run    pytest -q  +1                                                          12.4s  ✗ exit 2"),
+        (
+            120,
+            "💻 run    pytest -q  +1                                                          12.4s  ✗ exit 2",
+        ),
     ],
 )
 def test_a_failed_command_says_its_code_and_its_last_lines(width: int, head: str) -> None:
@@ -56,7 +69,12 @@ def test_a_failed_command_says_its_code_and_its_last_lines(width: int, head: str
 
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_row_of_a_finished_call_is_wider_than_the_window(width: int) -> None:
-    lines = tool_lines(call("terminal", command="echo " + "漢字 " * 60), result({"output": "x" * 300, "exit_code": 1}), 1, width)
+    lines = tool_lines(
+        call("terminal", command="echo " + "漢字 " * 60),
+        result({"output": "x" * 300, "exit_code": 1}),
+        1,
+        width,
+    )
     assert [columns(row) <= width for row in lines] == [True] * len(lines)
     assert "…" in plain(lines[0])
     assert plain(lines[0]).endswith("✗ exit 1")
@@ -83,7 +101,9 @@ def test_quoted_separators_do_not_count_as_parts() -> None:
 
 
 def test_an_edit_shows_its_count_and_a_numbered_diff() -> None:
-    lines = shown(tool_lines(call("patch", path="app.py"), result({"success": True, "diff": DIFF}), 0.1, 80, emoji="🔧"))
+    lines = shown(
+        tool_lines(call("patch", path="app.py"), result({"success": True, "diff": DIFF}), 0.1, 80, emoji="🔧")
+    )
     assert lines[0].endswith("0.1s  +1 −2")
     assert lines[1:] == [
         "         1   def add(a, b):", "         2 -     return a - b", "         2 +     return a + b", "         3 - -- not a header",
@@ -103,20 +123,42 @@ def test_a_long_diff_is_cut_at_twenty_rows_with_a_count() -> None:
         ("read_file", {"path": "app.py"}, {"content": "3|a\n4|b|c"}, "📖 read   app.py:3-4", "0.1s"),
         ("search_files", {"pattern": "x"}, {"total_count": 3, "matches": []}, "🔎 search x", "0.1s  3 hits"),
         ("write_file", {"path": "a"}, {"bytes_written": 3400}, "✍  write  a", "0.1s  3.4 kB"),
-        ("terminal", {"command": "sleep 9"}, {"output": "", "exit_code": 124}, "💻 run    sleep 9", "0.1s  ✗ timed out"),
-        ("terminal", {"command": "sleep 9"}, {"output": "", "exit_code": 130}, "💻 run    sleep 9", "0.1s  ✗ stopped"),
-        ("terminal", {"command": "x"}, {"output": "", "exit_code": -1, "status": "blocked"}, "💻 run    x", "0.1s  ✗ denied"),
+        (
+            "terminal",
+            {"command": "sleep 9"},
+            {"output": "", "exit_code": 124},
+            "💻 run    sleep 9",
+            "0.1s  ✗ timed out",
+        ),
+        (
+            "terminal",
+            {"command": "sleep 9"},
+            {"output": "", "exit_code": 130},
+            "💻 run    sleep 9",
+            "0.1s  ✗ stopped",
+        ),
+        (
+            "terminal",
+            {"command": "x"},
+            {"output": "", "exit_code": -1, "status": "blocked"},
+            "💻 run    x",
+            "0.1s  ✗ denied",
+        ),
         ("some_tool", {"city": "Rome"}, {"ok": 1}, "⚡ some tool Rome", "0.1s"),
         ("some_tool", {"n": 1}, {"error": "no such thing"}, "⚡ some tool", "0.1s  ✗ error"),
     ],
 )
-def test_each_kind_of_call_shows_what_matters(name: str, arguments: dict[str, Any], content: object, start: str, end: str) -> None:
+def test_each_kind_of_call_shows_what_matters(
+    name: str, arguments: dict[str, Any], content: object, start: str, end: str
+) -> None:
     head = shown(tool_lines(call(name, **arguments), result(content), 0.1, 80))[0]
     assert (head.startswith(start), head.endswith(end)) == (True, True), head
 
 
 def test_an_error_of_a_tool_is_shown_below_it() -> None:
-    assert shown(tool_lines(call("read_file", path="x"), result({"error": "no file x"}), 0.1, 80))[1:] == ["      no file x"]
+    assert shown(tool_lines(call("read_file", path="x"), result({"error": "no file x"}), 0.1, 80))[1:] == [
+        "      no file x"
+    ]
 
 
 def test_tools_cannot_move_the_cursor_or_colour_the_screen() -> None:
@@ -138,9 +180,22 @@ def test_a_refused_key_is_told_in_three_lines_without_the_key() -> None:
 
 
 def test_a_retry_line_keeps_its_countdown_at_any_width() -> None:
-    failure = Failure(reason="rate_limit", message="slow", status=429, address="http://a-very-long-host.example/v1/chat")
-    event = Attempted(attempt=2, attempts=4, provider="p", model="m", seconds=1.0, usage=NO_USAGE, action="wait", failure=failure)
-    assert plain(attempt_line(event, 16.4, 60)) == "too many requests (429) · ht… · retrying in 16s · try 2 of 4"
+    failure = Failure(
+        reason="rate_limit", message="slow", status=429, address="http://a-very-long-host.example/v1/chat"
+    )
+    event = Attempted(
+        attempt=2,
+        attempts=4,
+        provider="p",
+        model="m",
+        seconds=1.0,
+        usage=NO_USAGE,
+        action="wait",
+        failure=failure,
+    )
+    assert (
+        plain(attempt_line(event, 16.4, 60)) == "too many requests (429) · ht… · retrying in 16s · try 2 of 4"
+    )
     assert columns(attempt_line(event, 16.4, 60)) <= 60
 
 
@@ -155,15 +210,28 @@ def test_a_retry_line_keeps_its_countdown_at_any_width() -> None:
 def test_a_failed_request_is_told_with_what_follows(action: Action, follows: str, words: str) -> None:
     failure = Failure(reason="billing", message="pay", status=402)
     event = Attempted(
-        attempt=1, attempts=4, provider="p", model="m", seconds=1.0, usage=NO_USAGE, action=action, failure=failure, next=follows
+        attempt=1,
+        attempts=4,
+        provider="p",
+        model="m",
+        seconds=1.0,
+        usage=NO_USAGE,
+        action=action,
+        failure=failure,
+        next=follows,
     )
     assert plain(attempt_line(event, 0, 80)) == f"the account cannot pay (402) · {words}"
 
 
 def test_receipts_say_what_which_choice_and_by_whom() -> None:
     question = Approve(command="rm -rf\n./x", cwd="/w", reasons=(), rule="r")
-    assert shown(receipt_lines(question, Grant(scope="session"), "person", 80)) == ["✓ allowed for this session by you: rm -rf ./x"]
-    assert shown(receipt_lines(question, Deny(reason="use git"), "person", 80)) == ["✗ denied by you: rm -rf ./x", "  use git"]
+    assert shown(receipt_lines(question, Grant(scope="session"), "person", 80)) == [
+        "✓ allowed for this session by you: rm -rf ./x"
+    ]
+    assert shown(receipt_lines(question, Deny(reason="use git"), "person", 80)) == [
+        "✗ denied by you: rm -rf ./x",
+        "  use git",
+    ]
     assert shown(receipt_lines(question, Deny(), "policy", 80)) == ["✗ denied by policy: rm -rf ./x"]
 
 
@@ -187,7 +255,11 @@ def test_no_color_leaves_no_colour_code_and_dumb_no_escape_at_all() -> None:
 
 
 def test_light_and_dark_are_told_from_the_terminal() -> None:
-    assert [choose({"TERM": "x", "COLORFGBG": value}).background for value in ("0;15", "15;0", "")] == ["light", "dark", "dark"]
+    assert [choose({"TERM": "x", "COLORFGBG": value}).background for value in ("0;15", "15;0", "")] == [
+        "light",
+        "dark",
+        "dark",
+    ]
 
 
 ROLES = (
@@ -213,7 +285,9 @@ def test_a_light_terminal_gets_other_colours_and_the_same_words() -> None:
 
 
 def test_ascii_keeps_every_cell_in_its_place() -> None:
-    rows = tool_lines(call("terminal", command="x"), result({"output": SEVEN, "exit_code": 3}), 1, 80, emoji="💻")
+    rows = tool_lines(
+        call("terminal", command="x"), result({"output": SEVEN, "exit_code": 3}), 1, 80, emoji="💻"
+    )
     written = [Theme(ascii=True, escapes=False).write(row) for row in rows]
     assert all(row.isascii() for row in written)
     assert [len(row) for row in written] == [columns(row) for row in rows]

@@ -82,7 +82,10 @@ def test_fences_and_language_words_are_not_shown_and_code_stays_exact() -> None:
     assert text(f"```python\n{long}\n\tif x:\n\n```\n", 40) == [long, "\tif x:", ""]
 
 
-@pytest.mark.parametrize("words", ["[x] and [bold]red[/bold]", "a <b>c</b> &d", "[ref]: http://kept", "array[0][1]", "snake_case_name"])
+@pytest.mark.parametrize(
+    "words",
+    ["[x] and [bold]red[/bold]", "a <b>c</b> &d", "[ref]: http://kept", "array[0][1]", "snake_case_name"],
+)
 def test_what_looks_like_markup_is_not_swallowed(words: str) -> None:
     assert text(words) == [words]
 
@@ -97,7 +100,10 @@ def test_escape_sequences_are_stripped() -> None:
 
 def test_finished_blocks_come_out_before_the_text_ends() -> None:
     stream = MarkdownStream(80)
-    seen = [[plain(row) for row in stream.feed(piece)] for piece in ("one\n\ntw", "o\n\n```py\na = 1\nb", " = 2\n```\n- i\n- j", "\n- k\n")]
+    seen = [
+        [plain(row) for row in stream.feed(piece)]
+        for piece in ("one\n\ntw", "o\n\n```py\na = 1\nb", " = 2\n```\n- i\n- j", "\n- k\n")
+    ]
     assert seen == [["one"], ["", "two", "", "a = 1"], ["b = 2", "", "• i"], ["• j"]]
     assert [plain(row) for row in stream.finish()] == ["• k"]
 

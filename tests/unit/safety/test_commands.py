@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.safety.commands.findings import inspect
+from hermes.safety.commands.rules import Rule, table
 from hermes.safety.decide import Policy, Verdict, decide
-from hermes.safety.inspect import inspect
-from hermes.safety.rules import Rule, table
 from hermes.types.action import Command
 
 POLICY = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
@@ -67,7 +67,9 @@ def test_everyday_work_runs_without_a_question(command: str) -> None:
 def test_a_rule_finds_its_examples(rule: Rule) -> None:
     assert rule.match
     for command in rule.match:
-        assert rule.id in {found.rule for found in inspect(command, cwd=POLICY.workspace, folders=POLICY.folders)}, command
+        assert rule.id in {
+            found.rule for found in inspect(command, cwd=POLICY.workspace, folders=POLICY.folders)
+        }, command
 
 
 @pytest.mark.parametrize("rule", table().rules, ids=lambda rule: rule.id)
@@ -101,7 +103,9 @@ def wrapped(command: str) -> Iterator[str]:
     yield f"env -S {shlex.quote(command)}" if re.fullmatch(r"[\w ./-]+", command) else command
     yield f"bash <<'END'\n{command}\nEND"
     yield f"trap {shlex.quote(command)} EXIT"
-    if re.match(r"[a-z]+ [-\w./ ]+$", command) and not command.startswith(("cd ", "set ", "source ", "exec ", "history ", "kill ")):
+    if re.match(r"[a-z]+ [-\w./ ]+$", command) and not command.startswith(
+        ("cd ", "set ", "source ", "exec ", "history ", "kill ")
+    ):
         first, rest = command.split(" ", 1)
         for prefix in (
             "env",
@@ -127,17 +131,27 @@ def wrapped(command: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "command", [one for one in block("ask") + block("deny") if "\n" not in one and not one.startswith(("#", ":", "if"))]
+    "command",
+    [one for one in block("ask") + block("deny") if "\n" not in one and not one.startswith(("#", ":", "if"))],
 )
 def test_harm_is_seen_in_any_wrapping(command: str) -> None:
     assert [other for other in wrapped(command) if verdict(other).decision not in {"ask", "deny"}] == []
 
 
 @pytest.mark.parametrize(
-    "command", [one for one in block("allow") if "\n" not in one and not re.match(r"(?:set|exec|kill|T=|VAR=|export)\b|.*&$", one)]
+    "command",
+    [
+        one
+        for one in block("allow")
+        if "\n" not in one and not re.match(r"(?:set|exec|kill|T=|VAR=|export)\b|.*&$", one)
+    ],
 )
 def test_everyday_work_is_seen_in_any_wrapping(command: str) -> None:
-    found = {other: verdict(other).reasons for other in wrapped(command) if not other.startswith("p=") and "bash -c '" not in command}
+    found = {
+        other: verdict(other).reasons
+        for other in wrapped(command)
+        if not other.startswith("p=") and "bash -c '" not in command
+    }
     assert {other: reasons for other, reasons in found.items() if reasons} == {}
 
 
@@ -151,7 +165,28 @@ def test_any_text_gets_a_verdict(command: str) -> None:
 @given(
     st.lists(
         st.sampled_from(
-            ["rm", "-rf", "$x", "/opt", "|", ";", "&&", "(", ")", "'", '"', "<<E", "\n", "{", "}", "`", "$(", "\\", "sh", "-c"]
+            [
+                "rm",
+                "-rf",
+                "$x",
+                "/opt",
+                "|",
+                ";",
+                "&&",
+                "(",
+                ")",
+                "'",
+                '"',
+                "<<E",
+                "\n",
+                "{",
+                "}",
+                "`",
+                "$(",
+                "\\",
+                "sh",
+                "-c",
+            ]
         ),
         max_size=15,
     )
@@ -161,17 +196,28 @@ def test_broken_commands_get_a_verdict(words: list[str]) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(alphabet=st.sampled_from([*"{}[]$@!*?~=<>|&;:a1 \"'", "🎉", "\U000a9a0e", "é", "\U0010ffff", "\ud800"]), max_size=20))
+@given(
+    st.text(
+        alphabet=st.sampled_from(
+            [*"{}[]$@!*?~=<>|&;:a1 \"'", "🎉", "\U000a9a0e", "é", "\U0010ffff", "\ud800"]
+        ),
+        max_size=20,
+    )
+)
 def test_no_character_crashes_the_parser(command: str) -> None:
     assert verdict(f"echo {{{command}").decision in {"allow", "ask", "deny"}
 
 
 def test_characters_outside_ascii_keep_their_meaning() -> None:
-    assert verdict("rm -rf ~/Bücher/🎉").reasons == ("it deletes /home/user/Bücher/🎉, outside the workspace",)
+    assert verdict("rm -rf ~/Bücher/🎉").reasons == (
+        "it deletes /home/user/Bücher/🎉, outside the workspace",
+    )
     assert verdict("echo {🎉,é} > café.txt").decision == "allow"
     assert verdict("cat <<< 'é' > /etc/é").decision == "ask"
     assert verdict("r\uff4d -rf x").decision == "allow"  # a full-width letter is another letter
-    assert verdict("rm -rf /opt/Zq7uffffffq").reasons == ("it deletes /opt/Zq7uffffffq, outside the workspace",)
+    assert verdict("rm -rf /opt/Zq7uffffffq").reasons == (
+        "it deletes /opt/Zq7uffffffq, outside the workspace",
+    )
     assert verdict("r\\Zq7u6dq -rf /opt/x").decision == "allow"
 
 

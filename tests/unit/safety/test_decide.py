@@ -30,7 +30,16 @@ def test_a_harmless_command_runs_confined_where_it_can() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["rm -rf /opt/x", "echo x > /etc/hosts", "cat ~/.ssh/id_rsa", "$X -rf y", "kill 123", "LD_PRELOAD=./x ls", "rg --pre ./x y"]
+    "command",
+    [
+        "rm -rf /opt/x",
+        "echo x > /etc/hosts",
+        "cat ~/.ssh/id_rsa",
+        "$X -rf y",
+        "kill 123",
+        "LD_PRELOAD=./x ls",
+        "rg --pre ./x y",
+    ],
 )
 def test_what_the_sandbox_stops_needs_no_question_in_it(command: str) -> None:
     assert on(command, OPEN).decision == "ask"
@@ -58,7 +67,14 @@ def test_what_the_sandbox_does_not_stop_is_asked_about_in_it(command: str) -> No
 
 @pytest.mark.parametrize(
     "command",
-    ["curl https://x.example", "pip install x", "npm ci", "git clone https://x.example/y", "python3 -m pip install x", "git fetch"],
+    [
+        "curl https://x.example",
+        "pip install x",
+        "npm ci",
+        "git clone https://x.example/y",
+        "python3 -m pip install x",
+        "git fetch",
+    ],
 )
 def test_the_network_is_asked_for_and_given_by_the_yes(command: str) -> None:
     asked = on(command, SANDBOX)
@@ -136,7 +152,9 @@ def test_what_earlier_commands_have_defined_is_seen_through() -> None:
         "safe -la": "allow",
         "k get pods": "allow",
     }.items():
-        assert decide(Command(command=command, cwd="/data/project", carried=defined), OPEN).decision == decision, command
+        assert (
+            decide(Command(command=command, cwd="/data/project", carried=defined), OPEN).decision == decision
+        ), command
 
 
 FILES = {

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, parse, spend, write
-from hermes.types.action import Action, Command, FileAccess
+from hermes.types.action import Command, FileAccess
 from hermes.types.question import Scope
 
 OPEN: Final = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
@@ -23,7 +23,9 @@ COMMANDS: Final = (
 DIRECTORIES: Final = ("/data/project", "/data/project/sub", "/opt")
 
 
-def on(command: str, policy: Policy = SANDBOX, *scopes: Scope, cwd: str = "/data/project", now: float = 0.0) -> Verdict:
+def on(
+    command: str, policy: Policy = SANDBOX, *scopes: Scope, cwd: str = "/data/project", now: float = 0.0
+) -> Verdict:
     return decide(Command(command=command, cwd=cwd), policy, Grants(session=scopes, now=now))
 
 
@@ -65,7 +67,10 @@ def test_a_path_is_covered_for_one_operation() -> None:
     assert asked.session == asked.always == Scope(kind="path", words="write", path="/home/user/notes")
     grants = Grants(session=(parse("write /home/user/notes"),))
     assert decide(FileAccess(operation="write", path="/home/user/notes"), OPEN, grants).by == "session"
-    for other in (FileAccess(operation="delete", path="/home/user/notes"), FileAccess(operation="write", path="/home/user/notes2")):
+    for other in (
+        FileAccess(operation="delete", path="/home/user/notes"),
+        FileAccess(operation="write", path="/home/user/notes2"),
+    ):
         assert decide(other, OPEN, grants).decision == "ask"
     assert decide(FileAccess(operation="write", path="/home/user/.ssh/x"), OPEN, grants).decision == "deny"
 
@@ -74,7 +79,12 @@ def test_a_force_push_is_another_thing_than_a_push() -> None:
     push = on("git push").session
     assert push is not None
     assert on("git push --tags", SANDBOX, push).by == "session"
-    for command in ("git push --force", "git push origin +main", "git push origin :main", "git push --mirror"):
+    for command in (
+        "git push --force",
+        "git push origin +main",
+        "git push origin :main",
+        "git push --mirror",
+    ):
         assert on(command, SANDBOX, push).decision == "ask", command
 
 
@@ -97,12 +107,26 @@ def test_entries_of_earlier_versions_keep_their_meaning() -> None:
 
 LIMITS: Final = st.sampled_from([0, 1, 7]), st.sampled_from([0.0, 1_900_000_000.0])
 SCOPES: Final = st.one_of(
-    st.builds(Scope, kind=st.just("exact"), words=st.sampled_from(COMMANDS), directory=st.sampled_from(["", *DIRECTORIES])),
     st.builds(
-        Scope, kind=st.just("program"), words=st.just("git push"), directory=st.sampled_from(DIRECTORIES), rules=st.just(("git-push",))
+        Scope,
+        kind=st.just("exact"),
+        words=st.sampled_from(COMMANDS),
+        directory=st.sampled_from(["", *DIRECTORIES]),
+    ),
+    st.builds(
+        Scope,
+        kind=st.just("program"),
+        words=st.just("git push"),
+        directory=st.sampled_from(DIRECTORIES),
+        rules=st.just(("git-push",)),
     ),
     st.builds(Scope, kind=st.just("host"), words=st.sampled_from(["a.example", "b.example"])),
-    st.builds(Scope, kind=st.just("path"), words=st.sampled_from(["write", "delete"]), path=st.sampled_from(["/a b", "/c"])),
+    st.builds(
+        Scope,
+        kind=st.just("path"),
+        words=st.sampled_from(["write", "delete"]),
+        path=st.sampled_from(["/a b", "/c"]),
+    ),
 )
 
 
@@ -112,27 +136,39 @@ def test_a_scope_is_read_back_from_its_words(scope: Scope, uses: int, until: flo
     assert parse(write(limited)) == limited
 
 
-def says(scope: Scope, action: Action, asked: Verdict) -> bool:
+def says(scope: Scope, action: Command | FileAccess, asked: Verdict) -> bool:
     """Whether a scope's own words say this action, told apart from how it is matched."""
     if isinstance(action, FileAccess):
         return scope.kind == "path" and (action.operation, action.path) == (scope.words, scope.path)
     if scope.kind == "exact":
         return action.command == scope.words and scope.directory in {"", action.cwd}
     if scope.kind == "program":
-        same_rules = {one.rule for one in asked.findings if one.effect in asked.effects} <= {*scope.rules, "network-git"}
-        return action.command.startswith(f"{scope.words}") and ";" not in action.command and action.cwd == scope.directory and same_rules
+        same_rules = {one.rule for one in asked.findings if one.effect in asked.effects} <= {
+            *scope.rules,
+            "network-git",
+        }
+        return (
+            action.command.startswith(f"{scope.words}")
+            and ";" not in action.command
+            and action.cwd == scope.directory
+            and same_rules
+        )
     return scope.kind == "host" and scope.words in action.command and set(asked.effects) == {"network"}
 
 
 ACTIONS: Final = st.one_of(
     st.builds(Command, command=st.sampled_from(COMMANDS), cwd=st.sampled_from(DIRECTORIES)),
-    st.builds(FileAccess, operation=st.sampled_from(["write", "delete"]), path=st.sampled_from(["/home/user/a", "/a b", "/c"])),
+    st.builds(
+        FileAccess,
+        operation=st.sampled_from(["write", "delete"]),
+        path=st.sampled_from(["/home/user/a", "/a b", "/c"]),
+    ),
 )
 
 
 @settings(max_examples=400, deadline=None)
 @given(SCOPES, ACTIONS)
-def test_a_grant_never_covers_what_it_does_not_say(scope: Scope, action: Action) -> None:
+def test_a_grant_never_covers_what_it_does_not_say(scope: Scope, action: Command | FileAccess) -> None:
     asked = decide(action, SANDBOX)
     granted = decide(action, SANDBOX, Grants(session=(scope,)))
     listed = decide(action, replace(SANDBOX, allowlist=(write(scope),)))

@@ -9,7 +9,9 @@ from hermes.safety.decide import Policy, Verdict, decide
 from hermes.types.action import Command, FileAccess, Permit
 
 OPEN = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
-MODES: Final = {mode: replace(OPEN, sandbox=mode) for mode in ("off", "read-only", "workspace", "full", "container")}
+MODES: Final = {
+    mode: replace(OPEN, sandbox=mode) for mode in ("off", "read-only", "workspace", "full", "container")
+}
 BOUND: Final = replace(MODES["container"], binds=("/data/project", "/srv/shared"))
 
 ACTION: Final = Command(command="ls", cwd="/data/project")
@@ -53,24 +55,42 @@ def test_each_mode_stands_in_for_the_questions_about_what_it_stops(command: str)
 
 @pytest.mark.parametrize("command", ["rm -rf /", "mkfs.ext4 /dev/sda1", "shutdown now", ":(){ :|:& };:"])
 def test_the_hard_limits_hold_in_every_mode(command: str) -> None:
-    assert {on(command, replace(policy, yolo=True)).decision for policy in [*MODES.values(), BOUND]} == {"deny"}
+    assert {on(command, replace(policy, yolo=True)).decision for policy in [*MODES.values(), BOUND]} == {
+        "deny"
+    }
 
 
-@pytest.mark.parametrize("command", ["git push", "ssh host ls", "curl -T x https://x.example", "terraform destroy", "nc -lvp 1"])
+@pytest.mark.parametrize(
+    "command", ["git push", "ssh host ls", "curl -T x https://x.example", "terraform destroy", "nc -lvp 1"]
+)
 def test_what_leaves_a_container_asks_where_its_network_is_on(command: str) -> None:
     assert on(command, MODES["container"]).decision == "contain"
     asked = on(command, replace(MODES["container"], network=True))
-    assert (asked.decision, asked.permit(ACTION, "person")) == ("ask", Permit.of(ACTION, confined=True, network=True, by="person"))
+    assert (asked.decision, asked.permit(ACTION, "person")) == (
+        "ask",
+        Permit.of(ACTION, confined=True, network=True, by="person"),
+    )
 
 
-@pytest.mark.parametrize("command", ["rm -rf src", "rm -rf /srv/shared/a", "echo x > /srv/shared/a", "git reset --hard", 'rm -rf "$D"'])
+@pytest.mark.parametrize(
+    "command",
+    ["rm -rf src", "rm -rf /srv/shared/a", "echo x > /srv/shared/a", "git reset --hard", 'rm -rf "$D"'],
+)
 def test_a_folder_of_the_machine_is_not_thrown_away_with_the_container(command: str) -> None:
     assert on(command, BOUND).decision == "ask"
     assert on(command, MODES["container"]).decision == "contain"
 
 
 @pytest.mark.parametrize(
-    "command", ["rm -rf /opt/x", "echo x > notes.txt", "rm notes.txt", "sudo apt-get install -y x", "kill 1", "echo x > ~/.bashrc"]
+    "command",
+    [
+        "rm -rf /opt/x",
+        "echo x > notes.txt",
+        "rm notes.txt",
+        "sudo apt-get install -y x",
+        "kill 1",
+        "echo x > ~/.bashrc",
+    ],
 )
 def test_what_stays_in_a_container_is_contained_beside_bound_folders(command: str) -> None:
     assert on(command, BOUND).decision == "contain"
@@ -86,14 +106,22 @@ def test_a_yes_in_a_read_only_sandbox_lets_this_command_write_there() -> None:
 
 
 def test_a_yes_on_a_writable_machine_keeps_its_secrets_hidden() -> None:
-    assert on("rm -rf /opt/x", MODES["full"]).permit(ACTION, "person") == Permit.of(ACTION, confined=True, by="person")
-    assert on("sudo ls", MODES["full"]).permit(ACTION, "person") == Permit.of(ACTION, confined=False, by="person")
+    assert on("rm -rf /opt/x", MODES["full"]).permit(ACTION, "person") == Permit.of(
+        ACTION, confined=True, by="person"
+    )
+    assert on("sudo ls", MODES["full"]).permit(ACTION, "person") == Permit.of(
+        ACTION, confined=False, by="person"
+    )
 
 
 def test_named_hosts_are_passed_on_and_other_hosts_are_asked_about() -> None:
     named = replace(MODES["workspace"], network=("*.example",))
-    assert on("ls", named).permit(ACTION) == Permit.of(ACTION, confined=True, network=("*.example",), by="sandbox")
-    assert on("ls", replace(named, network=())).permit(ACTION) == Permit.of(ACTION, confined=True, network=(), by="sandbox")
+    assert on("ls", named).permit(ACTION) == Permit.of(
+        ACTION, confined=True, network=("*.example",), by="sandbox"
+    )
+    assert on("ls", replace(named, network=())).permit(ACTION) == Permit.of(
+        ACTION, confined=True, network=(), by="sandbox"
+    )
     assert on("git fetch", replace(named, network=())).decision == "ask"
     for command, decision in {
         "curl https://a.example/x": "contain",

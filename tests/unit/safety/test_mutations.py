@@ -9,8 +9,8 @@ from zlib import crc32
 
 import pytest
 
+from hermes.safety.commands.rule_catalog import CatalogEntry, entries
 from hermes.safety.decide import Policy, decide
-from hermes.safety.meanings import Entry, entries
 from hermes.types.action import Command
 
 OPEN = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
@@ -21,14 +21,23 @@ STRICTNESS: Final = {"allow": 0, "contain": 0, "ask": 1, "deny": 2}
 STRIDES: Final = [7, pytest.param(1, marks=pytest.mark.slow)]
 """A share of the forms in every run, all of them in a long one."""
 
-WORD = re.compile(r"""(?:[^\s'"\\;&|()<>]|\\.|'[^']*'|"(?:\\.|[^"\\])*"|\$\([^)]*\))+|&&|\|\||[;&|()<>]+|\s+""")
-RESERVED = re.compile(r"if|then|else|elif|fi|for|while|until|do|done|case|esac|in|function|select|time|coproc|[{}!]|\[\[|\]\]")
+WORD = re.compile(
+    r"""(?:[^\s'"\\;&|()<>]|\\.|'[^']*'|"(?:\\.|[^"\\])*"|\$\([^)]*\))+|&&|\|\||[;&|()<>]+|\s+"""
+)
+RESERVED = re.compile(
+    r"if|then|else|elif|fi|for|while|until|do|done|case|esac|in|function|select|time|coproc|[{}!]|\[\[|\]\]"
+)
 BUILTINS = re.compile(
     r"[.:]|alias|bg|bind|break|builtin|cd|command|compgen|complete|continue|declare|dirs|disown|enable|eval|exec|exit|export|fc|fg|getopts|hash"
     r"|help|history|jobs|kill|let|local|logout|popd|printf|pushd|pwd|read|readonly|return|set|shift|shopt|source|suspend|test|times|trap|type"
     r"|typeset|ulimit|umask|unalias|unset|wait"
 )
-FORMS: Final[tuple[Callable[[str], str], ...]] = ('"{}"'.format, "'{}'".format, r"\{}".format, lambda word: f'{word[:1]}""{word[1:]}')
+FORMS: Final[tuple[Callable[[str], str], ...]] = (
+    '"{}"'.format,
+    "'{}'".format,
+    r"\{}".format,
+    lambda word: f'{word[:1]}""{word[1:]}',
+)
 
 
 def around(command: str) -> Iterator[str]:
@@ -67,7 +76,9 @@ def respaced(command: str) -> Iterator[str]:
 
 def quoted(command: str) -> Iterator[str]:
     """Each word in quotes that the shell would not read in another way without them."""
-    found = parts(command) if "<<" not in command else []  # a quote in a here-document, or at its mark, says something else
+    found = (
+        parts(command) if "<<" not in command else []
+    )  # a quote in a here-document, or at its mark, says something else
     for position, word in enumerate(found):
         if not re.fullmatch(r"[\w./:@+,%=-]+", word) or RESERVED.fullmatch(word):
             continue
@@ -84,7 +95,12 @@ def starts_command(before: list[str]) -> bool:
     words = [part for part in before if not part.isspace()]
     while words and re.match(r"\w+=", words[-1]):
         words.pop()
-    return not words or RESERVED.fullmatch(words[-1]) is not None or not WORD.fullmatch(words[-1]) or words[-1][0] in ";&|("
+    return (
+        not words
+        or RESERVED.fullmatch(words[-1]) is not None
+        or not WORD.fullmatch(words[-1])
+        or words[-1][0] in ";&|("
+    )
 
 
 def behind(command: str) -> Iterator[str]:
@@ -120,7 +136,7 @@ def strictness(command: str, policy: Policy) -> int:
 
 @pytest.mark.parametrize("stride", STRIDES)
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: f"{entry.id}-{entry.effect}")
-def test_no_other_way_of_writing_makes_a_verdict_milder(entry: Entry, stride: int) -> None:
+def test_no_other_way_of_writing_makes_a_verdict_milder(entry: CatalogEntry, stride: int) -> None:
     milder = []
     for command in entry.match:
         plain = {policy: strictness(command, policy) for policy in (OPEN, SANDBOX, READ_ONLY)}
@@ -163,4 +179,9 @@ def test_a_hard_limit_is_not_got_around_by_odd_ways_of_writing(command: str) -> 
 
 
 def test_arithmetic_is_no_subshell() -> None:
-    assert decide(Command(command="((count++)); (( 1 < 3 )) && echo $((1 + 2))", cwd=OPEN.workspace), OPEN).reasons == ()
+    assert (
+        decide(
+            Command(command="((count++)); (( 1 < 3 )) && echo $((1 + 2))", cwd=OPEN.workspace), OPEN
+        ).reasons
+        == ()
+    )

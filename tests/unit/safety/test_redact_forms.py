@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from hermes.lib.secretvalues import MASK
+from hermes.safety.key_forms import Token, tokens
 from hermes.safety.redact import redact
-from hermes.safety.tokens import Token, tokens
 
 LETTERS = {
     "word": string.ascii_letters + string.digits,
@@ -21,7 +21,9 @@ LETTERS = {
 
 
 def made(seed: str, length: int, letters: str) -> str:
-    stream = b"".join(hashlib.sha512(f"{seed}{number}".encode()).digest() for number in range(length // 64 + 1))
+    stream = b"".join(
+        hashlib.sha512(f"{seed}{number}".encode()).digest() for number in range(length // 64 + 1)
+    )
     return "1" + "".join(letters[byte % len(letters)] for byte in stream[: length - 2]) + "7"
 
 
@@ -32,7 +34,13 @@ def key(begin: str, token: Token) -> str:
 KEYS = [(token, begin) for token in tokens() for begin in token.begins]
 WORD = made("word", 14, LETTERS["word"])
 LONG = made("long", 40, LETTERS["word"])
-SIGNED = ".".join(["ey" + "J" + made("a", 20, LETTERS["word"]), "ey" + "J" + made("b", 40, LETTERS["word"]), made("c", 43, LETTERS["url"])])
+SIGNED = ".".join(
+    [
+        "ey" + "J" + made("a", 20, LETTERS["word"]),
+        "ey" + "J" + made("b", 40, LETTERS["word"]),
+        made("c", 43, LETTERS["url"]),
+    ]
+)
 MASKED = {
     "DB_PASSWORD=hunter": "hunter",
     "DB_PASSWORD=correcthorse": "correcthorse",
@@ -70,7 +78,9 @@ MASKED = {
     f"login --password {WORD}": WORD,
     f"deploy --api-key={WORD}": WORD,
     f"jwt {SIGNED}": SIGNED,
-    f"https://hooks.slack.com/services/T{'0A' * 5}/B{'1B' * 5}/{made('hook', 24, LETTERS['word'])}": made("hook", 24, LETTERS["word"]),
+    f"https://hooks.slack.com/services/T{'0A' * 5}/B{'1B' * 5}/{made('hook', 24, LETTERS['word'])}": made(
+        "hook", 24, LETTERS["word"]
+    ),
     "-----BEGIN OPENSSH PRIVATE " + f"KEY-----\n{LONG}\n{LONG}\n-----END OPENSSH PRIVATE " + "KEY-----": LONG,
     "-----BEGIN PGP PRIVATE " + f"KEY BLOCK-----\n\n{LONG}": LONG,
 }

@@ -10,7 +10,13 @@ from hermes.types.action import Action, Command, FileAccess
 from hermes.types.message import Assistant, Message, ToolResult, User
 
 POLICY = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", yolo=True)
-CONFINED = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", sandbox="workspace", yolo=True)
+CONFINED = Policy(
+    workspace="/data/project",
+    home="/home/user",
+    hermes_home="/home/user/.hermes",
+    sandbox="workspace",
+    yolo=True,
+)
 READ = (Source(name="the tool web", at=1.0),)
 ASKED = [
     "git push",
@@ -43,7 +49,13 @@ def judged(command: str, policy: Policy, read: tuple[Source, ...] = READ) -> Ver
 @pytest.mark.parametrize("command", ASKED)
 def test_reaching_out_is_asked_about_with_the_source_in_the_reasons(command: str, policy: Policy) -> None:
     verdict = judged(command, policy)
-    assert (verdict.decision, verdict.by, verdict.session, verdict.always, verdict.covered) == ("ask", "rule", None, None, None)
+    assert (verdict.decision, verdict.by, verdict.session, verdict.always, verdict.covered) == (
+        "ask",
+        "rule",
+        None,
+        None,
+        None,
+    )
     assert "the tool web" in verdict.reasons[-1]
 
 
@@ -59,7 +71,15 @@ def test_what_cannot_be_read_is_asked_about_only_where_it_could_get_out() -> Non
 
 
 @pytest.mark.parametrize(
-    "path", ["AGENTS.md", "sub/CLAUDE.md", ".cursorrules", ".git/hooks/pre-commit", ".github/workflows/x.yml", "skills/a/SKILL.md"]
+    "path",
+    [
+        "AGENTS.md",
+        "sub/CLAUDE.md",
+        ".cursorrules",
+        ".git/hooks/pre-commit",
+        ".github/workflows/x.yml",
+        "skills/a/SKILL.md",
+    ],
 )
 def test_files_that_steer_agents_are_asked_about(path: str) -> None:
     action = FileAccess(operation="write", path=f"/data/project/{path}")
@@ -78,7 +98,10 @@ def test_many_sources_are_named_by_the_last_ones() -> None:
 
 
 ACTIONS = st.sampled_from(
-    [*(Command(command=one, cwd="/data/project") for one in (*ASKED, *FREE)), FileAccess(operation="write", path="/etc/x")]
+    [
+        *(Command(command=one, cwd="/data/project") for one in (*ASKED, *FREE)),
+        FileAccess(operation="write", path="/etc/x"),
+    ]
 )
 
 
@@ -102,11 +125,20 @@ def test_the_sources_are_a_function_of_the_log() -> None:
 @pytest.mark.parametrize(
     ("action", "name"),
     [
-        (Command(command="curl  -s https://x.example/", cwd="/data/project"), "the output of `curl -s https://x.example/`"),
-        (Command(command="curl http://127.0.0.1:8/", cwd="/data/project"), "the output of `curl http://127.0.0.1:8/`"),
+        (
+            Command(command="curl  -s https://x.example/", cwd="/data/project"),
+            "the output of `curl -s https://x.example/`",
+        ),
+        (
+            Command(command="curl http://127.0.0.1:8/", cwd="/data/project"),
+            "the output of `curl http://127.0.0.1:8/`",
+        ),
         (Command(command="ls; git fetch", cwd="/data/project"), "the output of `ls; git fetch`"),
         (Command(command="make test", cwd="/data/project"), ""),
-        (FileAccess(operation="read", path="/home/user/Downloads/a.txt"), "the file /home/user/Downloads/a.txt"),
+        (
+            FileAccess(operation="read", path="/home/user/Downloads/a.txt"),
+            "the file /home/user/Downloads/a.txt",
+        ),
         (FileAccess(operation="write", path="/home/user/Downloads/a.txt"), ""),
         (FileAccess(operation="read", path="/data/project/a.txt"), ""),
     ],

@@ -61,7 +61,12 @@ def test_a_change_sees_what_is_in_the_file_now(keep: AuthFile) -> None:
 
 def test_what_is_removed_is_gone_and_its_provider_with_the_last(keep: AuthFile) -> None:
     keep.add("p", KEY)
-    assert (keep.remove("p", "x"), keep.remove("p", "a"), keep.remove("p", "a"), keep.providers()) == (False, True, False, ())
+    assert (keep.remove("p", "x"), keep.remove("p", "a"), keep.remove("p", "a"), keep.providers()) == (
+        False,
+        True,
+        False,
+        (),
+    )
 
 
 def test_every_secret_is_known_so_that_none_is_shown(keep: AuthFile) -> None:
@@ -80,7 +85,9 @@ def test_the_copy_of_a_process_that_was_killed_is_cleared_away(keep: AuthFile) -
 def test_keys_that_nobody_knows_stay(keep: AuthFile) -> None:
     keep.path.parent.mkdir()
     row = {"id": "a", "secret": "sk", "colour": "red", "priority": 10}
-    keep.path.write_text(json.dumps({"version": 9, "future": [1], "providers": {"p": [row], "q": [{"id": "z", "x": 1}]}}))
+    keep.path.write_text(
+        json.dumps({"version": 9, "future": [1], "providers": {"p": [row], "q": [{"id": "z", "x": 1}]}})
+    )
     keep.change("p", "a", lambda one: replace(one, status="dead"))
     tree = json.loads(keep.path.read_text())
     assert (tree["version"], tree["future"], tree["providers"]["q"]) == (9, [1], [{"id": "z", "x": 1}])
@@ -90,7 +97,9 @@ def test_keys_that_nobody_knows_stay(keep: AuthFile) -> None:
 ODD_ROW = '{"providers": {"p": [{"id": 5, "secret": "sekret"}]}}'
 
 
-@pytest.mark.parametrize("text", ["{", "", "[]", '{"providers": []}', '{"providers": {"p": 1}}', ODD_ROW, "\ud800"])
+@pytest.mark.parametrize(
+    "text", ["{", "", "[]", '{"providers": []}', '{"providers": {"p": 1}}', ODD_ROW, "\ud800"]
+)
 def test_a_damaged_file_is_told_and_never_overwritten(keep: AuthFile, text: str) -> None:
     keep.path.parent.mkdir()
     keep.path.write_bytes(text.encode("utf-8", "surrogatepass"))
@@ -102,8 +111,22 @@ def test_a_damaged_file_is_told_and_never_overwritten(keep: AuthFile, text: str)
 
 
 def test_the_state_of_an_environment_key_is_kept_without_the_key(keep: AuthFile) -> None:
-    keep.add("p", Credential(id="env-A-1", label="A", secret="sekret", from_environment=True, status="exhausted", exhausted_until=5.0))
-    assert ("sekret" in keep.path.read_text(), keep.credentials("p")[0].exhausted_until, keep.providers()) == (False, 5.0, ())
+    keep.add(
+        "p",
+        Credential(
+            id="env-A-1",
+            label="A",
+            secret="sekret",
+            from_environment=True,
+            status="exhausted",
+            exhausted_until=5.0,
+        ),
+    )
+    assert (
+        "sekret" in keep.path.read_text(),
+        keep.credentials("p")[0].exhausted_until,
+        keep.providers(),
+    ) == (False, 5.0, ())
 
 
 def _count(path: str) -> None:

@@ -38,7 +38,9 @@ SCHEMA = {"name": "t", "parameters": PARAMETERS}
 def test_what_was_plainly_meant_is_made_to_fit(given_: dict[str, Any], ready: dict[str, Any]) -> None:
     prepared = compiled(SCHEMA).prepare(given_)
     assert prepared == ready
-    assert {name: type(value) for name, value in prepared.items()} == {name: type(value) for name, value in ready.items()}
+    assert {name: type(value) for name, value in prepared.items()} == {
+        name: type(value) for name, value in ready.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -61,7 +63,10 @@ def test_what_does_not_fit_is_told_with_what_is_allowed(given_: dict[str, Any], 
 
 
 def test_a_schema_with_more_than_plain_words_is_checked_in_full() -> None:
-    schema = {"name": "t", "parameters": {"type": "object", "properties": {"n": {"type": "integer", "multipleOf": 2}}}}
+    schema = {
+        "name": "t",
+        "parameters": {"type": "object", "properties": {"n": {"type": "integer", "multipleOf": 2}}},
+    }
     assert compiled(schema).prepare({"n": 4}) == {"n": 4}
     with pytest.raises(ArgumentError, match="multiple of 2"):
         compiled(schema).prepare({"n": 3})
@@ -75,7 +80,9 @@ values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*PROPERTIES, "other"]), values))
-def test_what_is_let_through_fits_the_schema_and_what_fits_is_let_through_unchanged(given_: dict[str, Any]) -> None:
+def test_what_is_let_through_fits_the_schema_and_what_fits_is_let_through_unchanged(
+    given_: dict[str, Any],
+) -> None:
     arguments, validator = compiled(SCHEMA), Draft202012Validator(PARAMETERS)
     fits = validator.is_valid(given_)
     try:

@@ -1,5 +1,7 @@
 import json
+from collections.abc import Iterator
 from enum import Enum
+from functools import partial
 from typing import Any, Literal
 
 import msgspec
@@ -7,6 +9,7 @@ import pytest
 
 import hermes
 from hermes.tools.dispatch import Dispatcher
+from hermes.tools.registry import tool_error, tool_result
 
 pytestmark = pytest.mark.anyio
 
@@ -85,3 +88,67 @@ async def test_async_functions_and_the_context_work() -> None:
 
     assert list(shout.entry.schema["parameters"]["properties"]) == ["word"]
     assert await run(shout, word="hey") == {"result": "HEY the context"}
+
+
+def positional(x: int, /) -> int:
+    return x
+
+
+def several(*xs: int) -> int:
+    return len(xs)
+
+
+def named(**xs: int) -> int:
+    return len(xs)
+
+
+def strange(x: Dispatcher) -> int:
+    return 0
+
+
+def unknown(x: "NoSuchType") -> int:  # type: ignore[name-defined]  # noqa: F821
+    return 0
+
+
+def yielding(x: int) -> Iterator[int]:
+    yield x
+
+
+BY_NAME = "a parameter that can be given by name (no /, * or **), for the model names each argument."
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (positional, f"@tool positional: make x {BY_NAME}"),
+        (several, f"@tool several: make xs {BY_NAME}"),
+        (named, f"@tool named: make xs {BY_NAME}"),
+        (strange, "@tool strange: x has a type that JSON cannot carry (<class 'hermes.tools.dispatch.Dispatcher'>); use plain types, dataclasses or msgspec.Struct."),
+        (unknown, "@tool unknown: an annotation cannot be looked up (name 'NoSuchType' is not defined); import what it names at the top of the module, not under TYPE_CHECKING."),
+        (yielding, "@tool yielding: return one value instead of yielding several."),
+        (partial(several, 1), f"@tool takes a function with a name, not {partial(several, 1)!r}."),
+    ],
+)  # fmt: skip
+def test_a_function_that_a_model_cannot_call_is_refused_in_one_sentence(function: Any, told: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        hermes.tool(function)
+    assert str(refused.value) == told
+
+
+async def test_defaults_that_json_does_not_have_are_filled_in_by_the_function_alone() -> None:
+    @hermes.tool
+    def limits(
+        high: float = float("inf"), low: float = float("nan"), unit: Unit = Unit.METRIC
+    ) -> list[float]:
+        """Give back."""
+        return [high, low, 1.0]
+
+    assert limits.entry.schema["parameters"]["properties"] == {
+        "high": {"type": "number"}, "low": {"type": "number"}, "unit": {"$ref": "#/$defs/Unit"},
+    }  # fmt: skip
+    assert await run(limits) == {"result": [None, None, 1.0]}
+
+
+def test_results_and_errors_are_json_whatever_numbers_are_in_them() -> None:
+    assert tool_result(a=float("nan"), b=[float("inf"), (1.5, "ü")]) == '{"a": null, "b": [null, [1.5, "ü"]]}'
+    assert tool_error("no", seconds=float("-inf")) == '{"error": "no", "seconds": null}'

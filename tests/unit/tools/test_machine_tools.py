@@ -64,7 +64,12 @@ class Session:
 async def session(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Session]:
     root = tmp_path / "project"
     root.mkdir()
-    policy = Policy(workspace=str(root), home=environ["HOME"], hermes_home=environ["HERMES_HOME"], temp=(str(tmp_path / "temp"),))
+    policy = Policy(
+        workspace=str(root),
+        home=environ["HOME"],
+        hermes_home=environ["HERMES_HOME"],
+        temp=(str(tmp_path / "temp"),),
+    )
 
     async def authorize(action: Action) -> Permit:
         verdict = decide(action, policy)
@@ -104,7 +109,11 @@ async def test_each_tool_is_registered_and_says_so_without_a_session() -> None:
 
 
 async def test_a_command_gives_output_and_code(session: Session) -> None:
-    assert await session.call("terminal", command="echo hi; exit 3") == {"output": "hi\n", "exit_code": 3, "error": None}
+    assert await session.call("terminal", command="echo hi; exit 3") == {
+        "output": "hi\n",
+        "exit_code": 3,
+        "error": None,
+    }
     assert session.shown == ["hi\n"]
 
 
@@ -121,7 +130,11 @@ async def test_codes_that_mean_no_failure_are_explained(session: Session) -> Non
 
 async def test_time_that_runs_out_keeps_the_output(session: Session) -> None:
     done = await session.call("terminal", command="echo part; sleep 30", timeout=1)
-    assert (done["output"], done["exit_code"], "timed out after 1 s" in done["error"]) == ("part\n", 124, True)
+    assert (done["output"], done["exit_code"], "timed out after 1 s" in done["error"]) == (
+        "part\n",
+        124,
+        True,
+    )
     assert "background=true" in (await session.call("terminal", command="x", timeout=601))["error"]
 
 
@@ -150,15 +163,40 @@ async def test_a_missing_command_is_said(session: Session, args: dict[str, Any])
 async def test_a_background_process_is_followed_to_its_end(session: Session) -> None:
     begun = await session.call("terminal", command="read x; echo got:$x", background=True)
     name = begun["session_id"]
-    assert begun == {"output": "Background process started", "session_id": name, "pid": begun["pid"], "exit_code": 0, "error": None}
-    running = {"session_id": name, "command": "read x; echo got:$x", "pid": begun["pid"], "status": "running", "exit_code": None}
+    assert begun == {
+        "output": "Background process started",
+        "session_id": name,
+        "pid": begun["pid"],
+        "exit_code": 0,
+        "error": None,
+    }
+    running = {
+        "session_id": name,
+        "command": "read x; echo got:$x",
+        "pid": begun["pid"],
+        "status": "running",
+        "exit_code": None,
+    }
     assert await session.call("process", action="list") == {"processes": [running]}
-    assert await session.call("process", action="poll", session_id=name) == {**running, "output": "", "total_chars": 0}
+    assert await session.call("process", action="poll", session_id=name) == {
+        **running,
+        "output": "",
+        "total_chars": 0,
+    }
     await session.call("process", action="submit", session_id=name, data="hello")
     ended = await session.call("process", action="wait", session_id=name, timeout=10)
-    assert ended == {**running, "status": "exited", "exit_code": 0, "output": "got:hello\n", "total_chars": 10}
+    assert ended == {
+        **running,
+        "status": "exited",
+        "exit_code": 0,
+        "output": "got:hello\n",
+        "total_chars": 10,
+    }
     assert (await session.call("process", action="log", session_id=name))["output"] == "got:hello"
-    assert "takes no input" in (await session.call("process", action="write", session_id=name, data="x"))["error"]
+    assert (
+        "takes no input"
+        in (await session.call("process", action="write", session_id=name, data="x"))["error"]
+    )
 
 
 async def test_a_background_process_is_killed_or_closed(session: Session) -> None:
@@ -170,7 +208,9 @@ async def test_a_background_process_is_killed_or_closed(session: Session) -> Non
 
 
 async def test_an_unknown_process_or_action_is_said(session: Session) -> None:
-    assert await session.call("process", action="poll", session_id="x") == {"error": "there is no process 'x'; known are: none"}
+    assert await session.call("process", action="poll", session_id="x") == {
+        "error": "there is no process 'x'; known are: none"
+    }
     assert "action must be one of" in (await session.call("process", action="fly"))["error"]
 
 
@@ -181,8 +221,17 @@ async def test_a_file_is_read_in_pages_with_line_numbers(session: Session) -> No
     session.put("a.txt", "".join(f"line {number}\n" for number in range(1, 6)))
     facts = {"total_lines": 5, "file_size": 35, "is_binary": False, "is_image": False}
     page = await session.call("read_file", path="a.txt", offset=2, limit=2)
-    assert page == {"content": "2|line 2\n3|line 3", "truncated": True, **facts, "hint": "2 more lines; go on with offset=4"}
-    assert await session.call("read_file", path="a.txt", offset=5) == {"content": "5|line 5", "truncated": False, **facts}
+    assert page == {
+        "content": "2|line 2\n3|line 3",
+        "truncated": True,
+        **facts,
+        "hint": "2 more lines; go on with offset=4",
+    }
+    assert await session.call("read_file", path="a.txt", offset=5) == {
+        "content": "5|line 5",
+        "truncated": False,
+        **facts,
+    }
     assert "behind its end" in (await session.call("read_file", path="a.txt", offset=6))["error"]
 
 
@@ -196,7 +245,9 @@ async def test_odd_files_are_read_or_refused_by_their_content(session: Session) 
     assert (await session.call("read_file", path="empty"))["content"] == ""
     assert (await session.call("read_file", path="bom"))["content"] == "1|a\n2|b"
     assert (await session.call("read_file", path="latin"))["content"] == "1|caf\ufffd"
-    assert (await session.call("read_file", path="long"))["content"] == "1|" + "x" * 2_000 + "… [3000 more characters]"
+    assert (await session.call("read_file", path="long"))[
+        "content"
+    ] == "1|" + "x" * 2_000 + "… [3000 more characters]"
     refused = await session.call("read_file", path="image")
     assert (refused["is_binary"], refused["is_image"], "an image" in refused["error"]) == (True, True, True)
     assert "limit=49" in (await session.call("read_file", path="wide"))["error"]
@@ -275,14 +326,18 @@ async def test_a_replacement_gives_its_diff(session: Session) -> None:
         "lint": {"status": "ok", "output": ""},
         "resolved_path": str(path),
     }
-    loose = await session.call("patch", path="a.py", old_string="def f():\n  return 2", new_string="def f():\n  return (")
+    loose = await session.call(
+        "patch", path="a.py", old_string="def f():\n  return 2", new_string="def f():\n  return ("
+    )
     assert (loose["matched_by"], loose["lint"]["status"]) == ("line ends trimmed", "error")
     assert path.read_text() == "def f():\n    return (\n"
 
 
 async def test_a_replacement_keeps_line_ends_and_other_bytes(session: Session) -> None:
     path = session.put("a.txt", b"\xef\xbb\xbfone\r\ncaf\xe9\r\n")
-    assert (await session.call("patch", path="a.txt", old_string="one\ncaf", new_string="two\nthree\ncaf"))["success"]
+    assert (await session.call("patch", path="a.txt", old_string="one\ncaf", new_string="two\nthree\ncaf"))[
+        "success"
+    ]
     assert path.read_bytes() == b"\xef\xbb\xbftwo\r\nthree\r\ncaf\xe9\r\n"
 
 
@@ -298,7 +353,9 @@ async def test_a_replacement_keeps_line_ends_and_other_bytes(session: Session) -
         ({"mode": "other"}, "mode must be"),
     ],
 )
-async def test_a_change_that_cannot_be_made_changes_nothing(session: Session, args: dict[str, Any], said: str) -> None:
+async def test_a_change_that_cannot_be_made_changes_nothing(
+    session: Session, args: dict[str, Any], said: str
+) -> None:
     session.put("a.txt", "a\na\n")
     session.put("bin", b"a\0b")
     refused = await session.call("patch", **args)
@@ -323,7 +380,11 @@ async def test_a_patch_over_several_files_is_carried_out(session: Session) -> No
     done = await session.call("patch", mode="patch", patch="\n".join([*lines, "*** End Patch"]))
     assert done["success"]
     assert [Path(path).name for path in done["files_modified"]] == ["a.json", "c.py", "b.py", "d.txt"]
-    assert {str(path.relative_to(session.root)): path.read_text() for path in session.root.rglob("*") if path.is_file()} == {
+    assert {
+        str(path.relative_to(session.root)): path.read_text()
+        for path in session.root.rglob("*")
+        if path.is_file()
+    } == {
         "n/a.json": '{"a": 1}\n',
         "c.py": "x = 2\n",
     }
@@ -345,7 +406,11 @@ async def test_of_a_patch_that_does_not_fit_nothing_is_done(session: Session, la
     session.put("b2.py", "y\n")
     first = "*** Update File: a.txt\n@@\n-one\n+two\n*** Add File: new.txt\n+n\n"
     assert not (await session.call("patch", mode="patch", patch=first + last))["success"]
-    assert {path.name: path.read_text() for path in session.root.iterdir()} == {"a.txt": "one\n", "b.py": "x = 1\n", "b2.py": "y\n"}
+    assert {path.name: path.read_text() for path in session.root.iterdir()} == {
+        "a.txt": "one\n",
+        "b.py": "x = 1\n",
+        "b2.py": "y\n",
+    }
 
 
 async def test_search_gives_pages_counts_and_files(session: Session) -> None:
@@ -355,14 +420,19 @@ async def test_search_gives_pages_counts_and_files(session: Session) -> None:
     found = await session.call("search_files", pattern="needle", limit=2)
     assert found == {
         "total_count": 6,
-        "matches": [{"path": "0.py", "line": 2, "content": "needle"}, {"path": "0.py", "line": 3, "content": "three needle"}],
+        "matches": [
+            {"path": "0.py", "line": 2, "content": "needle"},
+            {"path": "0.py", "line": 3, "content": "three needle"},
+        ],
         "truncated": True,
         "hint": "go on with offset=2",
     }
     rest = await session.call("search_files", pattern="needle", offset=5, context=1)
     assert rest == {
         "total_count": 6,
-        "matches": [{"path": "2.py", "line": 3, "content": "three needle", "before": ["needle"], "after": []}],
+        "matches": [
+            {"path": "2.py", "line": 3, "content": "three needle", "before": ["needle"], "after": []}
+        ],
     }
     assert await session.call("search_files", pattern="^needle", output_mode="files_only") == {
         "total_count": 3,

@@ -19,12 +19,18 @@ def other(_args: dict[str, Any], **_keywords: Any) -> str:
 
 def test_a_registered_tool_is_found_by_name_toolset_and_emoji() -> None:
     registry = ToolRegistry()
-    registry.register("one", "set", SCHEMA, handler, requires_env=["KEY"], emoji="🎯", max_result_size_chars=7)
+    registry.register(
+        "one", "set", SCHEMA, handler, requires_env=["KEY"], emoji="🎯", max_result_size_chars=7
+    )
     entry = registry.get_entry("one")
     assert entry is not None
     assert (entry.description, entry.requires_env, entry.is_async) == ("First.", ("KEY",), False)
     assert registry.get_toolset_for_tool("one") == "set"
-    assert (registry.get_emoji("one"), registry.get_emoji("none"), registry.get_max_result_size("one")) == ("🎯", "⚡", 7)
+    assert (registry.get_emoji("one"), registry.get_emoji("none"), registry.get_max_result_size("one")) == (
+        "🎯",
+        "⚡",
+        7,
+    )
     assert registry.get_tool_names_for_toolset("set") == ["one"]
 
 
@@ -45,7 +51,9 @@ def test_the_openai_function_form_of_a_schema_is_taken_too() -> None:
         ("a", "mcp-y", False, handler),
     ],
 )
-def test_a_name_belongs_to_its_toolset(first: str, second: str, override: bool, kept: object, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_name_belongs_to_its_toolset(
+    first: str, second: str, override: bool, kept: object, caplog: pytest.LogCaptureFixture
+) -> None:
     registry = ToolRegistry()
     registry.register("one", first, SCHEMA, handler)
     before = registry.generation

@@ -1,9 +1,12 @@
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from hermes.tools.availability import Checks
+from hermes.tools.needs import missing_variables
 from hermes.tools.registry import ToolRegistry
-from hermes.tools.schemas import Checks, Schemas, get_tool_definitions
+from hermes.tools.schemas import Schemas, get_tool_definitions
 
 
 class Clock:
@@ -14,9 +17,15 @@ class Clock:
         return self.now
 
 
-def add(registry: ToolRegistry, name: str, toolset: str = "bench", description: str = "", **more: Any) -> None:
+def add(
+    registry: ToolRegistry, name: str, toolset: str = "bench", description: str = "", **more: Any
+) -> None:
     registry.register(
-        name, toolset, {"name": name, "description": description, "parameters": {"type": "object"}}, lambda _a, **_: "{}", **more
+        name,
+        toolset,
+        {"name": name, "description": description, "parameters": {"type": "object"}},
+        lambda _a, **_: "{}",
+        **more,
     )
 
 
@@ -43,7 +52,8 @@ def test_a_check_is_asked_once_for_all_its_tools_and_remembered_for_30_seconds()
         asked.append(clock.now)
         return True
 
-    schemas = Schemas(ToolRegistry(), Checks(clock=clock))
+    schemas = Schemas(ToolRegistry())
+    schemas.registry.checks = Checks(clock=clock)
     for name in ("a", "b", "c"):
         add(schemas.registry, name, check_fn=check)
     assert names(schemas, "bench") == ["a", "b", "c"]
@@ -60,7 +70,7 @@ def test_a_check_that_raises_means_unavailable() -> None:
     add(schemas.registry, "a", check_fn=lambda: 1 / 0)
     add(schemas.registry, "b", toolset="fine")
     assert names(schemas, "bench", "fine") == ["b"]
-    assert (schemas.is_toolset_available("bench"), schemas.is_toolset_available("fine")) == (False, True)
+    assert tuple(map(schemas.registry.is_toolset_available, ("bench", "fine"))) == (False, True)
 
 
 def test_disabled_toolsets_are_subtracted() -> None:
@@ -78,13 +88,21 @@ def test_a_sentence_that_names_an_absent_tool_is_left_out() -> None:
     (alone,) = schemas.snapshot(("bench",)).definitions
     assert alone["function"]["description"] == "Opens a page. Gives a snapshot."
     add(schemas.registry, "web_extract", toolset="web")
-    together = {one["function"]["name"]: one["function"]["description"] for one in schemas.snapshot(("bench", "web")).definitions}
+    together = {
+        one["function"]["name"]: one["function"]["description"]
+        for one in schemas.snapshot(("bench", "web")).definitions
+    }
     assert together["browse"] == words
 
 
 def test_dynamic_overrides_replace_parts_of_a_schema() -> None:
     schemas = Schemas(ToolRegistry())
-    add(schemas.registry, "a", description="Static.", dynamic_schema_overrides=lambda: {"description": "Live."})
+    add(
+        schemas.registry,
+        "a",
+        description="Static.",
+        dynamic_schema_overrides=lambda: {"description": "Live."},
+    )
     assert schemas.snapshot(("bench",)).definitions[0]["function"]["description"] == "Live."
 
 
@@ -111,19 +129,37 @@ def test_the_documented_function_takes_its_documented_arguments() -> None:
         get_tool_definitions(["nowhere"])
 
 
-def test_a_tool_is_offered_when_the_secrets_it_names_are_set_or_when_its_own_check_says_so() -> None:
-    environ = {"ONE_KEY": "1", "EMPTY_KEY": ""}
-    schemas = Schemas(ToolRegistry(), environ=environ)
-    add(schemas.registry, "has", requires_env=["ONE_KEY"])
-    add(schemas.registry, "lacks", requires_env=["ONE_KEY", "EMPTY_KEY", "NO_KEY"])
+def test_a_tools_own_check_decides_and_the_secrets_it_names_are_only_shown() -> None:
+    schemas = Schemas(ToolRegistry())
+    add(schemas.registry, "lacks", requires_env=["ONE_KEY", "NO_KEY"])
     add(schemas.registry, "either", requires_env=["ONE_KEY", "NO_KEY"], check_fn=lambda: True)
     add(schemas.registry, "neither", requires_env=["ONE_KEY"], check_fn=lambda: False)
-    assert names(schemas, "bench") == ["either", "has"]
-    assert {name: schemas.lacking(entry) for name, entry in schemas.registry.entries().items()} == {
+    assert names(schemas, "bench") == ["either", "lacks"]
+    entries = schemas.registry.entries()
+    assert {name: missing_variables(entry, {"ONE_KEY": "1"}) for name, entry in entries.items()} == {
         "either": (),
-        "has": (),
-        "lacks": ("EMPTY_KEY", "NO_KEY"),
+        "lacks": ("NO_KEY",),
         "neither": (),
     }
-    environ |= {"EMPTY_KEY": "2", "NO_KEY": "3"}
-    assert names(schemas, "bench") == ["either", "has", "lacks"]
+
+
+def test_the_first_check_of_a_toolset_is_the_toolsets_own() -> None:
+    registry = ToolRegistry()
+    add(registry, "b", check_fn=lambda: False)
+    add(registry, "a", check_fn=lambda: True)
+    add(registry, "free", toolset="plain")
+    assert [registry.is_toolset_available(name) for name in ("bench", "plain", "nowhere")] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_an_edit_of_the_configuration_makes_definitions_anew(tmp_path: Path) -> None:
+    config = tmp_path / "config.yaml"
+    schemas = Schemas(ToolRegistry(), config_file=config)
+    add(schemas.registry, "a", dynamic_schema_overrides=lambda: {"description": config.read_text()})
+    config.write_text("one")
+    assert schemas.snapshot(("bench",)).definitions[0]["function"]["description"] == "one"
+    config.write_text("three")
+    assert schemas.snapshot(("bench",)).definitions[0]["function"]["description"] == "three"

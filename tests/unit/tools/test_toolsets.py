@@ -24,7 +24,13 @@ def test_platform_presets_are_the_core() -> None:
 
 
 def test_tools_registered_for_a_toolset_join_it() -> None:
-    assert resolve("file", registry(("grep_more", "file"))) == {"read_file", "write_file", "patch", "search_files", "grep_more"}
+    assert resolve("file", registry(("grep_more", "file"))) == {
+        "read_file",
+        "write_file",
+        "patch",
+        "search_files",
+        "grep_more",
+    }
 
 
 def test_a_toolset_may_exist_only_because_tools_were_registered_for_it() -> None:
@@ -37,11 +43,17 @@ def test_aliases_and_old_names_lead_to_today_s() -> None:
     made = registry(("mcp_git_log", "mcp-git"))
     made.register_toolset_alias("git", "mcp-git")
     assert resolve("git", made) == {"mcp_git_log"}
-    assert {old: resolve(old, made) for old in LEGACY} == {old: resolve(new, made) for old, new in LEGACY.items()}
+    assert {old: resolve(old, made) for old in LEGACY} == {
+        old: resolve(new, made) for old, new in LEGACY.items()
+    }
 
 
 def test_a_circle_of_includes_is_named() -> None:
-    table = {"a": Toolset(name="a", includes=("b",)), "b": Toolset(name="b", includes=("c",)), "c": Toolset(name="c", includes=("b",))}
+    table = {
+        "a": Toolset(name="a", includes=("b",)),
+        "b": Toolset(name="b", includes=("c",)),
+        "c": Toolset(name="c", includes=("b",)),
+    }
     with pytest.raises(ConfigError, match="in a circle: b → c → b"):
         resolve("a", registry(), table)
 

@@ -13,19 +13,21 @@ from typing import Final, Literal
 import click
 import msgspec
 
-from hermes.agent.elsewhere import open_elsewhere
-from hermes.agent.workplace import open_workplace, options_from
+from hermes.agent.remote_environment import open_remote
+from hermes.agent.tool_environment import open_local, options_from
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import Here, here, to_change
-from hermes.config import edit
+from hermes.apps.cli.cli_context import Here, here, to_change
+from hermes.apps.settings import edit
+from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.config.home import locate
+from hermes.environments.settings import TerminalSettings
 from hermes.lib.visible import visible
+from hermes.safety.commands.rule_catalog import CatalogEntry, entries
+from hermes.safety.commands.rules import table
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import parse, write
-from hermes.safety.meanings import Entry, entries
-from hermes.safety.rules import table
 from hermes.types.action import Command
 from hermes.types.error import ConfigError
 from hermes.types.question import Answer, Deny, Question, Scope
@@ -56,24 +58,39 @@ def approvals() -> None:
 @click.argument("command", nargs=-1, required=True)
 @click.pass_obj
 def test_command(
-    choices: Choices, command: tuple[str, ...], sandbox: Literal["off", "read-only", "workspace"] | None, *, as_json: bool
+    choices: Choices,
+    command: tuple[str, ...],
+    sandbox: Literal["off", "read-only", "workspace"] | None,
+    *,
+    as_json: bool,
 ) -> None:
     """Say what would happen to a command here; nothing runs.
 
-    COMMAND is a command line as one argument, or its words. Exit code 0 when it would run without a question, 3 when it would ask,
-    4 when it is never allowed.
+    COMMAND is a command line as one argument, or its words. Exit code 0 when it would run without a question,
+    3 when it would ask, 4 when it is never allowed.
     """
     place = here(choices)
-    judged = _policy(place, "off" if sandbox else place.settings.terminal.sandbox, yolo=choices.yolo)
+    judged = _policy(place, "off" if sandbox else place.settings[TerminalSettings].sandbox, yolo=choices.yolo)
     judged = judged if sandbox is None else replace(judged, sandbox=sandbox)
     action = Command(command=command[0] if len(command) == 1 else shlex.join(command), cwd=str(place.cwd))
     verdict = decide(action, judged)
     settings = list(_deciding(action, verdict, judged, place))
     if as_json or choices.as_json:
-        told = {"v": 1, "command": action.command, "cwd": action.cwd, "sandbox": judged.sandbox, **_plain(verdict), "settings": settings}
+        told = {
+            "v": 1,
+            "command": action.command,
+            "cwd": action.cwd,
+            "sandbox": judged.sandbox,
+            **_plain(verdict),
+            "settings": settings,
+        }
         click.echo(msgspec.json.encode(told))
     else:
-        click.echo("\n".join([f"{verdict.decision}: {_MEANING[verdict.decision]}", *_told(verdict, judged, settings)]))
+        click.echo(
+            "\n".join(
+                [f"{verdict.decision}: {_MEANING[verdict.decision]}", *_told(verdict, judged, settings)]
+            )
+        )
     sys.exit(CODES[verdict.decision])
 
 
@@ -83,7 +100,9 @@ def list_grants(choices: Choices) -> None:
     """What was allowed for good, as command_allowlist of config.yaml holds it."""
     held = edit.list_items(locate(environment(), choices.profile).config_file, KEY)
     if not held:
-        click.echo("Nothing is allowed for good; the answer 'always' to a question adds to this list.", err=True)
+        click.echo(
+            "Nothing is allowed for good; the answer 'always' to a question adds to this list.", err=True
+        )
         return
     rows = [(str(number), *_entry(one)) for number, one in enumerate(held, 1)]
     tables.show(rows, head=("NUMBER", "COVERS", "WHAT", "LEFT", "UNTIL"))
@@ -93,7 +112,9 @@ def list_grants(choices: Choices) -> None:
 @click.argument("text")
 @click.pass_obj
 def revoke(choices: Choices, text: str) -> None:
-    """Take back what was allowed for good: its number in the list, all of its words, or a part that only one entry has."""
+    """Take back what was allowed for good: its number in the list, all of its words, or a part that only one
+    entry has.
+    """
     file = to_change(choices).config_file
     item = _only(text, edit.list_items(file, KEY))
     edit.remove_from_list(file, KEY, item)
@@ -122,16 +143,28 @@ def _deciding(action: Command, verdict: Verdict, judged: Policy, place: Here) ->
     if verdict.by == "allowlist":
         yield f"{KEY} holds it ({values[KEY].origin})"
     if verdict.by == "yolo":
-        yield f"approvals.mode is off ({values['approvals.mode'].origin})" if judged.mode == "off" else "--yolo is given"
+        yield (
+            f"approvals.mode is off ({values['approvals.mode'].origin})"
+            if judged.mode == "off"
+            else "--yolo is given"
+        )
     if judged.network and decide(action, replace(judged, network=False)).decision != verdict.decision:
         yield f"terminal.network is true ({values['terminal.network'].origin})"
 
 
 def _plain(verdict: Verdict) -> dict[str, object]:
-    """The verdict's own fields by name, and everything that was found, whether it needs a decision here or not."""
+    """The verdict's own fields by name, and everything that was found, whether it needs a decision here or
+    not.
+    """
     names = ("decision", "rule", "classes", "effects", "reasons", "by", "confined", "network", "writable")
     found = [
-        {"class": table().effects[one.effect].kind, "effect": one.effect, "rule": one.rule, "reason": one.reason, "words": one.words}
+        {
+            "class": table().effects[one.effect].kind,
+            "effect": one.effect,
+            "rule": one.rule,
+            "reason": one.reason,
+            "words": one.words,
+        }
         for one in verdict.findings
     ]
     patterns = {"session_pattern": _covered(verdict.session), "always_pattern": _covered(verdict.always)}
@@ -148,21 +181,26 @@ def _told(verdict: Verdict, judged: Policy, settings: Sequence[str]) -> Iterator
     yield from (f"  effect   {one}: {table().effects[one].text}" for one in verdict.effects)
     yield f"  class    {', '.join(verdict.classes)}"
     yield from (
-        f"  words    {visible(one)}" for one in dict.fromkeys(one.words for one in verdict.findings if one.effect in verdict.effects)
+        f"  words    {visible(one)}"
+        for one in dict.fromkeys(one.words for one in verdict.findings if one.effect in verdict.effects)
     )
     if verdict.rule:
         yield f"  rule     {verdict.rule} (hermes approvals explain {verdict.rule})"
     if verdict.session:
         yield f"  session  a yes for the session covers {write(verdict.session)}"
     if verdict.decision == "ask":
-        yield f"  always   {f'a yes for good covers {write(verdict.always)}' if verdict.always else 'not offered for this'}"
+        always = verdict.always
+        covers = f"a yes for good covers {write(always)}" if always else "not offered for this"
+        yield f"  always   {covers}"
     if verdict.decision != "deny":
         yield f"  runs     {_runs(verdict, judged)}"
 
 
 def _runs(verdict: Verdict, judged: Policy) -> str:
     if verdict.confined:
-        return "in the sandbox, with the network" if verdict.network else "in the sandbox, without the network"
+        return (
+            "in the sandbox, with the network" if verdict.network else "in the sandbox, without the network"
+        )
     return "outside the sandbox" if judged.sandbox != "off" else "without a sandbox"
 
 
@@ -170,8 +208,17 @@ def _entry(text: str) -> tuple[str, str, str, str]:
     """An entry as a row: what kind of yes, what it is about, uses left, and until when."""
     scope = parse(text)
     kinds = {"exact": "this command", "program": "this program", "path": "this file", "host": "this host"}
-    until = f"{dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%d %H:%M} UTC" if scope.until else "revoked"
-    return kinds[scope.kind], visible(write(replace(scope, uses=0, until=0.0))), str(scope.uses or "any"), until
+    until = (
+        f"{dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%d %H:%M} UTC"
+        if scope.until
+        else "revoked"
+    )
+    return (
+        kinds[scope.kind],
+        visible(write(replace(scope, uses=0, until=0.0))),
+        str(scope.uses or "any"),
+        until,
+    )
 
 
 def _only(text: str, held: Sequence[str]) -> str:
@@ -184,11 +231,14 @@ def _only(text: str, held: Sequence[str]) -> str:
     if not found:
         raise ConfigError(f"Nothing in {KEY} contains {text!r}; hermes approvals list shows what it holds.")
     if len(found) > 1:
-        raise ConfigError(f"{len(found)} entries of {KEY} contain {text!r}; give more of the one you mean:\n" + "\n".join(found))
+        raise ConfigError(
+            f"{len(found)} entries of {KEY} contain {text!r}; give more of the one you mean:\n"
+            + "\n".join(found)
+        )
     return found[0]
 
 
-def _explained(entry: Entry) -> Iterator[str]:
+def _explained(entry: CatalogEntry) -> Iterator[str]:
     effect = table().effects[entry.effect]
     yield f"{entry.id}: {entry.reason}"
     yield f"  class    {effect.kind}"
@@ -200,16 +250,25 @@ def _explained(entry: Entry) -> Iterator[str]:
 
 
 def _policy(place: Here, sandbox: Literal["auto", "on", "off"], *, yolo: bool) -> Policy:
-    """What a session here would decide by. Unless `sandbox` is off it is tried, in a folder that is gone afterwards.
+    """What a session here would decide by. Unless `sandbox` is off it is tried, in a folder that is gone
+    afterwards.
 
     A machine elsewhere is not reached for that: what it says of its folders is not known here.
     """
-    settings = msgspec.structs.replace(place.settings, terminal=msgspec.structs.replace(place.settings.terminal, sandbox=sandbox))
+    terminal = msgspec.structs.replace(place.settings[TerminalSettings], sandbox=sandbox)
     with TemporaryDirectory(prefix="hermes-look-") as scratch:
         options = options_from(
-            settings, place.environ, cwd=place.cwd, hermes_home=place.home.root, scratch=Path(scratch), save=_forget, yolo=yolo
+            place.settings.replace(terminal),
+            place.environ,
+            cwd=place.cwd,
+            hermes_home=place.home.root,
+            scratch=Path(scratch),
+            save=_forget,
+            ports=SYSTEM_PORTS,
+            yolo=yolo,
         )
-        opened = open_workplace if settings.terminal.backend == "local" or sandbox == "off" else open_elsewhere
+        here = terminal.backend == "local" or sandbox == "off"
+        opened = open_local if here else open_remote
         return opened(options, _nobody).gate.policy
 
 

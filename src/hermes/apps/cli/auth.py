@@ -1,4 +1,6 @@
-"""`hermes auth`: keys and sign-ins of providers: add, list, remove, test, reset. Secrets are never printed."""
+"""`hermes auth`: keys and sign-ins of providers: add, list, remove, test, reset. Secrets are never
+printed.
+"""
 
 import secrets
 import sys
@@ -13,14 +15,14 @@ import click
 
 from hermes.apps.cli import signin, tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import here, to_change
-from hermes.config.settings import Settings
-from hermes.models.catalogue import Provider, known_providers, models, models_of, provider
-from hermes.models.credentials import Pool, environment_keys
-from hermes.models.endpoint import resolve, with_credential
-from hermes.models.network import client_for
-from hermes.models.probe import probe
-from hermes.models.tokens import LockedError, Opener
+from hermes.apps.cli.cli_context import here, to_change
+from hermes.config.sections import Settings
+from hermes.models.auth.credentials import Pool, environment_keys
+from hermes.models.auth.probe import probe
+from hermes.models.auth.resolver import CredentialUnavailable, SecretResolver
+from hermes.models.catalog.catalogue import Provider, known_providers, models, models_of, provider
+from hermes.models.catalog.endpoint import resolve, with_credential
+from hermes.models.client import client_for
 from hermes.store.auth import AuthFile
 from hermes.types.credential import Credential
 from hermes.types.error import ConfigError
@@ -43,22 +45,34 @@ class Keys:
     def of(self, found: Provider) -> tuple[Credential, ...]:
         """Its credentials, those of the environment included."""
         own = environment_keys(found, self.environ)
-        return Pool(provider=found.name, keep=self.auth, uniform=lambda low, _high: low, environment=own).entries()
+        return Pool(
+            provider=found.name, keep=self.auth, uniform=lambda low, _high: low, environment=own
+        ).entries()
 
     def one(self, found: Provider, name: str) -> Credential:
-        """The stored credential with that id, start of an id, or label; the only one when nothing is named."""
+        """The stored credential with that id, start of an id, or label; the only one when nothing is
+        named.
+        """
         stored = [each for each in self.auth.credentials(found.name) if not each.from_environment]
-        fitting = [each for each in stored if name in {"", each.id, each.label}] or [one for one in stored if one.id.startswith(name)]
+        fitting = [each for each in stored if name in {"", each.id, each.label}] or [
+            one for one in stored if one.id.startswith(name)
+        ]
         if len(fitting) == 1:
             return fitting[0]
-        known = ", ".join(f"{each.id} ({each.label})" if each.label else each.id for each in stored) or "none is stored"
+        known = (
+            ", ".join(f"{each.id} ({each.label})" if each.label else each.id for each in stored)
+            or "none is stored"
+        )
         raise ConfigError(f"{found.name} has {'several such' if fitting else 'no such'} credential: {known}.")
 
 
 def _keys(choices: Choices) -> Keys:
     place = here(choices)
     return Keys(
-        settings=place.settings, environ=place.environ, providers=known_providers(place.settings), auth=AuthFile(place.home.auth_file)
+        settings=place.settings,
+        environ=place.environ,
+        providers=known_providers(place.settings),
+        auth=AuthFile(place.home.auth_file),
     )
 
 
@@ -71,7 +85,12 @@ def auth() -> None:
 @click.argument("provider_name", metavar="PROVIDER")
 @click.option("--label", default="", metavar="WORDS", help="What to call it.")
 @click.option("--key", default="", metavar="-", help="A dash: the key comes on standard input.")
-@click.option("--command", default="", metavar="COMMAND", help="A program that prints the key each time; it runs without a shell.")
+@click.option(
+    "--command",
+    default="",
+    metavar="COMMAND",
+    help="A program that prints the key each time; it runs without a shell.",
+)
 @click.option("--keyring", is_flag=True, help="Keep the key in the system's key ring.")
 @click.option("--device", is_flag=True, help="Sign in with a code that is entered on any device.")
 @click.option("--browser", is_flag=True, help="Sign in with a browser on this machine.")
@@ -79,7 +98,8 @@ def auth() -> None:
 def add(choices: Choices, /, provider_name: str, **given: Any) -> None:
     """Add a key or a sign-in.
 
-    Without an option the provider's own way is taken: signing in where it has that, else the key is asked for.
+    Without an option the provider's own way is taken: signing in where it has that, else the key is asked
+    for.
     """
     to_change(choices)
     keys = _keys(choices)
@@ -89,7 +109,10 @@ def add(choices: Choices, /, provider_name: str, **given: Any) -> None:
     client = partial(client_for, keys.settings, keys.environ)
     made = signin.credential(found, signin.Wanted(**given), secrets.token_hex(3), client)
     keys.auth.add(found.name, made)
-    click.echo(f"{found.name}: {made.label or made.id} is kept in {keys.auth.path}. Try it with: hermes auth test {found.name}")
+    click.echo(
+        f"{found.name}: {made.label or made.id} is kept in {keys.auth.path}. Try it with: hermes auth test"
+        f" {found.name}"
+    )
 
 
 @auth.command("list")
@@ -97,10 +120,13 @@ def add(choices: Choices, /, provider_name: str, **given: Any) -> None:
 def list_credentials(choices: Choices) -> None:
     """Every credential, how it fares and how often it was used."""
     keys = _keys(choices)
-    now = time.time()
+    now = time.time()  # noqa: TID251  # the user's own time
     rows = [_row(found.name, each, now) for found in keys.providers.values() for each in keys.of(found)]
     if not rows:
-        click.echo("There is no key yet; hermes auth add PROVIDER adds one, hermes models list shows the providers.", err=True)
+        click.echo(
+            "There is no key yet; hermes auth add PROVIDER adds one, hermes models list shows the providers.",
+            err=True,
+        )
         return
     tables.show(rows, head=("PROVIDER", "CREDENTIAL", "LABEL", "KIND", "USES", "STATE"))
 
@@ -131,7 +157,9 @@ def reset(choices: Choices, provider_name: str) -> None:
     names = [keys.named(provider_name).name] if provider_name else list(keys.providers)
     rested = [(name, one) for name in names for one in keys.auth.credentials(name) if one.status != "ok"]
     for name, each in rested:
-        keys.auth.change(name, each.id, lambda one: replace(one, status="ok", exhausted_until=None, last_error=""))
+        keys.auth.change(
+            name, each.id, lambda one: replace(one, status="ok", exhausted_until=None, last_error="")
+        )
     click.echo(f"{len(rested)} credential{'' if len(rested) == 1 else 's'} may be used again.")
 
 
@@ -150,23 +178,30 @@ async def _all_work(keys: Keys, found: Provider) -> bool:
     entries = keys.of(found) or (Credential(id="none", label="without a key"),)
     if entries[0].id == "none" and not found.keyless:
         raise ConfigError(f"{found.name} has no key; add one with: hermes auth add {found.name}")
-    endpoint = resolve(keys.settings, keys.environ, model=f"{found.name}/{_some_model(found)}", stored={found.name})
+    endpoint = resolve(
+        keys.settings, keys.environ, model=f"{found.name}/{_some_model(found)}", stored={found.name}
+    )
     verdicts = []
     async with client_for(keys.settings, keys.environ) as http:
         for each in entries:
-            opener = Opener(http=http, keep=keys.auth, environ=keys.environ, now=time.time)
-            fault = await _fault(opener, endpoint, found, each)
-            click.echo(f"{'✗' if fault else '✓'} {found.name} {each.label or each.id}: {fault or f'taken by {endpoint.base_url}'}")
+            resolver = SecretResolver(http=http, keep=keys.auth, environ=keys.environ, now=time.time)  # noqa: TID251  # the user's own time
+            fault = await _fault(resolver, endpoint, found, each)
+            click.echo(
+                f"{'✗' if fault else '✓'} {found.name} {each.label or each.id}:"
+                f" {fault or f'taken by {endpoint.base_url}'}"
+            )
             verdicts.append(not fault)
     return all(verdicts)
 
 
-async def _fault(opener: Opener, endpoint: Endpoint, found: Provider, credential: Credential) -> str:
+async def _fault(
+    resolver: SecretResolver, endpoint: Endpoint, found: Provider, credential: Credential
+) -> str:
     try:
-        opened = await opener.open(found.name, credential)
-    except LockedError as error:
+        opened = await resolver.open(found.name, credential)
+    except CredentialUnavailable as error:
         return str(error)
-    failure = await probe(opener.http, with_credential(endpoint, opened.secret), now=opener.now())
+    failure = await probe(resolver.http, with_credential(endpoint, opened.secret), now=resolver.now())
     return f"{failure.message} ({failure.status or failure.reason})" if failure else ""
 
 

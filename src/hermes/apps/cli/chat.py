@@ -11,7 +11,9 @@ from hermes.apps.cli.oneshot import answer
 
 
 @click.command()
-@click.option("-q", "--query", default=None, metavar="TEXT", help="Answer this and exit; stdin is added to it.")
+@click.option(
+    "-q", "--query", default=None, metavar="TEXT", help="Answer this and exit; stdin is added to it."
+)
 @options
 @click.pass_context
 def chat(context: click.Context, /, query: str | None, **given: Any) -> None:
@@ -19,6 +21,9 @@ def chat(context: click.Context, /, query: str | None, **given: Any) -> None:
     choices = chosen(**given)
     outer = context.obj
     choices = replace(
-        choices, profile=choices.profile or outer.profile, model=choices.model or outer.model, base_url=choices.base_url or outer.base_url
+        choices,
+        profile=choices.profile or outer.profile,
+        model=choices.model or outer.model,
+        base_url=choices.base_url or outer.base_url,
     )
     sys.exit(interactive(choices) if query is None else answer(query, choices))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hermes.lib.lazy import load as late
+from hermes.lib.lazy import import_object
 
 if TYPE_CHECKING:
     from hermes.runtime import SessionOptions
@@ -27,7 +27,7 @@ class Choices:
 
 def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":
     """The session that the options ask for."""
-    options: SessionOptions = late("hermes.runtime:SessionOptions")(
+    options: SessionOptions = import_object("hermes.runtime:SessionOptions")(
         resume=choices.resume,
         model=choices.model,
         base_url=choices.base_url,

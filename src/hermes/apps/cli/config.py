@@ -5,11 +5,10 @@ import msgspec
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import to_change
-from hermes.config import edit
+from hermes.apps.cli.cli_context import to_change
+from hermes.apps.settings import Loaded, edit, known_keys, load, nearest
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
-from hermes.config.load import Loaded, known_keys, load, nearest
 from hermes.safety.redact import redact
 from hermes.types.error import ConfigError
 
@@ -39,7 +38,10 @@ def explain(choices: Choices, key: str) -> None:
     if item is None:
         raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
     value = loaded.values[key]
-    click.echo(f"{key} = {_text(value.value)}\n  from:    {value.origin}\n  default: {_text(item.default)}\n  {item.description}")
+    click.echo(
+        f"{key} = {_text(value.value)}\n  from:    {value.origin}\n  default: {_text(item.default)}\n "
+        f" {item.description}"
+    )
 
 
 @config.command()
@@ -80,6 +82,18 @@ def unset(choices: Choices, key: str) -> None:
     if not edit.unset_key(home.config_file, key):
         raise ConfigError(f"{key} is not set in {home.config_file}.", key=key)
     click.echo(f"{key} is no longer set in {home.config_file}")
+
+
+@config.command()
+@click.pass_obj
+def migrate(choices: Choices) -> None:
+    """Rename the keys of config.yaml that have another name now."""
+    home = to_change(choices)
+    renamed = edit.migrate(home.config_file)
+    for old, new in renamed:
+        click.echo(f"{old} is {new} now")
+    if not renamed:
+        click.echo(f"Every key in {home.config_file} has its name of today.", err=True)
 
 
 @config.command()

@@ -3,7 +3,9 @@
 import anyio
 
 from hermes.apps.cli.choices import Choices, session_options
-from hermes.lib.lazy import load as late
+from hermes.config.environ import environment, publish
+from hermes.config.home import locate
+from hermes.lib.lazy import import_object
 
 
 def run(choices: Choices) -> int:
@@ -12,5 +14,6 @@ def run(choices: Choices) -> int:
 
 
 async def _run(choices: Choices) -> int:
-    code: int = await late("hermes.apps.tui.app:run")(choices, session_options)
+    publish(locate(environment(), choices.profile).env_file)
+    code: int = await import_object("hermes.apps.tui.app:run")(choices, session_options)
     return code

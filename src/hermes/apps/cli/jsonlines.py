@@ -1,10 +1,11 @@
 """The events of a turn for programs: one JSON object a line, few and stable kinds, `end` always last.
 
-Kinds of version 1: start, text, restart (text so far is void), tool_start, tool_end, approval, retry, notice, usage, error, end.
+Kinds of version 1: start, text, restart (text so far is void), tool_start, tool_end, approval, retry, notice,
+usage, error, end.
 """
 
 import sys
-from typing import Any
+from typing import Any, assert_never
 
 import msgspec
 
@@ -17,14 +18,19 @@ from hermes.types.event import (
     Attempted,
     Event,
     Notice,
+    PrefixBroken,
     ReplyRestarted,
     StepStarted,
     TextDelta,
+    ThinkingDelta,
+    Titled,
     ToolFinished,
+    ToolProgress,
     ToolStarted,
     TurnFinished,
+    TurnStarted,
 )
-from hermes.types.message import Assistant
+from hermes.types.message import Assistant, Message
 from hermes.types.question import Approve, Question
 from hermes.types.usage import Usage
 
@@ -39,56 +45,98 @@ class JsonLines:
         self._questions: dict[str, Question] = {}
         self._names: dict[str, str] = {}
         endpoint = session.endpoint
-        self._write("start", session=session.id, model=f"{endpoint.provider}/{endpoint.model}", tools=list(session.tools.tools))
+        self._write(
+            "start",
+            session=session.id,
+            model=f"{endpoint.provider}/{endpoint.model}",
+            tools=list(session.tools.tools),
+        )
 
     def feed(self, event: Event) -> None:
         """Write what a program may want to know of an event."""
         match event:
             case TextDelta(text=text):
                 self._write("text", text=text)
-            case ToolStarted(call=call):
-                self._names[call.id] = call.name
-                self._write("tool_start", id=call.id, name=call.name, arguments=call.arguments)
-            case ToolFinished():
-                name = self._names.get(event.call_id, "")
-                self._write("tool_end", id=event.call_id, name=name, seconds=round(event.seconds, 3), failed=event.failed)
-            case Asked():
-                self._questions[event.id] = event.question
-            case Answered():
+            case ToolStarted() | ToolFinished():
+                self._tool(event)
+            case Asked() | Answered():
                 self._approval(event)
             case Attempted() | ReplyRestarted():
                 self._attempt(event)
             case Notice():
                 self._write("notice", level=event.level, text=event.text)
-            case Added(message=Assistant(usage=usage)) if usage.requests:
-                self._write("usage", input=usage.input_tokens, output=usage.output_tokens, cached=usage.cache_read, requests=usage.requests)
-            case TurnFinished(failure=failure) if failure is not None:
-                self._write("error", reason=failure.reason, message=failure.message, status=failure.status, address=failure.address)
-            case StepStarted() | _:
+            case Added():
+                self._used(event.message)
+            case TurnFinished():
+                self._failed(event)
+            case TurnStarted() | StepStarted() | ThinkingDelta() | ToolProgress() | PrefixBroken() | Titled():
                 pass
+            case _ as never:
+                assert_never(never)
+
+    def _tool(self, event: ToolStarted | ToolFinished) -> None:
+        if isinstance(event, ToolStarted):
+            call = event.call
+            self._names[call.id] = call.name
+            self._write("tool_start", id=call.id, name=call.name, arguments=call.arguments)
+            return
+        name, seconds = self._names.get(event.call_id, ""), round(event.seconds, 3)
+        self._write("tool_end", id=event.call_id, name=name, seconds=seconds, failed=event.failed)
+
+    def _used(self, message: Message) -> None:
+        if isinstance(message, Assistant) and message.usage.requests:
+            used = message.usage
+            self._write(
+                "usage",
+                input=used.input_tokens,
+                output=used.output_tokens,
+                cached=used.cache_read,
+                requests=used.requests,
+            )
+
+    def _failed(self, end: TurnFinished) -> None:
+        if (failure := end.failure) is not None:
+            self._write(
+                "error",
+                reason=failure.reason,
+                message=failure.message,
+                status=failure.status,
+                address=failure.address,
+            )
 
     def _attempt(self, event: Attempted | ReplyRestarted) -> None:
         if isinstance(event, ReplyRestarted):
             self._write("restart")
         elif event.failure is not None and event.goes_on:
             self._write(
-                "retry", reason=event.failure.reason, message=event.failure.message, delay=round(event.delay, 1), attempt=event.attempt,
+                "retry", reason=event.failure.reason, message=event.failure.message,
+                delay=round(event.delay, 1), attempt=event.attempt,
                 action=event.action, next=event.next,
             )  # fmt: skip
 
     def finish(self, end: TurnFinished) -> None:
         """The last line."""
-        tokens = {"input": end.usage.input_tokens, "output": end.usage.output_tokens, "cached": end.usage.cache_read}
+        tokens = {
+            "input": end.usage.input_tokens,
+            "output": end.usage.output_tokens,
+            "cached": end.usage.cache_read,
+        }
         self._write(
-            "end", status=end.outcome, answer="" if end.failure else end.text, tokens=tokens, cost=_cost(end.usage),
+            "end", status=end.outcome, answer="" if end.failure else end.text, tokens=tokens,
+            cost=_cost(end.usage),
             seconds=round(end.seconds, 2), refused=list(end.refused), session=self._session.id,
         )  # fmt: skip
 
-    def _approval(self, event: Answered) -> None:
+    def _approval(self, event: Asked | Answered) -> None:
+        if isinstance(event, Asked):
+            self._questions[event.id] = event.question
+            return
         question = self._questions.pop(event.id, None)
         if isinstance(question, Approve):
             said = event.answer.kind
-            self._write("approval", command=question.command, reasons=list(question.reasons), answer=said, by=event.by)
+            self._write(
+                "approval", command=question.command, reasons=list(question.reasons), answer=said, by=event.by
+            )
 
     def _write(self, kind: str, **fields: Any) -> None:
         _write(kind, **fields)
@@ -97,7 +145,16 @@ class JsonLines:
 def write_early_end(sentence: str) -> None:
     """The last lines of a turn that could not begin."""
     _write("error", reason="unknown", message=sentence, status=None, address="")
-    _write("end", status="failed", answer="", tokens={"input": 0, "output": 0, "cached": 0}, cost=0.0, seconds=0.0, refused=[], session="")
+    _write(
+        "end",
+        status="failed",
+        answer="",
+        tokens={"input": 0, "output": 0, "cached": 0},
+        cost=0.0,
+        seconds=0.0,
+        refused=[],
+        session="",
+    )
 
 
 def _write(kind: str, **fields: Any) -> None:

@@ -1,5 +1,6 @@
 """Arguments of `hermes`, and the outermost frame: every failure becomes one sentence and an exit code."""
 
+import contextlib
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -9,11 +10,15 @@ import click
 
 from hermes import __version__
 from hermes.apps.cli.choices import Choices
-from hermes.lib.lazy import load as late
+from hermes.apps.cli.streams import abandon_stdout, prepare
+from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError, EnvironmentUnavailable, HermesError
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
-    "approvals": ("hermes.apps.cli.approvals:approvals", "Try what would happen to a command; list and revoke grants for good."),
+    "approvals": (
+        "hermes.apps.cli.approvals:approvals",
+        "Try what would happen to a command; list and revoke grants for good.",
+    ),
     "auth": ("hermes.apps.cli.auth:auth", "Keys and sign-ins of providers: add, list, test, remove."),
     "chat": ("hermes.apps.cli.chat:chat", "Ask one question (-q), or talk."),
     "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
@@ -22,7 +27,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
     "sandbox": ("hermes.apps.cli.sandbox:sandbox", "What confines commands here, and running one confined."),
     "scan": ("hermes.apps.cli.scan:scan", "Show what in files gives orders to an agent that reads them."),
-    "sessions": ("hermes.apps.cli.sessions:sessions", "List, show, search, rename, export and delete sessions."),
+    "sessions": (
+        "hermes.apps.cli.sessions:sessions",
+        "List, show, search, rename, export and delete sessions.",
+    ),
     "tools": ("hermes.apps.cli.tools:tools", "What the model can call, and what could not be loaded."),
     "usage": ("hermes.apps.cli.usage:usage", "Tokens and money, by day, model, session or task."),
 }
@@ -41,7 +49,7 @@ class LateGroup(click.Group):
         """The command of that name."""
         del ctx
         found = SUBCOMMANDS.get(cmd_name)
-        command: click.Command | None = late(found[0]) if found else None
+        command: click.Command | None = import_object(found[0]) if found else None
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -59,9 +67,21 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OPTIONS = (
-    click.option("-m", "--model", default="", metavar="PROVIDER/NAME", help="Model to use, such as openrouter/z-ai/glm-5 or local."),
+    click.option(
+        "-m",
+        "--model",
+        default="",
+        metavar="PROVIDER/NAME",
+        help="Model to use, such as openrouter/z-ai/glm-5 or local.",
+    ),
     click.option("--base-url", default="", metavar="URL", help="Address of an OpenAI-compatible server."),
-    click.option("-t", "--toolsets", default=None, metavar="NAMES", help="Toolsets to offer, with commas; an empty text offers none."),
+    click.option(
+        "-t",
+        "--toolsets",
+        default=None,
+        metavar="NAMES",
+        help="Toolsets to offer, with commas; an empty text offers none.",
+    ),
     click.option(
         "-r",
         "--resume",
@@ -71,19 +91,42 @@ _OPTIONS = (
         metavar="SESSION",
         help="Go on with a session: id, start of an id, title, or latest; without a name, choose.",
     ),
-    click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the last session of this directory."),
-    click.option("-p", "--profile", default="", metavar="NAME", help="Profile to use instead of the default one."),
+    click.option(
+        "-c", "--continue", "go_on", is_flag=True, help="Go on with the last session of this directory."
+    ),
+    click.option(
+        "-p", "--profile", default="", metavar="NAME", help="Profile to use instead of the default one."
+    ),
     click.option("--yolo", is_flag=True, help="Do not ask before dangerous commands. The hard limits stay."),
-    click.option("--max-turns", type=click.IntRange(min=1), default=None, metavar="N", help="Model calls that one turn may make."),
-    click.option("--json", "as_json", is_flag=True, help="With a question: print events, one JSON object a line."),
+    click.option(
+        "--max-turns",
+        type=click.IntRange(min=1),
+        default=None,
+        metavar="N",
+        help="Model calls that one turn may make.",
+    ),
+    click.option(
+        "--json", "as_json", is_flag=True, help="With a question: print events, one JSON object a line."
+    ),
     click.option("-v", "--verbose", is_flag=True, help="With a question: tell each step on stderr."),
     click.option("--debug", is_flag=True, help="Show tracebacks."),
 )
 
 
-@click.group(cls=LateGroup, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=LateGroup,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 @click.version_option(__version__, "--version", message="hermes %(version)s")
-@click.option("-z", "--oneshot", "question", default=None, metavar="TEXT", help="Answer one question and exit; stdin is added to it.")
+@click.option(
+    "-z",
+    "--oneshot",
+    "question",
+    default=None,
+    metavar="TEXT",
+    help="Answer one question and exit; stdin is added to it.",
+)
 @options
 @click.pass_context
 def cli(context: click.Context, /, question: str | None, **given: Any) -> None:
@@ -96,10 +139,12 @@ def cli(context: click.Context, /, question: str | None, **given: Any) -> None:
         return
     if question is None:
         sys.exit(interactive(choices))
-    sys.exit(late("hermes.apps.cli.oneshot:answer")(question, choices))
+    sys.exit(import_object("hermes.apps.cli.oneshot:answer")(question, choices))
 
 
-def chosen(*, toolsets: str | None, resume: str | None, go_on: bool, max_turns: int | None, **rest: Any) -> Choices:
+def chosen(
+    *, toolsets: str | None, resume: str | None, go_on: bool, max_turns: int | None, **rest: Any
+) -> Choices:
     """The options as one value."""
     named = None if toolsets is None else tuple(name.strip() for name in toolsets.split(",") if name.strip())
     session = resume if resume is not None else ("latest" if go_on else "")
@@ -109,13 +154,16 @@ def chosen(*, toolsets: str | None, resume: str | None, go_on: bool, max_turns: 
 def interactive(choices: Choices) -> int:
     """The screen; where there is no terminal, what is on stdin is a question."""
     if not sys.stdin.isatty() or not sys.stdout.isatty():
-        return int(late("hermes.apps.cli.oneshot:answer")("", choices))
-    return int(late("hermes.apps.cli.interactive:run")(choices))
+        return int(import_object("hermes.apps.cli.oneshot:answer")("", choices))
+    return int(import_object("hermes.apps.cli.interactive:run")(choices))
 
 
 def main() -> None:
-    """Run the command line and exit with its code: 1 for a failure, 2 for a fault in what was asked, 130 when interrupted."""
+    """Run the command line and exit with its code: 1 for a failure, 2 for a fault in what was asked, 130 when
+    interrupted.
+    """
     debug = "--debug" in sys.argv
+    prepare()
     try:
         cli.main(prog_name="hermes", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -125,9 +173,6 @@ def main() -> None:
         sys.exit(fault.exit_code)
     except (click.Abort, KeyboardInterrupt):
         sys.exit(130)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(1)
     except ExceptionGroup as faults:
         _end(_leaf(faults), debug=debug)
     except Exception as fault:  # noqa: BLE001  # the outermost frame
@@ -135,11 +180,31 @@ def main() -> None:
 
 
 def _end(fault: Exception, *, debug: bool) -> None:
+    if isinstance(fault, BrokenPipeError):  # who read our output has enough
+        abandon_stdout()
+        sys.exit(1)
     if isinstance(fault, HermesError):
         _tell(str(fault), debug=debug)
         sys.exit(2 if isinstance(fault, ConfigError | EnvironmentUnavailable) else 1)
-    _tell(f"Something went wrong inside Hermes: {type(fault).__name__}: {fault}. Run again with --debug to see where.", debug=debug)
+    if isinstance(fault, OSError):
+        _tell(_said_by_the_system(fault), debug=debug)
+        abandon_stdout()
+        sys.exit(1)
+    _tell(
+        f"Something went wrong inside Hermes: {type(fault).__name__}: {fault}. Run again with --debug to see"
+        " where.",
+        debug=debug,
+    )
     sys.exit(1)
+
+
+def _said_by_the_system(fault: OSError) -> str:
+    why = fault.strerror or str(fault)
+    if fault.filename:
+        return f"{fault.filename}: {why}. Check the disk, the permissions and HERMES_HOME."
+    if isinstance(fault, FileNotFoundError):
+        return "The current directory is gone; change to another one."
+    return f"The output could not be written: {why}."
 
 
 def _leaf(fault: Exception) -> Exception:
@@ -153,5 +218,8 @@ def _tell(sentence: str, *, debug: bool) -> None:
     if debug:
         traceback.print_exc()
     click.echo(f"hermes: {sentence}", err=True)
-    if "--json" in sys.argv and {"-z", "--oneshot", "chat"} & set(sys.argv):  # who reads lines waits for the last one
-        late("hermes.apps.cli.jsonlines:write_early_end")(sentence)
+    if "--json" in sys.argv and {"-z", "--oneshot", "chat"} & set(
+        sys.argv
+    ):  # who reads lines waits for the last one
+        with contextlib.suppress(OSError):  # it may be the output that cannot be written
+            import_object("hermes.apps.cli.jsonlines:write_early_end")(sentence)

@@ -5,13 +5,13 @@ import sys
 import click
 
 from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.cli_context import to_change
 from hermes.apps.cli.models import Shelf, shelf
-from hermes.config import edit
-from hermes.config.environ import environment
-from hermes.config.home import locate
-from hermes.models.catalogue import models_of
-from hermes.models.endpoint import resolve
+from hermes.apps.settings import edit
+from hermes.models.catalog.catalogue import models_of
+from hermes.models.catalog.endpoint import resolve
 from hermes.models.local import catalogue
+from hermes.models.settings import ModelSettings
 from hermes.types.error import ConfigError
 
 SHOWN_OF_ONE = 12
@@ -28,11 +28,12 @@ def model(choices: Choices, name: str) -> None:
         return
     chosen = name or _asked(known)
     endpoint = resolve(known.settings, known.environ, model=chosen, stored=known.stored)
-    home = locate(environment(), choices.profile)
+    home = to_change(choices)
     full = f"{endpoint.provider}/{endpoint.model}" if endpoint.model else endpoint.provider
     edit.set_key(home.config_file, "model.default", full)
-    beside = f" model.base_url still points to {known.settings.model.base_url}; hermes config unset model.base_url removes it."
-    click.echo(f"{full} answers from now on.{beside if known.settings.model.base_url else ''}")
+    base_url = known.settings[ModelSettings].base_url
+    beside = f" model.base_url still points to {base_url}; hermes config unset model.base_url removes it."
+    click.echo(f"{full} answers from now on.{beside if base_url else ''}")
 
 
 def _in_force(known: Shelf) -> str:

@@ -8,14 +8,28 @@ import click
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import here
+from hermes.apps.cli.cli_context import here
 from hermes.apps.cli.progress import fetch
-from hermes.config.settings import Settings
-from hermes.models.catalogue import Model, Provider, address, key_of, known_models, known_providers, model_of, models_of, provider, search
-from hermes.models.endpoint import RULES, local, protocol_of
+from hermes.composition import model_cache
+from hermes.config.sections import Settings
+from hermes.models.catalog.catalogue import (
+    Model,
+    Provider,
+    address,
+    key_of,
+    known_models,
+    known_providers,
+    model_of,
+    models_of,
+    profile_of,
+    provider,
+    search,
+    window_of,
+)
+from hermes.models.catalog.endpoint import RULES, local, protocol_of
 from hermes.models.local import catalogue
-from hermes.models.profiles import profile_of, window_of
-from hermes.runtime import model_cache, open_runtime
+from hermes.models.settings import ProviderSettings
+from hermes.runtime import open_runtime
 from hermes.store.auth import AuthFile
 from hermes.types.error import ConfigError
 
@@ -66,14 +80,20 @@ def models() -> None:
 
 
 @models.command("list")
-@click.option("--all", "everything", is_flag=True, help="The known models of every provider, with or without a key.")
+@click.option(
+    "--all", "everything", is_flag=True, help="The known models of every provider, with or without a key."
+)
 @click.pass_obj
-def list_models(choices: Choices, everything: bool) -> None:  # noqa: FBT001  # click hands options over by name
+# Click hands options over by name
+def list_models(choices: Choices, everything: bool) -> None:  # noqa: FBT001
     """Models that can be used here, and what the other providers still need."""
     known = shelf(choices)
     shown = [one for one in known.providers.values() if everything or _has_key(known, one)]
     models = [_row(known, one) for found in shown for one in models_of(found.name, known.models)]
-    hosted = [(f"{one.name}/…", known.state(one), one.unsupported or one.base_url) for one in known.providers.values()]
+    hosted = [
+        (f"{one.name}/…", known.state(one), one.unsupported or one.base_url)
+        for one in known.providers.values()
+    ]
     tables.show([*_here(known.environ), *models, *hosted], head=("MODEL", "STATE", "WHERE"))
 
 
@@ -85,7 +105,10 @@ def search_models(choices: Choices, words: tuple[str, ...]) -> None:
     known = shelf(choices)
     found = search(words, known.models.values())
     if not found:
-        raise ConfigError(f"No known model is called {' '.join(words)!r}; a provider may have it all the same, as provider/name.")
+        raise ConfigError(
+            f"No known model is called {' '.join(words)!r}; a provider may have it all the same, as"
+            " provider/name."
+        )
     tables.show([_row(known, one) for one in found], head=("MODEL", "STATE", "TOKENS AND PRICE"))
 
 
@@ -97,7 +120,10 @@ def info(choices: Choices, name: str) -> None:
     known = shelf(choices)
     prefix, _, id_ = name.partition("/")
     if not id_:
-        raise ConfigError(f"{name!r} names no provider; write provider/{name}. hermes models search {name} shows who has it.")
+        raise ConfigError(
+            f"{name!r} names no provider; write provider/{name}. hermes models search {name} shows who"
+            " has it."
+        )
     found = provider(prefix, known.providers)
     tables.show(list(_facts(known, found, id_)), head=("WHAT", "VALUE", "FROM"))
 
@@ -117,7 +143,11 @@ async def _pull(profile: str, alias: str) -> None:
     async with open_runtime(profile=profile) as runtime:
         await fetch(runtime, local(alias.removeprefix("local/")))
         found = catalogue.find(alias.removeprefix("local/")) if alias else catalogue.default()
-        click.echo(catalogue.location(found, runtime.model_cache) if isinstance(found, catalogue.LocalModel) else found)
+        click.echo(
+            catalogue.location(found, runtime.model_cache)
+            if isinstance(found, catalogue.LocalModel)
+            else found
+        )
 
 
 def _here(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
@@ -144,7 +174,11 @@ def _has_key(known: Shelf, found: Provider) -> bool:
 def _row(known: Shelf, model: Model) -> tuple[str, str, str]:
     owner = known.providers.get(model.provider)
     window = model.window or window_of(model.family or model.id)
-    return model.name, known.state(owner) if owner else "no such provider", f"{window // 1000:,}k tokens, {_price(model)}"
+    return (
+        model.name,
+        known.state(owner) if owner else "no such provider",
+        f"{window // 1000:,}k tokens, {_price(model)}",
+    )
 
 
 def _price(model: Model) -> str:
@@ -155,16 +189,29 @@ def _facts(known: Shelf, found: Provider, id_: str) -> Iterator[tuple[str, str, 
     """What, value and where it is known from."""
     model = model_of(found.name, id_, known.models)
     table = "config.yaml" if model.own else "models.toml"
-    provider_table = "config.yaml" if found.name in known.settings.providers or found.own else "providers.toml"
+    ours = found.name in known.settings[ProviderSettings].providers or found.own
+    provider_table = "config.yaml" if ours else "providers.toml"
     family = model.family or profile_of(id_, found.name).family
     yield "model", f"{found.name}/{id_}", ""
     yield "provider", found.title or found.name, provider_table
     yield "address", known_address(found, known.environ), provider_table
     yield "protocol", *_protocol(found, known.environ, id_)
     yield "family", family or "not known", table if model.family else "families.toml, by the name"
-    yield "window", f"{model.window or window_of(family or id_):,} tokens", table if model.window else "families.toml, by the name"
-    yield "longest reply", f"{model.max_output:,} tokens" if model.max_output else "the provider decides", table if model.max_output else ""
-    yield "price", _all_prices(model), f"{table}, US dollars for a million tokens" if model.price else "set models in config.yaml"
+    yield (
+        "window",
+        f"{model.window or window_of(family or id_):,} tokens",
+        table if model.window else "families.toml, by the name",
+    )
+    yield (
+        "longest reply",
+        f"{model.max_output:,} tokens" if model.max_output else "the provider decides",
+        table if model.max_output else "",
+    )
+    yield (
+        "price",
+        _all_prices(model),
+        f"{table}, US dollars for a million tokens" if model.price else "set models in config.yaml",
+    )
     yield "key", known.state(found), "the environment, .env or auth.json"
 
 
@@ -172,7 +219,12 @@ def _all_prices(model: Model) -> str:
     price = model.price
     if price is None:
         return "not known"
-    parts = ("input", price.input), ("output", price.output), ("cache read", price.cache_read), ("cache write", price.cache_write)
+    parts = (
+        ("input", price.input),
+        ("output", price.output),
+        ("cache read", price.cache_read),
+        ("cache write", price.cache_write),
+    )
     return ", ".join(f"{words} {value:g}" for words, value in parts if value is not None)
 
 
@@ -186,5 +238,11 @@ def known_address(found: Provider, environ: Mapping[str, str]) -> str:
 
 def _protocol(found: Provider, environ: Mapping[str, str], id_: str) -> tuple[str, str]:
     place = known_address(found, environ)
-    told = "by the provider" if found.protocol else "by the address" if any(rule.fits(place, id_) for rule in RULES) else "the usual one"
+    told = (
+        "by the provider"
+        if found.protocol
+        else "by the address"
+        if any(rule.fits(place, id_) for rule in RULES)
+        else "the usual one"
+    )
     return protocol_of(found, place, id_), told

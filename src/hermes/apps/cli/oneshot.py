@@ -1,4 +1,6 @@
-"""One question, one answer: the answer on stdout and nothing else, steps on stderr, an exit code that tells the truth."""
+"""One question, one answer: the answer on stdout and nothing else, steps on stderr, an exit code that tells
+the truth.
+"""
 
 import os
 import select
@@ -14,16 +16,20 @@ from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.jsonlines import JsonLines
 from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.steps import Steps
+from hermes.config.environ import environment, publish
+from hermes.config.home import locate
 from hermes.runtime import Runtime, open_runtime
 from hermes.types.event import Outcome, TurnFinished
 
-CODES: dict[Outcome, int] = {"done": 0, "failed": 1, "refused": 3, "budget": 4, "interrupted": 130}
+CODES: dict[Outcome, int] = {"done": 0, "failed": 1, "refused": 3, "budget": 4, "cut": 5, "interrupted": 130}
 PATIENCE = 2.0
 """Seconds to wait for a silent stdin before saying so."""
 
 
 def answer(question: str, choices: Choices) -> int:
-    """Answer and give the exit code: 0 answered, 1 failed, 2 usage, 3 an approval was refused, 4 out of steps, 130 interrupted."""
+    """Answer and give the exit code: 0 answered, 1 failed, 2 usage, 3 an approval was refused, 4 out of
+    steps, 5 the answer is not whole, 130 interrupted.
+    """
     text = "\n\n".join(part for part in (question, _piped()) if part.strip())
     if not text.strip():
         raise click.UsageError("There is no question: give it after -z, or on stdin.")
@@ -31,6 +37,7 @@ def answer(question: str, choices: Choices) -> int:
 
 
 async def _run(text: str, choices: Choices) -> int:
+    publish(locate(environment(), choices.profile).env_file)
     async with open_runtime(profile=choices.profile) as runtime:
         for warning in runtime.loaded.warnings:
             click.echo(f"hermes: {warning}", err=True)
@@ -59,8 +66,10 @@ async def _ask(runtime: Runtime, text: str, choices: Choices) -> TurnFinished:
     return end
 
 
-async def _interrupt_on_signal(interrupt: Callable[[], None], *, task_status: anyio.abc.TaskStatus[None]) -> None:
-    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+async def _interrupt_on_signal(
+    interrupt: Callable[[], None], *, task_status: anyio.abc.TaskStatus[None]
+) -> None:
+    with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
         task_status.started()
         async for _ in signals:
             interrupt()

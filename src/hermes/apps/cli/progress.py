@@ -5,8 +5,9 @@ import sys
 import click
 
 from hermes.apps.cli.choices import Choices
-from hermes.lib.lazy import load as late
-from hermes.runtime import Runtime, model_cache
+from hermes.composition import model_cache
+from hermes.lib.lazy import import_object
+from hermes.runtime import Runtime
 from hermes.types.request import Endpoint
 
 
@@ -14,13 +15,18 @@ async def ensure_model(runtime: Runtime, choices: Choices) -> None:
     """If the chosen model is a local one of the catalogue and not here yet, fetch it now."""
     endpoint = runtime.endpoint(choices.model, choices.base_url)
     if endpoint.local:
-        late("hermes.models.local.serving:check_engine")()
+        import_object("hermes.models.local.serving:check_engine")()
         await fetch(runtime, endpoint)
 
 
 async def fetch(runtime: Runtime, endpoint: Endpoint) -> None:
-    """Fetch the file of a local endpoint's model unless it is in the cache; the bar shows only when something is fetched."""
-    catalogue, puller = late("hermes.models.local.catalogue"), late("hermes.models.local.pull:pull")
+    """Fetch the file of a local endpoint's model unless it is in the cache; the bar shows only when something
+    is fetched.
+    """
+    catalogue, puller = (
+        import_object("hermes.models.local.catalogue"),
+        import_object("hermes.models.local.pull:pull"),
+    )
     found = catalogue.find(endpoint.model) if endpoint.model else catalogue.default()
     if isinstance(found, catalogue.LocalModel):
         await puller(found, model_cache(runtime.environ), progress=_Bar(found.alias))

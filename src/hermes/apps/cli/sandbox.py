@@ -1,11 +1,13 @@
-"""`hermes sandbox`: what confines commands on this machine, running one confined, and keeping a container's files."""
+"""`hermes sandbox`: what confines commands on this machine, running one confined, and keeping a container's
+files.
+"""
 
 import os
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,26 +17,33 @@ import anyio
 import click
 import msgspec
 
-from hermes.agent.workplace import network_of, sandbox_options
+from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import Here, here
+from hermes.apps.cli.cli_context import Here, here
 from hermes.apps.cli.variables import ADD, by_reason, variables
 from hermes.config.environ import CONFINED
-from hermes.environments.hosts import entry
-from hermes.environments.layers import Layer, layers
-from hermes.environments.local_workspace import open_sandbox
-from hermes.environments.mounts import INSIDE, Mode, Scratch
+from hermes.environments.child_env import ChildEnvironment
+from hermes.environments.local_workspace import local_bash, open_sandbox
 from hermes.environments.remote.choose import Origin, choose
 from hermes.environments.remote.docker import DockerLink
-from hermes.environments.sandbox import CLEAN, Launch, Sandbox, why_none
-from hermes.environments.scrub import ChildEnvironment
+from hermes.environments.sandbox.hosts import entry
+from hermes.environments.sandbox.launch import Launch
+from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
+from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, why_none
+from hermes.environments.sandbox.sandbox_status import Layer, layers
+from hermes.environments.settings import TerminalSettings
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import QUIET
 from hermes.types.error import ConfigError
 
-INSTALL: Final = "install it with: apt install bubblewrap (or your system's way), or: pip install 'hermes-agent[sandbox]'"
+INSTALL: Final = (
+    "install it with: apt install bubblewrap (or your system's way), or: pip install 'hermes-agent[sandbox]'"
+)
 
-ALLOW: Final = "the kernel must let you make user namespaces (sysctl kernel.unprivileged_userns_clone, or the AppArmor profile of bwrap)"
+ALLOW: Final = (
+    "the kernel must let you make user namespaces (sysctl kernel.unprivileged_userns_clone, or the AppArmor"
+    " profile of bwrap)"
+)
 
 MODES: Final = ("read-only", "workspace", "full")
 
@@ -50,7 +59,7 @@ def sandbox() -> None:
 def status(choices: Choices, *, as_json: bool) -> None:
     """What is enforced here, layer by layer, and what is not."""
     place = here(choices)
-    with _opened(place, place.settings.terminal.sandbox_mode) as opened:
+    with _opened(place, place.settings[TerminalSettings].sandbox_mode) as opened:
         if as_json or choices.as_json:
             click.echo(msgspec.json.encode(_plain(place, opened.sandbox)))
             return
@@ -59,7 +68,12 @@ def status(choices: Choices, *, as_json: bool) -> None:
 
 
 @sandbox.command(context_settings={"allow_interspersed_args": False})
-@click.option("--mode", type=click.Choice(MODES), default=None, help="What it may write.  [default: terminal.sandbox_mode]")
+@click.option(
+    "--mode",
+    type=click.Choice(MODES),
+    default=None,
+    help="What it may write.  [default: terminal.sandbox_mode]",
+)
 @click.option(
     "--network",
     "hosts",
@@ -67,25 +81,39 @@ def status(choices: Choices, *, as_json: bool) -> None:
     flag_value="all",
     default=None,
     metavar="[HOST,…]",
-    help="With the network, or with these hosts: --network=example.com,*.example.org.  [default: terminal.network]",
+    help=(
+        "With the network, or with these hosts: --network=example.com,*.example.org.  [default:"
+        " terminal.network]"
+    ),
 )
 @click.argument("command", nargs=-1, required=True)
 @click.pass_obj
 def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: str | None) -> None:
     """Run a command confined as the agent's commands are.
 
-    COMMAND is a command line as one argument, or its words. It can read standard input; its exit code is passed on.
+    COMMAND is a command line as one argument, or its words. It can read standard input; its exit code is
+    passed on.
     """
     place = here(choices)
     if CONFINED in place.environ:
         raise ConfigError("This runs in the sandbox already, and another one cannot be made in it.")
-    network = network_of(place.settings.terminal) if hosts is None else _given(hosts)
-    with _opened(place, mode or place.settings.terminal.sandbox_mode) as opened:
+    network = network_of(place.settings[TerminalSettings]) if hosts is None else _given(hosts)
+    with _opened(place, mode or place.settings[TerminalSettings].sandbox_mode) as opened:
         if opened.sandbox is None:
             raise ConfigError(_why(place.environ))
         text = command[0] if len(command) == 1 else shlex.join(command)
-        with opened.launch(opened.sandbox, text, network) as launch:
-            code = subprocess.run(launch.argv, env=CLEAN, cwd="/", pass_fds=launch.descriptors, check=False).returncode
+        retries, begun = opened.sandbox.retries(), False
+        while not begun:
+            with (
+                opened.launch(opened.sandbox, text, network, retries.steady) as launch,
+                closing(launch.signal),
+            ):
+                code = subprocess.run(
+                    launch.argv, env=CLEAN, cwd="/", pass_fds=launch.descriptors, check=False
+                ).returncode
+                begun = launch.signal.begun()
+            if not begun:
+                anyio.run(retries.again, "bubblewrap says why above")
         for refused in opened.sandbox.take_refused():
             click.echo(f"hermes: {refused}", err=True)
     sys.exit(128 - code if code < 0 else code)
@@ -97,11 +125,18 @@ def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: st
 def snapshot(choices: Choices, name: str) -> None:
     """Keep the files of the container that commands run in here as an image, to begin anew with."""
     place = here(choices)
-    terminal = place.settings.terminal
+    terminal = place.settings[TerminalSettings]
     origin = Origin(cwd=place.cwd, hermes_home=place.home.root, environ=place.environ, mark="snapshot")
-    link = choose(terminal, origin).link if terminal.backend != "local" and terminal.container_persistent else None
+    link = (
+        choose(terminal, origin).link
+        if terminal.backend != "local" and terminal.container_persistent
+        else None
+    )
     if not isinstance(link, DockerLink):
-        raise ConfigError("There is no container to keep: that needs terminal.backend docker or podman, and container_persistent.")
+        raise ConfigError(
+            "There is no container to keep: that needs terminal.backend docker or podman, and"
+            " container_persistent."
+        )
     anyio.run(_keep, link, name)
     click.echo(f"Kept as {name}. A container begins with it when terminal.docker_image is {name}.")
 
@@ -119,12 +154,25 @@ class _Opened:
     sandbox: Sandbox | None
     folder: Path
 
-    def launch(self, confining: Sandbox, command: str, network: bool | tuple[str, ...]) -> Launch:  # noqa: FBT001 -- no flag: what is open
+    def launch(
+        self,
+        confining: Sandbox,
+        command: str,
+        network: bool | tuple[str, ...],  # noqa: FBT001  # no flag: what is open
+        steady: frozenset[str] | None,
+    ) -> Launch:
         """How to run a command line as a session's first command would run."""
         env = {**QUIET, **_variables(self.place).given}
-        shell = Shell(cwd=str(self.place.cwd), env=env, carrier=FileCarrier(self.folder, INSIDE), guarded=True, first=confining.first)
+        shell = Shell(
+            cwd=str(self.place.cwd),
+            env=env,
+            carrier=FileCarrier(self.folder, INSIDE),
+            bash=local_bash(self.place.environ, self.place.cwd),
+            guarded=True,
+            first=confining.first,
+        )
         start = shell.prepare(command, confined=True, carry=False)
-        return confining.launch(start.argv, env=start.env, network=network)
+        return confining.launch(start.argv, env=start.env, network=network, steady=steady)
 
 
 @contextmanager
@@ -137,7 +185,7 @@ def _opened(place: Here, mode: Mode) -> Iterator[_Opened]:
             hermes_home=place.home.root,
             scratch=scratch,
             environ=place.environ,
-            sandboxing=replace(sandbox_options(place.settings.terminal), mode=mode),
+            sandboxing=replace(sandbox_options(place.settings[TerminalSettings]), mode=mode),
         )
         try:
             yield _Opened(place, found, Scratch(root=scratch.resolve()).shell)
@@ -160,9 +208,11 @@ def _given(hosts: str) -> bool | tuple[str, ...]:
 
 def _plain(place: Here, found: Sandbox | None) -> dict[str, object]:
     """What the status is, as one object."""
-    terminal = place.settings.terminal
+    terminal = place.settings[TerminalSettings]
     passed = _variables(place)
-    told = [msgspec.to_builtins(layer) for layer in layers(found, network=network_of(terminal))] if found else []
+    told = (
+        [msgspec.to_builtins(layer) for layer in layers(found, network=network_of(terminal))] if found else []
+    )
     return {
         "v": 1,
         "works": found is not None,
@@ -181,16 +231,25 @@ def _plain(place: Here, found: Sandbox | None) -> dict[str, object]:
 
 
 def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
-    terminal, values = place.settings.terminal, place.loaded.values
+    terminal, values = place.settings[TerminalSettings], place.loaded.values
     if found is None:
         yield f"✗ {_why(place.environ)}"
-        yield "  Without it nothing confines commands: those that could do harm ask first, all others run with your rights."
+        yield (
+            "  Without it nothing confines commands: those that could do harm ask first, all others run with"
+            " your rights."
+        )
         if terminal.sandbox == "on":
-            yield f"  terminal.sandbox is on ({values['terminal.sandbox'].origin}), so no command runs here at all."
+            yield (
+                f"  terminal.sandbox is on ({values['terminal.sandbox'].origin}), so no command runs here at"
+                " all."
+            )
         yield from _passed(place)
         return
     if terminal.sandbox == "off":
-        yield f"! off by terminal.sandbox ({values['terminal.sandbox'].origin}); this is what hermes sandbox run gives"
+        yield (
+            f"! off by terminal.sandbox ({values['terminal.sandbox'].origin}); this is what hermes sandbox"
+            " run gives"
+        )
     else:
         yield "✓ every command is confined, unless a yes lets it out"
     yield f"  program    bubblewrap, {found.program}"
@@ -199,12 +258,15 @@ def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
     yield from _paths(found)
     yield f"  network    {_network(place)}"
     yield from _passed(place)
-    yield "  not        reading the rest of your files; limits on memory, processor time and the whole of the disk"
+    yield (
+        "  not        reading the rest of your files; limits on memory, processor time and the whole of the"
+        " disk"
+    )
     yield "  not        file tools: they run in Hermes itself, which decides each path before it touches it"
 
 
 def _variables(place: Here) -> ChildEnvironment:
-    return variables(place.home, place.settings.terminal, place.environ, place.cwd)
+    return variables(place.home, place.settings[TerminalSettings], place.environ, place.cwd)
 
 
 def _passed(place: Here) -> Iterator[str]:
@@ -226,7 +288,10 @@ def _paths(found: Sandbox) -> Iterator[str]:
         yield "             /tmp and /var/tmp are a folder of the session's own; all else is read-only"
     yield from _listed("read-only", found.paths("read"))
     yield from _listed("hidden", found.paths("hide"))
-    yield "             those that exist of the places where credentials are kept, looked for anew for each command"
+    yield (
+        "             those that exist of the places where credentials are kept, looked for anew for each"
+        " command"
+    )
 
 
 def _listed(name: str, paths: Iterator[str] | tuple[str, ...]) -> Iterator[str]:
@@ -236,11 +301,14 @@ def _listed(name: str, paths: Iterator[str] | tuple[str, ...]) -> Iterator[str]:
 
 def _network(place: Here) -> str:
     origin = place.loaded.values["terminal.network"].origin
-    match network_of(place.settings.terminal):
+    match network_of(place.settings[TerminalSettings]):
         case True:
             return f"open, by terminal.network ({origin})"
         case (_, *_) as hosts:
-            return f"{', '.join(map(str, hosts))}, by terminal.network ({origin}); a command that needs more asks"
+            return (
+                f"{', '.join(map(str, hosts))}, by terminal.network ({origin}); a command that needs more"
+                " asks"
+            )
         case _:
             return "none; a command that needs it asks, and a yes opens it"
 
@@ -249,7 +317,7 @@ def _why(environ: Mapping[str, str]) -> str:
     """One sentence: why there is no sandbox, and what helps."""
     if sys.platform != "linux":
         return "There is no sandbox here: it needs Linux."
-    reason = why_none(environ)
+    reason = why_none(environ, Path.cwd())
     if not reason:
-        return f"There is no sandbox in {os.getcwd()}: bubblewrap works here, but not with the paths of this directory."  # noqa: PTH109
+        return f"There is no sandbox in {os.getcwd()}: bubblewrap works, but not with this directory's paths."  # noqa: PTH109
     return f"There is no sandbox here: {reason}; {INSTALL if 'not installed' in reason else ALLOW}."

@@ -9,10 +9,11 @@ import click
 import msgspec
 
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.here import here
+from hermes.apps.cli.cli_context import here
 from hermes.lib.edit.textfile import is_binary
 from hermes.lib.text import mend_surrogates
-from hermes.safety.quarantine import Finding, findings
+from hermes.safety.settings import SecuritySettings
+from hermes.safety.text.quarantine import QuarantineFinding, findings
 from hermes.types.error import ConfigError
 
 FOUND: Final = 3
@@ -25,16 +26,22 @@ _SHOWN: Final = 200
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.pass_obj
 def scan(choices: Choices, files: tuple[str, ...], *, as_json: bool) -> None:
-    """Show what in files gives orders to an agent that reads them: injected instructions, hidden text, invisible characters.
+    """Show what in files gives orders to an agent that reads them: injected instructions, hidden text,
+    invisible characters.
 
-    - reads the standard input. What security.allow_text of the settings names by its hash is not shown. Exit code 0 when nothing is
+    - reads the standard input. What security.allow_text of the settings names by its hash is not shown. Exit
+      code 0 when nothing is
     found, 3 when something is, 2 when a file cannot be read.
     """
-    allowed = frozenset(here(choices).settings.security.allow_text)
+    allowed = frozenset(here(choices).settings[SecuritySettings].allow_text)
     every = [(name, findings(_text(name), allowed)) for name in files]
     for name, found in every:
         if as_json or choices.as_json:
-            click.echo(msgspec.json.encode({"v": 1, "file": mend_surrogates(name), "spans": [_plain(one) for one in found]}))
+            click.echo(
+                msgspec.json.encode(
+                    {"v": 1, "file": mend_surrogates(name), "spans": [_plain(one) for one in found]}
+                )
+            )
         elif found:
             click.echo("\n".join(_lines(name, found)))
     if not any(found for _, found in every):
@@ -49,7 +56,8 @@ def _text(name: str) -> str:
     data = _bytes(name)
     if len(data) > MOST_BYTES:
         raise ConfigError(
-            f"{name} has {len(data):,} bytes, more than {MOST_BYTES:,}; scan a part of it: head -c {MOST_BYTES} … | hermes scan -"
+            f"{name} has {len(data):,} bytes, more than {MOST_BYTES:,}; scan a part of it: head -c"
+            f" {MOST_BYTES} … | hermes scan -"
         )
     if is_binary(data):
         raise ConfigError(f"{name} is no text; there is nothing to scan in it.")
@@ -71,7 +79,7 @@ def _bytes(name: str) -> bytes:
         raise ConfigError(f"{name} cannot be read: {error.strerror or error}.") from error
 
 
-def _plain(one: Finding) -> dict[str, Any]:
+def _plain(one: QuarantineFinding) -> dict[str, Any]:
     span = one.span
     return {
         "start": span.start,
@@ -86,7 +94,7 @@ def _plain(one: Finding) -> dict[str, Any]:
     }
 
 
-def _lines(name: str, found: Sequence[Finding]) -> list[str]:
+def _lines(name: str, found: Sequence[QuarantineFinding]) -> list[str]:
     rows: list[str] = []
     for one in found:
         text = " ".join(one.text.split())

@@ -1,24 +1,28 @@
 """`hermes sessions`: list, show, search, rename, export and delete."""
 
 import datetime as dt
+import shutil
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypeVar
 
+import anyio
 import click
 
 from hermes.agent.title import title_of
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.config.environ import environment
-from hermes.config.home import Home, locate
+from hermes.config.home import locate
 from hermes.lib.text import strip_escapes
-from hermes.store.search import Search
-from hermes.store.sessions import MESSAGES, SessionRow, Sessions
+from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredSession
+from hermes.store.sessions import MESSAGES
+from hermes.store.sqlite_store import open_store
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
 RESULT_LINES = 12
+T = TypeVar("T")
 
 
 @click.group()
@@ -32,12 +36,13 @@ def sessions() -> None:
 @click.pass_obj
 def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
     """Sessions, the last used first."""
-    with _store(choices) as (_, store):
-        rows = store.recent(limit=limit, cwd=str(Path.cwd()) if here else "")
+    cwd = str(Path.cwd()) if here else ""
+    rows = _in_store(choices, lambda store: store.recent(limit=limit, cwd=cwd))
     if not rows:
         click.echo("There is no session yet.", err=True)
         return
-    tables.show([(row.id, _when(row.updated), str(row.messages), row.title or title_of(row.first_text)) for row in rows],
+    tables.show([(row.id, _when(row.updated), str(row.messages),
+    row.title or title_of(row.first_text)) for row in rows],
                 head=("SESSION", "LAST USED", "MESSAGES", "TITLE"))  # fmt: skip
 
 
@@ -46,9 +51,8 @@ def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
 @click.pass_obj
 def show(choices: Choices, session: str) -> None:
     """One session, as Markdown."""
-    with _store(choices) as (_, store):
-        row = store.resolve(session)
-        click.echo(as_markdown(row, store.load(row.id).log))
+    stored = _in_store(choices, lambda store: _read(store, session))
+    click.echo(as_markdown(stored.row, stored.log))
 
 
 @sessions.command()
@@ -56,14 +60,13 @@ def show(choices: Choices, session: str) -> None:
 @click.pass_obj
 def search(choices: Choices, words: tuple[str, ...]) -> None:
     """Messages that hold all the words, best first."""
-    with _store(choices) as (home, store):
-        index = Search(home.search_db, store)
-        hits = index.find(" ".join(words))
-        index.close()
+    hits = _in_store(choices, lambda store: store.search(" ".join(words)))
     if not hits:
         click.echo("Nothing was found.", err=True)
         sys.exit(1)
-    tables.show([(hit.session.id, hit.message.kind, hit.snippet) for hit in hits], head=("SESSION", "WHO", "WORDS"))
+    tables.show(
+        [(hit.session.id, hit.message.kind, hit.snippet) for hit in hits], head=("SESSION", "WHO", "WORDS")
+    )
 
 
 @sessions.command()
@@ -72,26 +75,47 @@ def search(choices: Choices, words: tuple[str, ...]) -> None:
 @click.pass_obj
 def rename(choices: Choices, session: str, title: tuple[str, ...]) -> None:
     """Give a session a title."""
-    with _store(choices) as (_, store):
-        row = store.resolve(session)
-        store.update(row.id, title=" ".join(title)[:100])
-        click.echo(f"{row.id}: {' '.join(title)[:100]}")
+    name = " ".join(title)[:100]
+
+    async def renamed(store: SessionStore) -> SessionRow:
+        row = await store.resolve(session)
+        await store.update(row.id, title=name)
+        return row
+
+    click.echo(f"{_in_store(choices, renamed).id}: {name}")
 
 
 @sessions.command()
 @click.argument("session", default="latest")
-@click.option("--format", "form", type=click.Choice(["markdown", "jsonl"]), default="markdown", show_default=True)
+@click.option(
+    "--format", "form", type=click.Choice(["markdown", "jsonl"]), default="markdown", show_default=True
+)
 @click.pass_obj
 def export(choices: Choices, session: str, form: str) -> None:
     """One session as Markdown or JSON lines."""
-    with _store(choices) as (_, store):
-        row = store.resolve(session)
-        log = store.load(row.id).log
+    stored = _in_store(choices, lambda store: _read(store, session))
     if form == "markdown":
-        click.echo(as_markdown(row, log))
+        click.echo(as_markdown(stored.row, stored.log))
         return
-    for message in log:
+    for message in stored.log:
         click.echo(MESSAGES.encode(message))
+
+
+@sessions.command()
+@click.argument("session")
+@click.pass_obj
+def release(choices: Choices, session: str) -> None:
+    """Take a session from the process that has it open, so that another can go on with it."""
+
+    async def evicted(store: SessionStore) -> tuple[SessionRow, Owner | None]:
+        row = await store.resolve(session)
+        owner = await store.owner_of(row.id)
+        await store.evict(row.id)
+        return row, owner
+
+    row, owner = _in_store(choices, evicted)
+    had = f"process {owner.pid} on {owner.host} can write no more to it" if owner else "nobody had it"
+    click.echo(f"{row.id} is free: {had}.")
 
 
 @sessions.command()
@@ -100,17 +124,17 @@ def export(choices: Choices, session: str, form: str) -> None:
 @click.pass_obj
 def delete(choices: Choices, session: str, *, yes: bool) -> None:
     """Delete a session and its messages."""
-    with _store(choices) as (_, store):
-        row = store.resolve(session)
-        if not yes:
-            asked = f"Delete {row.id} ({row.title or title_of(row.first_text)}, {row.messages} messages)?"
-            if not sys.stdin.isatty():
-                raise click.UsageError("There is nobody to ask; -y deletes without asking.")
-            if not click.confirm(asked):
-                click.echo("Nothing was deleted.", err=True)
-                sys.exit(1)
-        store.delete(row.id)
-        click.echo(f"{row.id} is deleted.")
+    row = _in_store(choices, lambda store: store.resolve(session))
+    if not yes:
+        asked = f"Delete {row.id} ({row.title or title_of(row.first_text)}, {row.messages} messages)?"
+        if not sys.stdin.isatty():
+            raise click.UsageError("There is nobody to ask; -y deletes without asking.")
+        if not click.confirm(asked):
+            click.echo("Nothing was deleted.", err=True)
+            sys.exit(1)
+    _in_store(choices, lambda store: store.delete(row.id))
+    shutil.rmtree(locate(environment(), choices.profile).scratch / row.id, ignore_errors=True)
+    click.echo(f"{row.id} is deleted.")
 
 
 def as_markdown(row: SessionRow, log: tuple[Message, ...]) -> str:
@@ -128,20 +152,32 @@ def _section(message: Message) -> str:
             return "\n\n".join(part for part in ("## Hermes", text, "\n".join(made)) if part)
         case ToolResult(name=name, content=content):
             lines = strip_escapes(content).splitlines()
-            cut = [*lines[:RESULT_LINES], f"… {len(lines) - RESULT_LINES} more lines"] if len(lines) > RESULT_LINES else lines
+            cut = (
+                [*lines[:RESULT_LINES], f"… {len(lines) - RESULT_LINES} more lines"]
+                if len(lines) > RESULT_LINES
+                else lines
+            )
             return "\n".join([f"### Result of {name}", "", "````", *cut, "````"])
         case Compaction(summary=summary):
             return f"## Summary of what came before\n\n{summary}"
 
 
-@contextmanager
-def _store(choices: Choices) -> Iterator[tuple[Home, Sessions]]:
-    home = locate(environment(), choices.profile)
-    store = Sessions(home.sessions_db)
-    try:
-        yield home, store
-    finally:
-        store.close()
+def _in_store(choices: Choices, work: Callable[[SessionStore], Awaitable[T]]) -> T:
+    """What `work` gives on the store of the chosen home."""
+
+    async def run() -> T:
+        home = locate(environment(), choices.profile)
+        async with open_store(home.sessions_db, home.search_db) as store:
+            return await work(store)
+
+    return anyio.run(run)
+
+
+async def _read(store: SessionStore, session: str) -> StoredSession:
+    stored = await store.read((await store.resolve(session)).id)
+    for number in stored.unreadable:
+        click.echo(f"hermes: message {number} of session {stored.row.id} cannot be read.", err=True)
+    return stored
 
 
 def _when(at: float) -> str:

@@ -1,4 +1,6 @@
-"""Getting a credential from a person: a key that is typed or piped, a command, the key ring, or signing in."""
+"""Getting a credential from a person: a key that is typed or piped, a command, the key ring, or signing
+in.
+"""
 
 import secrets
 import shlex
@@ -11,10 +13,10 @@ import anyio
 import click
 import httpx2
 
-from hermes.lib.lazy import load as late
-from hermes.models import oauth
-from hermes.models.catalogue import Provider
-from hermes.models.tokens import KEYRING_SERVICE
+from hermes.lib.lazy import import_object
+from hermes.models.auth import oauth
+from hermes.models.auth.resolver import KEYRING_SERVICE
+from hermes.models.catalog.catalogue import Provider
 from hermes.types.credential import Credential
 from hermes.types.error import ConfigError
 
@@ -39,7 +41,10 @@ class Wanted:
 
 
 def credential(provider: Provider, wanted: Wanted, id_: str, client: Client) -> Credential:
-    """A new credential; ConfigError or SignInError says in a sentence why there is none. `client` makes the HTTP client for signing in."""
+    """A new credential; ConfigError or SignInError says in a sentence why there is none.
+
+    `client` makes the HTTP client for signing in.
+    """
     if sum(map(bool, (wanted.key, wanted.command, wanted.keyring, wanted.flow))) > 1:
         raise ConfigError("Give one of --key, --command, --keyring, --device and --browser.")
     made = Credential(id=id_, label=wanted.label)
@@ -47,11 +52,16 @@ def credential(provider: Provider, wanted: Wanted, id_: str, client: Client) -> 
         return _of_command(made, wanted.command)
     if wanted.keyring:
         return _in_keyring(provider, made)
-    flow = wanted.flow or ("" if wanted.key or provider.kind not in {"device_code", "pkce"} else provider.kind)
+    flow = wanted.flow or (
+        "" if wanted.key or provider.kind not in {"device_code", "pkce"} else provider.kind
+    )
     if flow:
         return _signed_in(provider, made, flow, client)
     if wanted.key and wanted.key != "-":
-        raise ConfigError("A key on the command line stays in the shell's history; write --key - and pipe it in, or leave --key out.")
+        raise ConfigError(
+            "A key on the command line stays in the shell's history; write --key - and pipe it in, or leave"
+            " --key out."
+        )
     return _with(made, secret=_typed(provider))
 
 
@@ -76,25 +86,29 @@ def _of_command(made: Credential, command: str) -> Credential:
     except ValueError as error:
         raise ConfigError(f"--command cannot be read as words ({error}).") from error
     if not words:
-        raise ConfigError("--command is empty; give a program that prints the key, such as 'pass show openrouter'.")
+        raise ConfigError(
+            "--command is empty; give a program that prints the key, such as 'pass show openrouter'."
+        )
     return Credential(id=made.id, label=made.label, kind="command", command=words)
 
 
 def _in_keyring(provider: Provider, made: Credential) -> Credential:
-    keep = late("keyring:set_password", extra="keyring")
+    keep = import_object("keyring:set_password", extra="keyring")
     key = _typed(provider)
     try:
         keep(KEYRING_SERVICE, f"{provider.name}/{made.id}", key)
-    except late("keyring.errors:KeyringError") as error:
-        raise ConfigError(f"The system's key ring did not take the key ({type(error).__name__}); leave out --keyring.") from error
+    except import_object("keyring.errors:KeyringError") as error:
+        raise ConfigError(
+            f"The system's key ring did not take the key ({type(error).__name__}); leave out --keyring."
+        ) from error
     return Credential(id=made.id, label=made.label, kind="keyring")
 
 
 def forget_in_keyring(provider: str, gone: Credential) -> None:
     """Take a key out of the key ring, if it is still there."""
     try:
-        late("keyring:delete_password", extra="keyring")(KEYRING_SERVICE, f"{provider}/{gone.id}")
-    except late("keyring.errors:KeyringError"):
+        import_object("keyring:delete_password", extra="keyring")(KEYRING_SERVICE, f"{provider}/{gone.id}")
+    except import_object("keyring.errors:KeyringError"):
         return
 
 
@@ -121,7 +135,7 @@ def _signed_in(provider: Provider, made: Credential, flow: str, client: Client) 
 
 async def _tokens(provider: Provider, flow: str, client: Client) -> oauth.Tokens:
     async with client() as http:
-        tools = oauth.Tools(http=http, now=time.time, random=secrets.token_bytes)
+        tools = oauth.Tools(http=http, now=time.time, random=secrets.token_bytes)  # noqa: TID251  # the user's own time
         if flow == "device_code":
             return await oauth.device_code(tools, provider.sign_in, _show_code)
         return await oauth.browser(tools, provider.sign_in, _show_address)

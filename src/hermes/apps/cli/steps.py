@@ -5,7 +5,14 @@ import sys
 from collections.abc import Mapping
 
 from hermes.lib.text import strip_escapes
-from hermes.present.lines import RESTARTED, attempt_line, failure_lines, notice_lines, receipt_lines, tool_lines
+from hermes.present.lines import (
+    RESTARTED,
+    attempt_line,
+    failure_lines,
+    notice_lines,
+    receipt_lines,
+    tool_lines,
+)
 from hermes.present.spans import Line, line, plain
 from hermes.types.event import (
     Added,
@@ -26,7 +33,10 @@ from hermes.types.question import Question
 WIDEST = 100
 _WHOLE = 10_000  # a provider's sentence is not cut: it may go to a log
 _FIXES: Mapping[str, str] = {
-    "auth": "hermes config set NAME_API_KEY KEY stores a key; hermes doctor says which model and address are in force.",
+    "auth": (
+        "hermes config set NAME_API_KEY KEY stores a key; hermes doctor says which model and address are in"
+        " force."
+    ),
     "model_not_found": "hermes models list shows what there is; -m takes another one.",
     "connection": "Check that the server runs and the address is right; --base-url takes another one.",
 }
@@ -79,12 +89,17 @@ class Steps:
             sys.stdout.buffer.flush()
         if end.outcome == "refused":
             listed = "; ".join(end.refused)
-            sys.stderr.write(f"hermes: not allowed, because nobody could be asked: {listed}. --yolo or command_allowlist lets it run.\n")
+            sys.stderr.write(
+                f"hermes: not allowed, because nobody could be asked: {listed}. --yolo or command_allowlist"
+                " lets it run.\n"
+            )
         if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
 
     def _tool(self, result: ToolResult) -> list[Line]:
-        call, emoji = self._calls.get(result.call_id, (ToolCall(id=result.call_id, name=result.name, arguments={}), ""))
+        call, emoji = self._calls.get(
+            result.call_id, (ToolCall(id=result.call_id, name=result.name, arguments={}), "")
+        )
         lines = tool_lines(call, result, self._seconds.get(result.call_id, 0.0), self._width, emoji=emoji)
         return lines if self._verbose or result.failed else lines[:1]
 

@@ -1,14 +1,16 @@
 """`hermes tools`: what the model can call, and tool files that could not be loaded."""
 
+from collections.abc import Mapping
+
 import click
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
+from hermes.composition import open_tools
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import locate
-from hermes.runtime import discover
-from hermes.tools.registry import registry
-from hermes.tools.schemas import Schemas
+from hermes.tools.needs import missing_variables
+from hermes.tools.registry import ToolRegistry
 from hermes.tools.toolsets import bundled, known_names, resolve
 from hermes.types.tool import ToolEntry
 
@@ -27,26 +29,33 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     Files that could not be loaded are told on stderr.
     """
     home = locate(environment(), choices.profile)
-    faults = discover(home)
+    folder = open_tools(home)
+    registry = folder.registry
     if by_toolset:
-        tables.show([_toolset(name) for name in known_names(registry)], head=("TOOLSET", "TOOLS", "WHAT FOR"))
+        tables.show(
+            [_toolset(name, registry) for name in known_names(registry)],
+            head=("TOOLSET", "TOOLS", "WHAT FOR"),
+        )
         return
-    schemas = Schemas(environ=with_dotenv(environment(), home.env_file))
-    shown = [(entry.name, entry.toolset, _state(entry, schemas), entry.description) for entry in registry.entries().values()]
+    environ = with_dotenv(environment(), home.env_file)
+    shown = [
+        (entry.name, entry.toolset, _state(entry, registry, environ), entry.description)
+        for entry in registry.entries().values()
+    ]
     tables.show(shown, head=("TOOL", "TOOLSET", "STATE", "WHAT IT DOES"))
-    for fault in faults:
+    for fault in folder.faults:
         click.echo(f"hermes: {fault.path} could not be loaded: {fault.reason}", err=True)
 
 
-def _toolset(name: str) -> tuple[str, str, str]:
+def _toolset(name: str, registry: ToolRegistry) -> tuple[str, str, str]:
     """A toolset with those of its tools that are installed."""
     tools = sorted(resolve(name, registry) & set(registry.entries()))
     known = bundled().get(name)
     return name, ", ".join(tools) or "none yet", known.description if known else "your own"
 
 
-def _state(entry: ToolEntry, schemas: Schemas) -> str:
-    if schemas.available(entry):
-        return "ready"
-    names = schemas.lacking(entry) or entry.requires_env
-    return f"needs {', '.join(names)}" if names else "unavailable"
+def _state(entry: ToolEntry, registry: ToolRegistry, environ: Mapping[str, str]) -> str:
+    missing = missing_variables(entry, environ)
+    if registry.checks.available(entry.check_fn):
+        return f"ready; {', '.join(missing)} not set" if missing else "ready"
+    return f"needs {', '.join(entry.requires_env)}" if entry.requires_env else "unavailable"

@@ -2,45 +2,57 @@
 
 import datetime as dt
 
+import anyio
 import click
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.config.environ import environment
-from hermes.config.home import locate
+from hermes.config.home import Home, locate
 from hermes.present.words import money, tokens
-from hermes.store.sessions import Sessions
-from hermes.store.usage import By, Spent
+from hermes.store.protocol import By, Spent
+from hermes.store.sqlite_store import open_store
 
 
 @click.command()
 @click.option("--days", default=30, show_default=True, type=click.IntRange(min=1), help="How many days back.")
-@click.option("--by", type=click.Choice(["day", "model", "session", "task"]), default="day", show_default=True, help="One line for each.")
+@click.option(
+    "--by",
+    type=click.Choice(["day", "model", "session", "task"]),
+    default="day",
+    show_default=True,
+    help="One line for each.",
+)
 @click.pass_obj
 def usage(choices: Choices, days: int, by: By) -> None:
     """Tokens and money that model calls have used."""
     home = locate(environment(), choices.profile)
     since = dt.datetime.now(tz=dt.UTC).astimezone().date() - dt.timedelta(days=days - 1)
-    rows = _summary(choices, by, since.isoformat()) if home.sessions_db.is_file() else []
+    rows = anyio.run(_summary, home, by, since.isoformat()) if home.sessions_db.is_file() else []
     if not rows:
         click.echo(f"No model was called in the last {days} days.", err=True)
         return
-    tables.show([_row(one) for one in rows], head=(by.upper(), "IN", "CACHED", "OUT", "REQUESTS", "FAILED", "COST"))
+    tables.show(
+        [_row(one) for one in rows], head=(by.upper(), "IN", "CACHED", "OUT", "REQUESTS", "FAILED", "COST")
+    )
     if len(rows) > 1:
         click.echo(f"Together: {money(_total(rows).usage)}.")
 
 
-def _summary(choices: Choices, by: By, since: str) -> list[Spent]:
-    store = Sessions(locate(environment(), choices.profile).sessions_db)
-    try:
-        return store.usage.summary(by, since=since)
-    finally:
-        store.close()
+async def _summary(home: Home, by: By, since: str) -> list[Spent]:
+    async with open_store(home.sessions_db, home.search_db) as store:
+        return await store.summary(by, since=since)
 
 
 def _row(one: Spent) -> tuple[str, ...]:
     used = one.usage
-    counts = (tokens(used.input_tokens), tokens(used.cache_read), tokens(used.output_tokens), str(used.requests), str(one.failed))
+    counts = (
+        tokens(used.input_tokens),
+        tokens(used.cache_read),
+        tokens(used.output_tokens),
+        str(used.requests),
+        str(one.failed),
+    )
     return (one.what, *counts, money(used))
 
 

@@ -1,24 +1,28 @@
-"""Which of the user's variables commands get, as far as `hermes sandbox` and `hermes doctor` tell it: names, never values."""
+"""Which of the user's variables commands get, as far as `hermes sandbox` and `hermes doctor` tell it: names,
+never values.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
-from hermes.agent.workplace import holds_secret
+from hermes.agent.tool_environment import holds_secret
+from hermes.composition import secrets_of
 from hermes.config.environ import workspace_values
 from hermes.config.home import Home
-from hermes.config.settings import TerminalSettings
-from hermes.environments.scrub import ChildEnvironment, child_environment
+from hermes.environments.child_env import ChildEnvironment, child_environment
+from hermes.environments.settings import TerminalSettings
 from hermes.lib.secretvalues import SecretValues
-from hermes.runtime import secrets_of
 from hermes.store.auth import AuthFile
 from hermes.types.error import StoreError
 
 ADD = "terminal.env_passthrough: [NAME] in config.yaml lets one through"
 
 
-def variables(home: Home, terminal: TerminalSettings, environ: Mapping[str, str], cwd: Path) -> ChildEnvironment:
+def variables(
+    home: Home, terminal: TerminalSettings, environ: Mapping[str, str], cwd: Path
+) -> ChildEnvironment:
     """What a session's commands would get of `environ` in that directory."""
     known = SecretValues(*secrets_of(environ), *secrets_of(workspace_values(cwd)), *_stored(home))
     return child_environment(environ, terminal.env_passthrough, partial(holds_secret, known=known))

@@ -4,10 +4,10 @@ from functools import partial
 
 import anyio
 
-from hermes.apps.tui.approval import BURST, Box, Verdict
-from hermes.apps.tui.desk import Desk
-from hermes.apps.tui.shell import Shell
-from hermes.apps.tui.talk import Talk
+from hermes.apps.tui.commands import TuiCommands
+from hermes.apps.tui.question_box import BURST, Box, KeyVerdict
+from hermes.apps.tui.shell_command import ShellCommand
+from hermes.apps.tui.state import TuiState
 from hermes.commands.run import is_command, kept, run_command
 from hermes.types.question import Deny
 
@@ -17,9 +17,9 @@ _TWICE = 2.0
 class DeskActions:
     """The actions of `hermes.apps.tui.keys`, on one desk."""
 
-    def __init__(self, desk: Desk, talk: Talk) -> None:
+    def __init__(self, desk: TuiState, talk: TuiCommands) -> None:
         self._desk, self._talk = desk, talk
-        self._shell = Shell(desk)
+        self._shell = ShellCommand(desk)
         self._pressed_c = -_TWICE
         self._shown_whole = False
 
@@ -40,7 +40,7 @@ class DeskActions:
         self._desk.spawn(partial(self._hold, box))
         return not verdict.passed
 
-    def _settle(self, box: Box, verdict: Verdict) -> None:
+    def _settle(self, box: Box, verdict: KeyVerdict) -> None:
         if verdict.draft:
             self._desk.editor.insert(verdict.draft)
         if box.answer is not None:
@@ -53,7 +53,7 @@ class DeskActions:
         """Wait until a key that was held back can no longer be the start of a burst."""
         await anyio.sleep(BURST)
         box.due(self._desk.now())
-        self._settle(box, Verdict())
+        self._settle(box, KeyVerdict())
 
     # ------------------------------------------------------------------ sending
 
@@ -73,16 +73,18 @@ class DeskActions:
         desk.overlay.keys, self._shown_whole = False, False
         if box is not None and box.takes_words:
             box.words(text)
-            self._settle(box, Verdict())
+            self._settle(box, KeyVerdict())
         elif is_command(text):
             desk.show(desk.transcript.sent(kept(text)))
             desk.spawn(partial(run_command, text, self._talk))
         elif text.startswith("!"):
             self._shell.start(text)
         elif desk.session is None and desk.region.opened:
-            desk.warn("No model is set; /model NAME http://host:port/v1 sets one. Up brings your message back.")
+            desk.warn(
+                "No model is set; /model NAME http://host:port/v1 sets one. Up brings your message back."
+            )
         else:
-            desk.turns.send(text)
+            desk.conversation.send(text)
 
     def _choose(self) -> None:
         desk = self._desk
@@ -99,8 +101,8 @@ class DeskActions:
             desk.overlay.picker.everywhere()
         elif desk.editor.menu.items:
             desk.editor.accept()
-        elif desk.turns.busy and desk.editor.text.strip():
-            desk.turns.queue(desk.editor.take())
+        elif desk.conversation.busy and desk.editor.text.strip():
+            desk.conversation.queue(desk.editor.take())
         desk.refresh()
 
     # ------------------------------------------------------------------ moving, closing, stopping
@@ -129,7 +131,7 @@ class DeskActions:
         elif self._shell.busy:
             self._shell.stop()
         else:
-            desk.turns.stop()
+            desk.conversation.stop()
         desk.refresh()
 
     def control_c(self) -> None:
@@ -143,12 +145,12 @@ class DeskActions:
             desk.editor.take()
         elif desk.overlay.picker is not None or desk.overlay.keys:
             self.escape()
-        elif desk.overlay.box is not None and not desk.turns.busy and desk.session is not None:
+        elif desk.overlay.box is not None and not desk.conversation.busy and desk.session is not None:
             desk.session.answer(desk.overlay.box.id, Deny())
         elif self._shell.busy:
             self._shell.stop()
         else:
-            desk.turns.stop()
+            desk.conversation.stop()
         desk.overlay.hint = "Ctrl-C again leaves"
         desk.spawn(self._forget_hint)
         desk.refresh()
@@ -189,9 +191,9 @@ class DeskActions:
 
     def edit_waiting(self) -> None:
         """Put the waiting messages back into the editor."""
-        waiting = self._desk.turns.take_waiting()
+        waiting = self._desk.conversation.take_waiting()
         if waiting:
-            self._desk.give_back(waiting)
+            self._desk.returned(waiting)
 
     def clear_window(self) -> None:
         """Empty the window."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from hermes.apps.tui.status import short_path
 from hermes.config.environ import environment
 from hermes.config.home import Home, locate
-from hermes.lib.lazy import load
+from hermes.lib.lazy import import_object
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -22,8 +22,11 @@ Opening = Callable[[], "AbstractAsyncContextManager[Runtime]"]
 """Opens the runtime; it is called in the background, once the prompt takes keys."""
 
 
-class Choices(Protocol):
-    """What was said on the command line; empty parts come from the settings. `resume` is `?` for the list of sessions."""
+class ModelChoices(Protocol):
+    """What was said on the command line; empty parts come from the settings.
+
+    `resume` is `?` for the list of sessions.
+    """
 
     @property
     def resume(self) -> str:
@@ -35,8 +38,10 @@ class Choices(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
-    """Everything the screen is started with. `options` gives the session to ask for: resume, model and address if they are set."""
+class StartFacts:
+    """Everything the screen is started with. `options` gives the session to ask for: resume, model and
+    address if they are set.
+    """
 
     opening: Opening
     options: Callable[[str, str, str], "SessionOptions"]
@@ -52,28 +57,34 @@ class Start:
         return short_path(self.cwd, Path(self.environ.get("HOME") or Path.home()))
 
 
-def start(choices: Choices, options: Callable[..., "SessionOptions"]) -> Start:
+def start(choices: ModelChoices, options: Callable[..., "SessionOptions"]) -> StartFacts:
     """The start that a command line asks for; `options` makes the runtime's session options from choices."""
     environ = environment()
 
     def wished(resume: str, model: str, base_url: str) -> "SessionOptions":
         made = replace(options(choices, attended=True), resume=resume)
-        return replace(made, model=model or made.model, base_url=base_url or made.base_url) if model or base_url else made
+        return (
+            replace(made, model=model or made.model, base_url=base_url or made.base_url)
+            if model or base_url
+            else made
+        )
 
-    return Start(
-        opening=lambda: load("hermes.runtime:open_runtime")(profile=choices.profile),
+    return StartFacts(
+        opening=lambda: import_object("hermes.runtime:open_runtime")(profile=choices.profile),
         options=wished,
         home=locate(environ, choices.profile),
         environ=environ,
         cwd=Path.cwd(),
-        version=str(load("hermes:__version__")),
+        version=str(import_object("hermes:__version__")),
         resume=choices.resume,
     )
 
 
 def protection(session: "Session") -> tuple[str, bool]:
     """How a session's commands are guarded, in a few words, and whether nothing asks."""
-    policy = session.workplace.gate.policy
+    policy = session.environment.gate.policy
     asks = not policy.yolo and policy.mode != "off"
-    box = {"off": "no sandbox", "workspace": "sandbox", "container": "container"}.get(policy.sandbox, f"{policy.sandbox} sandbox")
+    box = {"off": "no sandbox", "workspace": "sandbox", "container": "container"}.get(
+        policy.sandbox, f"{policy.sandbox} sandbox"
+    )
     return (f"{box} · asks" if asks else f"{box} · never asks"), not asks

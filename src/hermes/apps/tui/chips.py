@@ -13,7 +13,9 @@ class Chips:
         self._pastes: dict[str, str] = {}
 
     def shorten(self, text: str) -> str:
-        """What to insert for a paste: itself when it is short, a chip such as `[paste 1: 200 lines]` when it is long."""
+        """What to insert for a paste: itself when it is short, a chip such as `[paste 1: 200 lines]` when it
+        is long.
+        """
         lines = text.count("\n") + 1
         if lines <= _LINES and len(text) <= _CHARACTERS:
             return text
@@ -39,7 +41,9 @@ class Chips:
     def parts(self, row: str) -> Iterator[tuple[str, bool]]:
         """The row in pieces, each with whether it is a chip."""
         while row:
-            start, chip = min(((row.find(chip), chip) for chip in self._pastes if chip in row), default=(len(row), ""))
+            start, chip = min(
+                ((row.find(chip), chip) for chip in self._pastes if chip in row), default=(len(row), "")
+            )
             if start:
                 yield row[:start], False
             if chip:

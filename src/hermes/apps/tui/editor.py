@@ -12,7 +12,9 @@ from hermes.commands.run import kept
 class Editor:
     """The input line's text and menu; `find` gives the files that fit what follows an `@`."""
 
-    def __init__(self, buffer: Buffer, chips: Chips, commands: Sequence[Item], find: Callable[[str], Sequence[Item]]) -> None:
+    def __init__(
+        self, buffer: Buffer, chips: Chips, commands: Sequence[Item], find: Callable[[str], Sequence[Item]]
+    ) -> None:
         self._buffer, self._chips = buffer, chips
         self._commands, self._find = commands, find
         self._closed_at = ""
@@ -26,13 +28,19 @@ class Editor:
         return self._buffer.text
 
     def update_menu(self) -> None:
-        """Fit the menu to the text before the cursor; a menu that was closed stays closed until the text changes."""
+        """Fit the menu to the text before the cursor; a menu that was closed stays closed until the text
+        changes.
+        """
         before = self._buffer.document.text_before_cursor
         if before == self._closed_at and before:
             return
         self._closed_at = ""
         fresh = complete(before, self._commands, self._find)
-        self.menu = Menu(fresh.items, fresh.length, min(self.menu.chosen, max(0, len(fresh.items) - 1)) if fresh.items else 0)
+        self.menu = Menu(
+            fresh.items,
+            fresh.length,
+            min(self.menu.chosen, max(0, len(fresh.items) - 1)) if fresh.items else 0,
+        )
 
     def close_menu(self) -> None:
         """Hide the menu for this text."""
@@ -78,7 +86,9 @@ class Editor:
         self._buffer.newline(copy_margin=False)
 
     def enter(self) -> str | None:
-        """The whole text to send, or None when Enter meant something else: a newline after a backslash, an empty line."""
+        """The whole text to send, or None when Enter meant something else: a newline after a backslash, an
+        empty line.
+        """
         if self._buffer.document.text_before_cursor.endswith("\\"):
             self._buffer.delete_before_cursor(1)
             self.newline()

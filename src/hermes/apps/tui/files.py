@@ -2,7 +2,6 @@
 
 import os
 import re
-import subprocess
 from bisect import bisect
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
@@ -10,19 +9,19 @@ from pathlib import Path
 
 import anyio
 
-from hermes.apps.tui.git import QUIET
+from hermes.apps.tui.git import run_git
 from hermes.present.outcome import size
 
 _MOST = 100_000
 _CONSIDERED = 300
 _SKIPPED = frozenset({".git", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache", ".ruff_cache"})
-_GIT = (*QUIET, "ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "-z")
+_LISTED = ("ls-files", "--cached", "--others", "--exclude-standard", "--deduplicate", "-z")
 
 
 async def list_files(root: Path) -> list[str]:
     """Paths below `root`, relative, without what git ignores; sorted."""
     try:
-        found = await anyio.run_process(_GIT, cwd=root, check=False, stderr=subprocess.DEVNULL)
+        found = await run_git(root, *_LISTED)
     except OSError:
         return await anyio.to_thread.run_sync(_walk, root)
     if found.returncode:
@@ -42,7 +41,9 @@ def _walk(root: Path) -> list[str]:
 
 
 class Paths:
-    """Paths made ready to be searched: one text, one path a line, so that a search is one pass of the C library."""
+    """Paths made ready to be searched: one text, one path a line, so that a search is one pass of the C
+    library.
+    """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self.paths = tuple(paths)
@@ -50,13 +51,19 @@ class Paths:
         self._starts = list(accumulate((len(path.lower()) + 1 for path in self.paths), initial=1))[:-1]
 
     def best(self, query: str, limit: int = 8) -> list[str]:
-        """The paths that fit `query` best: the name starts with it, the path contains it, its letters occur in order."""
+        """The paths that fit `query` best: the name starts with it, the path contains it, its letters occur
+        in order.
+        """
         wanted = query.lower()
         if not wanted:
             return list(self.paths[:limit])
         found: dict[str, None] = {}
         for hits in (self._named(wanted), self._containing(wanted), self._scattered(wanted)):
-            found |= dict.fromkeys(sorted((self._path(hit) for hit in islice(hits, _CONSIDERED)), key=lambda path: (len(path), path)))
+            found |= dict.fromkeys(
+                sorted(
+                    (self._path(hit) for hit in islice(hits, _CONSIDERED)), key=lambda path: (len(path), path)
+                )
+            )
             if len(found) >= limit:
                 break
         return list(found)[:limit]
@@ -78,7 +85,8 @@ class Paths:
             position = self._text.find(wanted, position + 1)
 
     def _scattered(self, wanted: str) -> Iterator[int]:
-        # Each gap excludes the letter it leads to, so that a line that does not match fails without backtracking.
+        # Each gap excludes the letter it leads to, so that a line that does not match fails without
+        # backtracking.
         gaps = "".join(f"[^{re.escape(letter)}\\n]*{re.escape(letter)}" for letter in wanted[1:])
         return (match.start() for match in re.finditer(re.escape(wanted[0]) + gaps, self._text))
 

@@ -1,5 +1,6 @@
 """The screen first, and everything else behind it."""
 
+import signal
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,11 +10,11 @@ from anyio.abc import TaskGroup
 from prompt_toolkit.history import FileHistory, History
 from prompt_toolkit.key_binding import KeyBindings
 
-from hermes.apps.tui.backing import Start
+from hermes.apps.tui.backing import StartFacts
 from hermes.apps.tui.chips import Chips
 from hermes.apps.tui.screen import Screen, Views
 from hermes.apps.tui.status import early_lines
-from hermes.lib.lazy import load
+from hermes.lib.lazy import import_object
 from hermes.present.theme import Theme
 
 if TYPE_CHECKING:
@@ -22,11 +23,15 @@ if TYPE_CHECKING:
 _CLOSING = 3.0
 
 
-async def show(asked: Start, theme: Theme) -> int:
-    """Talk with a person until they leave; gives the exit code."""
+async def show(asked: StartFacts, theme: Theme) -> int:
+    """TuiCommands with a person until they leave; gives the exit code."""
     chips = Chips()
-    screen = Screen(theme=theme, history=history_of(asked.home.history, asked.cwd), chips=chips, environ=asked.environ)
-    screen.views = Views(above=lambda width, _: early_lines(asked.version, asked.directory, width), below=lambda *_: [])
+    screen = Screen(
+        theme=theme, history=history_of(asked.home.history, asked.cwd), chips=chips, environ=asked.environ
+    )
+    screen.views = Views(
+        above=lambda width, _: early_lines(asked.version, asked.directory, width), below=lambda *_: []
+    )
     async with anyio.create_task_group() as group:
         opening = Opening(asked, screen, chips, group)
         await screen.run(opening.begin)
@@ -40,10 +45,11 @@ async def show(asked: Start, theme: Theme) -> int:
 class Opening:
     """From the first picture, which needs little, to a screen that has everything."""
 
-    def __init__(self, start: Start, screen: Screen, chips: Chips, group: TaskGroup) -> None:
+    def __init__(self, start: StartFacts, screen: Screen, chips: Chips, group: TaskGroup) -> None:
         self._start, self._screen, self._chips, self._group = start, screen, chips, group
         self._life: Life | None = None
         self._entered = False
+        self._signal = 0
         keys = KeyBindings()
         keys.add("enter")(lambda _: self._enter())
         keys.add("c-c")(lambda _: screen.stop())
@@ -53,17 +59,22 @@ class Opening:
     @property
     def code(self) -> int:
         """The exit code."""
+        if self._signal:
+            return 128 + self._signal
         return self._life.code if self._life else 0
 
     def begin(self) -> None:
         """Start to load the rest, beside the screen."""
-        self._group.start_soon(self.furnish)
+        self._group.start_soon(self.configure)
+        self._group.start_soon(self._leave_on_signal)
 
-    async def furnish(self) -> None:
-        """Load what the first picture did not need; keys are taken meanwhile, an early Enter is made up for."""
+    async def configure(self) -> None:
+        """Load what the first picture did not need; keys are taken meanwhile, an early Enter is made up
+        for.
+        """
         if self._start.environ.get("TERM") != "linux" and not self._start.environ.get("COLORFGBG"):
             self._screen.ask_background()
-        made = await anyio.to_thread.run_sync(load, "hermes.apps.tui.life:Life")
+        made = await anyio.to_thread.run_sync(import_object, "hermes.apps.tui.life:Life")
         self._life = made(self._start, self._screen, self._chips, self._group)
         if self._entered:
             self._life.actions.enter()
@@ -76,6 +87,15 @@ class Opening:
         with anyio.move_on_after(_CLOSING):
             await self._life.end()
         return self._life.farewell()
+
+    async def _leave_on_signal(self) -> None:
+        """A signal to end, or a terminal that is gone, leaves as a person does: the turn is interrupted, its
+        commands end, and the terminal is as it was.
+        """
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGHUP) as signals:
+            async for number in signals:
+                self._signal = int(number)
+                self._screen.stop()
 
     def _enter(self) -> None:
         self._entered = self._entered or bool(self._screen.buffer.text.strip())

@@ -10,7 +10,8 @@ from prompt_toolkit.key_binding.key_processor import KeyPressEvent
 from prompt_toolkit.keys import Keys
 
 _BOX_KEYS = {
-    "up": "up", "down": "down", "enter": "enter", "tab": "tab", "escape": "escape", "pageup": "pageup", "pagedown": "pagedown",
+    "up": "up", "down": "down", "enter": "enter", "tab": "tab", "escape": "escape", "pageup": "pageup",
+    "pagedown": "pagedown",
     Keys.Any: "",
 }  # fmt: skip
 

@@ -1,4 +1,6 @@
-"""What stands behind a screen: the desk, the runtime and the session, from after the first picture to the end."""
+"""What stands behind a screen: the desk, the runtime and the session, from after the first picture to the
+end.
+"""
 
 import time
 
@@ -6,13 +8,13 @@ import anyio
 from anyio.abc import TaskGroup
 
 from hermes.apps.tui.actions import DeskActions
-from hermes.apps.tui.backing import Start
+from hermes.apps.tui.backing import StartFacts
 from hermes.apps.tui.chips import Chips
-from hermes.apps.tui.desk import Desk
+from hermes.apps.tui.commands import TuiCommands, open_first
 from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.keys import bindings
 from hermes.apps.tui.screen import Screen
-from hermes.apps.tui.talk import Talk, open_first
+from hermes.apps.tui.state import TuiState
 from hermes.present.spans import fitting
 from hermes.present.words import duration, tokens
 from hermes.types.error import HermesError
@@ -22,10 +24,10 @@ from hermes.types.event import Notice
 class Life:
     """One screen's desk, its runtime and its session."""
 
-    def __init__(self, start: Start, screen: Screen, chips: Chips, group: TaskGroup) -> None:
-        self._desk = Desk(start, screen, chips, group)
-        self._talk = Talk(self._desk)
-        self._began = time.monotonic()
+    def __init__(self, start: StartFacts, screen: Screen, chips: Chips, group: TaskGroup) -> None:
+        self._desk = TuiState(start, screen, chips, group)
+        self._talk = TuiCommands(self._desk)
+        self._began = time.monotonic()  # noqa: TID251  # the user's own time
         self.actions = DeskActions(self._desk, self._talk)
         screen.bind(bindings(self.actions, self._desk.editor))
         self._leaving, self._ended = anyio.Event(), anyio.Event()
@@ -37,7 +39,7 @@ class Life:
             self._desk.spawn(work)
         try:
             async with self._desk.start.opening() as runtime:
-                self._desk.furnish(runtime)
+                self._desk.configure(runtime)
                 await open_first(self._talk, self._desk)
                 for warning in runtime.loaded.warnings:
                     self._desk.hear(Notice(level="warning", text=warning))
@@ -66,7 +68,7 @@ class Life:
         used = session.usage.input_tokens + session.usage.output_tokens
         parts = [
             f"hermes -r {session.id}",
-            duration(time.monotonic() - self._began),
+            duration(time.monotonic() - self._began),  # noqa: TID251  # the user's own time
             f"{tokens(used)} tokens",
             *self._desk.region.facts.cost,
         ]

@@ -57,7 +57,10 @@ def menu_lines(menu: Menu, width: int) -> list[Line]:
     rows: list[Line] = []
     for number, item in enumerate(shown, start):
         role = "chosen accent" if number == menu.chosen else ""
-        head: Line = (Span("❯ " if number == menu.chosen else "  ", role), Span(cut_text(item.label, names), role))
+        head: Line = (
+            Span("❯ " if number == menu.chosen else "  ", role),
+            Span(cut_text(item.label, names), role),
+        )
         note = cut_text(item.note, max(0, width - names - 5)) if width - names > ROWS else ""
         rows.append((*pad(head, names + 2), Span("  "), Span(note, "dim")) if note else head)
     if len(menu.items) > ROWS:

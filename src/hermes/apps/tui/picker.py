@@ -1,13 +1,13 @@
 """The list of earlier sessions: first words, age, messages, branch; typing filters it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hermes.present.spans import Line, Span, cut, cut_text, fitting, line
 
 if TYPE_CHECKING:
-    from hermes.store.sessions import SessionRow
+    from hermes.store.protocol import SessionRow
 
 _ROWS = 10
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
@@ -15,23 +15,24 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 @dataclass(slots=True, kw_only=True)
 class Picker:
-    """What may be chosen: `load(True)` gives the sessions of this directory, `load(False)` all."""
+    """What may be chosen: the sessions of this directory, or all."""
 
-    load: "Callable[[bool], Sequence[SessionRow]]"
+    local: "Sequence[SessionRow]"
+    all: "Sequence[SessionRow]"
     now: float
     here: bool = True
     chosen: int = 0
     rows: "Sequence[SessionRow]" = ()
 
     def __post_init__(self) -> None:
-        self.rows = self.load(self.here)
+        self.rows = self.local
         if not self.rows:
             self.everywhere()
 
     def everywhere(self) -> None:
         """Go from this directory's sessions to all of them, and back."""
         self.here = not self.here
-        self.rows, self.chosen = self.load(self.here), 0
+        self.rows, self.chosen = self.local if self.here else self.all, 0
 
     def matching(self, words: str) -> "list[SessionRow]":
         """The sessions whose title, first words, branch or directory have every word."""
@@ -57,23 +58,32 @@ def picker_lines(picker: Picker, words: str, width: int, height: int) -> list[Li
     start = max(0, min(chosen - room + 1, len(found) - room))
     where = "in this directory" if picker.here else "everywhere"
     rows = [line(f"Sessions {where} · {len(found)} of {len(picker.rows)}", "title")]
-    rows += [_row(row, picker.now, width, chosen=number == chosen) for number, row in enumerate(found[start : start + room], start)]
+    rows += [
+        _row(row, picker.now, width, chosen=number == chosen)
+        for number, row in enumerate(found[start : start + room], start)
+    ]
     if not found:
         rows.append(line("  none", "dim"))
     else:
-        rows.append(cut(line(f"  {found[chosen].cwd} · {found[chosen].model} · {found[chosen].id}", "dim"), width))
+        rows.append(
+            cut(line(f"  {found[chosen].cwd} · {found[chosen].model} · {found[chosen].id}", "dim"), width)
+        )
     other = "all" if picker.here else "this directory"
     return [*rows, line(fitting(("↑↓ Enter", "Esc", f"Tab {other}", "type to filter"), width), "dim")]
 
 
 def _row(row: "SessionRow", now: float, width: int, *, chosen: bool) -> Line:
     role = "chosen accent" if chosen else ""
-    facts = f"{age(now - row.updated):>4} {row.messages:>4} msg" + (f" {cut_text(row.branch, 12)}" if row.branch and width >= 60 else "")
+    facts = f"{age(now - row.updated):>4} {row.messages:>4} msg" + (
+        f" {cut_text(row.branch, 12)}" if row.branch and width >= 60 else ""
+    )
     name = " ".join((row.title or row.first_text or "(empty)").split())
     space = max(8, width - len(facts) - 5)
     shown = cut_text(name, space)
     gap = " " * (space - len(shown) + 1)
-    return cut((Span("❯ " if chosen else "  ", role), Span(shown, role), Span(f"{gap} {facts}", "dim")), width)
+    return cut(
+        (Span("❯ " if chosen else "  ", role), Span(shown, role), Span(f"{gap} {facts}", "dim")), width
+    )
 
 
 def _searched(row: "SessionRow") -> str:

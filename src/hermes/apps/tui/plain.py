@@ -1,4 +1,6 @@
-"""The same conversation for terminals that understand nothing but text: lines in, lines out, no escape codes."""
+"""The same conversation for terminals that understand nothing but text: lines in, lines out, no escape
+codes.
+"""
 
 import os
 import signal
@@ -9,13 +11,14 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from hermes.apps.tui.backing import CHOOSE, Start
+from hermes.apps.tui.backing import CHOOSE, StartFacts
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.run import is_command
 from hermes.lib.visible import visible
 from hermes.present.consent import HOW, answer_from
 from hermes.present.lines import attempt_line
+from hermes.present.settings import DisplaySettings
 from hermes.present.spans import cut_text, line, plain, wrap
 from hermes.present.theme import Theme
 from hermes.types.event import Asked, Attempted
@@ -31,15 +34,17 @@ _INTERRUPTED = 130
 _LEAVE = frozenset({"", "/quit", "/exit"})
 
 
-async def run_plain(start: Start, theme: Theme) -> int:
-    """Read a line, run a turn, print its lines; an empty line or the end of input leaves, Ctrl-C stops a turn or leaves."""
+async def run_plain(start: StartFacts, theme: Theme) -> int:
+    """Read a line, run a turn, print its lines; an empty line or the end of input leaves, Ctrl-C stops a turn
+    or leaves.
+    """
     async with start.opening() as runtime:
-        display = runtime.settings.display
+        display = runtime.settings[DisplaySettings]
         lines = Lines(replace(theme, ascii=theme.ascii or display.ascii), show_thinking=display.show_thinking)
         for warning in runtime.loaded.warnings:
             print(f"warning: {warning}")
         async with anyio.create_task_group() as group:
-            await group.start(lines.heed, group.cancel_scope)
+            await group.start(lines.handle, group.cancel_scope)
             await lines.talk(start, runtime)
             group.cancel_scope.cancel()
     return lines.code
@@ -54,12 +59,13 @@ class Lines:
         self._session: Session | None = None
         self._asking = anyio.CancelScope()
 
-    async def heed(self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+    async def handle(self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Let Ctrl-C stop the running turn, and leave where none runs."""
-        with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             task_status.started()
-            async for _ in signals:
-                if self._session is not None and self._session.busy:
+            async for number in signals:
+                is_asked = number == signal.SIGINT and self._session is not None and self._session.busy
+                if is_asked and self._session is not None:
                     self._session.interrupt()
                     self._asking.cancel()
                 else:
@@ -67,35 +73,49 @@ class Lines:
                     self.code = _INTERRUPTED
                     scope.cancel()
 
-    async def talk(self, start: Start, runtime: "Runtime") -> None:
+    async def talk(self, start: StartFacts, runtime: "Runtime") -> None:
         """Turns until the person leaves."""
         resume = await self._chosen(start, runtime) if start.resume == CHOOSE else start.resume
         self._session = session = await runtime.session(start.options(resume, "", ""))
-        self._print(f"hermes {start.version} · {session.endpoint.model or 'built-in model'} · an empty line leaves")
+        self._print(
+            f"hermes {start.version} · {session.endpoint.model or 'built-in model'} · an empty line leaves"
+        )
         try:
             while (text := (await self._ask("> ")).strip()) not in _LEAVE:
                 if is_command(text):
-                    self._print("Commands need a terminal that can move its cursor; /quit or an empty line leaves.")
+                    self._print(
+                        "Commands need a terminal that can move its cursor; /quit or an empty line leaves."
+                    )
                 else:
                     await self._turn(session, text)
         finally:
             with anyio.CancelScope(shield=True):
                 await session.close()
 
-    async def _chosen(self, start: Start, runtime: "Runtime") -> str:
+    async def _chosen(self, start: StartFacts, runtime: "Runtime") -> str:
         """The id of the session with the number typed; empty for a new one."""
-        found = runtime.store.recent(limit=_LISTED, cwd=str(start.cwd)) or runtime.store.recent(limit=_LISTED)
+        near = await runtime.store.recent(limit=_LISTED, cwd=str(start.cwd))
+        found = near or await runtime.store.recent(limit=_LISTED)
         now = runtime.ports.now()
         for number, row in enumerate(found, 1):
-            self._print(cut_text(f"{number:>3}  {age(now - row.updated):>4}  {row.title or row.first_text or row.id}", _WIDTH))
-        said = (await self._ask("Number of the session, or nothing for a new one > ")).strip() if found else ""
+            self._print(
+                cut_text(
+                    f"{number:>3}  {age(now - row.updated):>4}  {row.title or row.first_text or row.id}",
+                    _WIDTH,
+                )
+            )
+        said = (
+            (await self._ask("Number of the session, or nothing for a new one > ")).strip() if found else ""
+        )
         return found[int(said) - 1].id if said.isdecimal() and 0 < int(said) <= len(found) else ""
 
     async def _turn(self, session: "Session", text: str) -> None:
-        transcript = Transcript(width=_WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking)
+        transcript = Transcript(
+            width=_WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking
+        )
         async with session.stream(text) as events:
             async for event in events:
-                for row in transcript.feed(event, time.monotonic()):
+                for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
                     self._print(plain(row))
                 if isinstance(event, Attempted) and event.goes_on:
                     self._print(plain(attempt_line(event, event.delay, _WIDTH)))
@@ -108,9 +128,13 @@ class Lines:
         told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
         wider = [f"session covers: {question.session_pattern}"] if question.session_pattern else []
         wider += [f"always covers: {question.always_pattern}"] if question.always_pattern else []
-        for row in ["Run this?", visible(question.command), *(plain(part) for text in [told, *wider] for part in wrap(line(text), _WIDTH))]:
+        for row in [
+            "Run this?",
+            visible(question.command),
+            *(plain(part) for text in [told, *wider] for part in wrap(line(text), _WIDTH)),
+        ]:
             self._print(row)
-        return answer_from(await self._ask(f"Type {HOW}; or what to do instead > "), time.time())
+        return answer_from(await self._ask(f"Type {HOW}; or what to do instead > "), time.time())  # noqa: TID251  # the user's own time
 
     async def _ask(self, prompt: str) -> str:
         """One typed line; empty at the end of input. A thread that waits for it could not be left behind."""

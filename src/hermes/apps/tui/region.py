@@ -1,14 +1,16 @@
-"""The region around the input line, as rows: what moves, what waits, the question, the working line, the status."""
+"""The region around the input line, as rows: what moves, what waits, the question, the working line, the
+status.
+"""
 
 from dataclasses import dataclass, field
 
-from hermes.apps.tui.approval import Box, box_lines
+from hermes.agent.conversation import Conversation
 from hermes.apps.tui.editor import Editor
 from hermes.apps.tui.menu import menu_lines
 from hermes.apps.tui.picker import Picker, picker_lines
+from hermes.apps.tui.question_box import Box, box_lines
 from hermes.apps.tui.status import Facts, early_lines, status_line
 from hermes.apps.tui.transcript import Transcript
-from hermes.apps.tui.turns import Turns
 from hermes.present.spans import Line, Span, columns, cut, line
 from hermes.present.theme import Theme
 
@@ -43,11 +45,11 @@ class Overlay:
 
 
 @dataclass(slots=True, kw_only=True)
-class Region:
+class LiveRegion:
     """Everything the rows are made of; until `opened`, words in place of the header stand on top."""
 
     transcript: Transcript
-    turns: Turns
+    conversation: Conversation
     editor: Editor
     overlay: Overlay
     facts: Facts
@@ -72,7 +74,11 @@ class Region:
     def below(self, width: int, height: int) -> list[Line]:
         """The rows below the input line: completions or the rule, and the status line."""
         menu = menu_lines(self.editor.menu, width)[: max(0, height - 3)]
-        hint = self.overlay.hint or ("Enter: into this turn · Tab: after it" if self.turns.busy and not self.overlay.boxes else "")
+        hint = self.overlay.hint or (
+            "Enter: into this turn · Tab: after it"
+            if self.conversation.busy and not self.overlay.boxes
+            else ""
+        )
         return [*menu, rule(width, hint), status_line(self.facts, width) if self.opened else ()]
 
     def _fixed(self, width: int, height: int, now: float, tick: int) -> list[Line]:
@@ -81,14 +87,22 @@ class Region:
             return [*rows, *picker_lines(self.overlay.picker, self.editor.text, width, height)]
         if self.overlay.box is not None:
             done = self.overlay.asked - len(self.overlay.boxes)
-            return [*rows, *box_lines(self.overlay.box, width, height - 2, place=(done + 1, self.overlay.asked))]
+            return [
+                *rows,
+                *box_lines(self.overlay.box, width, height - 2, place=(done + 1, self.overlay.asked)),
+            ]
         if self.overlay.keys:
             return [*rows, *key_lines(width)]
         return [*rows, *self.transcript.working(now, self.theme, tick)]
 
     def _waiting(self, width: int) -> list[Line]:
-        labelled = [("into this turn", text) for text in self.turns.steered] + [("next", text) for text in self.turns.queued]
-        rows = [cut((Span(f"  {label}: ", "accent"), Span(" ".join(text.split()), "dim")), width) for label, text in labelled]
+        labelled = [("into this turn", text) for text in self.conversation.steered] + [
+            ("next", text) for text in self.conversation.waiting
+        ]
+        rows = [
+            cut((Span(f"  {label}: ", "accent"), Span(" ".join(text.split()), "dim")), width)
+            for label, text in labelled
+        ]
         if rows:
             rows.append(line("  Alt-↑ edits", "dim"))
         return rows
@@ -107,7 +121,10 @@ def key_lines(width: int) -> list[Line]:
     size = max(columns(line(name)) for name, _ in KEYS)
     if width < size + 24:
         return [cut((Span(f"{name}: ", "strong"), Span(what)), width) for name, what in KEYS]
-    return [cut((Span(f"  {name}", "strong"), Span(" " * (size - columns(line(name)) + 2)), Span(what)), width) for name, what in KEYS]
+    return [
+        cut((Span(f"  {name}", "strong"), Span(" " * (size - columns(line(name)) + 2)), Span(what)), width)
+        for name, what in KEYS
+    ]
 
 
 def key_table() -> str:

@@ -13,7 +13,11 @@ def replay_lines(log: Sequence[Message], width: int, *, turns: int, tail: bool =
     starts = [number for number, message in enumerate(log) if isinstance(message, User)]
     first = starts[-min(turns, len(starts))] if starts and turns else len(log)
     earlier = sum(1 for start in starts if start < first)
-    rows: list[Line] = [line(f"… {earlier} earlier {'turn' if earlier == 1 else 'turns'} · /history", "dim")] if earlier and tail else []
+    rows: list[Line] = (
+        [line(f"… {earlier} earlier {'turn' if earlier == 1 else 'turns'} · /history", "dim")]
+        if earlier and tail
+        else []
+    )
     calls: dict[str, ToolCall] = {}
     before = ""
     for message in log[first:]:

@@ -1,4 +1,6 @@
-"""The screen: finished lines go to the scrollback, and below them one small region is painted again and again."""
+"""The screen: finished lines go to the scrollback, and below them one small region is painted again and
+again.
+"""
 
 import shutil
 import sys
@@ -42,7 +44,8 @@ class Views:
 class Region(Application[None]):
     """The application; a window that changes its width wraps what we painted, so its rows are counted anew.
 
-    `keeps_erased` is for tmux and screen: they wrap a row as wide as it ever was, also where it was erased since.
+    `keeps_erased` is for tmux and screen: they wrap a row as wide as it ever was, also where it was erased
+    since.
     """
 
     reflows = True
@@ -70,7 +73,8 @@ class Region(Application[None]):
     def _on_resize(self) -> None:
         self._redraw()
 
-    def _redraw(self, render_as_done: bool = False) -> None:  # noqa: FBT001, FBT002  # the library's signature
+    # The library's signature
+    def _redraw(self, render_as_done: bool = False) -> None:  # noqa: FBT001, FBT002
         """Paint; a picture may be due before the signal that tells of a new size."""
         if isinstance(self.output, Output):
             with self.output.together():
@@ -78,7 +82,9 @@ class Region(Application[None]):
                 super()._redraw(render_as_done)
 
     def _rewound(self) -> bool:
-        """Whether the window has another size than what is painted, which is erased then; the cursor is where it began."""
+        """Whether the window has another size than what is painted, which is erased then; the cursor is where
+        it began.
+        """
         drawn, output = self.renderer.last_rendered_screen, self.output
         if drawn is None or output.get_size() == self._size:
             return False
@@ -189,8 +195,15 @@ class Screen:
         self.app.invalidate()
 
     def _layout(self, chips: Chips) -> Layout:
-        search = SearchBufferControl(buffer=Buffer(), input_processors=[BeforeInput("search history: ")], ignore_case=True)
-        control = BufferControl(self.buffer, input_processors=[_ChipMarks(chips, self)], search_buffer_control=search, preview_search=True)
+        search = SearchBufferControl(
+            buffer=Buffer(), input_processors=[BeforeInput("search history: ")], ignore_case=True
+        )
+        control = BufferControl(
+            self.buffer,
+            input_processors=[_ChipMarks(chips, self)],
+            search_buffer_control=search,
+            preview_search=True,
+        )
         editor = Window(
             control,
             height=Dimension(min=1, max=_MOST_INPUT),
@@ -199,17 +212,29 @@ class Screen:
             get_line_prefix=self._prefix,
         )
         searching = ConditionalContainer(Window(search, height=1), filter=is_searching)
-        above = Window(FormattedTextControl(lambda: self._fragments(self._above)), height=lambda: Dimension.exact(len(self._above)))
-        below = Window(FormattedTextControl(lambda: self._fragments(self._below)), height=lambda: Dimension.exact(len(self._below)))
-        return Layout(HSplit([above, searching, editor, below], align=VerticalAlign.TOP), focused_element=editor)
+        above = Window(
+            FormattedTextControl(lambda: self._fragments(self._above)),
+            height=lambda: Dimension.exact(len(self._above)),
+        )
+        below = Window(
+            FormattedTextControl(lambda: self._fragments(self._below)),
+            height=lambda: Dimension.exact(len(self._below)),
+        )
+        return Layout(
+            HSplit([above, searching, editor, below], align=VerticalAlign.TOP), focused_element=editor
+        )
 
     def _prefix(self, row: int, wrapped: int) -> StyleAndTextTuples:
         return self._fragments([(Span("❯ " if row == wrapped == 0 else "  ", "prompt"),)])
 
     def _compose(self) -> None:
-        """Ask the views for their rows; a region that got shorter is wiped first, so that none of it stays."""
+        """Ask the views for their rows; a region that got shorter is wiped first, so that none of it
+        stays.
+        """
         width, height = self.width, self.height
-        editor = min(_MOST_INPUT, sum(1 + len(row) // max(1, width - 2) for row in self.buffer.text.split("\n")))
+        editor = min(
+            _MOST_INPUT, sum(1 + len(row) // max(1, width - 2) for row in self.buffer.text.split("\n"))
+        )
         self._below = self.views.below(width, height - editor)[: max(1, height - editor)]
         self._above = self.views.above(width, max(0, height - editor - len(self._below) - 1))
         drawn = self.app.renderer.last_rendered_screen

@@ -11,7 +11,8 @@ _WARM, _HOT = 70, 90
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the header and the status line tell; `guard` says how commands are guarded, `unguarded` that nothing asks.
+    """What the header and the status line tell; `guard` says how commands are guarded, `unguarded` that
+    nothing asks.
 
     `cost` is empty where the price is not known.
     """
@@ -34,13 +35,18 @@ def header_lines(facts: Facts, width: int) -> list[Line]:
     model = facts.model or "no model"
     second = [facts.guard, "? keys", "/help"] if facts.guard else ["? keys", "/help"]
     return [
-        cut((Span("hermes ", "title accent"), Span(facts.version, "dim"), Span(f" · {model} · {place}")), width),
+        cut(
+            (Span("hermes ", "title accent"), Span(facts.version, "dim"), Span(f" · {model} · {place}")),
+            width,
+        ),
         cut(line(" · ".join(second), "dim"), width),
     ]
 
 
 def early_lines(version: str, directory: str, width: int) -> list[Line]:
-    """What stands in place of the header until the session is open: as many rows, and the empty one below them."""
+    """What stands in place of the header until the session is open: as many rows, and the empty one below
+    them.
+    """
     return [
         cut((Span("hermes ", "title accent"), Span(version, "dim"), Span(f" · {directory}", "dim")), width),
         cut(line("starting …", "dim"), width),
@@ -49,12 +55,19 @@ def early_lines(version: str, directory: str, width: int) -> list[Line]:
 
 
 def status_line(facts: Facts, width: int) -> Line:
-    """Model, context, protection, directory, branch; on a narrow window from the right, but protection always stays."""
+    """Model, context, protection, directory, branch; on a narrow window from the right, but protection always
+    stays.
+    """
     place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
     guard = [line(facts.guard, "warning" if facts.unguarded else "dim")] if facts.guard else []
     cost = [line(cost, "dim") for cost in facts.cost]
     context = _context(facts)
-    rests = [[*context, *cost, *guard, line(place, "dim")], [*context, *cost, *guard], [*context, *guard], guard]
+    rests = [
+        [*context, *cost, *guard, line(place, "dim")],
+        [*context, *cost, *guard],
+        [*context, *guard],
+        guard,
+    ]
     model = line(facts.model or "no model: /model sets one", "dim" if facts.model else "warning")
     rest = next((rest for rest in rests if _length([model, *rest]) <= width), guard)
     shortened = cut(model, max(1, width - _length(rest) - 3)) if rest else model

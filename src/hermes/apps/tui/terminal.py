@@ -1,4 +1,6 @@
-"""The terminal's two ends: output that paints a whole picture at once, and keys that arrive the same from every terminal."""
+"""The terminal's two ends: output that paints a whole picture at once, and keys that arrive the same from
+every terminal.
+"""
 
 import re
 from collections.abc import Callable, Iterator
@@ -11,7 +13,9 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 _BEGIN, _END = "\x1b[?2026h", "\x1b[?2026l"  # synchronized output: the terminal shows nothing in between
 _ASK_BACKGROUND = "\x1b]11;?\x1b\\"
-_BACKGROUND = re.compile(r"\x1b\]11;rgba?:([0-9a-f]+)/([0-9a-f]+)/([0-9a-f]+)[^\x07\x1b]*(?:\x07|\x1b\\)", re.IGNORECASE)
+_BACKGROUND = re.compile(
+    r"\x1b\]11;rgba?:([0-9a-f]+)/([0-9a-f]+)/([0-9a-f]+)[^\x07\x1b]*(?:\x07|\x1b\\)", re.IGNORECASE
+)
 _CUT_REPLY = re.compile(r"\x1b\](?:1(?:1(?:;[^\x07\x1b]*\x1b?)?)?)?\Z")
 _SHIFT_ENTER = re.compile(r"\x1b\[13;2u|\x1b\[27;2;13~")
 _ALT_ENTER = "\x1b\r"
@@ -31,7 +35,9 @@ class Output(Vt100_Output):
         super().flush()
 
     def erase_down(self) -> None:
-        """Erase from the cursor, in column 0, to the end; tmux takes the usual way at its top left for a page to keep in its history."""
+        """Erase from the cursor, in column 0, to the end; tmux takes the usual way at its top left for a page
+        to keep in its history.
+        """
         self.write_raw("\x1b[K\x1b[C\x1b[J\x1b[D")
 
     @contextmanager

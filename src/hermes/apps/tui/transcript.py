@@ -1,14 +1,14 @@
 """What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
 
-from collections.abc import Mapping
+from typing import assert_never
 
-from hermes.apps.tui.underway import Finished, Running, Turn
+from hermes.apps.tui.turn_end import end_rows
+from hermes.apps.tui.underway import FinishedCall, Running, TurnProgress
 from hermes.lib.text import strip_escapes
 from hermes.present.lines import (
     RESTARTED,
     attempt_line,
     broken_line,
-    failure_lines,
     notice_lines,
     queued_line,
     receipt_lines,
@@ -62,8 +62,8 @@ class Transcript:
         self.key = key
         self.config_fix = config_fix
         self.show_thinking = show_thinking
-        self.turn: Turn | None = None
-        self.last_finished: list[Finished] = []
+        self.turn: TurnProgress | None = None
+        self.last_finished: list[FinishedCall] = []
         self.last_thought = ""
         self.asked: dict[str, Question] = {}
         self._markdown: MarkdownStream | None = None
@@ -93,30 +93,48 @@ class Transcript:
                 return self._noticed(event)
             case Titled():
                 return []
-            case _:
+            case TurnStarted() | ToolStarted() | ToolProgress() | ToolFinished() | StepStarted() | Asked():
+                self._moved(event, now)
+                return []
+            case Attempted():
                 self._moved(event, now)
                 return self._changed_course(event)
+            case _ as never:
+                assert_never(never)
 
-    def _changed_course(self, event: Event) -> list[Line]:
-        """What a person should find later: that another key or model answered, or that a part was left out. Pauses pass."""
-        if isinstance(event, Attempted) and event.goes_on and event.action != "wait":
+    def _changed_course(self, event: Attempted) -> list[Line]:
+        """What a person should find later: that another key or model answered, or that a part was left out.
+
+        Pauses pass.
+        """
+        if event.goes_on and event.action != "wait":
             return self.block("notice", [attempt_line(event, 0.0, self.width)])
         return []
 
     def _noticed(self, notice: Notice | ReplyRestarted | PrefixBroken) -> list[Line]:
-        """A notice; while a model is made ready, before its first step, progress shows in the working line instead."""
+        """A notice; while a model is made ready, before its first step, progress shows in the working line
+        instead.
+        """
         if isinstance(notice, ReplyRestarted):
             return [*self._close_text(), *self.block("notice", [line(RESTARTED, "warning")])]
         if isinstance(notice, PrefixBroken):
-            return self.block("notice", [broken_line(notice, self.width)]) if (notice.cost or 0.0) >= _CENT else []
+            return (
+                self.block("notice", [broken_line(notice, self.width)])
+                if (notice.cost or 0.0) >= _CENT
+                else []
+            )
         if self.turn is not None and not self.turn.stepped and notice.level == "info":
             self.turn.doing = notice.text
             return []
         return self.block("notice", notice_lines(notice, self.width))
 
-    def _moved(self, event: TurnStarted | ToolStarted | ToolProgress | ToolFinished | StepStarted | Asked | Attempted, now: float) -> None:
+    def _moved(
+        self,
+        event: TurnStarted | ToolStarted | ToolProgress | ToolFinished | StepStarted | Asked | Attempted,
+        now: float,
+    ) -> None:
         if isinstance(event, TurnStarted):
-            self.turn = Turn(started=now, heard=now)
+            self.turn = TurnProgress(started=now, heard=now)
         elif isinstance(event, ToolStarted | ToolProgress | ToolFinished):
             self._tool(event, now)
         elif isinstance(event, Attempted):
@@ -152,7 +170,9 @@ class Transcript:
         if opened:
             rows += self._led("text", opened)
         if self._running:
-            tools = [row for run in self._in_order() for row in self._running_rows(run, now, theme.spinner(tick))]
+            tools = [
+                row for run in self._in_order() for row in self._running_rows(run, now, theme.spinner(tick))
+            ]
             rows += [(), *tools] if rows or self._last not in {"tool", ""} else tools
         return rows
 
@@ -173,7 +193,11 @@ class Transcript:
             parts.append(f"↑{tokens(usage.input_tokens)} ↓{tokens(written)}")
         end = " · Esc stops"
         doing = cut_text(self._doing(), max(_SHORTEST, self.width - 2 - len(end) - len(parts[0]) - 3))
-        row: Line = (Span(theme.spinner(tick) + " ", "accent"), Span(fitting((doing, *parts), self.width - 2 - len(end))), Span(end, "dim"))
+        row: Line = (
+            Span(theme.spinner(tick) + " ", "accent"),
+            Span(fitting((doing, *parts), self.width - 2 - len(end))),
+            Span(end, "dim"),
+        )
         return [cut(row, self.width)]
 
     def _doing(self) -> str:
@@ -215,7 +239,11 @@ class Transcript:
     def thought_lines(self) -> list[Line]:
         """The last reasoning, whole."""
         thought = self._thinking.strip() or self.last_thought
-        return _thought_rows(thought, self.width) if thought else [line("No reasoning came with the replies.", "dim")]
+        return (
+            _thought_rows(thought, self.width)
+            if thought
+            else [line("No reasoning came with the replies.", "dim")]
+        )
 
     def _text(self, rows: list[Line]) -> list[Line]:
         """Finished text; only its first rows get a gap, the stream makes those between blocks."""
@@ -230,7 +258,9 @@ class Transcript:
         return rows if self._last in {"", f"{kind} open"} else [(), *rows]
 
     def _open_text(self, now: float) -> list[Line]:
-        """The open paragraph; between two pictures it is not rendered again, so that a key is echoed at once."""
+        """The open paragraph; between two pictures it is not rendered again, so that a key is echoed at
+        once.
+        """
         if self._markdown is None:
             return self._open_thought(now)
         at, width, rows = self._opened
@@ -243,7 +273,11 @@ class Transcript:
         if not self._thinking.strip():
             return []
         head = cut(line(f"✻ thinking · {_seconds(now - self._thinking_since)}", "dim"), self.width)
-        return [head, *_thought_rows(self._thinking.strip()[-_KEPT_OUTPUT:], self.width)[-_THOUGHT_ROWS:]] if self.show_thinking else [head]
+        return (
+            [head, *_thought_rows(self._thinking.strip()[-_KEPT_OUTPUT:], self.width)[-_THOUGHT_ROWS:]]
+            if self.show_thinking
+            else [head]
+        )
 
     def _close_text(self) -> list[Line]:
         if self._markdown is None:
@@ -275,12 +309,18 @@ class Transcript:
             return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="ended")
         if self.asked:
             return [waiting_line(run.call, self.width, emoji=run.emoji)]
-        return running_lines(run.call, run.output, now - run.started, self.width, emoji=run.emoji, spinner=spinner)
+        return running_lines(
+            run.call, run.output, now - run.started, self.width, emoji=run.emoji, spinner=spinner
+        )
 
     def _answered(self, event: Answered) -> list[Line]:
         question = self.asked.pop(event.id, None)
         self._told_no = isinstance(event.answer, Deny)
-        return self.block("tool", receipt_lines(question, event.answer, event.by, self.width)) if question else []
+        return (
+            self.block("tool", receipt_lines(question, event.answer, event.by, self.width))
+            if question
+            else []
+        )
 
     def _added(self, event: Added, now: float) -> list[Line]:
         if isinstance(event.message, Assistant):
@@ -307,7 +347,7 @@ class Transcript:
         asked = self._calls.pop(result.call_id, ToolCall(id=result.call_id, name=result.name, arguments={}))
         call = run.call if run else asked
         seconds = 0.0 if run is None else run.seconds if run.seconds is not None else now - run.started
-        done = Finished(call=call, result=result, seconds=seconds, emoji=run.emoji if run else "")
+        done = FinishedCall(call=call, result=result, seconds=seconds, emoji=run.emoji if run else "")
         if self.turn is not None:
             self.turn.finished.append(done)
         rows = tool_lines(call, result, seconds, self.width, emoji=done.emoji)
@@ -321,40 +361,33 @@ class Transcript:
         self._running.clear()
         self._calls.clear()
         self.asked.clear()
-        return [*rows, *self.block("end", self._end_rows(event))]
-
-    def _end_rows(self, event: TurnFinished) -> list[Line]:
-        if event.failure is not None:
-            return failure_lines(event.failure, self.width, key=self.key, fix=_FIXES.get(event.failure.reason, self.config_fix))
-        said = {
-            "interrupted": "stopped",
-            "budget": "the limit of model calls was reached",
-            "refused": "an approval it needed was refused",
-            "failed": "the turn failed",
-        }.get(event.outcome)
-        return [line(f"✗ {said} · {duration(event.seconds)}", "warning")] if said else []
+        return [
+            *rows,
+            *self.block("end", end_rows(event, self.width, key=self.key, config_fix=self.config_fix)),
+        ]
 
     def whole(self, *, every: bool) -> list[Line]:
         """The last call of the last turn with all of its output, or every call of it."""
         finished = self.turn.finished if self.turn and self.turn.finished else self.last_finished
         shown = finished if every else finished[-1:]
-        return [row for done in shown for row in tool_lines(done.call, done.result, done.seconds, self.width, emoji=done.emoji, whole=True)]
+        return [
+            row
+            for done in shown
+            for row in tool_lines(
+                done.call, done.result, done.seconds, self.width, emoji=done.emoji, whole=True
+            )
+        ]
 
 
 _DIM: Line = (Span("  "),)
-_FIXES: Mapping[str, str] = {
-    "rate_limit": "Wait and send it again (Up brings it back), or choose another model with /model.",
-    "overloaded": "Wait and send it again (Up brings it back), or choose another model with /model.",
-    "server_error": "Send it again (Up brings it back), or choose another model with /model.",
-    "timeout": "Send it again (Up brings it back), or choose another model with /model.",
-    "connection": "Check that the server runs and the address is right; /model takes another one.",
-    "context_overflow": "/new starts afresh, /undo takes the last turn back.",
-    "payload_too_large": "/undo takes the last turn back.",
-}
 
 
 def _thought_rows(text: str, width: int) -> list[Line]:
-    return [row for part in strip_escapes(text).split("\n") for row in wrap(line(part, "dim"), width, first=_DIM, rest=_DIM)]
+    return [
+        row
+        for part in strip_escapes(text).split("\n")
+        for row in wrap(line(part, "dim"), width, first=_DIM, rest=_DIM)
+    ]
 
 
 def _is_remark(reply: Assistant) -> bool:

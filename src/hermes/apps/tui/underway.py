@@ -1,4 +1,6 @@
-"""What is under way in a turn: its calls as they run and when they are done, and what the working line tells."""
+"""What is under way in a turn: its calls as they run and when they are done, and what the working line
+tells.
+"""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +20,7 @@ class Running:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class FinishedCall:
     """A call whose line is in the scrollback; it can be shown whole."""
 
     call: ToolCall
@@ -28,7 +30,7 @@ class Finished:
 
 
 @dataclass(slots=True, kw_only=True)
-class Turn:
+class TurnProgress:
     """What the running turn has done so far, for the working line."""
 
     started: float
@@ -37,4 +39,4 @@ class Turn:
     stepped: bool = False
     usage: Usage = field(default_factory=Usage)
     streamed: int = 0
-    finished: list[Finished] = field(default_factory=list)
+    finished: list[FinishedCall] = field(default_factory=list)

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from hermes.config.settings import TerminalSettings
 from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
 from hermes.environments.remote.link import Link
 from hermes.environments.remote.singularity import SingularityOptions, singularity_link
 from hermes.environments.remote.ssh import SshOptions, ssh_link
-from hermes.lib.lazy import load
+from hermes.environments.settings import TerminalSettings
+from hermes.lib.lazy import import_object
+from hermes.lib.programs import search_path
 from hermes.types.error import EnvironmentUnavailable
 
 MOUNTED: Final = "/workspace"
@@ -19,7 +20,9 @@ MOUNTED: Final = "/workspace"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """Who asks: the directory hermes was started in, its home, the user's environment, and a word that no other session has."""
+    """Who asks: the directory hermes was started in, its home, the user's environment, and a word that no
+    other session has.
+    """
 
     cwd: Path
     hermes_home: Path
@@ -31,12 +34,19 @@ class Origin:
         """What a kept machine belongs to: this directory of this home."""
         return f"{self.hermes_home}:{self.cwd}"
 
+    @property
+    def for_clients(self) -> dict[str, str]:
+        """The environment of client programs; its PATH has no folder that lies in this directory."""
+        return {**self.environ, "PATH": search_path(self.environ, (self.cwd,))}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """A machine elsewhere. `contained`: what happens in it stays in it, but for the folders of `binds` and what leaves by the network.
+    """A machine elsewhere. `contained`: what happens in it stays in it, but for the folders of `binds` and
+    what leaves by the network.
 
-    `cwd` is where commands start, "" for where its own shell does; `env` is added to its environment; `prelude` runs before each job.
+    `cwd` is where commands start, "" for where its own shell does; `env` is added to its environment;
+    `prelude` runs before each job.
     """
 
     link: Link
@@ -80,7 +90,9 @@ def _docker(terminal: TerminalSettings, origin: Origin) -> Choice:
         as_user=terminal.docker_run_as_host_user,
         idle_seconds=terminal.lifetime_seconds,
     )
-    return _container(terminal, origin, docker_link(options, origin.environ, name=terminal.backend), prelude=PRELUDE)
+    return _container(
+        terminal, origin, docker_link(options, origin.for_clients, name=terminal.backend), prelude=PRELUDE
+    )
 
 
 def _ssh(terminal: TerminalSettings, origin: Origin) -> Choice:
@@ -92,7 +104,7 @@ def _ssh(terminal: TerminalSettings, origin: Origin) -> Choice:
         folder=origin.hermes_home / "ssh",
         idle_seconds=terminal.lifetime_seconds,
     )
-    return Choice(link=ssh_link(options, origin.environ), contained=False, cwd=_start(terminal))
+    return Choice(link=ssh_link(options, origin.for_clients), contained=False, cwd=_start(terminal))
 
 
 def _singularity(terminal: TerminalSettings, origin: Origin) -> Choice:
@@ -107,7 +119,7 @@ def _singularity(terminal: TerminalSettings, origin: Origin) -> Choice:
         binds=tuple(terminal.docker_volumes),
         workspace=_mounted(terminal, origin),
     )
-    return _container(terminal, origin, singularity_link(options, origin.environ, mark=origin.mark))
+    return _container(terminal, origin, singularity_link(options, origin.for_clients, mark=origin.mark))
 
 
 def _container(terminal: TerminalSettings, origin: Origin, link: Link, *, prelude: str = "") -> Choice:
@@ -117,7 +129,10 @@ def _container(terminal: TerminalSettings, origin: Origin, link: Link, *, prelud
         contained=True,
         network=terminal.docker_network,
         cwd=_start(terminal),
-        binds=(*_writable(terminal.docker_volumes), *((MOUNTED,) if terminal.docker_mount_cwd_to_workspace else ())),
+        binds=(
+            *_writable(terminal.docker_volumes),
+            *((MOUNTED,) if terminal.docker_mount_cwd_to_workspace else ()),
+        ),
         env=_variables(terminal, origin),
         prelude=prelude,
     )
@@ -125,8 +140,14 @@ def _container(terminal: TerminalSettings, origin: Origin, link: Link, *, prelud
 
 def _cloud(terminal: TerminalSettings, origin: Origin) -> Choice:
     name = terminal.backend.removesuffix("_sandbox")
-    link: Link = load(f"hermes.environments.remote.{name}:link")(terminal, origin)
-    return Choice(link=link, contained=True, network=terminal.docker_network, cwd=_start(terminal), env=_variables(terminal, origin))
+    link: Link = import_object(f"hermes.environments.remote.{name}:link")(terminal, origin)
+    return Choice(
+        link=link,
+        contained=True,
+        network=terminal.docker_network,
+        cwd=_start(terminal),
+        env=_variables(terminal, origin),
+    )
 
 
 def _start(terminal: TerminalSettings) -> str:
@@ -145,4 +166,8 @@ def _variables(terminal: TerminalSettings, origin: Origin) -> dict[str, str]:
 def _writable(volumes: list[str]) -> tuple[str, ...]:
     """The folders in the container behind which a writable host folder lies."""
     parts = [volume.split(":") for volume in volumes]
-    return tuple(part[1] for part in parts if len(part) > 1 and part[0].startswith(("/", "~", ".")) and "ro" not in part[2:])
+    return tuple(
+        part[1]
+        for part in parts
+        if len(part) > 1 and part[0].startswith(("/", "~", ".")) and "ro" not in part[2:]
+    )

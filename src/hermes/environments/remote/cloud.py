@@ -1,4 +1,6 @@
-"""One sandbox of a cloud, whichever vendor's it is: made when it is first needed, and its library's errors in our words."""
+"""One sandbox of a cloud, whichever vendor's it is: made when it is first needed, and its library's errors in
+our words.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +10,9 @@ from hermes.types.error import EnvironmentUnavailable, ExecError
 
 
 class Vendor(Protocol):
-    """What a vendor's library can do; every method blocks, and raises one of `errors` when it cannot do its work."""
+    """What a vendor's library can do; every method blocks, and raises one of `errors` when it cannot do its
+    work.
+    """
 
     name: str
     title: str
@@ -18,7 +22,9 @@ class Vendor(Protocol):
         """What its library raises."""
 
     def make(self) -> Any:
-        """The sandbox of an earlier session, running, or a new one; those of processes of ours that are gone are removed."""
+        """The sandbox of an earlier session, running, or a new one; those of processes of ours that are gone
+        are removed.
+        """
 
     def give_back(self, sandbox: Any) -> None:
         """Stop or remove it, as the settings say."""
@@ -36,7 +42,10 @@ class CloudSandbox:
     def __init__(self, vendor: Vendor) -> None:
         self.name = vendor.name
         self._vendor = vendor
-        self._errors: tuple[type[Exception], ...] = (*vendor.errors, RuntimeError)  # what clients raise that were closed meanwhile
+        self._errors: tuple[type[Exception], ...] = (
+            *vendor.errors,
+            RuntimeError,
+        )  # what clients raise that were closed meanwhile
         self._sandbox: Any = None
 
     def open(self) -> None:
@@ -46,7 +55,9 @@ class CloudSandbox:
         try:
             self._sandbox = self._vendor.make()
         except self._errors as error:
-            raise EnvironmentUnavailable(f"A {self._vendor.title} sandbox could not be made: {error}") from error
+            raise EnvironmentUnavailable(
+                f"A {self._vendor.title} sandbox could not be made: {error}"
+            ) from error
 
     def close(self) -> None:
         """Give it back."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
 
-from hermes.config.settings import TerminalSettings
 from hermes.environments.remote.choose import Origin
-from hermes.environments.remote.owners import owner_from, this_process
+from hermes.environments.remote.leases import owner_from, this_process
 from hermes.environments.remote.polled import PolledLink
-from hermes.lib.lazy import Missing, load
+from hermes.environments.settings import TerminalSettings
+from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable
 
 _LABEL: Final = "hermes-agent"
@@ -21,7 +21,10 @@ _CALL_SECONDS: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DaytonaOptions:
-    """A sandbox of `image`; sizes in megabytes. A `persistent` one is stopped when it is closed and started again for the same `key`."""
+    """A sandbox of `image`; sizes in megabytes.
+
+    A `persistent` one is stopped when it is closed and started again for the same `key`.
+    """
 
     image: str
     key: str
@@ -46,7 +49,9 @@ class DaytonaCloud:
         self._client = client
 
     def make(self) -> Any:
-        """The sandbox of an earlier session, started, or a new one; those of processes of ours that are gone are removed."""
+        """The sandbox of an earlier session, started, or a new one; those of processes of ours that are gone
+        are removed.
+        """
         self._sweep()
         return self._kept() or self._client.create(self._parameters(), timeout=_SECONDS)
 
@@ -95,7 +100,10 @@ class DaytonaCloud:
         return self._library.CreateSandboxFromImageParams(
             image=chosen.image,
             name=self._name() if chosen.persistent else None,
-            labels={_LABEL: "kept" if chosen.persistent else "throw-away", f"{_LABEL}-owner": str(this_process())},
+            labels={
+                _LABEL: "kept" if chosen.persistent else "throw-away",
+                f"{_LABEL}-owner": str(this_process()),
+            },
             auto_stop_interval=math.ceil(chosen.idle_seconds / 60),
             ephemeral=not chosen.persistent,
             network_block_all=not chosen.network,
@@ -103,7 +111,12 @@ class DaytonaCloud:
         )
 
     def _name(self) -> str:
-        return "hermes-" + hashlib.blake2s(f"{self._options.key} {self._options.image}".encode(), digest_size=12).hexdigest()
+        return (
+            "hermes-"
+            + hashlib.blake2s(
+                f"{self._options.key} {self._options.image}".encode(), digest_size=12
+            ).hexdigest()
+        )
 
 
 def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
@@ -119,12 +132,14 @@ def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
         idle_seconds=terminal.lifetime_seconds,
     )
     try:
-        library: ModuleType = load("daytona", extra="daytona")
+        library: ModuleType = import_object("daytona", extra="daytona")
     except Missing as error:
         raise EnvironmentUnavailable(str(error)) from error
     given = {name: origin.environ.get(f"DAYTONA_{name.upper()}") for name in ("api_key", "api_url", "target")}
     try:
-        client = library.Daytona(library.DaytonaConfig(**{name: value for name, value in given.items() if value}))
+        client = library.Daytona(
+            library.DaytonaConfig(**{name: value for name, value in given.items() if value})
+        )
     except library.DaytonaError as error:
         raise EnvironmentUnavailable(f"Daytona cannot be used: {error}; set DAYTONA_API_KEY.") from error
     return PolledLink(DaytonaCloud(options, library, client), mark=origin.mark)

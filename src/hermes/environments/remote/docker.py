@@ -8,20 +8,21 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from hermes.environments.remote.client import ClientChild, start_client, start_client_on_terminal
-from hermes.environments.remote.clients import Program, find_program
-from hermes.environments.remote.owners import owner_from, this_process
-from hermes.environments.scrub import without_logins
+from hermes.environments.child_env import without_logins
+from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.cli_program import CliProgram, find_program
+from hermes.environments.remote.leases import owner_from, this_process
 
 LABEL: Final = "hermes-agent"
-USED: Final = "/dev/shm/.hermes-used"  # noqa: S108 -- in the container
+USED: Final = "/dev/shm/.hermes-used"  # noqa: S108  # in the container
 PRELUDE: Final = f": >{USED}"
 """Runs before each job: it tells the container's own clock that it is in use."""
 
 _CAPABILITIES: Final = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL")
 _START_SECONDS: Final = 600.0  # an image may have to be fetched
 
-# The first process of a container ends it when nothing was run for so many seconds and nothing runs: also after a crash of ours.
+# The first process of a container ends it when nothing was run for so many seconds and nothing runs: also
+# after a crash of ours.
 _WATCH: Final = """
 trap 'exit 0' TERM INT
 idle=0; : >%(used)s
@@ -35,10 +36,11 @@ done
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DockerOptions:
-    """A container: `cpus` and the sizes in megabytes are limits, 0 for none. `volumes` are `host:container[:ro]`.
+    """A container: `cpus` and the sizes in megabytes are limits, 0 for none. `volumes` are
+    `host:container[:ro]`.
 
-    `key` names what the container belongs to: with `persistent`, the next session with the same key gets the same container.
-    `workspace` is a host folder to be mounted on /workspace.
+    `key` names what the container belongs to: with `persistent`, the next session with the same key gets the
+    same container. `workspace` is a host folder to be mounted on /workspace.
     """
 
     image: str
@@ -60,25 +62,33 @@ class DockerOptions:
 class DockerLink:
     """A container, made when it is first needed: implements `Link`."""
 
-    def __init__(self, program: Program, options: DockerOptions, *, name: str = "docker") -> None:
+    def __init__(self, program: CliProgram, options: DockerOptions, *, name: str = "docker") -> None:
         self.name = name
         self._program = program
         self._options = options
         self._container = ""
 
     async def open(self) -> None:
-        """A running container: the one at hand, the one kept from before, or a new one. What dead processes of ours left goes."""
+        """A running container: the one at hand, the one kept from before, or a new one.
+
+        What dead processes of ours left goes.
+        """
         if self._container and await self._is_running(self._container):
             return
         await self._sweep()
         self._container = await self._kept() or await self._made()
 
     async def close(self) -> None:
-        """Remove a container that is not kept; one that is ends by its own clock, since another session may be using it."""
+        """Remove a container that is not kept; one that is ends by its own clock, since another session may
+        be using it.
+        """
         container, self._container = self._container, ""
         if not container or (self._options.persistent and self._options.idle_seconds):
             return
-        await self._program.ask(*(("stop", "--time", "1") if self._options.persistent else ("rm", "--force", "--volumes")), container)
+        await self._program.ask(
+            *(("stop", "--time", "1") if self._options.persistent else ("rm", "--force", "--volumes")),
+            container,
+        )
 
     async def fault(self) -> str:
         """Why there is no running container."""
@@ -90,18 +100,38 @@ class DockerLink:
         state: dict[str, Any] = json.loads(answer.text)
         if state.get("Running"):
             return ""
-        return "the container ran out of memory" if state.get("OOMKilled") else f"the container stopped with code {state.get('ExitCode')}"
+        return (
+            "the container ran out of memory"
+            if state.get("OOMKilled")
+            else f"the container stopped with code {state.get('ExitCode')}"
+        )
 
-    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> ClientChild:
+    def launch(
+        self,
+        argv: tuple[str, ...],
+        *,
+        stdin: bytes | None,
+        pty: bool,
+        end: Callable[[float], Awaitable[None]],
+    ) -> ClientChild:
         """Start `argv` in the container."""
-        call = (self._program.path, "exec", "--interactive", *(("--tty",) if pty else ()), self._container or "none", *argv)
+        call = (
+            self._program.path,
+            "exec",
+            "--interactive",
+            *(("--tty",) if pty else ()),
+            self._container or "none",
+            *argv,
+        )
         if pty:
             return start_client_on_terminal(call, self._program.env, end=end)
         return start_client(call, self._program.env, stdin=stdin, end=end)
 
     async def snapshot(self, tag: str) -> str:
         """Keep the container's files as an image named `tag`, which `image` may name later; its id."""
-        return await self._program.must("commit", self._container, tag, what="The container could not be kept as an image")
+        return await self._program.must(
+            "commit", self._container, tag, what="The container could not be kept as an image"
+        )
 
     async def _is_running(self, container: str) -> bool:
         answer = await self._program.ask("inspect", "--format", "{{.State.Running}}", container)
@@ -112,7 +142,9 @@ class DockerLink:
         if not self._options.persistent:
             return ""
         label = f"label={LABEL}-key={self._key()}"
-        found = await self._program.must("ps", "--all", "--quiet", "--filter", label, what=f"{self.name} does not answer")
+        found = await self._program.must(
+            "ps", "--all", "--quiet", "--filter", label, what=f"{self.name} does not answer"
+        )
         for container in found.splitlines():
             if (await self._program.ask("start", container)).code == 0:
                 return container
@@ -121,17 +153,28 @@ class DockerLink:
 
     async def _made(self) -> str:
         return await self._program.must(
-            "run", "--detach", *self._arguments(), what=f"A container of {self._options.image} could not be started", timeout=_START_SECONDS
+            "run",
+            "--detach",
+            *self._arguments(),
+            what=f"A container of {self._options.image} could not be started",
+            timeout=_START_SECONDS,
         )
 
     async def _sweep(self) -> None:
         """Remove the throw-away containers of processes that are gone."""
         mine = ("--filter", f"label={LABEL}-kept=no")
-        listed = await self._program.must("ps", "--all", "--quiet", *mine, what=f"{self.name} does not answer")
+        listed = await self._program.must(
+            "ps", "--all", "--quiet", *mine, what=f"{self.name} does not answer"
+        )
         if not listed:
             return
         # Not by the rows of ps, where podman knows no single label.
-        told = await self._program.ask("inspect", "--format", f'{{{{.Id}}}} {{{{index .Config.Labels "{LABEL}-owner"}}}}', *listed.split())
+        told = await self._program.ask(
+            "inspect",
+            "--format",
+            f'{{{{.Id}}}} {{{{index .Config.Labels "{LABEL}-owner"}}}}',
+            *listed.split(),
+        )
         for line in told.text.splitlines():
             container, _, label = line.partition(" ")
             owner = owner_from(label)
@@ -139,7 +182,9 @@ class DockerLink:
                 await self._program.ask("rm", "--force", "--volumes", container)
 
     def _key(self) -> str:
-        """The key and everything that shapes the container, as one word: other options make another container."""
+        """The key and everything that shapes the container, as one word: other options make another
+        container.
+        """
         return hashlib.blake2s(repr((self._options.key, self._shape())).encode(), digest_size=12).hexdigest()
 
     def _shape(self) -> tuple[str, ...]:
@@ -150,14 +195,23 @@ class DockerLink:
             *("--security-opt", "no-new-privileges", "--init"),
             *("--pids-limit", str(chosen.pids or -1)),
             *(("--cpus", f"{chosen.cpus:g}") if chosen.cpus else ()),
-            *(("--memory", f"{chosen.memory}m", "--memory-swap", f"{chosen.memory}m") if chosen.memory else ()),
+            *(
+                ("--memory", f"{chosen.memory}m", "--memory-swap", f"{chosen.memory}m")
+                if chosen.memory
+                else ()
+            ),
             *(("--storage-opt", f"size={chosen.disk}m") if chosen.disk else ()),
             *(() if chosen.network else ("--network", "none")),
             *(("--read-only",) if chosen.read_only else ()),
-            *(("--tmpfs", "/tmp:rw,exec,mode=1777,size=512m") if chosen.read_only else ()),  # noqa: S108 -- in the container
+            # In the container
+            *(("--tmpfs", "/tmp:rw,exec,mode=1777,size=512m") if chosen.read_only else ()),  # noqa: S108
             *(("--user", f"{os.getuid()}:{os.getgid()}") if chosen.as_user else ()),
             *(part for volume in chosen.volumes for part in ("--volume", volume)),
-            *(("--volume", f"{chosen.workspace}:/workspace", "--workdir", "/workspace") if chosen.workspace else ()),
+            *(
+                ("--volume", f"{chosen.workspace}:/workspace", "--workdir", "/workspace")
+                if chosen.workspace
+                else ()
+            ),
             *chosen.extra,
             chosen.image,
         )
@@ -165,9 +219,20 @@ class DockerLink:
     def _arguments(self) -> tuple[str, ...]:
         chosen = self._options
         *shape, image = self._shape()
-        watch = _WATCH % {"used": USED, "seconds": chosen.idle_seconds, "own": 3} if chosen.idle_seconds else "exec sleep infinity"
+        watch = (
+            _WATCH % {"used": USED, "seconds": chosen.idle_seconds, "own": 3}
+            if chosen.idle_seconds
+            else "exec sleep infinity"
+        )
         return (
-            *("--label", LABEL, "--label", f"{LABEL}-owner={this_process()}", "--label", f"{LABEL}-key={self._key()}"),
+            *(
+                "--label",
+                LABEL,
+                "--label",
+                f"{LABEL}-owner={this_process()}",
+                "--label",
+                f"{LABEL}-key={self._key()}",
+            ),
             *("--label", f"{LABEL}-kept={'yes' if chosen.persistent else 'no'}"),
             *(() if chosen.persistent else ("--rm",)),
             *shape,

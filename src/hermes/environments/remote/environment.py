@@ -13,10 +13,10 @@ import anyio
 
 from hermes.environments.base import Child, Finished, Job, Limits
 from hermes.environments.capture import Capture, Captured
-from hermes.environments.follow import follow
 from hermes.environments.remote import kill
 from hermes.environments.remote.link import Link, RemoteChild
 from hermes.environments.remote.payload import Records, boot, compose, inline, read_records
+from hermes.environments.supervise import follow
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentLost, ExecError
 
@@ -26,8 +26,11 @@ _KILL_SECONDS: Final = 20.0
 _FETCH_SECONDS: Final = 120.0
 _BEGIN_SECONDS: Final = 20.0
 _STEP: Final = 0.01
-_OURS: Final = "/tmp/.hermes-"  # noqa: S108 -- there, not here; what follows cannot be guessed
-_OWN_ENVIRONMENT: Final = {"LC_ALL": "C.UTF-8", "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+_OURS: Final = "/tmp/.hermes-"  # noqa: S108  # there, not here; what follows cannot be guessed
+_OWN_ENVIRONMENT: Final = {
+    "LC_ALL": "C.UTF-8",
+    "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +44,22 @@ class Fetched:
 
 
 class RemoteEnvironment:
-    """A machine at the end of a link: implements `Environment`. `mark` is a word that no other environment has.
+    """A machine at the end of a link: implements `Environment`. `mark` is a word that no other environment
+    has.
 
-    Uncut outputs go to the folder `outputs` of this machine, without the secrets that are known. `prelude` runs before each job.
+    Uncut outputs go to the folder `outputs` of this machine, without the secrets that are known. `prelude`
+    runs before each job.
     """
 
     def __init__(
-        self, link: Link, *, mark: str, outputs: Path, limits: Limits, known: SecretValues | None = None, prelude: str = ""
+        self,
+        link: Link,
+        *,
+        mark: str,
+        outputs: Path,
+        limits: Limits,
+        known: SecretValues | None = None,
+        prelude: str = "",
     ) -> None:
         self.link = link
         self._mark = mark
@@ -81,17 +93,28 @@ class RemoteEnvironment:
         self._is_open = False
 
     async def exec(
-        self, job: Job, *, timeout: float, stdin: bytes | None = None, on_output: Callable[[str], None] | None = None
+        self,
+        job: Job,
+        *,
+        timeout: float,
+        stdin: bytes | None = None,
+        on_output: Callable[[str], None] | None = None,
     ) -> Finished:
         """Run a job to its end or for `timeout` seconds; its tree is killed on timeout and on cancellation.
 
-        A machine that is gone before the job began is made ready once more; EnvironmentLost when it goes while the job runs.
+        A machine that is gone before the job began is made ready once more; EnvironmentLost when it goes
+        while the job runs.
         """
         for _ in range(2):
             call = _Call(number=next(self._calls), job=job, begun=anyio.current_time())
-            capture = Capture(self._limits, self._outputs / f"output-{os.getpid()}-{call.number}.txt", on_output, self._known)
+            capture = Capture(
+                self._limits,
+                self._outputs / f"output-{os.getpid()}-{call.number}.txt",  # noqa: TID251  # a name of this process's own
+                on_output,
+                self._known,
+            )
             timed_out, records = await self._followed(call, capture, timeout, stdin)
-            kept = capture.finish()
+            kept = await capture.end()
             if timed_out or records.code is not None:
                 return _finished(call, kept, records, timed_out=timed_out)
             if records.pid or kept.text:
@@ -121,7 +144,9 @@ class RemoteEnvironment:
         timeout: float = _FETCH_SECONDS,
         env: Mapping[str, str] | None = _OWN_ENVIRONMENT,
     ) -> Fetched:
-        """What one of our own scripts gives, whole; its arguments are $1, $2, … An `env` of None is the machine's own."""
+        """What one of our own scripts gives, whole; its arguments are $1, $2, … An `env` of None is the
+        machine's own.
+        """
         for _ in range(2):
             records, data = await self._collected(script, arguments, stdin, timeout, env)
             if records.code is not None:
@@ -131,7 +156,9 @@ class RemoteEnvironment:
             await self.start()
         raise await self._lost(records, None)
 
-    async def _followed(self, call: "_Call", capture: Capture, timeout: float, stdin: bytes | None) -> tuple[bool, Records]:
+    async def _followed(
+        self, call: "_Call", capture: Capture, timeout: float, stdin: bytes | None
+    ) -> tuple[bool, Records]:
         """Whether the time ran out, and the records."""
         payload = self._payload(call)
         child = self._launch(call, payload, stdin=payload + (stdin or b""))
@@ -143,7 +170,9 @@ class RemoteEnvironment:
             child.release()
         if timed_out or not call.job.pty:
             return timed_out, read_records(child.aside())
-        left, data = await self._collected('cat -- "$1" && rm -f -- "$1"', (self._aside(call),), b"", _FETCH_SECONDS)
+        left, data = await self._collected(
+            'cat -- "$1" && rm -f -- "$1"', (self._aside(call),), b"", _FETCH_SECONDS
+        )
         return False, read_records(data) if left.code == 0 else left
 
     async def _collected(
@@ -171,8 +200,12 @@ class RemoteEnvironment:
 
     def _launch(self, call: "_Call", payload: bytes, *, stdin: bytes | None) -> RemoteChild:
         if call.job.pty:
-            return self.link.launch(inline(payload), stdin=None, pty=True, end=partial(self._end, self._marker(call)))
-        return self.link.launch(boot(payload), stdin=stdin, pty=False, end=partial(self._end, self._marker(call)))
+            return self.link.launch(
+                inline(payload), stdin=None, pty=True, end=partial(self._end, self._marker(call))
+            )
+        return self.link.launch(
+            boot(payload), stdin=stdin, pty=False, end=partial(self._end, self._marker(call))
+        )
 
     def _payload(self, call: "_Call") -> bytes:
         aside = self._aside(call) if call.job.pty else ""
@@ -185,18 +218,24 @@ class RemoteEnvironment:
         return f"{_OURS}{self._marker(call)}state"
 
     async def _end(self, mark: str, grace: float) -> None:
-        """End every process whose mark begins so; a machine that cannot be reached has none of ours that we could end."""
+        """End every process whose mark begins so; a machine that cannot be reached has none of ours that we
+        could end.
+        """
         with suppress(ExecError):
             await self._collected(kill.script(mark, grace), (), b"", _KILL_SECONDS)
 
     async def _lost(self, records: Records, kept: Captured | None) -> ExecError:
         fault = await self.link.fault()
         if not records.pid:
-            return ExecError(f"Nothing can be run on {self.name}: {fault or records.noise or (kept.text if kept else '') or 'no answer'}")
+            return ExecError(
+                f"Nothing can be run on {self.name}:"
+                f" {fault or records.noise or (kept.text if kept else '') or 'no answer'}"
+            )
         until_then = f"\nIts output until then:\n{kept.text}" if kept is not None and kept.text else ""
         return EnvironmentLost(
-            f"{self.name} was lost while the command ran ({fault or records.noise or 'the connection ended'}); "
-            f"what it did is not known, the next command starts anew.{until_then}"
+            f"{self.name} was lost while the command ran"
+            f" ({fault or records.noise or 'the connection ended'}); what it did is not known, the next"
+            f" command starts anew.{until_then}"
         )
 
 
@@ -210,8 +249,11 @@ class _Whole:
     def total(self) -> int:
         return len(self.data)
 
-    def feed(self, data: bytes) -> None:
+    async def take(self, data: bytes) -> None:
         self.data += data
+
+    async def show(self) -> None:
+        """Nobody looks on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +285,8 @@ async def _began(child: RemoteChild, payload: bytes) -> bool:
             if not taken:
                 await anyio.sleep(_STEP)
     with anyio.move_on_after(_BEGIN_SECONDS):
-        while not read_records(child.aside()).pid and child.poll() is None:  # noqa: ASYNC110 -- a process sets no event
+        # A process sets no event
+        while not read_records(child.aside()).pid and child.poll() is None:  # noqa: ASYNC110
             await anyio.sleep(_STEP)
     return bool(read_records(child.aside()).pid)
 

@@ -1,4 +1,6 @@
-"""The files of a machine elsewhere, by small shell scripts: it needs bash, coreutils and find, nothing of ours."""
+"""The files of a machine elsewhere, by small shell scripts: it needs bash, coreutils and find, nothing of
+ours.
+"""
 
 import posixpath
 from collections.abc import Callable, Sequence
@@ -63,9 +65,14 @@ T = TypeVar("T")
 
 
 class RemoteFiles:
-    """The files of a machine elsewhere: implements `Files`. `concealed` says of an absolute path that no search must look into it."""
+    """The files of a machine elsewhere: implements `Files`.
 
-    def __init__(self, environment: RemoteEnvironment, *, ripgrep: bool, concealed: Callable[[str], bool]) -> None:
+    `concealed` says of an absolute path that no search must look into it.
+    """
+
+    def __init__(
+        self, environment: RemoteEnvironment, *, ripgrep: bool, concealed: Callable[[str], bool]
+    ) -> None:
         self._environment = environment
         self._ripgrep = ripgrep
         self._concealed = concealed
@@ -79,7 +86,9 @@ class RemoteFiles:
 
     async def read(self, place: Located) -> bytes:
         """A regular file's bytes."""
-        size, _, data = _checked(await self._environment.fetch(_READ, place.at), place.at).data.partition(b"\n")
+        size, _, data = _checked(await self._environment.fetch(_READ, place.at), place.at).data.partition(
+            b"\n"
+        )
         if len(data) < int(size):  # the kernel's own files say 0 and have more
             raise OSError(f"{place.name} did not come whole: {len(data)} of {int(size)} bytes")
         return data
@@ -107,14 +116,20 @@ class RemoteFiles:
         done = _checked(await self._environment.fetch(_LIST, place.at), place.at)
         fields = done.data.decode("utf-8", "surrogateescape").split("\0")
         found = [
-            FileStat(path=posixpath.join(place.name, name), kind=_kind(kind), size=int(size), mtime=float(mtime))
-            for name, kind, size, mtime in zip(fields[0::4], fields[1::4], fields[2::4], fields[3::4], strict=False)
+            FileStat(
+                path=posixpath.join(place.name, name), kind=_kind(kind), size=int(size), mtime=float(mtime)
+            )
+            for name, kind, size, mtime in zip(
+                fields[0::4], fields[1::4], fields[2::4], fields[3::4], strict=False
+            )
         ]
         return sorted((one for one in found if not self._concealed(one.path)), key=lambda one: one.path)
 
     async def search(self, place: Located, pattern: str, file_glob: str, limit: int) -> Sequence[Match]:
         """Lines that match a regular expression."""
-        return await self._found(place, await search_lines(self._environment, pattern, self._below(place), file_glob, limit))
+        return await self._found(
+            place, await search_lines(self._environment, pattern, self._below(place), file_glob, limit)
+        )
 
     async def find(self, place: Located, glob: str, limit: int) -> Sequence[FileStat]:
         """Files whose name or path fits a glob, newest first."""
@@ -124,7 +139,9 @@ class RemoteFiles:
         return Where(root=place.at, concealed=self._concealed, ripgrep=self._ripgrep)
 
     async def _found(self, place: Located, found: Sequence[T]) -> Sequence[T]:
-        """What was found; only when that is nothing, whether there is such a place at all is worth a question."""
+        """What was found; only when that is nothing, whether there is such a place at all is worth a
+        question.
+        """
         if not found and await self.stat(place) is None:
             raise FileNotFoundError(f"{place.name} does not exist")
         return found

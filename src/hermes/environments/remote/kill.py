@@ -3,9 +3,10 @@
 import shlex
 from typing import Final
 
-from hermes.environments.tree import MARKER
+from hermes.environments.process_tree import MARKER
 
-# Members: whoever carries a mark that begins with ours, their descendants, and their sessions' other processes.
+# Members: whoever carries a mark that begins with ours, their descendants, and their sessions' other
+# processes.
 _SCRIPT: Final = r"""
 mark=%(mark)s; grace=%(grace)s; grep=$(command -v grep)
 members() {
@@ -31,7 +32,8 @@ members() {
     grown=
     for key in "${!parent[@]}"; do
       [ -n "${family[$key]}" ] && continue
-      if [ -n "${family[${parent[$key]}]}" ] || { [ "${session[$key]}" != "$own" ] && [ -n "${family[${session[$key]}]}" ]; }; then
+      if [ -n "${family[${parent[$key]}]}" ] ||
+         { [ "${session[$key]}" != "$own" ] && [ -n "${family[${session[$key]}]}" ]; }; then
         family[$key]=1; grown=1
       fi
     done
@@ -56,5 +58,7 @@ exit 1
 
 
 def script(mark: str, grace: float) -> str:
-    """The script that ends every process whose mark begins with `mark`: TERM, up to `grace` seconds, then KILL."""
+    """The script that ends every process whose mark begins with `mark`: TERM, up to `grace` seconds, then
+    KILL.
+    """
     return _SCRIPT % {"mark": shlex.quote(mark), "grace": max(3, round(grace / 0.12)), "marker": MARKER}

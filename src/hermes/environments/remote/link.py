@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from hermes.environments.follow import Followed
+from hermes.environments.supervise import Followed
 
 
 class RemoteChild(Followed, Protocol):
@@ -32,8 +32,16 @@ class Link(Protocol):
     async def fault(self) -> str:
         """Why it cannot be reached, as a clause; "" while it can."""
 
-    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> RemoteChild:
-        """Start `argv` there. `stdin` is all of its input, None leaves the input open; ExecError when it cannot be started.
+    def launch(
+        self,
+        argv: tuple[str, ...],
+        *,
+        stdin: bytes | None,
+        pty: bool,
+        end: Callable[[float], Awaitable[None]],
+    ) -> RemoteChild:
+        """Start `argv` there. `stdin` is all of its input, None leaves the input open; ExecError when it
+        cannot be started.
 
         `end` ends the job where it runs, within so many seconds; the child's `stop` calls it.
         """

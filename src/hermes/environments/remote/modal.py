@@ -8,12 +8,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from hermes.config.settings import TerminalSettings
 from hermes.environments.remote.choose import Origin
-from hermes.environments.remote.owners import owner_from, this_process
+from hermes.environments.remote.leases import owner_from, this_process
 from hermes.environments.remote.polled import PolledLink
+from hermes.environments.settings import TerminalSettings
 from hermes.lib.files import write_atomic
-from hermes.lib.lazy import Missing, load
+from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable
 
 _APP: Final = "hermes-agent"
@@ -23,7 +23,10 @@ _OWNER: Final = "hermes-owner"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModalOptions:
-    """A sandbox of `image`; memory in megabytes. With `kept`, a file, its files are kept as an image, under `key`, when it is closed."""
+    """A sandbox of `image`; memory in megabytes.
+
+    With `kept`, a file, its files are kept as an image, under `key`, when it is closed.
+    """
 
     image: str
     key: str
@@ -46,7 +49,9 @@ class ModalCloud:
         self._modal = library
 
     def make(self) -> Any:
-        """A new one, of its image or of what was kept; sandboxes of processes of ours that are gone are ended."""
+        """A new one, of its image or of what was kept; sandboxes of processes of ours that are gone are
+        ended.
+        """
         app = self._modal.App.lookup(_APP, create_if_missing=True)
         self._sweep(app)
         return self._modal.Sandbox.create(
@@ -90,18 +95,26 @@ class ModalCloud:
                 sandbox.terminate()
 
     def _key(self) -> str:
-        return hashlib.blake2s(f"{self._options.key} {self._options.image}".encode(), digest_size=12).hexdigest()
+        return hashlib.blake2s(
+            f"{self._options.key} {self._options.image}".encode(), digest_size=12
+        ).hexdigest()
 
     def _memory(self) -> dict[str, str]:
         try:
             found = json.loads(self._options.kept.read_bytes()) if self._options.kept is not None else {}
         except (OSError, ValueError):
             return {}
-        return {name: value for name, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
+        return (
+            {name: value for name, value in found.items() if isinstance(value, str)}
+            if isinstance(found, dict)
+            else {}
+        )
 
     def _remember(self, image: str) -> None:
         if self._options.kept is not None:
-            write_atomic(self._options.kept, json.dumps({**self._memory(), self._key(): image}, indent=1).encode())
+            write_atomic(
+                self._options.kept, json.dumps({**self._memory(), self._key(): image}, indent=1).encode()
+            )
 
 
 def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
@@ -116,15 +129,24 @@ def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
         idle_seconds=terminal.lifetime_seconds,
     )
     try:
-        library: ModuleType = load("modal", extra="modal")
+        library: ModuleType = import_object("modal", extra="modal")
     except Missing as error:
         raise EnvironmentUnavailable(str(error)) from error
     if missing := missing_keys(origin.environ):
-        raise EnvironmentUnavailable(f"Modal sandboxes need {' and '.join(missing)} in the environment, or what modal token new writes.")
+        raise EnvironmentUnavailable(
+            f"Modal sandboxes need {' and '.join(missing)} in the environment, or what modal token new"
+            " writes."
+        )
     return PolledLink(ModalCloud(options, library), mark=origin.mark)
 
 
 def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """The variables that the library needs and that are not set; none when it has a file of its own with keys."""
+    """The variables that the library needs and that are not set; none when it has a file of its own with
+    keys.
+    """
     file = Path(environ.get("MODAL_CONFIG_PATH") or Path(environ.get("HOME", "/")) / ".modal.toml")
-    return () if file.is_file() else tuple(name for name in ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET") if not environ.get(name))
+    return (
+        ()
+        if file.is_file()
+        else tuple(name for name in ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET") if not environ.get(name))
+    )

@@ -1,8 +1,9 @@
-"""The words that travel with a job to another machine: what it runs in, and what is said of it beside its output.
+"""The words that travel with a job to another machine: what it runs in, and what is said of it beside its
+output.
 
-A job's bash gets its environment and script on its standard input, so that neither has a length limit nor shows in a list of processes.
-Beside the output it writes records: that it has begun, what its shell carries on, and its exit code. Without the last one the
-connection was lost.
+A job's bash gets its environment and script on its standard input, so that neither has a length limit nor
+shows in a list of processes. Beside the output it writes records: that it has begun, what its shell carries
+on, and its exit code. Without the last one the connection was lost.
 """
 
 import re
@@ -11,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from hermes.environments.dump import Dump, parse_dump
+from hermes.environments.process_tree import MARKER
 from hermes.environments.shell import Start
-from hermes.environments.tree import MARKER
+from hermes.environments.shell_state import Dump, parse_dump
 
 ASIDE: Final = 198
 """The descriptor for records: high, so that scripts that number their own do not meet it."""
@@ -22,23 +23,29 @@ _RECORDS: Final = re.compile(rb"hermes-begin (\d+)\0(?:(.*)hermes-exit (\d+)\0)?
 ENDED: Final = re.compile(rb"hermes-exit (\d+)\0")
 """The record of a job's end."""
 
-# Some clients tell the size of a terminal only after a while; the title, which nobody sees, tells that the job has begun.
+# Some clients tell the size of a terminal only after a while; the title, which nobody sees, tells that the
+# job has begun.
 _ON_TERMINAL: Final = "stty rows 40 cols 120 2>/dev/null; builtin printf '\\e]0;\\a'"
 _LONGEST_ARGUMENT: Final = 30_000  # in characters, which may be four bytes each
 _BASH: Final = ("bash", "--noprofile", "--norc", "-c")
 # Neither forks, which is most of what a job costs, but where bash is older than 4.4 or there is no /proc.
-_READ: Final = 'LC_ALL=C IFS= builtin read -rN {size} hermes_job 2>/dev/null || hermes_job=$(head -c {size}); eval "$hermes_job"'
+_READ: Final = (
+    "LC_ALL=C IFS= builtin read -rN {size} hermes_job 2>/dev/null || hermes_job=$(head -c {size}); eval"
+    ' "$hermes_job"'
+)
 _FORGET: Final = (
-    '{ mapfile -d "" -t hermes_names </proc/$$/environ && hermes_names=("${hermes_names[@]%%=*}") || hermes_names=($(compgen -e));'
-    ' unset -v "${hermes_names[@]}" PWD OLDPWD SHLVL hermes_job; } 2>/dev/null'
+    '{ mapfile -d "" -t hermes_names </proc/$$/environ && hermes_names=("${hermes_names[@]%%=*}") ||'
+    ' hermes_names=($(compgen -e)); unset -v "${hermes_names[@]}" PWD OLDPWD SHLVL hermes_job; } 2>/dev/null'
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """What a job said beside its output: the id of its process (0: it never began), its exit code (None: no word of its end).
+    """What a job said beside its output: the id of its process (0: it never began), its exit code (None: no
+    word of its end).
 
-    `state` is the dump of its shell as it came, `noise` what the program that carries the connection said on its own.
+    `state` is the dump of its shell as it came, `noise` what the program that carries the connection said on
+    its own.
     """
 
     pid: int = 0
@@ -48,7 +55,9 @@ class Records:
 
 
 def boot(payload: bytes) -> tuple[str, ...]:
-    """The argv that reads `payload` from its standard input and runs it; what follows on that input is the job's."""
+    """The argv that reads `payload` from its standard input and runs it; what follows on that input is the
+    job's.
+    """
     return (*_BASH, _READ.format(size=len(payload)))
 
 
@@ -57,7 +66,9 @@ def inline(payload: bytes) -> tuple[str, ...]:
     return (*_BASH, payload.decode("utf-8", "surrogateescape"))
 
 
-def compose(argv: tuple[str, ...], env: Mapping[str, str] | None, marker: str, *, prelude: str = "", aside: str = "") -> bytes:
+def compose(
+    argv: tuple[str, ...], env: Mapping[str, str] | None, marker: str, *, prelude: str = "", aside: str = ""
+) -> bytes:
     """The payload for a job: `argv` with exactly the environment `env` (None: that of the machine).
 
     `aside` is a file for the records; without one they go where its standard error would have gone.
@@ -66,7 +77,11 @@ def compose(argv: tuple[str, ...], env: Mapping[str, str] | None, marker: str, *
     lines = [
         "{",
         _FORGET if env is not None else "",
-        *(f"export {name}={shlex.quote(value)}" for name, value in (env or {}).items() if name.isidentifier()),
+        *(
+            f"export {name}={shlex.quote(value)}"
+            for name, value in (env or {}).items()
+            if name.isidentifier()
+        ),
         f"export {MARKER}={shlex.quote(marker)}",
         prelude,
         _ON_TERMINAL if aside else "",
@@ -81,7 +96,9 @@ def compose(argv: tuple[str, ...], env: Mapping[str, str] | None, marker: str, *
 
 
 def _call(argv: tuple[str, ...], marker: str) -> str:
-    """The line that runs bash with the rest of `argv`; a script too long for an argument goes through a descriptor."""
+    """The line that runs bash with the rest of `argv`; a script too long for an argument goes through a
+    descriptor.
+    """
     if max(map(len, argv)) < _LONGEST_ARGUMENT:
         return f'"$BASH" {shlex.join(argv[1:])} 2>&1'
     options, (script, *_) = argv[1 : argv.index("-c")], argv[argv.index("-c") + 1 :]
@@ -96,7 +113,9 @@ def read_records(data: bytes) -> Records:
         return Records(noise=_plain(data))
     pid, state, code = found.groups()
     noise = data[: found.start()] + data[found.end() :]
-    return Records(pid=int(pid), code=None if code is None else int(code), state=state or b"", noise=_plain(noise))
+    return Records(
+        pid=int(pid), code=None if code is None else int(code), state=state or b"", noise=_plain(noise)
+    )
 
 
 def _plain(data: bytes) -> str:

@@ -1,7 +1,7 @@
 """A link to a machine that can only be asked to run a script and say what it printed: the clouds' sandboxes.
 
-A job runs detached in a folder of its own there. Its output goes through a few files of bounded size, so that a flood waits for us
-and fills no disk; each question takes what is new, and waits there while nothing is.
+A job runs detached in a folder of its own there. Its output goes through a few files of bounded size, so that
+a flood waits for us and fills no disk; each question takes what is new, and waits there while nothing is.
 """
 
 import base64
@@ -22,18 +22,20 @@ from hermes.environments.remote.payload import ENDED, read_records
 from hermes.types.error import ExecError
 
 _CHUNK: Final = 65_536
-_MOST_IN_A_CALL: Final = 36_000  # bytes of input, before they are written in base64: Modal takes commands of 64 KiB
+_MOST_IN_A_CALL: Final = 36_000  # bytes of input before base64: Modal takes commands of 64 KiB
 _END_OF_INPUT: Final = b"\x04"
 _STEP: Final = 0.01
 _LOOKS_AT_CHILDREN: Final = 3  # that outlive the job and still print
 _LOST: Final = 255
 _SETTLE_SECONDS: Final = 5.0
 
-# A file of output is 512 reads, at most 32 MB, and at most four of them wait to be taken; an empty one is the end.
+# A file of output is 512 reads, at most 32 MB, and at most four of them wait to be taken; an empty one is the
+# end.
 _RUN: Final = """
 mkdir -p -m 700 -- {folder} && : >{folder}/aside && mkfifo {folder}/pipe {fifo} || exit 9
 ( cd {folder}; n=0; exec 5<pipe; while dd bs=65536 count=512 <&5 >"out.$n" 2>/dev/null; [ -s "out.$n" ]; do
-    n=$((n + 1)); while [ -e "out.$((n - 4))" ]; do sleep 0.05; done; done; : >drained ) >/dev/null 2>&1 </dev/null &
+    n=$((n + 1)); while [ -e "out.$((n - 4))" ]; do sleep 0.05; done
+  done; : >drained ) >/dev/null 2>&1 </dev/null &
 {holder}
 ( {argv} <{input} >{folder}/pipe 2>>{folder}/aside & wait $!; echo $? >{folder}/code
   mv {folder}/code {folder}/ended ) >/dev/null 2>&1 </dev/null &
@@ -43,7 +45,8 @@ cd -- {folder} 2>/dev/null || {{ echo gone; exit 0; }}
 n={number}; at={offset}; held=0
 size() {{ stat -c %s "$1" 2>/dev/null || echo 0; }}
 # After the job's end: whether children of it keep its output open.
-kept() {{ [ -e ended ] && [ ! -e drained ] && ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q -- "^l-wx.* {folder}/pipe$"; }}
+kept() {{ [ -e ended ] && [ ! -e drained ] &&
+  ls -l /proc/[0-9]*/fd 2>/dev/null | grep -q -- "^l-wx.* {folder}/pipe$"; }}
 for ((step = 0; step < {wait}; step++)); do
   next=; [ -e "out.$((n + 1))" ] && next=there  # seen first: then this file is complete
   [ "$(size "out.$n")" -gt "$at" ] && break
@@ -53,7 +56,8 @@ for ((step = 0; step < {wait}; step++)); do
   kept && {{ [ "$((held += 1))" -gt 5 ] && break; sleep 0.1; continue; }}
   if [ "$step" -lt 20 ]; then sleep 0.02; else sleep 0.1; fi
 done
-if [ -e drained ] && [ ! -s "out.$((n + 1))" ] && [ "$(size "out.$n")" -le $((at + 1500000)) ]; then echo drained
+if [ -e drained ] && [ ! -s "out.$((n + 1))" ] && [ "$(size "out.$n")" -le $((at + 1500000)) ]; then
+  echo drained
 elif [ "$held" -gt 5 ]; then echo silent
 elif kept; then echo kept
 else echo open
@@ -86,7 +90,9 @@ class PolledLink:
         await anyio.to_thread.run_sync(self._cloud.close)
 
     async def settled(self) -> None:
-        """Return once the jobs that nobody follows any more have removed their folders, or after a few seconds."""
+        """Return once the jobs that nobody follows any more have removed their folders, or after a few
+        seconds.
+        """
         with anyio.move_on_after(_SETTLE_SECONDS):
             while self._children:
                 self._children = [child for child in self._children if child.is_at_work]
@@ -96,10 +102,20 @@ class PolledLink:
         """Why it cannot be used."""
         return await anyio.to_thread.run_sync(self._cloud.fault)
 
-    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> "PolledChild":
+    def launch(
+        self,
+        argv: tuple[str, ...],
+        *,
+        stdin: bytes | None,
+        pty: bool,
+        end: Callable[[float], Awaitable[None]],
+    ) -> "PolledChild":
         """Start `argv` there, in threads that ask for its output and hand over its input."""
-        folder = f"/tmp/.hermes-{self._mark}-job{next(self._jobs)}"  # noqa: S108 -- there, not here; the mark cannot be guessed
-        words = f"script -qefc {shlex.quote(shlex.join(argv))} /dev/null" if pty else f"setsid {shlex.join(argv)}"
+        # There, not here; the mark cannot be guessed
+        folder = f"/tmp/.hermes-{self._mark}-job{next(self._jobs)}"  # noqa: S108
+        words = (
+            f"script -qefc {shlex.quote(shlex.join(argv))} /dev/null" if pty else f"setsid {shlex.join(argv)}"
+        )
         self._children = [child for child in self._children if child.is_at_work]
         self._children.append(PolledChild(_Job(self._cloud, folder, words), stdin, end, is_terminal=pty))
         return self._children[-1]
@@ -120,7 +136,11 @@ class _Job:
         """Start it, with all of its input or with an open one; its first output, as `look` gives it."""
         is_open = stdin is None
         # It holds both ends of the input, so that input for a job that has ended is not waited with for ever.
-        holder = f"sleep 2147483647 <>{self._folder}/in >/dev/null 2>&1 & echo $! >{self._folder}/holder" if is_open else ""
+        holder = (
+            f"sleep 2147483647 <>{self._folder}/in >/dev/null 2>&1 & echo $! >{self._folder}/holder"
+            if is_open
+            else ""
+        )
         run = _RUN.format(
             folder=self._folder,
             fifo=f"{self._folder}/in" if is_open else "",
@@ -152,18 +172,26 @@ class _Job:
         """Remove its folder, and what kept its pipes open."""
         with suppress(ExecError):
             self._cloud.call(
-                f'holder=$(cat {self._folder}/holder 2>/dev/null); rm -rf -- {self._folder}; [ -n "$holder" ] && kill "$holder"; exit 0'
+                f'holder=$(cat {self._folder}/holder 2>/dev/null); rm -rf -- {self._folder}; [ -n "$holder" ]'
+                ' && kill "$holder"; exit 0'
             )
 
     def _look(self, wait: int) -> str:
         return _LOOK.format(
-            folder=self._folder, number=self._number, offset=self._offset, wait=wait, aside=self._aside, past=self._aside + 1
+            folder=self._folder,
+            number=self._number,
+            offset=self._offset,
+            wait=wait,
+            aside=self._aside,
+            past=self._aside + 1,
         )
 
     def _read(self, answer: bytes) -> tuple[bytes, bytes]:
         lines = answer.decode("ascii", "replace").splitlines()
         if len(lines) < 5:
-            raise ExecError("the sandbox lost the job" if lines[:1] == ["gone"] else "the sandbox gave no answer")
+            raise ExecError(
+                "the sandbox lost the job" if lines[:1] == ["gone"] else "the sandbox gave no answer"
+            )
         number, offset = map(int, lines[2].split())
         output, aside = base64.b64decode(lines[3]), base64.b64decode(lines[4])
         self._number, self._offset, self._aside = number, offset + len(output), self._aside + len(aside)
@@ -177,11 +205,13 @@ class _Job:
 class PolledChild:
     """A job in a cloud's sandbox: implements `RemoteChild`."""
 
-    def __init__(self, job: _Job, stdin: bytes | None, end: Callable[[float], Awaitable[None]], *, is_terminal: bool) -> None:
+    def __init__(
+        self, job: _Job, stdin: bytes | None, end: Callable[[float], Awaitable[None]], *, is_terminal: bool
+    ) -> None:
         self._job = job
         self._end = end
         self._is_terminal = is_terminal
-        self._said = bytearray()
+        self._records = bytearray()
         self._code: int | None = None
         self._has_begun = False
         self._started = threading.Event()
@@ -191,8 +221,11 @@ class PolledChild:
         os.set_blocking(self.output, False)
         self._typed: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._takes_input = stdin is None
-        # Threads of their own, not the loop's: they outlive the call that starts them, and must not keep the program from ending.
-        self._threads = [threading.Thread(target=self._watch, args=(stdin,), name="cloud-output", daemon=True)]  # noqa: TID251
+        # Threads of their own, not the loop's: they outlive the call that starts them, and must not keep the
+        # program from ending.
+        self._threads = [
+            threading.Thread(target=self._watch, args=(stdin,), name="cloud-output", daemon=True)  # noqa: TID251
+        ]
         self._threads[0].start()
 
     @property
@@ -203,16 +236,16 @@ class PolledChild:
     @property
     def pid(self) -> int:
         """The id of the job's process there, 0 until it is known."""
-        return read_records(bytes(self._said)).pid
+        return read_records(bytes(self._records)).pid
 
     def poll(self) -> int | None:
         """The exit code as the records tell it."""
-        told = ENDED.search(self._said)
+        told = ENDED.search(self._records)
         return int(told[1]) if told else self._code
 
     def aside(self) -> bytes:
         """What has come beside the output so far."""
-        return bytes(self._said)
+        return bytes(self._records)
 
     def read(self) -> bytes | None:
         """The bytes at hand, b"" at the end of output, None when there are none now."""
@@ -230,7 +263,7 @@ class PolledChild:
 
     async def takes_input(self) -> None:
         """Return once the job has begun."""
-        while not self._has_begun and self.poll() is None:  # noqa: ASYNC110 -- a thread makes it true
+        while not self._has_begun and self.poll() is None:  # noqa: ASYNC110  # a thread makes it true
             await anyio.sleep(_STEP)
 
     def write(self, data: bytes) -> int:
@@ -270,7 +303,7 @@ class PolledChild:
             while self._pass_on(output, aside) and not self._quit.is_set():
                 output, aside = self._job.look()
         except ExecError as error:
-            self._said += str(error).encode()
+            self._records += str(error).encode()
         self._code = _LOST if self._job.code is None else self._job.code
         self._started.set()
         os.close(self._sink)
@@ -281,7 +314,7 @@ class PolledChild:
 
     def _pass_on(self, output: bytes, aside: bytes) -> bool:
         """Hand on what came; False when nothing more will."""
-        self._said += aside
+        self._records += aside
         self._has_begun = self._has_begun or bool(output or aside)
         with suppress(OSError):  # nobody reads any more
             while output and not self._quit.is_set():

@@ -5,21 +5,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from hermes.environments.dump import parse_dump
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.payload import ASIDE
 from hermes.environments.shell import DUMP
+from hermes.environments.shell_state import parse_dump
 from hermes.types.error import EnvironmentUnavailable
 
 _SECONDS: Final = 45.0
 _FACTS: Final = (
-    '{ uname -sm; id -un; hostname; . /etc/os-release; echo "$PRETTY_NAME"; command -v rg || echo; command -v git || echo; } 2>/dev/null'
+    '{ uname -sm; id -un; hostname; . /etc/os-release; echo "$PRETTY_NAME"; command -v rg || echo; command -v'
+    " git || echo; } 2>/dev/null"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A machine elsewhere: `system` as in `Linux x86_64`, `name` of the distribution, where its shell starts, and what it exports."""
+    """A machine elsewhere: `system` as in `Linux x86_64`, `name` of the distribution, where its shell starts,
+    and what it exports.
+    """
 
     system: str
     user: str
@@ -32,7 +35,9 @@ class Machine:
     exports: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def start(self, wanted: str) -> str:
-        """Where a shell starts that should start in `wanted`: `~` is the home there, "" where the machine's own shell does."""
+        """Where a shell starts that should start in `wanted`: `~` is the home there, "" where the machine's
+        own shell does.
+        """
         return self.home + wanted[1:] if wanted.startswith("~") else wanted or self.cwd
 
 
@@ -44,11 +49,19 @@ async def probe(environment: RemoteEnvironment) -> Machine:
     dump, parts = parse_dump(fetched.state), fetched.data.decode("utf-8", "replace").split("\0")
     if dump is None or len(parts) != 3:
         raise EnvironmentUnavailable(
-            f"{environment.name} has no usable bash, which commands run in ({fetched.said or 'it gave no answer'}); "
-            "choose an image or host that has one."
+            f"{environment.name} has no usable bash, which commands run in"
+            f" ({fetched.said or 'it gave no answer'}); choose an image or host that has one."
         )
     system, user, host, name, ripgrep, git = [*parts[1].splitlines(), *[""] * 6][:6]
     home = dump.exports.get("HOME") or dump.cwd
     return Machine(
-        system=system, user=user, host=host, name=name, home=home, cwd=dump.cwd, ripgrep=ripgrep, git=git, exports=dict(dump.exports)
+        system=system,
+        user=user,
+        host=host,
+        name=name,
+        home=home,
+        cwd=dump.cwd,
+        ripgrep=ripgrep,
+        git=git,
+        exports=dict(dump.exports),
     )

@@ -1,4 +1,6 @@
-"""Search the files of a machine elsewhere: with its ripgrep where it has one, with find and grep where not."""
+"""Search the files of a machine elsewhere: with its ripgrep where it has one, with find and grep where
+not.
+"""
 
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
@@ -24,10 +26,16 @@ if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
 # Ripgrep may find far more than is wanted: what it writes is cut, and a line that was cut in two is not read.
-_BY_RIPGREP: Final = f'{" ".join(["rg", *RIPGREP])} --regexp "$1" -- "$2" | head -c 8000000; exit "${{PIPESTATUS[0]}}"'
-_NAMES_BY_RIPGREP: Final = 'rg --no-config --files --null -- "$1" | xargs -0 -r stat --printf "%n\\0%s\\0%Y\\0" -- 2>/dev/null; exit 0'
+_BY_RIPGREP: Final = (
+    f'{" ".join(["rg", *RIPGREP])} --regexp "$1" -- "$2" | head -c 8000000; exit "${{PIPESTATUS[0]}}"'
+)
+_NAMES_BY_RIPGREP: Final = (
+    'rg --no-config --files --null -- "$1" | xargs -0 -r stat --printf "%n\\0%s\\0%Y\\0" -- 2>/dev/null;'
+    " exit 0"
+)
 _NAMES: Final = (
-    f"find \"$1\" -name '.?*' ! -path \"$1\" -prune -o -type f -size -{LARGEST_FILE}c -printf '%p\\0%s\\0%T@\\0' 2>/dev/null; exit 0"
+    f'find "$1" -name \'.?*\' ! -path "$1" -prune -o -type f -size -{LARGEST_FILE}c -printf'
+    " '%p\\0%s\\0%T@\\0' 2>/dev/null; exit 0"
 )
 _RULES: Final = r"""
 shopt -s nullglob
@@ -37,9 +45,12 @@ show() {
   done
 }
 above=() folder=$1
-while [ "$folder" != / ] && [ -n "$folder" ] && [ ! -e "$folder/.git" ]; do folder=${folder%/*}; above=("$folder" "${above[@]}"); done
-[ -n "$folder" ] && [ -e "$folder/.git" ] && [ "$folder" != "$1" ] && for folder in "${above[@]}"; do show "$folder"; done
-find "$1" -name .git -prune -o \( -name .gitignore -o -name .ignore \) -type f -printf '%h\0' 2>/dev/null | sort -zu |
+while [ "$folder" != / ] && [ -n "$folder" ] && [ ! -e "$folder/.git" ]; do
+  folder=${folder%/*}; above=("$folder" "${above[@]}"); done
+[ -n "$folder" ] && [ -e "$folder/.git" ] && [ "$folder" != "$1" ] &&
+  for folder in "${above[@]}"; do show "$folder"; done
+find "$1" -name .git -prune -o \( -name .gitignore -o -name .ignore \) -type f -printf '%h\0' 2>/dev/null |
+  sort -zu |
   while IFS= read -r -d '' folder; do show "$folder"; done
 exit 0
 """
@@ -59,12 +70,16 @@ class Where:
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
 
 
-async def search_lines(environment: RemoteEnvironment, pattern: str, where: Where, file_glob: str, limit: int) -> list[Match]:
+async def search_lines(
+    environment: RemoteEnvironment, pattern: str, where: Where, file_glob: str, limit: int
+) -> list[Match]:
     """Lines that match a regular expression, by path and line; ValueError when the expression is not one."""
     if where.ripgrep:
         done = await environment.fetch(_BY_RIPGREP, pattern, where.root)
         if done.code in {0, 1, 141}:  # 141: it had more to say than was read
-            search = Search(root=Path(where.root), file_glob=file_glob, limit=limit, concealed=where.concealed)
+            search = Search(
+                root=Path(where.root), file_glob=file_glob, limit=limit, concealed=where.concealed
+            )
             return read_ripgrep(done.data.splitlines()[: -1 if done.code == 141 else None], search)
     compiled(pattern)
     found = await _all_files(environment, where)
@@ -113,7 +128,10 @@ async def _all_files(environment: RemoteEnvironment, where: Where) -> list[FileS
 
 async def _rules(environment: RemoteEnvironment, root: str) -> "Sequence[tuple[Path, GitIgnoreSpec]]":
     fields = (await environment.fetch(_RULES, root)).data.decode("utf-8", "replace").split("\0")
-    return tuple((Path(folder), spec_of(text.splitlines())) for folder, text in zip(fields[0::2], fields[1::2], strict=False))
+    return tuple(
+        (Path(folder), spec_of(text.splitlines()))
+        for folder, text in zip(fields[0::2], fields[1::2], strict=False)
+    )
 
 
 class _Unignored:
@@ -129,7 +147,9 @@ class _Unignored:
     def _folder(self, path: str) -> bool:
         if path not in self._folders:
             above = posixpath.dirname(path)
-            self._folders[path] = above == path or (self._folder(above) and not self._ignored(path, is_folder=True))
+            self._folders[path] = above == path or (
+                self._folder(above) and not self._ignored(path, is_folder=True)
+            )
         return self._folders[path]
 
     def _ignored(self, path: str, *, is_folder: bool) -> bool:

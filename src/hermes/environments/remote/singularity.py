@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from hermes.environments.remote.client import ClientChild, start_client, start_client_on_terminal
-from hermes.environments.remote.clients import Program, find_program
-from hermes.environments.remote.owners import Owner, owner_from, this_process
-from hermes.environments.scrub import without_logins
+from hermes.environments.child_env import without_logins
+from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.cli_program import CliProgram, find_program
+from hermes.environments.remote.leases import LeaseHolder, owner_from, this_process
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 _START_SECONDS: Final = 600.0  # an image may have to be fetched and built
@@ -25,9 +25,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SingularityOptions:
-    """An instance of `image` (a file, a folder, or an address that the program can fetch). Limits are 0 for none, sizes in megabytes.
+    """An instance of `image` (a file, a folder, or an address that the program can fetch). Limits are 0 for
+    none, sizes in megabytes.
 
-    `overlay` is a host folder in which changes are kept; without one they are in memory and go with the instance.
+    `overlay` is a host folder in which changes are kept; without one they are in memory and go with the
+    instance.
     """
 
     image: str
@@ -59,7 +61,7 @@ class SingularityLink:
 
     name = "singularity"
 
-    def __init__(self, program: Program, options: SingularityOptions, *, mark: str) -> None:
+    def __init__(self, program: CliProgram, options: SingularityOptions, *, mark: str) -> None:
         self._starting = unforwarded(program.env)  # an image that is fetched may need the login of a proxy
         self._program = replace(program, env=without_logins(self._starting))
         self._options = options
@@ -98,24 +100,54 @@ class SingularityLink:
         await self._program.ask("instance", "stop", "--timeout", "2", self._instance)
 
     async def lacking(self, seconds: float) -> str:
-        """Why the limits cannot be set here, tried with a container that ends at once; "" when they can, or when that is not known."""
+        """Why the limits cannot be set here, tried with a container that ends at once; "" when they can, or
+        when that is not known.
+        """
         if self._options.is_fetched or not self._options.limits:
             return ""
         try:
             answer = await self._program.ask(
-                *("--silent", "exec", "--containall", "--no-home", *self._options.limits, self._options.image, "true"), timeout=seconds
+                *(
+                    "--silent",
+                    "exec",
+                    "--containall",
+                    "--no-home",
+                    *self._options.limits,
+                    self._options.image,
+                    "true",
+                ),
+                timeout=seconds,
             )
         except ExecError:
             return ""
-        return answer.said.splitlines()[-1].rpartition(": ")[2] if answer.code and refuses_limits(answer.said) else ""
+        return (
+            answer.said.splitlines()[-1].rpartition(": ")[2]
+            if answer.code and refuses_limits(answer.said)
+            else ""
+        )
 
     async def fault(self) -> str:
         """Why the instance does not run."""
         return "" if self._instance in await self._running() else "the instance stopped"
 
-    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> ClientChild:
+    def launch(
+        self,
+        argv: tuple[str, ...],
+        *,
+        stdin: bytes | None,
+        pty: bool,
+        end: Callable[[float], Awaitable[None]],
+    ) -> ClientChild:
         """Start `argv` in the instance."""
-        call = (self._program.path, "--silent", "exec", "--cleanenv", *self._start_folder(), f"instance://{self._instance}", *argv)
+        call = (
+            self._program.path,
+            "--silent",
+            "exec",
+            "--cleanenv",
+            *self._start_folder(),
+            f"instance://{self._instance}",
+            *argv,
+        )
         if pty:
             return start_client_on_terminal(call, self._program.env, end=end)
         return start_client(call, self._program.env, stdin=stdin, end=end)
@@ -139,11 +171,14 @@ class SingularityLink:
 
 
 def unforwarded(environ: Mapping[str, str]) -> dict[str, str]:
-    """`environ` without what the program would hand on to commands, or mount, by the names of variables: settings say what goes in."""
+    """`environ` without what the program would hand on to commands, or mount, by the names of variables:
+    settings say what goes in.
+    """
     return {
         name: value
         for name, value in environ.items()
-        if not name.startswith(_FORWARDED) and name not in {f"{program}_{option}" for program in _PROGRAMS for option in _OPTIONS}
+        if not name.startswith(_FORWARDED)
+        and name not in {f"{program}_{option}" for program in _PROGRAMS for option in _OPTIONS}
     }
 
 
@@ -152,22 +187,31 @@ def refuses_limits(said: str) -> bool:
     return "cgroups" in said
 
 
-def singularity_link(options: SingularityOptions, environ: Mapping[str, str], *, mark: str) -> SingularityLink:
+def singularity_link(
+    options: SingularityOptions, environ: Mapping[str, str], *, mark: str
+) -> SingularityLink:
     """The link to an instance; EnvironmentUnavailable when the program or the image is not there."""
-    program = find_program(("apptainer", "singularity"), environ, "install Apptainer, or set terminal.backend to something else")
+    program = find_program(
+        ("apptainer", "singularity"), environ, "install Apptainer, or set terminal.backend to something else"
+    )
     if not options.image:
-        raise EnvironmentUnavailable("terminal.backend is singularity, but terminal.singularity_image names no image.")
-    if not options.is_fetched and not os.path.exists(options.image):  # noqa: PTH110 -- also no where it may not look
-        raise EnvironmentUnavailable(f"terminal.singularity_image is {options.image!r}, and there is no such file or folder.")
+        raise EnvironmentUnavailable(
+            "terminal.backend is singularity, but terminal.singularity_image names no image."
+        )
+    # Also no where it may not look
+    if not options.is_fetched and not os.path.exists(options.image):  # noqa: PTH110
+        raise EnvironmentUnavailable(
+            f"terminal.singularity_image is {options.image!r}, and there is no such file or folder."
+        )
     return SingularityLink(program, options, mark=mark)
 
 
-def _word(owner: Owner) -> str:
+def _word(owner: LeaseHolder) -> str:
     """An owner in the letters that a name of an instance may have."""
     return "-".join((owner.host.replace("-", "_").replace(".", "_"), str(owner.pid), str(owner.started)))
 
 
-def _owner_in(name: str) -> Owner | None:
+def _owner_in(name: str) -> LeaseHolder | None:
     parts = name.removeprefix(_PREFIX).split("-")
     if not name.startswith(_PREFIX) or len(parts) < 3 or parts[0] != _word(this_process()).split("-")[0]:
         return None

@@ -1,4 +1,6 @@
-"""Run commands on another host, by the OpenSSH client over one kept connection: the user's config, agent and jump hosts apply."""
+"""Run commands on another host, by the OpenSSH client over one kept connection: the user's config, agent and
+jump hosts apply.
+"""
 
 import hashlib
 import shlex
@@ -7,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from hermes.environments.remote.client import ClientChild, start_client, start_client_on_terminal
-from hermes.environments.remote.clients import Answer, Program, find_program
+from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.cli_program import Answer, CliProgram, find_program
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 _CONNECT_SECONDS: Final = 20
@@ -16,7 +18,10 @@ _ALIVE: Final = ("-o", "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3")
 # What the client says of the usual refusals, and what helps.
 _HINTS: Final = {
     "Host key verification failed": "connect once with ssh yourself, and compare the key that it shows",
-    "Permission denied": "it must let you in without a password: load your key into the agent (ssh-add), or set terminal.ssh_key",
+    "Permission denied": (
+        "it must let you in without a password: load your key into the agent (ssh-add), or set"
+        " terminal.ssh_key"
+    ),
     "Could not resolve hostname": "see terminal.ssh_host and your ssh config",
     "Connection refused": "see whether its ssh server runs, and terminal.ssh_port",
     "timed out": "see whether it is up, and whether a firewall is between",
@@ -26,9 +31,11 @@ _LONGEST_SOCKET: Final = 100  # a Unix socket's path takes 108 bytes, and the cl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SshOptions:
-    """A host as the user's ssh config knows it; user, port (0: as configured) and key are for those without one.
+    """A host as the user's ssh config knows it; user, port (0: as configured) and key are for those without
+    one.
 
-    `folder` takes the socket of the kept connection, which lasts `idle_seconds` after the last command. `extra` goes before the host.
+    `folder` takes the socket of the kept connection, which lasts `idle_seconds` after the last command.
+    `extra` goes before the host.
     """
 
     host: str
@@ -45,7 +52,7 @@ class SshLink:
 
     name = "ssh"
 
-    def __init__(self, program: Program, options: SshOptions) -> None:
+    def __init__(self, program: CliProgram, options: SshOptions) -> None:
         self._program = program
         self._options = options
         self.where = f"{options.user}@{options.host}" if options.user else options.host
@@ -64,12 +71,19 @@ class SshLink:
             raise EnvironmentUnavailable(_refusal(self.where, answer))
 
     async def refusal(self, seconds: float) -> str:
-        """Why no command can be run there, asked within so many seconds and over no connection that is kept; "" when one can."""
+        """Why no command can be run there, asked within so many seconds and over no connection that is kept;
+        "" when one can.
+        """
         quick = ("-o", f"ConnectTimeout={max(1, int(seconds) - 1)}")
         try:
-            answer = await self._program.ask(*quick, *self._common(), "-T", "--", self.where, "exit 0", timeout=seconds)
+            answer = await self._program.ask(
+                *quick, *self._common(), "-T", "--", self.where, "exit 0", timeout=seconds
+            )
         except ExecError:
-            return f"{self.where} gave no answer within {seconds:g} seconds; see whether it is up, and whether a firewall is between."
+            return (
+                f"{self.where} gave no answer within {seconds:g} seconds; see whether it is up, and whether a"
+                " firewall is between."
+            )
         return "" if answer.code == 0 else _refusal(self.where, answer)
 
     async def close(self) -> None:
@@ -81,12 +95,28 @@ class SshLink:
 
     async def fault(self) -> str:
         """What is wrong with the connection."""
-        answer = await self._program.ask(*self._common(), "-O", "check", "--", self.where, timeout=_CONNECT_SECONDS)
+        answer = await self._program.ask(
+            *self._common(), "-O", "check", "--", self.where, timeout=_CONNECT_SECONDS
+        )
         return "" if answer.code == 0 else "the connection ended"
 
-    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: Callable[[float], Awaitable[None]]) -> ClientChild:
+    def launch(
+        self,
+        argv: tuple[str, ...],
+        *,
+        stdin: bytes | None,
+        pty: bool,
+        end: Callable[[float], Awaitable[None]],
+    ) -> ClientChild:
         """Start `argv` there, over the kept connection and no other."""
-        call = (self._program.path, *self._common(), "-tt" if pty else "-T", "--", self.where, shlex.join(argv))
+        call = (
+            self._program.path,
+            *self._common(),
+            "-tt" if pty else "-T",
+            "--",
+            self.where,
+            shlex.join(argv),
+        )
         if pty:
             return start_client_on_terminal(call, self._program.env, end=end)
         return start_client(call, self._program.env, stdin=stdin, end=end)
@@ -105,7 +135,10 @@ class SshLink:
         seed = repr((self.where, self._options.port, self._options.key, self._options.extra))
         path = self._options.folder / hashlib.blake2s(seed.encode(), digest_size=6).hexdigest()
         if len(str(path)) > _LONGEST_SOCKET:
-            raise EnvironmentUnavailable(f"{path} is too long a path for the socket of an ssh connection; choose a shorter HERMES_HOME.")
+            raise EnvironmentUnavailable(
+                f"{path} is too long a path for the socket of an ssh connection; choose a shorter"
+                " HERMES_HOME."
+            )
         return path
 
 

@@ -7,11 +7,11 @@ from typing import Any, Final
 
 import httpx2
 
-from hermes.config.settings import TerminalSettings
 from hermes.environments.remote.choose import Origin
-from hermes.environments.remote.owners import owner_from, this_process
+from hermes.environments.remote.leases import owner_from, this_process
 from hermes.environments.remote.polled import PolledLink
-from hermes.lib.lazy import Missing, load
+from hermes.environments.settings import TerminalSettings
+from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable
 
 _OWNER: Final = "hermes-owner"
@@ -21,7 +21,10 @@ _CREDENTIALS: Final = ("VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VercelOptions:
-    """A sandbox; memory follows the processors there. A `persistent` one is found again by its `key`. `base_url` is for other servers."""
+    """A sandbox; memory follows the processors there. A `persistent` one is found again by its `key`.
+
+    `base_url` is for other servers.
+    """
 
     image: str
     key: str
@@ -41,12 +44,14 @@ class VercelCloud:
 
     def __init__(self, options: VercelOptions) -> None:
         self._options = options
-        self._library = load("vercel.sandbox.sync", extra="vercel")
+        self._library = import_object("vercel.sandbox.sync", extra="vercel")
         self.errors = (self._library.SandboxError, httpx2.HTTPError, OSError)
         self._client: Any = None
 
     def make(self) -> Any:
-        """The sandbox of an earlier session, or a new one; those of processes of ours that are gone are removed."""
+        """The sandbox of an earlier session, or a new one; those of processes of ours that are gone are
+        removed.
+        """
         if self._client is None:
             self._client = self._library.SyncSandboxClient.create(options=self._service())
         self._sweep()

@@ -13,10 +13,11 @@ from hermes.environments.workspace import QUIET, Authorize, ShellWorkspace, Work
 
 
 class RemoteWorkspace(ShellWorkspace):
-    """A machine elsewhere: implements `Workspace`. It is made ready, and asked what it is, before the first action.
+    """A machine elsewhere: implements `Workspace`. It is made ready, and asked what it is, before the first
+    action.
 
-    `cwd` is where commands start, "" for where its own shell does; `env` is added to what it exports. `met` gets the machine once it
-    is known, before any decision about it.
+    `cwd` is where commands start, "" for where its own shell does; `env` is added to what it exports. `met`
+    gets the machine once it is known, before any decision about it.
     """
 
     def __init__(
@@ -39,7 +40,7 @@ class RemoteWorkspace(ShellWorkspace):
         super().__init__(
             environment=environment,
             files=RemoteFiles(environment, ripgrep=False, concealed=options.concealed),
-            shell=Shell(cwd=cwd or "/", env={}, carrier=AsideCarrier()),
+            shell=Shell(cwd=cwd or "/", env={}, carrier=AsideCarrier(), bash="bash"),
             home="/",
             authorize=authorize,
             clock=clock,
@@ -60,8 +61,15 @@ class RemoteWorkspace(ShellWorkspace):
         """Begin with a machine that was asked before."""
         self.machine = machine
         self._home = machine.home
-        self._files = RemoteFiles(self._remote, ripgrep=bool(machine.ripgrep), concealed=self._options.concealed)
-        self._shell = Shell(cwd=machine.start(self._start), env={**machine.exports, **QUIET, **self._env}, carrier=AsideCarrier())
+        self._files = RemoteFiles(
+            self._remote, ripgrep=bool(machine.ripgrep), concealed=self._options.concealed
+        )
+        self._shell = Shell(
+            cwd=machine.start(self._start),
+            env={**machine.exports, **QUIET, **self._env},
+            carrier=AsideCarrier(),
+            bash="bash",
+        )
         self._met(machine)
 
     async def _ready(self) -> None:

@@ -1,4 +1,6 @@
-"""Find the place that an edit means, by rules from exact to loose; two places that fit equally are refused."""
+"""Find the place that an edit means, by rules from exact to loose; two places that fit equally are
+refused.
+"""
 
 import difflib
 import re
@@ -28,7 +30,9 @@ class Replaced:
 
 
 def replace_text(text: str, old: str, new: str, *, every: bool = False) -> Replaced:
-    """`text` with `old` replaced by `new`, in all places when `every`; NoMatch when no rule finds exactly one place."""
+    """`text` with `old` replaced by `new`, in all places when `every`; NoMatch when no rule finds exactly one
+    place.
+    """
     if not old:
         raise NoMatch("old_string is empty; give the text to replace, or use write_file")
     if old == new:
@@ -39,7 +43,10 @@ def replace_text(text: str, old: str, new: str, *, every: bool = False) -> Repla
             continue
         if len(spans) > 1 and not every:
             places = ", ".join(str(text.count("\n", 0, start) + 1) for start, _ in spans[:10])
-            raise NoMatch(f"old_string fits {len(spans)} places ({name}; lines {places}); add lines around it, or set replace_all")
+            raise NoMatch(
+                f"old_string fits {len(spans)} places ({name}; lines {places}); add lines around it, or set"
+                " replace_all"
+            )
         return Replaced(_substitute(text, spans, old, new, exact=name == "exact"), name, len(spans))
     raise NoMatch("old_string was not found" + _nearest(text, old))
 
@@ -119,7 +126,9 @@ def _by_lines(normal: Callable[[str], str]) -> Rule:
 
 
 def _lines(text: str) -> tuple[list[str], list[int]]:
-    """The lines of a text without their ends, and where each begins, with the text's length behind the last."""
+    """The lines of a text without their ends, and where each begins, with the text's length behind the
+    last.
+    """
     lines = text.split("\n")
     starts = [0]
     for line in lines:
@@ -167,7 +176,20 @@ def _trimmed(text: str, old: str) -> Iterator[Span]:
 
 
 _LOOKALIKES: Final = str.maketrans(
-    {"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-", "−": "-", "‐": "-", "…": "...", "\u00a0": " ", "\u202f": " ", "\u200b": ""}
+    {
+        "‘": "'",
+        "’": "'",
+        "“": '"',
+        "”": '"',
+        "–": "-",
+        "—": "-",
+        "−": "-",
+        "‐": "-",
+        "…": "...",
+        "\u00a0": " ",
+        "\u202f": " ",
+        "\u200b": "",
+    }
 )
 
 
@@ -189,7 +211,9 @@ def _anchored(text: str, old: str) -> Iterator[Span]:
 
 
 def _contextual(text: str, old: str) -> Iterator[Span]:
-    """Blocks of which at least three lines in four are those of `old`, and which are much like it as a whole."""
+    """Blocks of which at least three lines in four are those of `old`, and which are much like it as a
+    whole.
+    """
     wanted = [_spaces(line) for line in old.strip("\n").split("\n")]
     if len(wanted) < 4:
         return
@@ -209,9 +233,21 @@ def _alike(one: list[str], other: list[str]) -> bool:
 def _nearest(text: str, old: str) -> str:
     """A hint: the line of the text that is most like the first line of `old`."""
     first = next((line.strip() for line in old.split("\n") if line.strip()), "")
-    lines = {line.strip(): number for number, line in reversed(list(enumerate(text.split("\n")[:20_000], start=1))) if line.strip()}
-    near = difflib.get_close_matches(first[:200], [line for line in lines if len(line) <= 200], n=1, cutoff=0.6) if first else []
-    return f"; the nearest line is {lines[near[0]]}: {near[0]}" if near else "; read the file again and copy the text from it"
+    lines = {
+        line.strip(): number
+        for number, line in reversed(list(enumerate(text.split("\n")[:20_000], start=1)))
+        if line.strip()
+    }
+    near = (
+        difflib.get_close_matches(first[:200], [line for line in lines if len(line) <= 200], n=1, cutoff=0.6)
+        if first
+        else []
+    )
+    return (
+        f"; the nearest line is {lines[near[0]]}: {near[0]}"
+        if near
+        else "; read the file again and copy the text from it"
+    )
 
 
 RULES: Final[tuple[tuple[str, Rule], ...]] = (

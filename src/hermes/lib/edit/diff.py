@@ -4,14 +4,22 @@ import difflib
 
 
 def unified(before: str | None, after: str | None, path: str) -> str:
-    """The diff from `before` to `after`; None stands for a file that is not there. Empty when nothing differs."""
+    """The diff from `before` to `after`; None stands for a file that is not there.
+
+    Empty when nothing differs.
+    """
     old, new = _lines(before), _lines(after)
-    names = ("/dev/null" if before is None else f"a/{path.lstrip('/')}", "/dev/null" if after is None else f"b/{path.lstrip('/')}")
+    names = (
+        "/dev/null" if before is None else f"a/{path.lstrip('/')}",
+        "/dev/null" if after is None else f"b/{path.lstrip('/')}",
+    )
     return "".join(_ended(line) for line in difflib.unified_diff(old, new, *names))
 
 
 def _lines(text: str | None) -> list[str]:
-    parts = (text or "").split("\n")  # not splitlines: it also splits at characters that are no line ends in a file
+    parts = (text or "").split(
+        "\n"
+    )  # not splitlines: it also splits at characters that are no line ends in a file
     return [part + "\n" for part in parts[:-1]] + ([parts[-1]] if parts[-1] else [])
 
 

@@ -1,4 +1,6 @@
-"""Whether a text is well-formed in the language that its file name says, in this process and without side effects."""
+"""Whether a text is well-formed in the language that its file name says, in this process and without side
+effects.
+"""
 
 import ast
 import json
@@ -8,7 +10,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import Final
 
-from hermes.lib.lazy import load
+from hermes.lib.lazy import import_object
 
 
 def fault(path: str, text: str) -> str | None:
@@ -45,11 +47,11 @@ def _toml(text: str) -> str:
 
 
 def _yaml(text: str) -> str:
-    reader = load("ruamel.yaml:YAML")(typ="rt", pure=True)
+    reader = import_object("ruamel.yaml:YAML")(typ="rt", pure=True)
     try:
         for _ in reader.compose_all(text):
             pass
-    except (load("ruamel.yaml.error:YAMLError"), ValueError, RecursionError) as error:
+    except (import_object("ruamel.yaml.error:YAMLError"), ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or str(error)
         return f"line {mark.line + 1}: {problem}" if mark is not None else str(problem)

@@ -1,4 +1,6 @@
-"""Between a file's bytes and its text: byte order mark, line ends, and bytes that are no UTF-8 survive an edit."""
+"""Between a file's bytes and its text: byte order mark, line ends, and bytes that are no UTF-8 survive an
+edit.
+"""
 
 from dataclasses import dataclass
 from typing import Final
@@ -18,7 +20,9 @@ class Form:
 
 def is_image(data: bytes) -> bool:
     """Whether the first bytes are those of a common image format."""
-    return (data.startswith(_IMAGES) and b"\0" in data[:_SNIFF]) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")
+    return (data.startswith(_IMAGES) and b"\0" in data[:_SNIFF]) or (
+        data[:4] == b"RIFF" and data[8:12] == b"WEBP"
+    )
 
 
 def is_binary(data: bytes) -> bool:

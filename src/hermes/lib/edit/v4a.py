@@ -18,7 +18,9 @@ class BadPatch(ValueError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hunk:
-    """Lines to find and lines to put there; `context` are the places named after `@@`, from the outside in."""
+    """Lines to find and lines to put there; `context` are the places named after `@@`, from the outside
+    in.
+    """
 
     context: tuple[str, ...]
     old: tuple[str, ...]
@@ -27,7 +29,7 @@ class Hunk:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class FileChange:
     """One file's part: `text` is a new file's content, `to` the new path of a moved one."""
 
     kind: Literal["add", "update", "delete"]
@@ -37,10 +39,16 @@ class Change:
     hunks: tuple[Hunk, ...] = ()
 
 
-def parse(patch: str) -> tuple[Change, ...]:
-    """The changes of a patch, in order; BadPatch names the line that cannot be read. The Begin and End lines may be missing."""
+def parse(patch: str) -> tuple[FileChange, ...]:
+    """The changes of a patch, in order; BadPatch names the line that cannot be read.
+
+    The Begin and End lines may be missing.
+    """
     lines = patch.replace("\r\n", "\n").strip("\n").split("\n")
-    first = next((number for number, line in enumerate(lines) if line.startswith("*** ") and line.strip() != _BEGIN), len(lines))
+    first = next(
+        (number for number, line in enumerate(lines) if line.startswith("*** ") and line.strip() != _BEGIN),
+        len(lines),
+    )
     changes = []
     body: list[str] = []
     for line in [*lines[first:], _END]:
@@ -57,7 +65,7 @@ def parse(patch: str) -> tuple[Change, ...]:
     return tuple(changes)
 
 
-def apply(text: str, change: Change) -> str:
+def apply(text: str, change: FileChange) -> str:
     """`text` after the hunks of an update; BadPatch when one does not fit exactly one place."""
     start = 0
     for number, hunk in enumerate(change.hunks, start=1):
@@ -65,7 +73,7 @@ def apply(text: str, change: Change) -> str:
     return text
 
 
-def _no_path_twice(changes: list[Change]) -> None:
+def _no_path_twice(changes: list[FileChange]) -> None:
     seen: set[str] = set()
     for change in changes:
         for path in filter(None, (change.path, change.to)):
@@ -74,22 +82,24 @@ def _no_path_twice(changes: list[Change]) -> None:
             seen.add(path)
 
 
-def _change(header: str, body: list[str]) -> Change:
+def _change(header: str, body: list[str]) -> FileChange:
     kind = next((kind for start, kind in _HEADERS.items() if header.startswith(start)), "")
     path = header.partition(": ")[2].strip()
     if not kind or not path:
         raise BadPatch(f"this line is not understood: {header!r}")
     if kind == "add":
-        return Change(kind="add", path=path, text=_added(path, body))
+        return FileChange(kind="add", path=path, text=_added(path, body))
     if kind == "delete":
         if any(line.strip() for line in body):
             raise BadPatch(f"a deletion has no lines of its own: {path}")
-        return Change(kind="delete", path=path)
+        return FileChange(kind="delete", path=path)
     moved = bool(body) and body[0].startswith(_MOVE)
     hunks = _hunks(path, body[1:] if moved else body)
     if not hunks and not moved:
         raise BadPatch(f"the update of {path} changes nothing")
-    return Change(kind="update", path=path, to=body[0][len(_MOVE) :].strip() if moved else "", hunks=hunks)
+    return FileChange(
+        kind="update", path=path, to=body[0][len(_MOVE) :].strip() if moved else "", hunks=hunks
+    )
 
 
 def _added(path: str, body: list[str]) -> str:
@@ -112,7 +122,9 @@ def _hunks(path: str, body: list[str]) -> tuple[Hunk, ...]:
         elif line.strip() == _END_OF_FILE or line[:1] in {"", " ", "+", "-"}:
             lines.append(line)
         else:
-            raise BadPatch(f"each line of a hunk starts with a space, - or +; in {path} this one does not: {line!r}")
+            raise BadPatch(
+                f"each line of a hunk starts with a space, - or +; in {path} this one does not: {line!r}"
+            )
     if lines:
         hunks.append(_hunk(context, lines))
     elif context:
@@ -145,7 +157,9 @@ def _apply_hunk(text: str, hunk: Hunk, start: int, where: str) -> tuple[str, int
         fresh = _replaced(text[start:], old, new, at_end=hunk.at_end, anchored=bool(hunk.context))
     except NoMatch as error:
         raise BadPatch(
-            f"{where}: {str(error).replace('old_string', 'the block')}".replace("set replace_all", "name the place after @@")
+            f"{where}: {str(error).replace('old_string', 'the block')}".replace(
+                "set replace_all", "name the place after @@"
+            )
         ) from error
     return text[:start] + fresh, start
 

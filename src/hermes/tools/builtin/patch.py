@@ -7,11 +7,12 @@ from typing import Any
 from hermes.lib.edit.cascade import NoMatch, replace_text
 from hermes.lib.edit.diff import unified
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
-from hermes.lib.edit.v4a import BadPatch, Change, apply, parse
+from hermes.lib.edit.v4a import BadPatch, FileChange, apply, parse
 from hermes.lib.text import mend_surrogates
-from hermes.tools.outcome import blocked, lint, no_session, workspace_of
 from hermes.tools.registry import registry, tool_error, tool_result
+from hermes.tools.tool_replies import blocked, lint, no_session, workspace_of
 from hermes.types.error import Refused
+from hermes.types.tool import ToolManifest
 from hermes.types.workspace import Workspace
 
 
@@ -35,7 +36,11 @@ async def patch(args: Mapping[str, Any], **keywords: Any) -> str:
         if mode == "replace":
             return await _replace(workspace, args)
         if mode == "patch":
-            return await _patch(workspace, str(args.get("patch") or ""))
+            text = str(args.get("patch") or "")
+            if not text.strip():
+                return tool_error("mode patch needs patch", success=False)
+            edits = [edit for change in parse(text) for edit in await _edits(workspace, change)]
+            return _result(await _carry_out(workspace, edits), edits, {})
     except Refused as refusal:
         return blocked(refusal, success=False)
     except (NoMatch, BadPatch) as error:
@@ -53,17 +58,12 @@ async def _replace(workspace: Workspace, args: Mapping[str, Any]) -> str:
     plain_old, plain_new = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n")) if form.crlf else (old, new)
     done = replace_text(text, plain_old, plain_new, every=bool(args.get("replace_all")))
     edit = _Edit(path=path, before=text, after=done.text, form=form)
-    return _result(await _carry_out(workspace, [edit]), [edit], {} if done.rule == "exact" else {"matched_by": done.rule})
+    return _result(
+        await _carry_out(workspace, [edit]), [edit], {} if done.rule == "exact" else {"matched_by": done.rule}
+    )
 
 
-async def _patch(workspace: Workspace, text: str) -> str:
-    if not text.strip():
-        return tool_error("mode patch needs patch", success=False)
-    edits = [edit for change in parse(text) for edit in await _edits(workspace, change)]
-    return _result(await _carry_out(workspace, edits), edits, {})
-
-
-async def _edits(workspace: Workspace, change: Change) -> list[_Edit]:
+async def _edits(workspace: Workspace, change: FileChange) -> list[_Edit]:
     """What one part of a patch comes to, checked against the files as they are."""
     if change.kind == "add":
         await _must_be_free(workspace, change.path)
@@ -97,7 +97,10 @@ async def _text(workspace: Workspace, path: str) -> tuple[str, Form]:
 
 
 async def _carry_out(workspace: Workspace, edits: Sequence[_Edit]) -> list[str]:
-    """Apply all edits, or, when one of them fails, none: what was done before is put back. Gives the absolute paths."""
+    """Apply all edits, or, when one of them fails, none: what was done before is put back.
+
+    Gives the absolute paths.
+    """
     done: list[_Edit] = []
     paths = []
     try:
@@ -121,11 +124,25 @@ async def _put(workspace: Workspace, path: str, text: str | None, form: Form) ->
 
 def _result(paths: Sequence[str], edits: Sequence[_Edit], more: Mapping[str, str]) -> str:
     diff = "".join(unified(edit.before, edit.after, edit.path) for edit in edits)
-    checks = [lint(edit.path, edit.before, edit.after) | {"path": edit.path} for edit in edits if edit.after is not None]
-    worst = next((check for check in checks if check["status"] == "error"), checks[0] if checks else {"status": "skipped"})
+    checks = [
+        lint(edit.path, edit.before, edit.after) | {"path": edit.path}
+        for edit in edits
+        if edit.after is not None
+    ]
+    worst = next(
+        (check for check in checks if check["status"] == "error"),
+        checks[0] if checks else {"status": "skipped"},
+    )
     if len(edits) == 1:
         worst.pop("path", None)
-    return tool_result(success=True, diff=mend_surrogates(diff), files_modified=list(paths), lint=worst, resolved_path=paths[0], **more)
+    return tool_result(
+        success=True,
+        diff=mend_surrogates(diff),
+        files_modified=list(paths),
+        lint=worst,
+        resolved_path=paths[0],
+        **more,
+    )
 
 
 registry.register(
@@ -133,15 +150,20 @@ registry.register(
     toolset="file",
     schema={
         "name": "patch",
-        "description": "Change files. mode=replace: put new_string for old_string in path; it must fit one place. "
-        "mode=patch: a V4A patch over several files (*** Begin Patch, *** Add/Update/Delete File: path, *** Move to: path, "
-        "@@ place, lines starting with space, - or +, *** End Patch). Gives the diff.",
+        "description": (
+            "Change files. mode=replace: put new_string for old_string in path; it must fit one place."
+            " mode=patch: a V4A patch over several files (*** Begin Patch, *** Add/Update/Delete File: path,"
+            " *** Move to: path, @@ place, lines starting with space, - or +, *** End Patch). Gives the diff."
+        ),
         "parameters": {
             "type": "object",
             "properties": {
                 "mode": {"type": "string", "enum": ["replace", "patch"], "default": "replace"},
                 "path": {"type": "string"},
-                "old_string": {"type": "string", "description": "Text as it is in the file, with lines around it if it is there twice"},
+                "old_string": {
+                    "type": "string",
+                    "description": "Text as it is in the file, with lines around it if it is there twice",
+                },
                 "new_string": {"type": "string"},
                 "replace_all": {"type": "boolean", "default": False},
                 "patch": {"type": "string"},
@@ -153,4 +175,7 @@ registry.register(
     is_async=True,
     emoji="🔧",
     max_result_size_chars=100_000,
+    manifest=ToolManifest(
+        effects=("files",), parallel="by_path", paths=("path",), patch="patch", workspace=True
+    ),
 )

@@ -6,9 +6,10 @@ from typing import Any, Final
 
 from hermes.lib.edit.textfile import decode
 from hermes.lib.text import mend_surrogates
-from hermes.tools.outcome import blocked, no_session, workspace_of
 from hermes.tools.registry import registry, tool_error, tool_result
+from hermes.tools.tool_replies import blocked, no_session, workspace_of
 from hermes.types.error import Refused
+from hermes.types.tool import ToolManifest
 from hermes.types.workspace import Match, Workspace
 
 DEFAULT_RESULTS: Final = 50
@@ -28,7 +29,9 @@ async def search_files(args: Mapping[str, Any], **keywords: Any) -> str:
         if args.get("target") == "files":
             found = await workspace.find(pattern, path=path, limit=MOST_RESULTS)
             return _paged(args, "files", [_near(workspace, entry.path) for entry in found])
-        matches = await workspace.search(pattern, path=path, file_glob=str(args.get("file_glob") or ""), limit=MOST_RESULTS)
+        matches = await workspace.search(
+            pattern, path=path, file_glob=str(args.get("file_glob") or ""), limit=MOST_RESULTS
+        )
         return await _content(workspace, args, matches)
     except Refused as refusal:
         return blocked(refusal)
@@ -44,7 +47,12 @@ async def _content(workspace: Workspace, args: Mapping[str, Any], matches: Seque
     if mode == "files_only":
         return _paged(args, "files", list(counts))
     if mode == "count":
-        return _paged(args, "counts", [{"path": path, "count": count} for path, count in counts.items()], total=len(matches))
+        return _paged(
+            args,
+            "counts",
+            [{"path": path, "count": count} for path, count in counts.items()],
+            total=len(matches),
+        )
     start, stop = _page(args)
     around = min(max(0, int(args.get("context") or 0)), 20)
     shown = [await _shown(workspace, match, around) for match in matches[start:stop]]
@@ -52,7 +60,11 @@ async def _content(workspace: Workspace, args: Mapping[str, Any], matches: Seque
 
 
 async def _shown(workspace: Workspace, match: Match, around: int) -> dict[str, Any]:
-    shown: dict[str, Any] = {"path": _near(workspace, match.path), "line": match.line, "content": _clipped(match.content)}
+    shown: dict[str, Any] = {
+        "path": _near(workspace, match.path),
+        "line": match.line,
+        "content": _clipped(match.content),
+    }
     if around:
         lines = decode(await workspace.read(match.path))[0].removesuffix("\n").split("\n")
         at = match.line - 1
@@ -70,7 +82,9 @@ def _page(args: Mapping[str, Any]) -> tuple[int, int]:
     return start, start + max(1, int(args.get("limit") or DEFAULT_RESULTS))
 
 
-def _paged(args: Mapping[str, Any], name: str, items: list[Any], *, total: int | None = None, cut: bool = False) -> str:
+def _paged(
+    args: Mapping[str, Any], name: str, items: list[Any], *, total: int | None = None, cut: bool = False
+) -> str:
     """A page of `items` (they are one already if `cut`), and where the next begins."""
     start, stop = _page(args)
     shown = items if cut else items[start:stop]
@@ -91,8 +105,10 @@ registry.register(
     toolset="file",
     schema={
         "name": "search_files",
-        "description": "Search below path, ignored files left out. target=content: lines that match a regular expression; "
-        "target=files: files whose name fits a glob, newest first.",
+        "description": (
+            "Search below path, ignored files left out. target=content: lines that match a regular"
+            " expression; target=files: files whose name fits a glob, newest first."
+        ),
         "parameters": {
             "type": "object",
             "properties": {
@@ -102,7 +118,11 @@ registry.register(
                 "file_glob": {"type": "string", "description": "Only files like this, such as *.py"},
                 "limit": {"type": "integer", "default": DEFAULT_RESULTS},
                 "offset": {"type": "integer", "default": 0},
-                "output_mode": {"type": "string", "enum": ["content", "files_only", "count"], "default": "content"},
+                "output_mode": {
+                    "type": "string",
+                    "enum": ["content", "files_only", "count"],
+                    "default": "content",
+                },
                 "context": {"type": "integer", "default": 0, "description": "Lines around each match"},
             },
             "required": ["pattern"],
@@ -112,4 +132,5 @@ registry.register(
     is_async=True,
     emoji="🔎",
     max_result_size_chars=100_000,
+    manifest=ToolManifest(effects=(), parallel="safe", workspace=True),
 )

@@ -4,10 +4,11 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from hermes.tools.outcome import blocked, no_session, workspace_of
 from hermes.tools.registry import registry, tool_error, tool_result
+from hermes.tools.tool_replies import blocked, no_session, workspace_of
 from hermes.types.error import ExecError, Refused
-from hermes.types.workspace import ExecResult, Workspace
+from hermes.types.tool import ToolManifest
+from hermes.types.workspace import ExecResult
 
 LONGEST_SECONDS: Final = 600
 
@@ -34,10 +35,25 @@ async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
         return tool_error("command must be a non-empty string")
     seconds = int(args.get("timeout") or workspace.time_limit)
     if not args.get("background") and not 1 <= seconds <= LONGEST_SECONDS:
-        return tool_error(f"timeout must be 1 to {LONGEST_SECONDS} seconds; for longer work use background=true and the process tool")
+        return tool_error(
+            f"timeout must be 1 to {LONGEST_SECONDS} seconds; for longer work use background=true and the"
+            " process tool"
+        )
     try:
         if args.get("background"):
-            return await _start(workspace, command, args)
+            state = await workspace.start(
+                command,
+                cwd=args.get("workdir"),
+                pty=bool(args.get("pty")),
+                notify=bool(args.get("notify_on_complete")),
+            )
+            return tool_result(
+                output="Background process started",
+                session_id=state.id,
+                pid=state.pid,
+                exit_code=0,
+                error=None,
+            )
         before = workspace.cwd
         done = await workspace.run(
             command,
@@ -53,16 +69,13 @@ async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
     return tool_result(_answer(command, done, before, seconds))
 
 
-async def _start(workspace: Workspace, command: str, args: Mapping[str, Any]) -> str:
-    notify = bool(args.get("notify_on_complete"))
-    state = await workspace.start(command, cwd=args.get("workdir"), pty=bool(args.get("pty")), notify=notify)
-    return tool_result(output="Background process started", session_id=state.id, pid=state.pid, exit_code=0, error=None)
-
-
 def _answer(command: str, done: ExecResult, before: str, seconds: int) -> dict[str, Any]:
     answer: dict[str, Any] = {"output": done.text, "exit_code": done.code, "error": None}
     if done.timed_out:
-        answer["error"] = f"timed out after {seconds} s and was killed; the output so far is kept. Use background=true for longer work."
+        answer["error"] = (
+            f"timed out after {seconds} s and was killed; the output so far is kept. Use background=true for"
+            " longer work."
+        )
     if meaning := _meaning(command, done.code):
         answer["exit_code_meaning"] = meaning
     if done.cwd != before:
@@ -70,12 +83,16 @@ def _answer(command: str, done: ExecResult, before: str, seconds: int) -> dict[s
     if done.full:
         answer["full_output"] = done.full
     if _LEFT_RUNNING.search(command):
-        answer["hint"] = "What this left running may end with the call; use background=true for servers and long work."
+        answer["hint"] = (
+            "What this left running may end with the call; use background=true for servers and long work."
+        )
     return answer
 
 
 def _meaning(command: str, code: int) -> str:
-    """What the code says for a program that uses it for more than failure; only where it surely is that program's code."""
+    """What the code says for a program that uses it for more than failure; only where it surely is that
+    program's code.
+    """
     last = command.strip().rpartition("|")[2].split()
     if re.search(r"[;&\n]", command) or not last:
         return ""
@@ -87,8 +104,11 @@ registry.register(
     toolset="terminal",
     schema={
         "name": "terminal",
-        "description": "Run a bash command. Directory, exports and shell options carry over to the next call. No input is available; "
-        "use flags that avoid questions. To read, write, edit or search files prefer the file tools.",
+        "description": (
+            "Run a bash command. Directory, exports and shell options carry over to the next call. No input"
+            " is available; use flags that avoid questions. To read, write, edit or search files prefer the"
+            " file tools."
+        ),
         "parameters": {
             "type": "object",
             "properties": {
@@ -105,7 +125,11 @@ registry.register(
                 },
                 "workdir": {"type": "string", "description": "Directory for this call only"},
                 "pty": {"type": "boolean", "description": "Give it a terminal", "default": False},
-                "notify_on_complete": {"type": "boolean", "description": "With background: be told when it ends", "default": False},
+                "notify_on_complete": {
+                    "type": "boolean",
+                    "description": "With background: be told when it ends",
+                    "default": False,
+                },
             },
             "required": ["command"],
         },
@@ -114,4 +138,5 @@ registry.register(
     is_async=True,
     emoji="💻",
     max_result_size_chars=100_000,
+    manifest=ToolManifest(effects=("files", "processes", "network"), workspace=True),
 )

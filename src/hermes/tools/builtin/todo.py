@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hermes.tools.registry import registry, tool_error, tool_result
+from hermes.types.tool import ToolManifest
 
 STATUSES = ("pending", "in_progress", "completed", "cancelled")
 MOST_ITEMS, LONGEST = 256, 4000
@@ -12,8 +13,8 @@ MOST_ITEMS, LONGEST = 256, 4000
 SCHEMA = {
     "name": "todo",
     "description": (
-        "The plan of this session. Without todos it gives the plan. With todos it replaces the plan, or changes items by id with merge. "
-        "Use it for work of three steps or more; keep one item in_progress."
+        "The plan of this session. Without todos it gives the plan. With todos it replaces the plan, or"
+        " changes items by id with merge. Use it for work of three steps or more; keep one item in_progress."
     ),
     "parameters": {
         "type": "object",
@@ -30,14 +31,18 @@ SCHEMA = {
                     "required": ["id", "content", "status"],
                 },
             },
-            "merge": {"type": "boolean", "description": "change items by id, keep the others", "default": False},
+            "merge": {
+                "type": "boolean",
+                "description": "change items by id, keep the others",
+                "default": False,
+            },
         },
         "required": [],
     },
 }
 
 
-def todo(args: Mapping[str, Any], **keywords: Any) -> str:
+async def todo(args: Mapping[str, Any], **keywords: Any) -> str:
     """The plan after the call, with counts by status."""
     context = keywords.get("ctx")
     if context is None:
@@ -45,28 +50,29 @@ def todo(args: Mapping[str, Any], **keywords: Any) -> str:
     if args.get("todos") is None:
         return _shown(context.todos.read())
     items = [{key: str(item[key]) for key in ("id", "content", "status")} for item in args["todos"]]
-    fault = _fault(items)
-    if fault:
-        return tool_error(fault)
-    return _shown(context.todos.write(items, merge=bool(args.get("merge"))))
-
-
-def _fault(items: list[dict[str, str]]) -> str:
     if len(items) > MOST_ITEMS:
-        return f"A plan has at most {MOST_ITEMS} items; these are {len(items)}."
+        return tool_error(f"A plan has at most {MOST_ITEMS} items; these are {len(items)}.")
     if any(len(item["content"]) > LONGEST for item in items):
-        return f"An item has at most {LONGEST} characters."
+        return tool_error(f"An item has at most {LONGEST} characters.")
     twice = [number for number, count in Counter(item["id"] for item in items).items() if count > 1]
-    return f"Each id may stand once; twice: {', '.join(twice)}." if twice else ""
+    if twice:
+        return tool_error(f"Each id may stand once; twice: {', '.join(twice)}.")
+    return _shown(context.todos.write(items, merge=bool(args.get("merge"))))
 
 
 def _shown(items: list[dict[str, str]]) -> str:
     counts = Counter(item["status"] for item in items)
-    return tool_result(todos=items, summary={"total": len(items), **{status: counts[status] for status in STATUSES}})
+    return tool_result(
+        todos=items, summary={"total": len(items), **{status: counts[status] for status in STATUSES}}
+    )
 
 
-async def _handle(args: Mapping[str, Any], **keywords: Any) -> str:
-    return todo(args, **keywords)
-
-
-registry.register(name="todo", toolset="todo", schema=SCHEMA, handler=_handle, is_async=True, emoji="📋")
+registry.register(
+    name="todo",
+    toolset="todo",
+    schema=SCHEMA,
+    handler=todo,
+    is_async=True,
+    emoji="📋",
+    manifest=ToolManifest(effects=()),
+)

@@ -6,9 +6,10 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
-from hermes.tools.outcome import blocked, lint, no_session, workspace_of
 from hermes.tools.registry import registry, tool_error, tool_result
+from hermes.tools.tool_replies import blocked, lint, no_session, workspace_of
 from hermes.types.error import Refused
+from hermes.types.tool import ToolManifest
 from hermes.types.workspace import Workspace
 
 
@@ -23,18 +24,14 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
     if _is_numbered(content):
         return tool_error("the content has the line numbers that read_file shows; write it without them")
     try:
-        return await _write(workspace, path, content)
+        before, form = await _existing(workspace, path)
+        made_folders = before is None and await workspace.stat(str(PurePosixPath(path).parent)) is None
+        data = encode(content, form)
+        written = await workspace.write(path, data)
     except Refused as refusal:
         return blocked(refusal)
     except OSError as error:
         return tool_error(f"{path} cannot be written: {error.strerror or error}")
-
-
-async def _write(workspace: Workspace, path: str, content: str) -> str:
-    before, form = await _existing(workspace, path)
-    made_folders = before is None and await workspace.stat(str(PurePosixPath(path).parent)) is None
-    data = encode(content, form)
-    written = await workspace.write(path, data)
     return tool_result(
         bytes_written=len(data),
         dirs_created=made_folders,
@@ -67,7 +64,9 @@ registry.register(
     toolset="file",
     schema={
         "name": "write_file",
-        "description": "Write a whole file; makes folders, replaces what is there. To change part of a file use patch.",
+        "description": (
+            "Write a whole file; makes folders, replaces what is there. To change part of a file use patch."
+        ),
         "parameters": {
             "type": "object",
             "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
@@ -78,4 +77,5 @@ registry.register(
     is_async=True,
     emoji="✍️",
     max_result_size_chars=100_000,
+    manifest=ToolManifest(effects=("files",), parallel="by_path", paths=("path",), workspace=True),
 )

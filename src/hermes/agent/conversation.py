@@ -1,0 +1,194 @@
+"""Conversations: the messages on their way into sessions, one turn after the other in each.
+
+Screens, chats, editors and servers put messages in from their side; what to do with one that comes while a
+turn runs, what a stopped turn hands back and when an idle session is closed are the same for all of them.
+"""
+
+import itertools
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Protocol
+
+import anyio
+
+from hermes.agent.session import Session
+from hermes.types.actor import Actor, actor_of
+from hermes.types.error import HermesError
+from hermes.types.event import TurnFinished
+from hermes.types.message import ToolResult
+
+Spawn = Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
+
+
+class ConversationView(Protocol):
+    """What an app shows of its side of a conversation."""
+
+    def sent(self, text: str) -> None:
+        """A message starts a turn now."""
+
+    def returned(self, text: str, by: Actor | None) -> None:
+        """Messages of one actor that no model has seen come back to whoever wrote them."""
+
+    def refused(self, sentence: str) -> None:
+        """A turn could not begin."""
+
+
+class Conversation:
+    """The inbox of one session. At most one turn runs; `spawn` starts its task.
+
+    `steered` rides on the running turn, `queued` waits for its end, `context` goes before the next message.
+    """
+
+    def __init__(self, spawn: Spawn, view: ConversationView, session: Session | None = None) -> None:
+        self._spawn, self._view = spawn, view
+        self.session = session
+        self.queued: list[tuple[str, Actor | None]] = []
+        self.context: list[str] = []
+        self._steered: dict[str, tuple[str, Actor | None]] = {}
+        self._running = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a turn runs or is about to, whoever began it."""
+        return self._running or (self.session is not None and self.session.busy)
+
+    @property
+    def steered(self) -> tuple[str, ...]:
+        """The notes that wait for the next tool result."""
+        return tuple(text for text, _ in self._steered.values())
+
+    @property
+    def waiting(self) -> tuple[str, ...]:
+        """The messages that wait for the end of the turn."""
+        return tuple(text for text, _ in self.queued)
+
+    def attach(self, session: Session | None) -> None:
+        """Work on another session from now on; what waits goes to it."""
+        self.session = session
+        self._next()
+
+    def send(self, text: str, *, by: Actor | None = None) -> None:
+        """Start a turn; while one runs the message joins it, and while no session is open it waits."""
+        session = self.session
+        if session is not None and session.busy:
+            note_id = session.services.ports.token()
+            if session.steer(text, by=by, note_id=note_id):
+                self._steered[note_id] = (text, by)
+                return
+        self.queue(text, by=by)
+
+    def queue(self, text: str, *, by: Actor | None = None) -> None:
+        """Send after the running turn, or now when none runs."""
+        self.queued.append((text, by))
+        self._next()
+
+    def stop(self) -> bool:
+        """Stop the running turn; whether there was one."""
+        if self.session is not None:
+            self.session.interrupt()
+        return self.busy
+
+    def take_waiting(self) -> str:
+        """All messages that wait here, as one text; they wait no more."""
+        if self.session is not None:
+            self.session.withdraw(self._steered)
+        waiting = [*self.steered, *self.waiting]
+        self._steered, self.queued = {}, []
+        return "\n".join(waiting)
+
+    def arrived(self, result: ToolResult) -> list[str]:
+        """The notes of this conversation that ride on a tool's result: the model sees them now."""
+        seen = [self._steered.pop(block.id) for block in result.blocks if block.id in self._steered]
+        return [text for text, _ in seen]
+
+    def finished(self, end: TurnFinished) -> None:
+        """Go on once a turn's end was shown: a stopped one hands messages back, else they are sent.
+
+        Notes that came from elsewhere are among them: nobody else may be there to send them again.
+        """
+        self._running = False
+        unsent = [self._steered.get(one.id, (one.text, actor_of(one.source))) for one in end.unsent]
+        self._steered = {}
+        if end.outcome in {"interrupted", "failed"}:
+            self.queued[:0] = unsent
+            self._return_waiting()
+        else:
+            self.queued[:0] = _joined(unsent)
+            self._next()
+
+    def _next(self) -> None:
+        if self.queued and not self.busy and self.session is not None:
+            text, by = self.queued.pop(0)
+            self._running = True
+            self._view.sent(text)
+            self._spawn(lambda: self._turn(text, by))
+
+    async def _turn(self, text: str, by: Actor | None) -> None:
+        if self.session is None:
+            self._running = False
+            return
+        context, self.context = self.context, []
+        try:
+            await self.session.send("\n\n".join([*context, text]), by=by)
+        except HermesError as error:
+            self._running = False
+            self.context[:0] = context
+            self.queued.insert(0, (text, by))
+            self._view.refused(str(error))
+            self._return_waiting()
+
+    def _return_waiting(self) -> None:
+        """Hand back all that waits, to each actor what is theirs."""
+        waiting, self.queued = _joined(self.queued), []
+        for text, by in waiting:
+            self._view.returned(text, by)
+
+
+def _joined(messages: Sequence[tuple[str, Actor | None]]) -> list[tuple[str, Actor | None]]:
+    """The messages, with those of one actor that follow each other as one."""
+    groups = itertools.groupby(messages, key=lambda one: one[1])
+    return [("\n".join(text for text, _ in group), by) for by, group in groups]
+
+
+class Conversations:
+    """The conversations of an app that has many, by key; `opening` gives a new one for a key.
+
+    One that was idle for `idle_seconds` is closed, and opened again by the next message to it.
+    """
+
+    def __init__(
+        self,
+        opening: Callable[[str], Awaitable[Conversation]],
+        monotonic: Callable[[], float],
+        *,
+        idle_seconds: float,
+    ) -> None:
+        self._opening, self._monotonic, self._idle_seconds = opening, monotonic, idle_seconds
+        self._open: dict[str, Conversation] = {}
+        self._used: dict[str, float] = {}
+        self._locks: dict[str, anyio.Lock] = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._open
+
+    async def get(self, key: str) -> Conversation:
+        """The conversation of a key; HermesError when it cannot be opened."""
+        async with self._locks.setdefault(key, anyio.Lock()):
+            if key not in self._open:
+                self._open[key] = await self._opening(key)
+        self._used[key] = self._monotonic()
+        return self._open[key]
+
+    async def close_idle(self) -> list[str]:
+        """Close what nobody has used for long and in which nothing runs or waits; their keys."""
+        before = self._monotonic() - self._idle_seconds
+        idle = [
+            key
+            for key, one in self._open.items()
+            if self._used[key] <= before and not (one.busy or one.queued)
+        ]
+        for key in idle:
+            session = self._open.pop(key).session
+            del self._used[key], self._locks[key]
+            if session is not None:
+                await session.close()
+        return idle

@@ -1,0 +1,210 @@
+"""From an action to a permit: `safety.decide` decides, a person is asked where it says so, a grant is kept as
+wide as it was given.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+
+from hermes.agent.advice import advised, is_low_risk
+from hermes.agent.advice import question as side_question
+from hermes.agent.provenance import tell
+from hermes.models.side_calls import SideQuestion
+from hermes.safety.decide import Policy, Verdict, decide
+from hermes.safety.grants import Grants, spend, write
+from hermes.safety.taint import Source, came_from, held
+from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
+from hermes.types.error import Refused
+from hermes.types.ports import Ports
+from hermes.types.question import Answer, Approve, Deny, Grant, Question, Scope
+
+_ELSE = "Do not try it in another form; do without it or ask."
+_UNREADABLE = "This could not be judged ({}), so the answer is no. Write it as a plain command."
+_INSTEAD = {
+    "outside": "work inside the workspace or in /tmp",
+    "delete": "delete build output or single files, or move what is in the way",
+    "network": "use what is already on this machine",
+    "secret": "leave credentials alone",
+    "opaque": "write the command plainly, without parts that are only known when it runs",
+    "history": "commit or stash first, and leave history as it is",
+    "publish": "prepare everything and let the user publish it",
+    "privilege": "do it without more rights",
+    "own": "ask the user to change the settings",
+    "policy": "tell the user which setting to change and how; only they can",
+}
+
+
+def _nothing_saved(_old: str, _new: str) -> None:
+    return None
+
+
+@dataclass(slots=True)
+class ApprovalGate:
+    """The one door to effects of a session. `save` writes an 'always' to the user's allowlist, `spent`
+    replaces one that was used.
+
+    `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
+    where the settings let it. `record` tells of an answer that no person gave, `read` gives what the session
+    has read from outside.
+    """
+
+    policy: Policy
+    ask: Callable[[Question], Awaitable[Answer]]
+    save: Callable[[str], None]
+    ports: Ports
+    grants: Grants = field(default_factory=Grants)
+    refused: list[str] = field(default_factory=list)
+    holder: str = ""
+    spent: Callable[[str, str], None] = _nothing_saved
+    advise: Callable[[SideQuestion], Awaitable[str | None]] | None = None
+    record: Callable[[Question, Answer, str], object] | None = None
+    judge: Callable[[Action, Policy, Grants], Verdict] = decide
+    read: Callable[[], tuple[Source, ...]] = field(default=lambda: ())
+
+    async def authorize(self, action: Action) -> Permit:
+        """The permit for this one action; Refused, with words for the model, when the answer is no."""
+        verdict = self._judged(action)
+        permit = await self._permit(action, verdict)
+        tell(came_from(action, verdict, self.policy))
+        return permit
+
+    async def _permit(self, action: Action, verdict: Verdict) -> Permit:
+        match verdict.decision:
+            case "allow" | "contain":
+                self._spend(verdict)
+                return verdict.permit(action, serial=self.ports.token())
+            case "deny":
+                raise self._refusal(action, f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}")
+            case "ask":
+                return await self._asked(action, verdict)
+
+    def child(self) -> "ApprovalGate":
+        """The door for what a session starts beside itself: the same rules, and nobody to ask, so that a
+        question is a no at once.
+        """
+        return ApprovalGate(
+            policy=self.policy,
+            ask=_nobody,
+            save=lambda _: None,
+            holder=f"{self.holder} child",
+            judge=self.judge,
+            ports=self.ports,
+            read=self.read,
+            grants=Grants(),
+        )
+
+    def _judged(self, action: Action) -> Verdict:
+        try:
+            return held(
+                action,
+                self.judge(action, self.policy, replace(self.grants, now=self.ports.now())),
+                self.policy,
+                self.read(),
+            )
+        except (
+            Exception
+        ) as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is
+            raise self._refusal(action, _UNREADABLE.format(type(fault).__name__)) from fault
+
+    async def _asked(self, action: Action, verdict: Verdict) -> Permit:
+        question = self._question(action, verdict)
+        if await self._is_approved_by_model(action, verdict, question):
+            return verdict.permit(action, "model", self.ports.token())
+        answer = await self.ask(question)
+        if not isinstance(answer, Grant):
+            said = answer.reason if isinstance(answer, Deny) else answer.text
+            why = f" They said: {said}" if said else ""
+            raise self._refusal(
+                action, f"The user did not allow this ({_listed(verdict)}).{why}{_instead(verdict)} {_ELSE}"
+            )
+        self._keep(answer, verdict)
+        return verdict.permit(action, "person", self.ports.token())
+
+    async def _is_approved_by_model(self, action: Action, verdict: Verdict, question: Approve) -> bool:
+        if (
+            self.policy.mode != "smart"
+            or self.advise is None
+            or not isinstance(action, Command)
+            or not is_low_risk(verdict)
+        ):
+            return False
+        reason = advised(await self.advise(side_question(action, verdict)))
+        if reason and self.record is not None:
+            self.record(question, Grant(), f"model: {reason}")
+        return bool(reason)
+
+    def _keep(self, answer: Grant, verdict: Verdict) -> None:
+        """Remember a wider yes, as far as one was offered."""
+        offered = {"session": verdict.session, "always": verdict.always}.get(answer.scope)
+        scope = replace(offered, uses=answer.uses, until=answer.until) if offered else None
+        if scope is not None and scope.uses:
+            scope = spend(scope)  # this is its first use
+        if scope is None:
+            return
+        if answer.scope == "session":
+            self.grants = replace(self.grants, session=(*self.grants.session, scope))
+        else:
+            self.policy = replace(self.policy, allowlist=(*self.policy.allowlist, write(scope)))
+            self.save(write(scope))
+
+    def _spend(self, verdict: Verdict) -> None:
+        """Count a use of the grant that covers an action."""
+        scope = verdict.covered
+        if scope is None or not scope.uses:
+            return
+        left = spend(scope)
+        if verdict.by == "session":
+            kept = (left if one == scope else one for one in self.grants.session)
+            self.grants = replace(self.grants, session=tuple(filter(None, kept)))
+        else:
+            entries = (_written(left) if one == write(scope) else one for one in self.policy.allowlist)
+            self.policy = replace(self.policy, allowlist=tuple(filter(None, entries)))
+            self.spent(write(scope), _written(left))
+
+    def take_refused(self) -> list[str]:
+        """What was refused since the last time, as it was shown."""
+        taken, self.refused = self.refused, []
+        return taken
+
+    def _refusal(self, action: Action, message: str) -> Refused:
+        self.refused.append(_shown(action))
+        return Refused(message)
+
+    def _question(self, action: Action, verdict: Verdict) -> Approve:
+        return Approve(
+            command=_shown(action),
+            cwd=action.cwd if isinstance(action, Command) else "",
+            reasons=verdict.reasons,
+            rule=verdict.rule,
+            session_pattern=_written(verdict.session),
+            always_pattern=_written(verdict.always),
+            digest=digest_of(action, holder=self.holder),
+        )
+
+
+async def _nobody(question: Question) -> Answer:
+    del question
+    return Deny(reason="Nobody can be asked here, so the answer is no.")
+
+
+def _written(scope: Scope | None) -> str:
+    return write(scope) if scope else ""
+
+
+def _shown(action: Action) -> str:
+    match action:
+        case Command():
+            return action.command
+        case FileAccess():
+            return f"{action.operation} {action.path}"
+        case ToolUse():
+            return f"the tool {action.tool} ({action.source})"
+
+
+def _listed(verdict: Verdict) -> str:
+    return "; ".join(verdict.reasons) or verdict.rule
+
+
+def _instead(verdict: Verdict) -> str:
+    """What the model may do instead, in a sentence of its own."""
+    ways = dict.fromkeys(_INSTEAD[effect] for effect in verdict.effects if effect in _INSTEAD)
+    return f" Instead: {'; or '.join(ways)}." if ways else ""

@@ -1,0 +1,154 @@
+"""The events of a session: stamped, kept for a while, and handed to every listener in order.
+
+Nobody waits for a listener. What piles up is coalesced: streamed text and output are joined and, where there
+is too much of it, shortened in the middle; nothing else is ever dropped.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import anyio
+
+from hermes.types.event import Event, EventStamp, TextDelta, ThinkingDelta, ToolProgress
+
+QUEUED = 2_000
+"""Events that wait for one reader before streamed ones are coalesced wherever they stand."""
+LONGEST = 256_000
+"""Characters of one streamed event that waits; of more, the middle is left out."""
+KEPT = 2_000
+"""The last events of a session that can be read again."""
+
+Streamed = TextDelta | ThinkingDelta | ToolProgress
+
+
+class EventQueue:
+    """Events in order, with streamed text joined where it piles up."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self.events: deque[Event] = deque(events)
+        self._limit = QUEUED
+
+    def put(self, event: Event) -> None:
+        """Add an event; streamed text joins the event before it where that is of the same stream."""
+        events = self.events
+        if events and isinstance(event, Streamed) and _joins(events[-1], event):
+            events[-1] = _joined(events[-1], event)  # type: ignore[arg-type]  # it joins: the same class
+            return
+        events.append(event)
+        if len(events) > self._limit:
+            self._coalesce()
+            self._limit = max(QUEUED, 2 * len(self.events))  # not at every event where little can be joined
+
+    def _coalesce(self) -> None:
+        """Join what belongs to one stream across other events; it moves to where the stream is now."""
+        seen: dict[tuple[type, str], Event] = {}
+        for event in self.events:
+            if isinstance(event, ToolProgress):
+                key = (ToolProgress, event.call_id)
+                before = seen.pop(key, None)
+                # as above
+                seen[key] = event if before is None else _joined(before, event)  # type: ignore[arg-type]
+            else:
+                seen[type(event), str(event.stamp.sequence or id(event))] = event
+        self.events = deque(seen.values())
+
+
+class Listener:
+    """One reader's queue. Putting never waits, so a slow or absent reader cannot hold up a turn."""
+
+    def __init__(self, events: Iterable[Event] = ()) -> None:
+        self._queue = EventQueue(events)
+        self._wake: anyio.Event | None = None
+        self._closed = False
+
+    def put(self, event: Event) -> None:
+        """Queue an event."""
+        self._queue.put(event)
+        if self._wake is not None:
+            self._wake.set()
+            self._wake = None
+
+    def close(self) -> None:
+        """No more will come: what is queued is still read, then the iteration ends."""
+        self._closed = True
+        if self._wake is not None:
+            self._wake.set()
+            self._wake = None
+
+    def __aiter__(self) -> "Listener":
+        return self
+
+    async def __anext__(self) -> Event:
+        while not self._queue.events:
+            if self._closed:
+                raise StopAsyncIteration
+            self._wake = anyio.Event()
+            await self._wake.wait()
+        return self._queue.events.popleft()
+
+
+class Listeners:
+    """All readers of one session, and its last events.
+
+    `now` gives epoch seconds; `session` and `parent` are ids, for the stamps.
+    """
+
+    def __init__(self, now: Callable[[], float], *, session: str, parent: str = "") -> None:
+        self._now, self._session, self._parent = now, session, parent
+        self._all: tuple[Listener, ...] = ()
+        self._kept: deque[Event] = deque(maxlen=KEPT)  # each as it was, whatever is joined for a slow reader
+        self._sequence = 0
+        self._closed = False
+        self.turn = 0
+
+    def emit(self, event: Event) -> None:
+        """Stamp the event and hand it to every listener."""
+        self._sequence += 1
+        stamp = EventStamp(self._session, self.turn, self._sequence, self._now(), self._parent)
+        # Nobody has seen the event yet, and a copy would cost more than all the rest of this.
+        object.__setattr__(event, "stamp", stamp)
+        self._kept.append(event)
+        for listener in self._all:
+            listener.put(event)
+
+    def since(self, sequence: int) -> tuple[Event, ...]:
+        """The kept events with a higher number, in order."""
+        return tuple(event for event in self._kept if event.stamp.sequence > sequence)
+
+    @contextmanager
+    def watch(self, since: int | None = None) -> Iterator[Listener]:
+        """A listener that hears everything from now on, or first what came after number `since`.
+
+        Where all listeners were closed it ends after that.
+        """
+        listener = Listener(() if since is None else self.since(since))
+        if self._closed:
+            listener.close()
+        self._all = (*self._all, listener)
+        try:
+            yield listener
+        finally:
+            self._all = tuple(other for other in self._all if other is not listener)
+            listener.close()
+
+    def close(self) -> None:
+        """Let every listener end once it has read what is queued, those that come later too."""
+        self._closed = True
+        for listener in self._all:
+            listener.close()
+
+
+def _joins(last: Event, event: Streamed) -> bool:
+    if isinstance(event, ToolProgress):
+        return isinstance(last, ToolProgress) and last.call_id == event.call_id
+    return type(last) is type(event)
+
+
+def _joined(last: Streamed, event: Streamed) -> Event:
+    text = last.text + event.text
+    if len(text) > LONGEST:
+        left_out = len(text) - LONGEST
+        text = f"{text[: LONGEST // 2]}\n… {left_out:,} characters left out …\n{text[-LONGEST // 2 :]}"
+    return replace(event, text=text)

@@ -1,1 +1,0 @@
-"""The system prompt: made once for a session, then frozen."""

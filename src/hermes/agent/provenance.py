@@ -1,0 +1,76 @@
+"""Which results of tools came from outside: told by what the call reached, by the tool itself, or by what the
+text says.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Final
+
+import msgspec
+
+from hermes.lib.lazy import import_object
+from hermes.types.tool import ToolEntry
+
+MOST: Final = 200_000
+"""Longer results are searched for orders only so far; what the model gets is shorter."""
+
+_NUMBERED: Final = re.compile(r"^\d{1,7}\|", re.MULTILINE)
+_heard: ContextVar[list[str] | None] = ContextVar("outside", default=None)
+
+
+@contextmanager
+def listening() -> Iterator[list[str]]:
+    """The names of what the actions of one call read from outside, as they are authorized."""
+    heard: list[str] = []
+    token = _heard.set(heard)
+    try:
+        yield heard
+    finally:
+        _heard.reset(token)
+
+
+def tell(name: str) -> None:
+    """An action of the running call reads this from outside."""
+    heard = _heard.get()
+    if heard is not None and name:
+        heard.append(name)
+
+
+def origin(entry: ToolEntry | None, content: str, heard: Sequence[str]) -> str:
+    """The name of the outside that a result came from; "" when it is the user's own."""
+    if heard:
+        return heard[0]
+    if entry is not None and (entry.outside or entry.toolset.startswith("mcp-")):
+        return f"the tool {entry.name}"
+    spans = import_object("hermes.safety.text.injection:scan")(
+        _words(content[:MOST])
+    )  # what it takes is imported when the first tool ran
+    return (
+        f"a result of {entry.name if entry else 'a tool'} with text that gives orders ({spans[0].rule})"
+        if spans
+        else ""
+    )
+
+
+def _words(content: str) -> str:
+    """What a result says: the strings of its JSON, without the numbers of lines."""
+    if not content.startswith(("{", "[")):
+        return content
+    try:
+        found = msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return content
+    return _NUMBERED.sub("", "\n\n".join(_strings(found)))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for one in value.values():
+            yield from _strings(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _strings(one)

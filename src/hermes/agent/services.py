@@ -1,0 +1,78 @@
+"""What all sessions of a runtime share, as protocols: a session needs nothing else from outside."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hermes.agent.context import ContextManager
+from hermes.agent.ledger import Ledger
+from hermes.lib.aio import Async
+from hermes.lib.lazy import import_object
+from hermes.lib.secretvalues import SecretValues
+from hermes.models.reliability.executor import RequestExecutor
+from hermes.models.reliability.route import Route
+from hermes.models.side_calls import SideTask, Task
+from hermes.store.protocol import SessionStore
+from hermes.tools.dispatch import Dispatcher
+from hermes.types.ports import Ports
+from hermes.types.request import Endpoint
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+    from hermes.agent.tool_environment import ToolEnvironment
+
+
+class ModelRoutes(Protocol):
+    """The ways that a session's requests may go."""
+
+    def route_for(self, session: "Session", endpoint: Endpoint) -> Route:
+        """A session's route: this endpoint, then the fallbacks of the settings."""
+
+    def chain_for(self, session: "Session", endpoints: Sequence[Endpoint]) -> Route:
+        """A route over just these endpoints."""
+
+    def side_task(self, task: Task, endpoint: Endpoint) -> SideTask:
+        """The models and limits of a side task of a session on this endpoint."""
+
+    def spawn(self, job: Async[Any]) -> None:
+        """Run a job beside the sessions; it ends with the runtime."""
+
+
+class ToolEnvironments(Protocol):
+    """Where sessions' tools work."""
+
+    def open(self, session: "Session") -> "ToolEnvironment":
+        """The environment of a session, with the gate in front of it; made when the first tool needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Takes credentials out of text: known ones by their value, others by their form."""
+
+    known: SecretValues
+
+    def redact(self, text: str) -> str:
+        """The text without credentials."""
+        redact: Callable[[str], str] = import_object("hermes.safety.redact:redact")
+        return redact(self.known.redact(text))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeServices:
+    """The services of one runtime. `environ` has the user's variables, for the secrets that tools name."""
+
+    store: SessionStore
+    routes: ModelRoutes
+    executor: RequestExecutor
+    environments: ToolEnvironments
+    context: ContextManager
+    ledger: Ledger
+    dispatcher: Dispatcher
+    ports: Ports
+    redactor: Redactor
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def secrets(self) -> SecretValues:
+        """The known secrets."""
+        return self.redactor.known

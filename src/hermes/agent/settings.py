@@ -1,0 +1,42 @@
+"""What users set of turns and of what they may spend."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from hermes.config.sections import doc, section
+
+_Limit = Annotated[float, Meta(ge=0)]
+
+
+@section("agent")
+class AgentSettings(Struct, frozen=True, kw_only=True):
+    """How far a turn goes."""
+
+    max_turns: Annotated[int, doc("Model calls one turn may make before it must sum up.")] = 90
+    disabled_toolsets: Annotated[list[str], doc("Toolsets that are never offered.")] = []
+
+
+@section("budget")
+class BudgetSettings(Struct, frozen=True, kw_only=True):
+    """What may be spent; 0 means no limit. No model call starts beyond it."""
+
+    turn_tokens: Annotated[int, Meta(ge=0), doc("Tokens that one turn may use.")] = 0
+    turn_cost: Annotated[_Limit, doc("US dollars that one turn may cost.")] = 0.0
+    turn_seconds: Annotated[_Limit, doc("Seconds that one turn may take.")] = 0.0
+    session_tokens: Annotated[int, Meta(ge=0), doc("Tokens that one session may use.")] = 0
+    session_cost: Annotated[_Limit, doc("US dollars that one session may cost.")] = 0.0
+    day_tokens: Annotated[int, Meta(ge=0), doc("Tokens that all sessions of a day may use.")] = 0
+    day_cost: Annotated[_Limit, doc("US dollars that all sessions of a day may cost.")] = 0.0
+    unknown_price_input: Annotated[
+        _Limit,
+        doc(
+            "US dollars for a million input tokens that a model without a known price counts as, in budgets."
+        ),
+    ] = 5.0
+    unknown_price_output: Annotated[
+        _Limit,
+        doc(
+            "US dollars for a million output tokens that a model without a known price counts as, in budgets."
+        ),
+    ] = 25.0

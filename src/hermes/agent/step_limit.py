@@ -1,0 +1,46 @@
+"""How many model calls a turn may make, and those for its closing words when they are used up."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+OVER_LIMIT: Final = "This call was not run: the model calls of this turn are used up."
+LIMIT_WORDS: Final[Mapping[str, str]] = {
+    "last": "The model calls of this turn are used up. Answer now from what you know; no call is run now.",
+    "grace": (
+        "Nothing more is run in this turn. Write a summary in words: what was done, what was found, what"
+        " is left to do."
+    ),
+}
+"""What the model is told with the results of such a step; the request's prefix stays as it was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One model call of a turn, counted from 1.
+
+    After the `last` one whose calls are run comes a `grace` step: its calls are answered and not run. If it
+    had some, a `summary` is asked for, whose calls are left out.
+    """
+
+    number: int
+    kind: Literal["plain", "last", "grace", "summary"] = "plain"
+
+    @property
+    def closing(self) -> bool:
+        """Whether no call of its reply is run."""
+        return self.kind in {"grace", "summary"}
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimit:
+    """The steps of one turn."""
+
+    max_steps: int = 90
+
+    def __iter__(self) -> Iterator[Step]:
+        for number in range(1, self.max_steps):
+            yield Step(number)
+        yield Step(self.max_steps, "last")
+        yield Step(self.max_steps + 1, "grace")
+        yield Step(self.max_steps + 2, "summary")

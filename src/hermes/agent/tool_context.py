@@ -1,0 +1,125 @@
+"""What a running call may ask of its session, from whichever thread or loop its handler runs on."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import anyio
+
+from hermes.lib.aio import HomeObject
+from hermes.lib.secretvalues import StreamRedactor
+from hermes.tools.needs import secret_for
+from hermes.types.error import HermesError
+from hermes.types.question import Answer, Question
+from hermes.types.tool import TodoList, ToolEntry
+from hermes.types.workspace import Processes, Workspace
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class ToolRunContext:
+    """The session as one running call sees it; satisfies `types.tool.ToolContext`.
+
+    Once the call has ended, a handler that was left behind shows nothing any more, and what it asks or does
+    fails.
+    """
+
+    entry: ToolEntry
+    session: "Session"
+    stopping: anyio.Event
+    output: StreamRedactor
+    _over: bool = False
+    _asking: set[anyio.CancelScope] = field(default_factory=set)
+
+    @property
+    def session_id(self) -> str:
+        """The session's id."""
+        return self.session.id
+
+    @property
+    def task_id(self) -> str:
+        """The session's id: a task of its own has a session of its own."""
+        return self.session.id
+
+    @property
+    def workspace(self) -> Workspace:
+        """The machine the tools work on."""
+        return self._on_home(lambda: self.session.workspace, _AwayWorkspace)
+
+    @property
+    def todos(self) -> TodoList:
+        """The session's plan."""
+        return self._on_home(lambda: self.session.todos, HomeObject)
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether the turn is being stopped."""
+        return self.stopping.is_set()
+
+    def secret(self, name: str) -> str:
+        """The value of a variable that the tool names in `requires_env`."""
+        services = self.session.services
+        return secret_for(self.entry, name, services.environ, services.secrets)
+
+    async def ask(self, question: Question) -> Answer:
+        """The answer of a person, from whichever loop this is."""
+        return await self.session.home.run(partial(self._ask, question))
+
+    def ask_blocking(self, question: Question) -> Answer:
+        """The answer of a person, for a thread without a loop."""
+        return self.session.home.run_blocking(partial(self._ask, question))
+
+    def progress(self, text: str) -> None:
+        """Show output of the running call, from any thread; nothing once it has ended."""
+        if not self._over:
+            self.session.home.call(self._show, text)
+
+    def end(self) -> None:
+        """Take note on the home loop that the call has ended: its open questions are withdrawn."""
+        self._over = True
+        for scope in self._asking:
+            scope.cancel()
+
+    def _show(self, text: str) -> None:
+        if not self._over:
+            self.output.add(text)
+
+    async def _ask(self, question: Question) -> Answer:
+        self._check_running()
+        with anyio.CancelScope() as scope:
+            self._asking.add(scope)
+            try:
+                return await self.session.questions.ask(question)
+            finally:
+                self._asking.discard(scope)
+        raise self._ended()
+
+    def _on_home(self, find: Callable[[], T], away: type[HomeObject]) -> T:
+        """What lives on the home loop: itself there, elsewhere with its methods run there."""
+
+        def found() -> T:
+            self._check_running()
+            return find()
+
+        return found() if self.session.home.is_here else cast("T", away(self.session.home, found))
+
+    def _check_running(self) -> None:
+        if self._over:
+            raise self._ended()
+
+    def _ended(self) -> HermesError:
+        return HermesError(f"The call of {self.entry.name} has ended; it can ask and do nothing any more.")
+
+
+class _AwayWorkspace(HomeObject):
+    """The workspace for threads and loops other than its own."""
+
+    @property
+    def processes(self) -> Processes:
+        """The background processes."""
+        return cast("Processes", HomeObject(self._home, lambda: cast("Workspace", self._find()).processes))

@@ -1,0 +1,221 @@
+"""Where a session's tools work: the workspace, the gate in front of it, and the sandbox around its
+commands.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hermes.agent.gate import ApprovalGate
+from hermes.config.sections import Settings
+from hermes.environments.base import Limits
+from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.sandbox.hosts import entry
+from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, why_none
+from hermes.environments.settings import TerminalSettings
+from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
+from hermes.lib.secretvalues import SecretValues
+from hermes.models.side_calls import SideQuestion
+from hermes.safety.decide import Policy, is_concealed
+from hermes.safety.redact import redact
+from hermes.safety.settings import AllowlistSettings, ApprovalSettings
+from hermes.safety.taint import sources
+from hermes.tools.settings import ToolOutputSettings
+from hermes.types.error import ConfigError, EnvironmentUnavailable
+from hermes.types.ports import Ports
+from hermes.types.question import Answer, Approve, Question
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+Confinement = Literal["off", "read-only", "workspace", "full", "container"]
+_UNCONFINED = "Commands run with all rights of the user; hermes sandbox status says what helps."
+_PATHS = "bubblewrap works, but not with the paths of this workspace"
+Ask = Callable[[Question], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnvironmentOptions:
+    """What a tool environment is made from.
+
+    `scratch` is the session's own folder, `user_home` the person's, `save` keeps an 'always'.
+    """
+
+    cwd: Path
+    user_home: Path
+    hermes_home: Path
+    scratch: Path
+    environ: Mapping[str, str]
+    terminal: TerminalSettings
+    approvals: ApprovalSettings
+    output: ToolOutputSettings
+    allowlist: tuple[str, ...]
+    save: Callable[[str], None]
+    ports: Ports
+    known: SecretValues = field(default_factory=SecretValues)
+    yolo: bool = False
+    holder: str = ""
+    spent: Callable[[str, str], None] = lambda _old, _new: None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolEnvironment:
+    """A workspace and the gate that every effect in it passes."""
+
+    workspace: ShellWorkspace
+    gate: ApprovalGate
+    trusting: bool = False
+
+    def attach(self, session: "Session") -> None:
+        """Let the gate ask a model, tell of what no person answered, and know what was read from outside.
+
+        A user who trusts everything that is read has it forgotten.
+        """
+        gate, home = self.gate, session.home
+
+        async def advise(question: SideQuestion) -> str | None:
+            return await home.run(partial(session.ask_aside, "approval", question))
+
+        gate.advise, gate.record = advise, partial(home.call, session.questions.record)
+        if not self.trusting:
+            gate.read = lambda: sources(session.log)
+
+
+def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> ToolEnvironmentOptions:
+    """The options that settings and the user's environment say; `rest` are the other fields."""
+    return ToolEnvironmentOptions(
+        user_home=Path(environ.get("HOME") or Path.home()),
+        environ=environ,
+        terminal=settings[TerminalSettings],
+        approvals=settings[ApprovalSettings],
+        output=settings[ToolOutputSettings],
+        allowlist=tuple(settings[AllowlistSettings].command_allowlist),
+        **rest,
+    )
+
+
+def sandbox_options(terminal: TerminalSettings) -> SandboxOptions:
+    """What the settings say of the sandbox."""
+    return SandboxOptions(
+        mode=terminal.sandbox_mode,
+        tracing=terminal.sandbox_debuggers,
+        processes=terminal.sandbox_processes,
+        file_gigabytes=terminal.sandbox_file_gigabytes,
+    )
+
+
+def network_of(terminal: TerminalSettings) -> bool | tuple[str, ...]:
+    """What sandboxed commands may reach without a question; ConfigError when the list has something in it
+    that is no host.
+    """
+    if isinstance(terminal.network, bool):
+        return terminal.network
+    try:
+        for host in terminal.network:
+            entry(host)
+    except ValueError as error:
+        raise ConfigError(f"terminal.network: {error}.") from error
+    return tuple(terminal.network)
+
+
+def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
+    """A tool environment on this machine; EnvironmentUnavailable when settings demand a sandbox that it does
+    not give.
+    """
+    sandbox = _sandbox(options)
+    lacking = (
+        ""
+        if sandbox or options.terminal.sandbox == "off"
+        else f"There is no sandbox here: {why_none(options.environ, options.cwd) or _PATHS}"
+    )
+    policy = policy_of(options, sandbox.options.mode if sandbox else "off")
+    gate = gate_of(options, policy, partial(_asked, ask, lacking) if lacking else ask)
+    workspace = LocalWorkspace(
+        options.cwd,
+        authorize=gate.authorize,
+        environ=options.environ,
+        scratch=options.scratch,
+        sandbox=sandbox,
+        options=replace(
+            workspace_options(options, gate), note=f"{lacking}. {_UNCONFINED}" if lacking else ""
+        ),
+    )
+    return ToolEnvironment(workspace=workspace, gate=gate, trusting=options.approvals.untrusted == "trust")
+
+
+def gate_of(options: ToolEnvironmentOptions, policy: Policy, ask: Ask) -> ApprovalGate:
+    """The gate in front of a workspace, wherever that is."""
+    return ApprovalGate(
+        policy=policy,
+        ask=ask,
+        save=options.save,
+        ports=options.ports,
+        holder=options.holder,
+        spent=options.spent,
+    )
+
+
+def workspace_options(options: ToolEnvironmentOptions, gate: ApprovalGate | None = None) -> WorkspaceOptions:
+    """What a workspace may do, apart from decisions; with a gate, searches leave out what its policy
+    hides.
+    """
+    return WorkspaceOptions(
+        limits=Limits(
+            max_chars=options.output.max_bytes,
+            max_lines=options.output.max_lines,
+            max_line_length=options.output.max_line_length,
+        ),
+        time_limit=options.terminal.timeout,
+        passthrough=tuple(options.terminal.env_passthrough),
+        is_secret=partial(holds_secret, known=options.known),
+        known=options.known,
+        concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
+    )
+
+
+def holds_secret(text: str, known: SecretValues) -> bool:
+    """Whether there is a credential in a text: a known one in any form, or one that looks like it."""
+    hidden = known.redact(text)
+    return hidden != text or redact(text) != text
+
+
+async def _asked(ask: Ask, lacking: str, question: Question) -> Answer:
+    """The answer to a question that also says what a yes does without a sandbox."""
+    return await ask(
+        replace(question, reasons=(*question.reasons, lacking)) if isinstance(question, Approve) else question
+    )
+
+
+def _sandbox(options: ToolEnvironmentOptions) -> Sandbox | None:
+    if options.terminal.sandbox == "off":
+        return None
+    found = open_sandbox(
+        workspace=options.cwd,
+        home=options.user_home,
+        hermes_home=options.hermes_home,
+        scratch=options.scratch,
+        environ=options.environ,
+        sandboxing=sandbox_options(options.terminal),
+    )
+    if found is None and options.terminal.sandbox == "on":
+        raise EnvironmentUnavailable(
+            "terminal.sandbox is on, but bubblewrap does not work here; hermes doctor says why."
+        )
+    return found
+
+
+def policy_of(options: ToolEnvironmentOptions, sandbox: Confinement) -> Policy:
+    """What is set about decisions, and where things are on this machine."""
+    return Policy(
+        workspace=str(options.cwd),
+        home=str(options.user_home),
+        hermes_home=str(options.hermes_home),
+        temp=("/tmp", "/var/tmp"),  # noqa: S108  # names to compare with, nothing is made there
+        sandbox=sandbox,
+        network=network_of(options.terminal),
+        mode=options.approvals.mode,
+        yolo=options.yolo,
+        allowlist=options.allowlist,
+    )

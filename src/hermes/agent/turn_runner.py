@@ -1,0 +1,302 @@
+"""One turn under way: what `run_turn` needs of a session, and the reply that is being shown."""
+
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.lowlevel
+
+from hermes.agent.calls import CallBatch
+from hermes.agent.hook_points import added_context, ended
+from hermes.agent.recovery import unrun
+from hermes.agent.reply_stream import ReplyStream, without_secrets
+from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit
+from hermes.agent.title import name
+from hermes.lib.text import mend_surrogates
+from hermes.models.reliability.continuation import joined, to_be_continued
+from hermes.models.reliability.executor import ReplyListener
+from hermes.types.actor import Actor
+from hermes.types.error import BudgetSpent, ContextOverflow, Failure, HermesError, ModelError, StoreError
+from hermes.types.event import Attempted, Notice, Outcome, StepStarted, TurnFinished, TurnStarted
+from hermes.types.message import Assistant, Attachment, ContextBlock, Message, ToolCall, ToolResult, User
+from hermes.types.request import Request
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+STOPPED = "(stopped by the user)"
+
+
+class TurnRunner:
+    """A turn of one session; it lives as long as the turn."""
+
+    def __init__(self, session: "Session", text: str) -> None:
+        self._text = mend_surrogates(text)
+        self._session, self._services = session, session.services
+        self.steps = StepLimit(session.spec.max_steps)
+        self._budget = session.services.ledger.turn(session.budget)
+        self._stream = ReplyStream(self._services.redactor, session.emit)
+        self._listener = ReplyListener(emit=self._stream.feed, tell=self._attempted, broken=session.emit)
+        self._started, self._used = session.services.ports.monotonic(), session.usage
+        self.outcome: Outcome = "interrupted"  # until it is known to be something else
+        self._failure: Failure | None = None
+        self._end: TurnFinished | None = None
+        self._ran: list[str] = []
+        self._before = session.log[-1].id if session.log else ""
+
+    @asynccontextmanager
+    async def turn(self, scope: anyio.CancelScope) -> AsyncIterator[None]:
+        """What stands around the turn, which `scope` stops: however it ends, words end the log, and `end` is
+        told.
+        """
+        session = self._session
+        try:
+            session.route.start()
+            session.emit(TurnStarted(turn=session.turns + 1))
+            try:
+                with scope:
+                    yield
+            except Exception as error:
+                self._failure, known = _failure(error)
+                self.outcome = "budget" if self._failure.reason == "budget" else "failed"
+                if not known:
+                    await self._finish()
+                    raise
+            except BaseException:  # cancelled from outside: it ends as an interrupted turn does
+                await self._finish()
+                raise
+            await self._finish()
+        finally:
+            session.end_turn(None)
+
+    @property
+    def end(self) -> TurnFinished:
+        """How the turn ended."""
+        if self._end is None:
+            raise RuntimeError("the turn has not ended")
+        return self._end
+
+    async def tell_hooks(self) -> None:
+        """Tell callbacks that the turn has ended; the session is free meanwhile."""
+        if self._end is not None:
+            await ended(self._session, self._text, self._end)
+
+    @property
+    def partial(self) -> str:
+        """What of the running reply has been shown, or was about to be."""
+        return self._stream.partial
+
+    async def append(self, message: Message) -> None:
+        """Store a message, then let it be seen."""
+        await self._session.append(message)
+
+    async def hear(self, attachments: tuple[Attachment, ...], actor: Actor) -> None:
+        """Take in what somebody said; a turn that never got its results or its reply is closed first."""
+        await self._session.answer_open_calls()
+        if self._session.awaits_reply:
+            await self.say("(This turn was cut off before a reply.)")
+        added: tuple[ContextBlock, ...] = ()
+        ports = self._services.ports
+        try:
+            added = await added_context(self._session, self._text, actor)
+        finally:  # what was said is kept, also when it was stopped meanwhile
+            news = self._session.take_news()
+            user = User(
+                id=ports.token(),
+                at=ports.now(),
+                text=self._text,
+                attachments=attachments,
+                blocks=(*added, *news),
+                origin=actor.origin,
+            )
+            with anyio.CancelScope(shield=True), self._kept(news):
+                await self.append(user)
+        await anyio.lowlevel.checkpoint_if_cancelled()
+
+    async def say(self, text: str) -> None:
+        """Append words of the assistant that no model wrote."""
+        ports, model = self._services.ports, self._session.endpoint.model
+        await self.append(Assistant(id=ports.token(), at=ports.now(), text=text, model=model))
+
+    def warn(self, text: str) -> None:
+        """Tell the user what the answer itself does not."""
+        self._session.emit(Notice(level="warning", text=text))
+
+    async def reply(self, step: Step) -> Assistant:
+        """One reply of the model, not yet appended; calls of a summary are left out.
+
+        Text that was cut by its length is continued; room is made once for a log that is too long.
+        """
+        session, services = self._session, self._services
+        session.emit(StepStarted(step=step.number, model=session.endpoint.model))
+        reply: Assistant | None = None
+        begun: tuple[Assistant, ...] = ()
+        room_made, left = False, session.spec.continuations
+        while True:
+            try:
+                found = await services.executor.stream(
+                    self._request(begun),
+                    session.route,
+                    self._listener,
+                    self._budget,
+                    seconds=self._seconds_left(),
+                )
+            except ModelError as error:
+                if isinstance(error, ContextOverflow) and not room_made and await self._make_room(error):
+                    room_made = True
+                    continue
+                if reply is None:
+                    raise
+                reply = self._not_continued(reply, error)
+                break
+            reply = without_secrets(joined(reply, found) if reply else found, services.secrets)
+            if reply.stop != "length" or reply.calls or not left:
+                break
+            left -= 1
+            self._stream.go_on(reply.text)
+            begun = (to_be_continued(reply),)
+        if step.kind == "summary" and reply.calls:
+            text = reply.text.strip() or self.summary()
+            reply = replace(reply, calls=(), text=text, stop="end", cuts=())
+        self._stream.finish(reply.text)
+        return replace(reply, id=services.ports.token(), at=services.ports.now())
+
+    def _request(self, begun: tuple[Assistant, ...]) -> Request:
+        """The log as the model sees it, and what of its reply has begun."""
+        session = self._session
+        return Request(
+            endpoint=session.endpoint,
+            system=session.system,
+            messages=(*self._services.context.messages(session.whole_log), *begun),
+            tools=session.tools.definitions,
+            options=session.spec.options,
+        )
+
+    async def _make_room(self, overflow: ContextOverflow) -> bool:
+        """Shorten a log that is too long for the model; whether that could be done."""
+        session, context = self._session, self._services.context
+        entry = await context.make_room(session.whole_log, session.endpoint, overflow)
+        if entry is not None:
+            await session.append(entry)
+        return entry is not None
+
+    def _not_continued(self, reply: Assistant, error: ModelError) -> Assistant:
+        """A cut reply as far as it was shown, and a word on why it is cut."""
+        self.warn(f"The answer could not be continued: {error}")
+        shown = self.partial
+        return reply if shown == reply.text else replace(to_be_continued(reply), text=shown)
+
+    def _seconds_left(self) -> float | None:
+        """What is left of the turn's time; BudgetSpent when it is over."""
+        limit = self._services.ledger.budget.turn_seconds
+        if not limit:
+            return None
+        left = limit - (self._services.ports.monotonic() - self._started)
+        if left <= 0:
+            raise BudgetSpent(
+                f"The time budget of this turn is spent: {limit:.0f} s. hermes config set budget.turn_seconds"
+                " raises it."
+            )
+        return left
+
+    async def run_calls(self, calls: tuple[ToolCall, ...], step: Step) -> None:
+        """Run a reply's calls and append an answer to every one, whatever happens.
+
+        Those of a closing step are answered only.
+        """
+        session = self._session
+        if step.closing:
+            await self._settle([unrun(call, OVER_LIMIT, self._services.ports) for call in calls], step)
+            return
+        self._ran += [call.name for call in calls]
+        user = next((one.text for one in reversed(session.log) if isinstance(one, User)), "")
+        batch = session.batch = CallBatch(calls, session, user)
+        try:
+            await batch.run()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._settle(batch.ordered(), step)
+        await anyio.lowlevel.checkpoint_if_cancelled()  # an interrupt may have come where nothing waited
+
+    async def _settle(self, results: Iterable[ToolResult], step: Step) -> None:
+        """Store results; notes and news ride on the last, and a word on the limit where it is reached."""
+        session = self._session
+        *others, last = results
+        limit = [ContextBlock(kind="limit", text=LIMIT_WORDS[step.kind])] if step.kind in LIMIT_WORDS else []
+        blocks = (*session.take_unsent(), *session.take_news())
+        with self._kept(blocks):
+            await session.settle(*others, replace(last, blocks=(*blocks, *limit)))
+
+    def summary(self) -> str:
+        """Words for a turn whose steps are used up and whose model said nothing."""
+        ran = self._ran
+        last = f"Calls run: {len(ran)}, the last one {ran[-1]}." if ran else "No call was run."
+        return f"(The step limit of {self.steps.max_steps} was reached before an answer. {last})"
+
+    async def _finish(self) -> None:
+        """Say the last words of a turn that has none, and tell its end; nothing cuts this short.
+
+        Notes are taken in until the end is told: then the session is free.
+        """
+        session, failure, outcome = self._session, self._failure, self.outcome
+        with anyio.CancelScope(shield=True):
+            if failure or outcome == "interrupted":
+                await self._close(f"(No reply: {failure.message})" if failure else STOPPED)
+            last = session.log[-1] if session.log else None
+            answer = last.text if isinstance(last, Assistant) and last.id != self._before else ""
+            if not session.title:
+                with contextlib.suppress(StoreError):  # the end is told whatever becomes of the name
+                    await name(session, self._text, answer if outcome == "done" else "")
+        refused = tuple(session.opened.gate.take_refused()) if session.opened else ()
+        self._end = TurnFinished(
+            turn=session.turns,
+            outcome="refused" if refused and outcome == "done" and not session.spec.attended else outcome,
+            text=answer,
+            usage=session.usage - self._used,
+            seconds=self._services.ports.monotonic() - self._started,
+            failure=failure,
+            refused=refused,
+            unsent=session.take_unsent(),
+        )
+        session.end_turn(self._end)
+
+    async def _close(self, words: str) -> None:
+        """Say the last words of a turn that ended before its reply, in answer to whatever is still open.
+
+        Where they cannot be stored, the next turn does it.
+        """
+        with contextlib.suppress(StoreError):
+            await self._session.answer_open_calls()
+            if self._session.awaits_reply:
+                await self.say("\n\n".join(filter(None, (self.partial, words))))
+
+    @contextlib.contextmanager
+    def _kept(self, blocks: Sequence[ContextBlock]) -> Iterator[None]:
+        """Put the blocks back where the message that takes them cannot be stored."""
+        try:
+            yield
+        except BaseException:
+            self._session.put_back(blocks)
+            raise
+
+    def _attempted(self, event: Attempted) -> None:
+        if event.failure is not None:
+            self._stream.restart()
+        self._session.count(event)
+        self._session.emit(event)
+
+
+def _failure(error: Exception) -> tuple[Failure, bool]:
+    """The fault that ended a turn, and whether it is one of those that are known and need not be raised."""
+    inner = error
+    while isinstance(inner, ExceptionGroup):
+        inner = inner.exceptions[0]
+    if isinstance(inner, ModelError):
+        return inner.failure, True
+    if isinstance(inner, HermesError):
+        return Failure(reason="unknown", message=str(inner)), True
+    words = f"A fault inside Hermes ended this turn ({type(inner).__name__})."
+    return Failure(reason="unknown", message=words), False

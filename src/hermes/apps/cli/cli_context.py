@@ -1,0 +1,59 @@
+"""What is in force where a command is typed: home, settings, environment, directory; for commands that only
+look at it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hermes.apps.cli.choices import Choices
+from hermes.apps.settings import Loaded, Settings, load
+from hermes.config.environ import CONFINED, environment, with_dotenv
+from hermes.config.home import Home, locate
+from hermes.environments.process_tree import MARKER
+from hermes.environments.settings import TerminalSettings
+from hermes.types.error import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Here:
+    """The home, the settings and the directory in force; `user_home` is the person's own."""
+
+    home: Home
+    loaded: Loaded
+    environ: Mapping[str, str]
+    cwd: Path
+    user_home: Path
+
+    @property
+    def settings(self) -> Settings:
+        """The settings in force."""
+        return self.loaded.settings
+
+
+def here(choices: Choices) -> Here:
+    """What is in force here; ConfigError when the settings have a fault."""
+    environ = environment()
+    home = locate(environ, choices.profile)
+    environ = with_dotenv(environ, home.env_file)
+    loaded = load(home.config_file, environ)
+    return Here(
+        home=home,
+        loaded=loaded,
+        environ=environ,
+        cwd=Path(loaded.settings[TerminalSettings].cwd).expanduser().resolve(),
+        user_home=Path(environ.get("HOME") or Path.home()),
+    )
+
+
+def to_change(choices: Choices) -> Home:
+    """The home whose settings, keys or grants are to change; ConfigError in a command that an agent has
+    started, which is not the user.
+    """
+    environ = environment()
+    if CONFINED in environ or MARKER in environ:
+        raise ConfigError(
+            "This runs in a command that Hermes has started: settings, keys and grants can only be changed"
+            " from outside, by the user."
+        )
+    return locate(environ, choices.profile)

@@ -1,0 +1,168 @@
+"""What slash commands can do on this screen."""
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from hermes.apps.tui.backing import CHOOSE
+from hermes.apps.tui.picker import Picker
+from hermes.apps.tui.region import key_table
+from hermes.apps.tui.replay import replay_lines
+from hermes.apps.tui.state import TuiState
+from hermes.present.markdown import markdown_lines
+from hermes.present.spans import line
+from hermes.types.error import ConfigError, HermesError, StoreError
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+    from hermes.runtime import Runtime
+    from hermes.store.protocol import SessionRow, SessionStore
+    from hermes.types.error import Failure
+
+_SHOWN_ON_RESUME = 3
+
+
+class TuiCommands:
+    """The conversation of one desk, as `hermes.commands` sees it."""
+
+    def __init__(self, desk: TuiState) -> None:
+        self._desk = desk
+
+    @property
+    def session(self) -> "Session | None":
+        """The session in front of the person."""
+        return self._desk.session
+
+    @property
+    def sessions(self) -> "SessionStore":
+        """The store of all sessions."""
+        return self._runtime().store
+
+    @property
+    def failure(self) -> "Failure | None":
+        """The last failure of a turn."""
+        return self._desk.failure
+
+    @property
+    def protection(self) -> str:
+        """How commands are guarded."""
+        return self._desk.region.facts.guard or "not known yet"
+
+    @property
+    def keys(self) -> str:
+        """The keys, as Markdown."""
+        return key_table()
+
+    def tell(self, text: str) -> None:
+        """Show Markdown."""
+        self._desk.show(self._desk.transcript.block("text", markdown_lines(text, self._desk.screen.width)))
+
+    def warn(self, sentence: str) -> None:
+        """Show one sentence that says what is wrong."""
+        self._desk.warn(sentence)
+
+    def send(self, text: str) -> None:
+        """Send a message, now or when the running turn lets it."""
+        self._desk.conversation.send(text)
+        self._desk.refresh()
+
+    def queue(self, text: str) -> None:
+        """Send a message after the running turn."""
+        self._desk.conversation.queue(text)
+        self._desk.refresh()
+
+    def edit(self, text: str) -> None:
+        """Put a text into the draft."""
+        self._desk.returned(text)
+
+    def leave(self) -> None:
+        """End the screen."""
+        self._desk.screen.stop()
+
+    async def open(self, *, resume: str = "") -> None:
+        """Put a new session in front of the person, or an earlier one."""
+        desk, runtime = self._desk, self._runtime()
+        found = await self._found(runtime, resume)
+        if found and desk.session is not None and found == desk.session.id:
+            await self._announce(desk.session, again=True)
+            return
+        fresh = await runtime.session(desk.options(found))
+        old, desk.session = desk.session, fresh
+        desk.spawn(partial(desk.follow, fresh))
+        if old is not None:
+            await old.close()
+        await desk.update_status()
+        await self._announce(fresh, again=old is not None)
+        for asked in fresh.questions.left_behind:
+            desk.hear(asked)
+        desk.conversation.attach(fresh)
+
+    async def pick(self) -> None:
+        """Open the list of sessions."""
+        local, everywhere = await self._rows(str(self._desk.start.cwd)), await self._rows("")
+        self._desk.overlay.picker = Picker(local=local, all=everywhere, now=self._runtime().ports.now())
+        self._desk.refresh()
+
+    async def use_model(self, model: str, base_url: str, key: str) -> None:
+        """Answer with another model from now on."""
+        desk, runtime = self._desk, self._runtime()
+        endpoint = runtime.endpoint(model, base_url)
+        endpoint = replace(endpoint, credential=key) if key else endpoint
+        desk.chosen = (model, base_url)
+        if desk.session is None:
+            await self.open()
+        if desk.session is not None:
+            await desk.session.switch_model(endpoint)
+        await desk.update_status()
+
+    async def replay(self, turns: int) -> None:
+        """Show the last turns again."""
+        if self.session is not None:
+            rows = replay_lines(self.session.log, self._desk.screen.width, turns=turns)
+            self._desk.show(
+                self._desk.transcript.block("replay", rows or [line("Nothing was said yet.", "dim")])
+            )
+
+    async def _found(self, runtime: "Runtime", resume: str) -> str:
+        """The id of a session that is named in some way."""
+        return (await runtime.store.resolve(resume, cwd=str(self._desk.start.cwd))).id if resume else ""
+
+    async def _announce(self, session: "Session", *, again: bool) -> None:
+        desk = self._desk
+        if again:
+            name = f"“{session.title}”" if session.title else session.id
+            desk.show(desk.transcript.block("header", [line(f"session {name}", "dim")]))
+        else:
+            desk.introduce()
+        if session.log:
+            desk.show(
+                desk.transcript.block(
+                    "replay", replay_lines(session.log, desk.screen.width, turns=_SHOWN_ON_RESUME)
+                )
+            )
+
+    async def _rows(self, cwd: str) -> "list[SessionRow]":
+        own = self.session.id if self.session else ""
+        rows = await self.sessions.recent(limit=200, cwd=cwd)
+        return [row for row in rows if row.messages and row.id != own]
+
+    def _runtime(self) -> "Runtime":
+        if self._desk.runtime is None:
+            raise HermesError("Hermes is still starting; try again in a moment.")
+        return self._desk.runtime
+
+
+async def open_first(talk: TuiCommands, desk: TuiState) -> None:
+    """The first session of a screen; without a model the screen says what sets one and stays open."""
+    choose = desk.start.resume == CHOOSE
+    try:
+        await talk.open(resume="" if choose else desk.start.resume)
+    except ConfigError as error:
+        await desk.update_status()
+        desk.introduce()
+        desk.warn(f"{error} /model NAME http://host:port/v1 sets one here.")
+    except StoreError as error:
+        desk.warn(str(error))
+        await talk.open()
+    if choose:
+        await talk.pick()

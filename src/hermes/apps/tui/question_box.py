@@ -1,0 +1,271 @@
+"""The box a question is answered in: what it shows, and which keys it may take for an answer.
+
+A person may be typing when it opens, so it takes nothing until the keyboard has been still, nothing out of a
+burst, and nothing while a draft is open; whatever it does not take goes to the draft, whole.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hermes.lib.text import strip_escapes
+from hermes.lib.visible import visible
+from hermes.present.consent import answer_from
+from hermes.present.spans import Line, Span, columns, fitting, line, wrap
+from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
+
+STILL = 0.3
+BURST = 0.05
+_ROWS = 12
+_SCROLL = 3
+_SHORT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChoice:
+    """One row of the box; without an answer it asks for words first."""
+
+    label: str
+    answer: Answer | None
+
+
+@dataclass(frozen=True, slots=True)
+class KeyVerdict:
+    """What became of a key: `draft` is text for the editor, `passed` says that the editor should handle the
+    key itself.
+    """
+
+    draft: str = ""
+    passed: bool = False
+
+
+TAKEN = KeyVerdict()
+PASSED = KeyVerdict(passed=True)
+
+
+@dataclass(slots=True, kw_only=True)
+class Box:
+    """One open question. Times are seconds of one clock; feed every key to `key` and ask `due` after BURST
+    seconds.
+    """
+
+    id: str
+    question: Question
+    opened: float
+    config_file: str = ""
+    now: Callable[[], float] = time.time  # noqa: TID251  # the user's own time
+    choices: tuple[AnswerChoice, ...] = field(init=False)
+    cursor: int = field(init=False)
+    answer: Answer | None = field(init=False, default=None)
+    wants_words: bool = field(init=False, default=False)
+    scroll: int = field(init=False, default=0)
+    _last: float = field(init=False)
+    _armed: bool = field(init=False, default=False)
+    _entered: bool = field(init=False, default=False)
+    _held: str = field(init=False, default="")
+    _typed: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        self.choices = _choices(self.question, self.config_file)
+        self.cursor = self._default()
+        self._last = self.opened
+
+    def reopen(self, now: float) -> None:
+        """Start the guard anew: the box has just come into sight."""
+        self.opened = self._last = now
+        self._armed = self._entered = False
+
+    def key(self, key: str, now: float, *, draft: bool) -> KeyVerdict:
+        """Offer a key: `up`, `down`, `enter`, `tab`, `escape`, `pageup`, `pagedown`, or the character
+        typed.
+        """
+        still = now - self._last
+        self._armed = self._armed or still >= STILL
+        self._last = now
+        if not self._armed or self.wants_words:
+            return self._unarmed(key)
+        if self._held:
+            return self._burst(key)
+        if key == "escape":
+            self.answer = Deny()
+            return TAKEN
+        if draft and not self._entered:
+            self._entered = key == "tab"
+            return TAKEN if self._entered else PASSED
+        return self._chosen(key, in_burst=still < BURST)
+
+    def paste(self, now: float) -> KeyVerdict:
+        """Pasted text always belongs to the draft; so does a key held back just before it."""
+        self._last = now
+        held, self._held, self._entered = self._held, "", False
+        typed, self._typed = self._typed, ""
+        self.cursor = self._default()
+        return KeyVerdict(draft=typed + _text(held), passed=True)
+
+    def due(self, now: float) -> None:
+        """Act on a key that was held back, once no other has followed it for BURST seconds."""
+        if not self._held or now - self._last < BURST * 0.99:
+            return
+        held, self._held = self._held, ""
+        if held == "enter":
+            chosen = self.choices[self.cursor]
+            self.answer, self.wants_words = chosen.answer, chosen.answer is None
+        else:
+            self.cursor = int(held) - 1
+            self._typed += held
+
+    def words(self, text: str) -> None:
+        """Answer with words: a reason for a no, a yes with a limit, or a reply."""
+        self.answer = (
+            Reply(text=text) if isinstance(self.question, Clarify) else answer_from(text, self.now())
+        )
+
+    @property
+    def takes_words(self) -> bool:
+        """Whether a sent draft answers the question instead of steering the turn."""
+        return self.wants_words or isinstance(self.question, Clarify)
+
+    def _unarmed(self, key: str) -> KeyVerdict:
+        if self.wants_words and key == "escape":
+            self.answer = Deny()
+            return TAKEN
+        return PASSED
+
+    def _burst(self, key: str) -> KeyVerdict:
+        held, self._held = self._held, ""
+        return self._to_draft(_text(held) + _text(key))
+
+    def _chosen(self, key: str, *, in_burst: bool) -> KeyVerdict:
+        if key in {"up", "down"}:
+            self.cursor = (self.cursor + (1 if key == "down" else -1)) % len(self.choices)
+        elif key in {"pageup", "pagedown"}:
+            self.scroll = max(0, self.scroll + (_SCROLL if key == "pagedown" else -_SCROLL))
+        elif key == "enter" or (key.isdecimal() and key.isascii() and 0 < int(key) <= len(self.choices)):
+            if in_burst:
+                return self._to_draft(_text(key))
+            self._held = key
+        elif len(key) > 1:
+            return TAKEN
+        else:
+            return self._to_draft(key)
+        return TAKEN
+
+    def _to_draft(self, text: str) -> KeyVerdict:
+        """Give text to the draft, with the digits that had only moved the cursor: they were its beginning."""
+        typed, self._typed = self._typed, ""
+        self._entered = False
+        self.cursor = self._default()
+        return KeyVerdict(draft=typed + text)
+
+    def _default(self) -> int:
+        """No, for an approval; the first option of an open question."""
+        return next((number for number, choice in enumerate(self.choices) if choice.answer == Deny()), 0)
+
+
+def _text(key: str) -> str:
+    return key if len(key) == 1 else ""
+
+
+def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
+    if isinstance(question, Clarify):
+        return (
+            *(AnswerChoice(option, Reply(text=option)) for option in question.options),
+            AnswerChoice("another answer: type it", None),
+        )
+    rows = [AnswerChoice("once", Grant(scope="once"))]
+    if question.session_pattern:
+        rows.append(
+            AnswerChoice(
+                f"this session: {_covered(question, question.session_pattern)}", Grant(scope="session")
+            )
+        )
+    if question.always_pattern:
+        rows.append(
+            AnswerChoice(
+                f"always: {_covered(question, question.always_pattern)} (saved in {config_file})",
+                Grant(scope="always"),
+            )
+        )
+    return (
+        *rows,
+        AnswerChoice("no", Deny()),
+        AnswerChoice("no, and say what to do instead", None),
+    )
+
+
+def _covered(question: Approve, pattern: str) -> str:
+    """What a wider yes covers; a pattern that only repeats the long command is said in words."""
+    if len(pattern) <= _SHORT or not pattern.endswith(question.command):
+        return pattern
+    return "exactly this command" + (" in this directory" if pattern != question.command else "")
+
+
+def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1, 1)) -> list[Line]:
+    """The box in rows of `width` cells, in about `height` rows: a long command scrolls, it is never cut."""
+    counter = f"{place[0]} of {place[1]}" if place[1] > 1 else ""
+    title = "Run this?" if isinstance(box.question, Approve) else "A question for you"
+    space = " " * max(1, width - columns(line(title)) - len(counter) - 1)
+    choices = _choice_lines(box, width)
+    reasons = _reason_lines(box.question, width)
+    rows = _asked_lines(box, width, max(_SCROLL + 1, min(_ROWS, height - len(choices) - len(reasons) - 3)))
+    head: Line = (Span(title, "title warning"), Span(f"{space}{counter}", "dim"))
+    return [head, *rows, *reasons, *choices, line(_hint(box, width), "dim")]
+
+
+def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
+    approve = isinstance(box.question, Approve)
+    text = (
+        visible(box.question.command)
+        if isinstance(box.question, Approve)
+        else strip_escapes(box.question.text)
+    )
+    text = text.expandtabs(4)
+    rows = [
+        row
+        for part in text.split("\n")
+        for row in wrap(line(part, "strong" if approve else ""), width, first=_IN, rest=_IN)
+    ]
+    if len(rows) <= room:
+        return rows
+    box.scroll = start = min(
+        box.scroll, len(rows) - (room - 1)
+    )  # only here is it known where the command ends
+    shown = rows[start : start + room - 1]
+    return [
+        *shown,
+        line(f"  lines {start + 1} to {start + len(shown)} of {len(rows)} · PgUp PgDn", "warning"),
+    ]
+
+
+_IN: Line = (Span("  "),)
+
+
+def _reason_lines(question: Question, width: int) -> list[Line]:
+    if isinstance(question, Clarify):
+        return []
+    why = f" · stopped because: {'; '.join(question.reasons)}" if question.reasons else ""
+    return wrap(line(f"in {question.cwd}{why}"), width)
+
+
+def _choice_lines(box: Box, width: int) -> list[Line]:
+    if box.wants_words:
+        asked = (
+            "Type your answer."
+            if isinstance(box.question, Clarify)
+            else "Say what to do instead. Or a limited yes: session 3 uses, always for 7 days."
+        )
+        return [line(asked, "strong")]
+    rows: list[Line] = []
+    for number, choice in enumerate(box.choices):
+        chosen = number == box.cursor
+        role = "chosen accent" if chosen else ""
+        first: Line = (Span("❯ " if chosen else "  ", role), Span(f"{number + 1}  ", role))
+        rows += wrap(line(choice.label, role), width, first=first, rest=(Span("     "),))
+    return rows
+
+
+def _hint(box: Box, width: int) -> str:
+    parts = (
+        ("Enter sends", "Esc no") if box.wants_words else ("↑↓ Enter", "Esc no", "Tab from a draft to here")
+    )
+    return fitting(parts, width)

@@ -1,0 +1,275 @@
+"""The state that keys, commands and events share, and the two tasks that keep the screen up to date."""
+
+import time
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from anyio.abc import TaskGroup
+
+from hermes.agent.conversation import Conversation
+from hermes.apps.tui.backing import StartFacts, protection
+from hermes.apps.tui.editor import Editor
+from hermes.apps.tui.files import Paths, size_of
+from hermes.apps.tui.git import git_branch
+from hermes.apps.tui.menu import Item
+from hermes.apps.tui.question_box import Box
+from hermes.apps.tui.region import LiveRegion, Overlay
+from hermes.apps.tui.screen import Screen, Views
+from hermes.apps.tui.status import Facts, header_lines, short_path
+from hermes.apps.tui.transcript import Transcript
+from hermes.commands.catalogue import commands
+from hermes.present.lines import notice_lines
+from hermes.present.settings import DisplaySettings
+from hermes.present.spans import Line
+from hermes.present.words import money
+from hermes.types.actor import Actor
+from hermes.types.event import Added, Answered, Asked, Attempted, Event, Notice, StepStarted, TurnFinished
+from hermes.types.message import Message, ToolResult
+from hermes.types.question import Approve
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+    from hermes.apps.tui.chips import Chips
+    from hermes.runtime import Runtime, SessionOptions
+    from hermes.types.error import Failure
+
+_FRAME = 0.05
+_TICK = 0.1
+_BUILT_IN = "built-in model"  # its name is known once it runs
+
+
+class TuiState:
+    """One screen with one session at a time."""
+
+    def __init__(self, start: StartFacts, screen: Screen, chips: "Chips", group: TaskGroup) -> None:
+        self.start, self._group = start, group
+        self.runtime: Runtime | None = None
+        self.session: Session | None = None
+        self.failure: Failure | None = None
+        self.chosen = ("", "")
+        self.paths = Paths(())
+        self.overlay = Overlay()
+        self.transcript = Transcript(width=80, config_fix="/model takes another model, address or key.")
+        self.conversation = Conversation(self.spawn, self)
+        self.screen = screen
+        self.editor = Editor(screen.buffer, chips, _listed(), self._files)
+        self._home = Path(start.environ.get("HOME") or Path.home())
+        self.region = LiveRegion(
+            transcript=self.transcript,
+            conversation=self.conversation,
+            editor=self.editor,
+            overlay=self.overlay,
+            facts=Facts(version=start.version, directory=start.directory),
+            theme=screen.theme,
+        )
+        self._rows: list[Line] = []
+        self._dirty, self._lively = anyio.Event(), anyio.Event()
+        screen.views = Views(above=self._above, below=self._below)
+
+    # ------------------------------------------------------------------ painting
+
+    def now(self) -> float:
+        """Seconds of the screen's clock."""
+        return time.monotonic()  # noqa: TID251  # the user's own time
+
+    def show(self, rows: Sequence[Line]) -> None:
+        """Add finished lines, with the next picture."""
+        self._rows += rows
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Paint soon: at once after a pause, at most twenty times a second."""
+        self._dirty.set()
+        if self.transcript.lively:
+            self._lively.set()
+
+    def configure(self, runtime: "Runtime") -> None:
+        """Take the runtime, and its settings of the screen."""
+        self.runtime, display = runtime, runtime.settings[DisplaySettings]
+        self.transcript.show_thinking = display.show_thinking
+        self.screen.theme = replace(self.screen.theme, ascii=self.screen.theme.ascii or display.ascii)
+        self.refresh()
+
+    def introduce(self) -> None:
+        """Put the header into the scrollback; from now on the screen is complete."""
+        self.region.opened = True
+        self.show(self.transcript.block("header", header_lines(self.region.facts, self.screen.width)))
+
+    def refused(self, sentence: str) -> None:
+        """Show why a turn could not begin."""
+        self.warn(sentence)
+
+    def warn(self, sentence: str) -> None:
+        """Show one sentence that says what is wrong."""
+        self.show(
+            self.transcript.block(
+                "notice", notice_lines(Notice(level="error", text=sentence), self.screen.width)
+            )
+        )
+
+    async def paint(self) -> None:
+        """Bring what changed to the screen, as long as it runs."""
+        while True:
+            await self._dirty.wait()
+            self._dirty = anyio.Event()
+            self.flush()
+            await anyio.sleep(_FRAME)
+
+    def flush(self) -> None:
+        """Bring everything to the screen now."""
+        self.transcript.width = self.screen.width
+        self.region.theme = self.screen.theme
+        rows, self._rows = self._rows, []
+        if rows:
+            self.screen.print(rows)
+        else:
+            self.screen.refresh()
+
+    async def tick(self) -> None:
+        """Let clocks and spinners move while something runs; nothing is written otherwise."""
+        while True:
+            await self._lively.wait()
+            self._lively = anyio.Event()
+            while self.transcript.lively:
+                self._dirty.set()
+                await anyio.sleep(_TICK)
+
+    def spawn(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Run something beside the screen."""
+        self._group.start_soon(work)
+
+    # ------------------------------------------------------------------ events
+
+    async def follow(self, session: "Session") -> None:
+        """Show everything that happens in a session, until it closes."""
+        with session.watch() as events:
+            async for event in events:
+                self.hear(event)
+
+    def hear(self, event: Event) -> None:
+        """Show one event."""
+        self.show(self.transcript.feed(event, self.now()))
+        if isinstance(event, Asked):
+            self._asked(event)
+        elif isinstance(event, Answered):
+            self.close_box(event.id)
+        elif isinstance(event, StepStarted | Attempted):
+            self.region.facts = replace(self.region.facts, model=_model_after(event))
+        elif isinstance(event, Added):
+            self._added(event.message)
+        elif isinstance(event, TurnFinished):
+            self._finished(event)
+
+    def _added(self, message: Message) -> None:
+        if isinstance(message, ToolResult):
+            for text in self.conversation.arrived(message):
+                self.sent(text)
+        elif self.session is not None:
+            self.region.facts = replace(self.region.facts, context=self.session.context_tokens)
+
+    def _asked(self, event: Asked) -> None:
+        config = self.runtime.home.config_file if self.runtime else ""
+        question = event.question
+        if isinstance(question, Approve):
+            question = replace(
+                question,
+                cwd=short_path(Path(question.cwd), self._home)
+                if question.cwd
+                else self.region.facts.directory,
+            )
+        self.overlay.boxes.append(
+            Box(id=event.id, question=question, opened=self.now(), config_file=str(config))
+        )
+        self.overlay.asked += 1
+        if self.runtime is not None and self.runtime.settings[DisplaySettings].bell:
+            self.screen.output.bell()
+        self.screen.output.set_title("hermes needs an answer")
+        self.screen.output.flush()
+
+    def close_box(self, question_id: str) -> None:
+        """Take an answered question away; the next one starts its guard anew."""
+        self.overlay.boxes = [box for box in self.overlay.boxes if box.id != question_id]
+        if self.overlay.box is not None:
+            self.overlay.box.reopen(self.now())
+        else:
+            self._forget_boxes()
+
+    def _forget_boxes(self) -> None:
+        if self.overlay.asked:
+            self.screen.output.set_title("hermes")
+            self.screen.output.flush()
+        self.overlay.boxes, self.overlay.asked = [], 0
+
+    def _finished(self, end: TurnFinished) -> None:
+        self.failure = end.failure or self.failure
+        self._forget_boxes()
+        self.spawn(self.update_status)
+        if self.session is not None:
+            self.conversation.finished(end)
+
+    def sent(self, text: str) -> None:
+        """Show a message that the model gets now."""
+        self.show(self.transcript.sent(text))
+
+    def returned(self, text: str, by: Actor | None = None) -> None:
+        """Put a text into the draft."""
+        del by  # there is one person at a screen
+        self.editor.put(text)
+        self.refresh()
+
+    # ------------------------------------------------------------------ facts and files
+
+    def options(self, resume: str = "") -> "SessionOptions":
+        """The session to ask the runtime for: as the command line said, with the model and address chosen
+        since.
+        """
+        return self.start.options(resume, *self.chosen)
+
+    async def update_status(self) -> None:
+        """Read again what the status line tells."""
+        session, facts = self.session, self.region.facts
+        if session is None:
+            facts = replace(facts, model="", window=0, context=0)
+        else:
+            guard, unguarded = protection(session)
+            facts = replace(
+                facts,
+                model=session.endpoint.model or _BUILT_IN,
+                window=session.endpoint.context_window,
+                context=session.context_tokens,
+                guard=guard,
+                unguarded=unguarded,
+                title=session.title,
+                cost=(money(session.usage),) if session.usage.requests or session.endpoint.local else (),
+            )
+            self.transcript.key = session.endpoint.credential
+        self.region.facts = replace(facts, branch=await git_branch(self.start.cwd))
+        self.refresh()
+
+    def _files(self, typed: str) -> list[Item]:
+        found = self.paths.best(typed)
+        return [Item(f"{path} ", path, size_of(self.start.cwd, path)) for path in found]
+
+    def _above(self, width: int, height: int) -> list[Line]:
+        return self.region.above(width, height, self.now())
+
+    def _below(self, width: int, height: int) -> list[Line]:
+        return self.region.below(width, height)
+
+
+def _listed() -> list[Item]:
+    """The slash commands as rows of the menu; one that takes arguments leaves room for them."""
+    return [
+        Item(f"/{command.name}{' ' if command.arguments else ''}", command.usage, command.summary)
+        for command in commands()
+    ]
+
+
+def _model_after(event: StepStarted | Attempted) -> str:
+    """The model that answers now."""
+    if isinstance(event, Attempted) and event.action == "next_endpoint":
+        return event.next.partition("/")[2]
+    return event.model

@@ -1,0 +1,33 @@
+"""The rows that tell how a turn ended, where its answer does not."""
+
+from collections.abc import Mapping
+
+from hermes.present.lines import failure_lines
+from hermes.present.spans import Line, line
+from hermes.present.words import duration
+from hermes.types.event import TurnFinished
+
+_FIXES: Mapping[str, str] = {
+    "rate_limit": "Wait and send it again (Up brings it back), or choose another model with /model.",
+    "overloaded": "Wait and send it again (Up brings it back), or choose another model with /model.",
+    "server_error": "Send it again (Up brings it back), or choose another model with /model.",
+    "timeout": "Send it again (Up brings it back), or choose another model with /model.",
+    "connection": "Check that the server runs and the address is right; /model takes another one.",
+    "context_overflow": "/new starts afresh, /undo takes the last turn back.",
+    "payload_too_large": "/undo takes the last turn back.",
+}
+
+
+def end_rows(event: TurnFinished, width: int, *, key: str, config_fix: str) -> list[Line]:
+    """A failure with what to do about it, or one line; nothing for a turn that was answered."""
+    if event.failure is not None:
+        fix = _FIXES.get(event.failure.reason, config_fix)
+        return failure_lines(event.failure, width, key=key, fix=fix)
+    said = {
+        "interrupted": "stopped",
+        "budget": "the limit of model calls was reached",
+        "refused": "an approval it needed was refused",
+        "failed": "the turn failed",
+        "cut": "the answer is not whole",
+    }.get(event.outcome)
+    return [line(f"✗ {said} · {duration(event.seconds)}", "warning")] if said else []

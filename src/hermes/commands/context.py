@@ -1,0 +1,70 @@
+"""What an interactive app offers to slash commands."""
+
+from typing import TYPE_CHECKING, Protocol
+
+from hermes.types.error import Failure, HermesError
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+    from hermes.store.protocol import SessionStore
+
+
+class CommandContext(Protocol):
+    """One person at one app. `session` is None while no model is set."""
+
+    @property
+    def session(self) -> "Session | None":
+        """The session in front of the person."""
+
+    @property
+    def sessions(self) -> "SessionStore":
+        """The store of all sessions."""
+
+    @property
+    def failure(self) -> Failure | None:
+        """The last failure of a turn."""
+
+    @property
+    def protection(self) -> str:
+        """How commands are guarded, in a few words."""
+
+    @property
+    def keys(self) -> str:
+        """Markdown that lists the keys of this app."""
+
+    def tell(self, text: str) -> None:
+        """Show Markdown to the person."""
+
+    def warn(self, sentence: str) -> None:
+        """Show one sentence that says what is wrong and what to do."""
+
+    def send(self, text: str) -> None:
+        """Send a message now, or after the running turn."""
+
+    def queue(self, text: str) -> None:
+        """Send a message after the running turn; now when none runs."""
+
+    def edit(self, text: str) -> None:
+        """Put a text where the person writes."""
+
+    def leave(self) -> None:
+        """End the app."""
+
+    async def open(self, *, resume: str = "") -> None:
+        """Put a new session in front of the person, or an earlier one."""
+
+    async def pick(self) -> None:
+        """Let the person choose an earlier session."""
+
+    async def use_model(self, model: str, base_url: str, key: str) -> None:
+        """Answer with another model from now on; ConfigError when it cannot be used."""
+
+    async def replay(self, turns: int) -> None:
+        """Show the last turns again."""
+
+
+def opened(talk: CommandContext) -> "Session":
+    """The session in front of the person; HermesError while there is none."""
+    if talk.session is None:
+        raise HermesError("No model is set yet; /model sets one.")
+    return talk.session

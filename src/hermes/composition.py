@@ -1,0 +1,270 @@
+"""Layer 10. Composition: the services of a runtime, made from settings, environment and ports."""
+
+import os
+import random  # noqa: TID251  # the ports are made here
+import secrets
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx2
+import platformdirs
+
+from hermes.agent.context import WholeLog
+from hermes.agent.ledger import Ledger
+from hermes.agent.routes import Routes
+from hermes.agent.services import Redactor, RuntimeServices
+from hermes.agent.session import Session
+from hermes.agent.settings import BudgetSettings
+from hermes.config.environ import workspace_values
+from hermes.config.home import Home
+from hermes.config.sections import Settings
+from hermes.environments.settings import TerminalSettings
+from hermes.hooks import Hooks, HookSettings
+from hermes.lib.aio import Async
+from hermes.lib.guest_loops import GuestLoops
+from hermes.lib.lazy import import_object
+from hermes.lib.secretnames import is_secret_name
+from hermes.lib.secretvalues import SecretValues
+from hermes.models.catalog.context_limits import ContextLimits
+from hermes.models.client import Timeouts
+from hermes.models.reliability.executor import RequestExecutor
+from hermes.models.reliability.route import Breakers, Route
+from hermes.models.settings import ModelSettings
+from hermes.models.side_calls import SideTask, Task, side_task
+from hermes.plugins.aliases import old_names
+from hermes.store.auth import AuthFile
+from hermes.store.protocol import SessionStore
+from hermes.tools.discovery import ToolFolder, discover_builtin_tools
+from hermes.tools.dispatch import Dispatcher
+from hermes.tools.registry import PROCESS, ToolRegistry
+from hermes.tools.results import Results
+from hermes.types.event import Notice
+from hermes.types.ports import Ports
+from hermes.types.question import Answer, Question
+from hermes.types.request import Endpoint, Request
+
+if TYPE_CHECKING:
+    from hermes.agent.remote_environment import Reached
+    from hermes.agent.tool_environment import ToolEnvironment, ToolEnvironmentOptions
+
+SYSTEM_PORTS = Ports(
+    now=time.time,  # noqa: TID251  # the ports are made here
+    monotonic=time.perf_counter,  # noqa: TID251  # the ports are made here
+    sleep=anyio.sleep,
+    token=partial(secrets.token_hex, 6),
+    uniform=random.uniform,
+    pid=os.getpid,  # noqa: TID251  # the ports are made here
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connections:
+    """What a runtime holds open: the store, the HTTP client, and a place for background jobs."""
+
+    store: SessionStore
+    http: httpx2.AsyncClient
+    spawn: Callable[[Async[Any]], object]
+
+
+class HomeRoutes:
+    """The ways of one home's requests, with its local models made ready when they are first used."""
+
+    def __init__(self, routes: Routes, cache: Path) -> None:
+        self.routes = routes
+        self._cache = cache
+        self._local: Any = None
+
+    def route_for(self, session: Session, endpoint: Endpoint) -> Route:
+        """A session's route: this endpoint, then the fallbacks of the settings."""
+        return self.routes.route_for(endpoint, partial(self._prepared, session))
+
+    def chain_for(self, session: Session, endpoints: Sequence[Endpoint]) -> Route:
+        """A route over just these endpoints."""
+        return self.routes.chain_for(endpoints, partial(self._prepared, session))
+
+    def side_task(self, task: Task, endpoint: Endpoint) -> SideTask:
+        """The models and limits of a side task of a session on this endpoint."""
+        routes = self.routes
+        return side_task(task, endpoint, routes.settings, routes.environ, stored=routes.auth.providers())
+
+    def spawn(self, job: Async[Any]) -> None:
+        """Run a job beside the sessions; it ends with the runtime."""
+        self.routes.spawn(job)
+
+    def close(self) -> None:
+        """Write what the pools have counted, and stop local models."""
+        self.routes.close()
+        if self._local is not None:
+            self._local.close()
+
+    async def _prepared(self, session: Session, endpoint: Endpoint) -> Endpoint:
+        """The endpoint once it can answer: a model of this machine is fetched and loaded first."""
+        if self._local is None:
+            self._local = import_object("hermes.models.local.serving:LocalModels")(
+                self._cache, self.routes.http
+            )
+        first = Request(
+            endpoint=endpoint, system=session.system, messages=(), tools=session.tools.definitions
+        )
+        opening = import_object("hermes.models.local.constrained:render")(first)
+
+        def tell(text: str) -> None:
+            session.emit(Notice(level="info", text=text))
+
+        ready: Endpoint = await self._local.ready(endpoint, opening, tell)
+        return ready
+
+
+class HomeEnvironments:
+    """Where the sessions of one home work; what it takes is imported when the first tool needs it."""
+
+    def __init__(
+        self, settings: Settings, home: Home, environ: Mapping[str, str], known: SecretValues, ports: Ports
+    ) -> None:
+        self._settings, self._home, self._environ = settings, home, environ
+        self._known, self._ports = known, ports
+        self._reached: dict[str, Reached] = {}
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether commands run on another machine than this one."""
+        return self._settings[TerminalSettings].backend != "local"
+
+    async def reach(self, session_id: str, cwd: Path, *, yolo: bool) -> "Reached":
+        """The machine elsewhere that a session's commands will run on, asked what it is."""
+        options = self._options(session_id, cwd, yolo=yolo, holder="")
+        reached: Reached = await import_object("hermes.agent.remote_environment").reach(options)
+        self._reached[session_id] = reached
+        return reached
+
+    def open(self, session: Session) -> "ToolEnvironment":
+        """The environment of a session, with the gate in front of it."""
+        spec = session.spec
+
+        async def ask(question: Question) -> Answer:
+            return await session.home.run(partial(session.questions.ask, question))
+
+        options = self._options(spec.id, spec.cwd, yolo=spec.yolo, holder=f"{spec.id} {spec.actor.origin}")
+        if self.is_remote:
+            reached = self._reached.pop(spec.id, None)
+            opened: ToolEnvironment = import_object("hermes.agent.remote_environment").open_remote(
+                options, ask, reached
+            )
+        else:
+            opened = import_object("hermes.agent.tool_environment").open_local(options, ask)
+        opened.attach(session)
+        return opened
+
+    def _options(self, session_id: str, cwd: Path, *, yolo: bool, holder: str) -> "ToolEnvironmentOptions":
+        self._known.learn(*secrets_of(workspace_values(cwd)))
+        edit, key = import_object("hermes.config.edit"), "command_allowlist"
+        options: ToolEnvironmentOptions = import_object("hermes.agent.tool_environment").options_from(
+            self._settings,
+            self._environ,
+            cwd=cwd,
+            hermes_home=self._home.root,
+            scratch=self._home.scratch / session_id,
+            save=partial(edit.append_to_list, self._home.config_file, key),
+            spent=partial(edit.replace_in_list, self._home.config_file, key),
+            ports=self._ports,
+            known=self._known,
+            yolo=yolo,
+            holder=holder,
+        )
+        return options
+
+
+def services_for(
+    home: Home,
+    settings: Settings,
+    environ: Mapping[str, str],
+    connections: Connections,
+    ports: Ports,
+    registry: ToolRegistry,
+) -> tuple[RuntimeServices, HomeRoutes, HomeEnvironments]:
+    """Make the services of a home; its routes and environments also as what they are."""
+    known, model = SecretValues(*secrets_of(environ)), settings[ModelSettings]
+    store, http = connections.store, connections.http
+    redactor, ledger = Redactor(known), Ledger(settings[BudgetSettings], store, ports)
+    routes = _routes(home, settings, environ, connections, ports, known)
+    results = Results(folder=home.results, name=ports.token, redact=redactor.redact)
+    dispatcher = Dispatcher(
+        registry=registry,
+        hooks=Hooks(seconds=settings[HookSettings].timeout),
+        results=results,
+        clock=ports.monotonic,
+        guests=GuestLoops(ports.sleep),
+    )
+    registry.connect(dispatcher.call_blocking)
+    executor = RequestExecutor(
+        http=http,
+        timeouts=Timeouts(
+            first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout
+        ),
+        retries=model.max_retries,
+        now=ports.now,
+        monotonic=ports.monotonic,
+        uniform=ports.uniform,
+        sleep=ports.sleep,
+        estimator=ledger.estimator,
+        redact=redactor.redact,
+    )
+    routing = HomeRoutes(routes, model_cache(environ))
+    environments = HomeEnvironments(settings, home, environ, known, ports)
+    services = RuntimeServices(
+        store=store,
+        routes=routing,
+        executor=executor,
+        environments=environments,
+        context=WholeLog(),
+        ledger=ledger,
+        dispatcher=dispatcher,
+        ports=ports,
+        redactor=redactor,
+        environ=environ,
+    )
+    return services, routing, environments
+
+
+def _routes(
+    home: Home,
+    settings: Settings,
+    environ: Mapping[str, str],
+    connections: Connections,
+    ports: Ports,
+    known: SecretValues,
+) -> Routes:
+    return Routes(
+        settings=settings,
+        environ=dict(environ),
+        http=connections.http,
+        auth=AuthFile(home.auth_file),
+        ports=ports,
+        windows=ContextLimits(home.windows_file, connections.http),
+        breakers=Breakers(ports.monotonic),
+        spawn=connections.spawn,
+        known=known,
+    )
+
+
+def open_tools(home: Home) -> ToolFolder:
+    """A home's tools: a registry of its own with the built-in tools below it, and the user's files in it."""
+    discover_builtin_tools()
+    folder = ToolFolder(home.tools, ToolRegistry(PROCESS), importing=old_names)
+    folder.refresh()
+    return folder
+
+
+def model_cache(environ: Mapping[str, str]) -> Path:
+    """The folder of fetched models: HERMES_CACHE, or the user's cache folder."""
+    return Path(environ.get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
+
+
+def secrets_of(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of the variables whose names say that they are credentials."""
+    return tuple(value for name, value in environ.items() if value and is_secret_name(name))

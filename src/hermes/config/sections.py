@@ -1,0 +1,102 @@
+"""Sections of the settings: each package keeps the classes of its own and registers them here."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+from msgspec.inspect import Metadata, StructType, type_info
+
+S = TypeVar("S", bound=Struct)
+
+_SECTIONS: Final[dict[type[Struct], str]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A key of the settings: its type as a person would call it, its default and what it means."""
+
+    key: str
+    kind: Any
+    default: Any
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The settings in force, each section by its class: `settings[TerminalSettings].backend`.
+
+    A section that was not given has its defaults.
+    """
+
+    sections: tuple[Struct, ...] = ()
+
+    def __getitem__(self, kind: type[S]) -> S:
+        return next((one for one in self.sections if isinstance(one, kind)), None) or kind()
+
+    def replace(self, changed: Struct) -> "Settings":
+        """These settings with another section in the place of its class's."""
+        return Settings((*(one for one in self.sections if type(one) is not type(changed)), changed))
+
+
+def doc(text: str) -> Meta:
+    """What a field means, for `hermes config explain` and the reference page."""
+    return Meta(description=text)
+
+
+def section(name: str) -> Callable[[type[S]], type[S]]:
+    """Register a class as a section of the settings file, or with `""` its fields as keys at the top.
+
+    Every field needs a default. ValueError for a key that another section has.
+    """
+
+    def register(kind: type[S]) -> type[S]:
+        for other, called in _SECTIONS.items():
+            if twice := _top_keys(kind, name) & _top_keys(other, called):
+                raise ValueError(f"{kind.__name__}: {other.__name__} has {', '.join(sorted(twice))} already")
+        _SECTIONS[kind] = name
+        return kind
+
+    return register
+
+
+def known_keys() -> Iterator[Known]:
+    """Every key: sections in the order of their names, then the keys at the top of the file."""
+    for kind, name in _in_order():
+        yield from _known(f"{name}." if name else "", kind())
+
+
+def assemble(values: Mapping[str, Any]) -> Settings:
+    """Settings from a value for every key."""
+    tree: dict[str, Any] = {}
+    for key, value in values.items():
+        *sections, last = key.split(".")
+        node = tree
+        for part in sections:
+            node = node.setdefault(part, {})
+        node[last] = value
+    return Settings(tuple(msgspec.convert(tree[name] if name else tree, kind) for kind, name in _in_order()))
+
+
+def _in_order() -> list[tuple[type[Struct], str]]:
+    return sorted(_SECTIONS.items(), key=lambda one: (not one[1], one[1], one[0].__name__))
+
+
+def _top_keys(kind: type[Struct], name: str) -> set[str]:
+    return {name} if name else set(kind.__struct_fields__)
+
+
+def _known(prefix: str, part: Struct) -> Iterator[Known]:
+    info = type_info(type(part))
+    if not isinstance(info, StructType):
+        raise TypeError(part)
+    for field in info.fields:
+        default = getattr(part, field.name)
+        if isinstance(field.type, StructType):
+            yield from _known(f"{prefix}{field.name}.", default)
+            continue
+        told = (field.type.extra_json_schema or {}) if isinstance(field.type, Metadata) else {}
+        kind = type(part).__annotations__[field.name]
+        description = str(told.get("description", ""))
+        yield Known(key=prefix + field.name, kind=kind, default=default, description=description)

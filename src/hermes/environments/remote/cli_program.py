@@ -1,0 +1,78 @@
+"""Ask a client program (docker, ssh, apptainer) something and read its answer."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import anyio
+
+from hermes.types.error import EnvironmentUnavailable, ExecError
+
+_ADVICE: Final = ("Run '", "See '", "Unable to find image")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a client said: exit code, output, and its complaint on standard error."""
+
+    code: int
+    text: str
+    said: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CliProgram:
+    """A client program of this machine, found by name, with the environment it is called with; `hint` says
+    how to install it.
+    """
+
+    path: str
+    env: Mapping[str, str] = field(repr=False)
+
+    async def ask(self, *arguments: str, timeout: float = 60.0, stdin: bytes = b"") -> Answer:
+        """Run it to its end; ExecError when it takes longer than `timeout` seconds."""
+        try:
+            with anyio.fail_after(timeout):
+                done = await anyio.run_process(
+                    [self.path, *arguments],
+                    input=stdin,
+                    check=False,
+                    env=dict(self.env),
+                    cwd="/",
+                    start_new_session=True,
+                )
+        except TimeoutError as error:
+            raise ExecError(
+                f"{self.path} {' '.join(arguments[:2])} gave no answer within {timeout:g} seconds"
+            ) from error
+        return Answer(
+            done.returncode,
+            done.stdout.decode("utf-8", "replace").strip(),
+            done.stderr.decode("utf-8", "replace").strip(),
+        )
+
+    async def must(self, *arguments: str, what: str, timeout: float = 60.0) -> str:
+        """What it printed; EnvironmentUnavailable, with its complaint, when it failed at `what`."""
+        answer = await self.ask(*arguments, timeout=timeout)
+        if answer.code != 0:
+            raise EnvironmentUnavailable(f"{what}: {_complaint(answer)}")
+        return answer.text
+
+
+def _complaint(answer: Answer) -> str:
+    """What it complained of, in one line and without its advice on its own options."""
+    lines = [line.strip() for line in (answer.said or answer.text).splitlines()]
+    return (
+        " ".join(line for line in lines if line and not line.startswith(_ADVICE))
+        or f"exit code {answer.code}"
+    )
+
+
+def find_program(names: Sequence[str], environ: Mapping[str, str], hint: str) -> CliProgram:
+    """The first of the programs that is installed; EnvironmentUnavailable with the hint when none is."""
+    for name in names:
+        path = shutil.which(name, path=environ.get("PATH"))
+        if path:
+            return CliProgram(path=path, env=environ)
+    raise EnvironmentUnavailable(f"{' or '.join(names)} is not installed here; {hint}.")

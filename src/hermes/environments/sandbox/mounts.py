@@ -1,0 +1,265 @@
+"""What a confined job sees of the machine: from places to the mounts that show, hide and protect them."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from hermes.environments.sandbox.sensitive_paths import (
+    NAME_FILES,
+    REPOSITORY_STARTS,
+    SECRETS_AT_HOME,
+    STARTS_AT_HOME,
+    SYSTEM_SECRETS,
+    SYSTEM_STARTS,
+)
+from hermes.environments.sandbox.sockets import listening
+
+Mode = Literal["read-only", "workspace", "full"]
+"""How much of the machine a confined job may write: nothing, the workspace, all that the user may."""
+
+INSIDE: Final = "/run/hermes"
+"""Where a confined shell finds its own state folder."""
+
+Kind = Literal["write", "place", "show", "read", "hide", "pin"]
+_TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108  # these are the names inside
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mounts:
+    """What a confined job sees: `writable` paths, `hidden` and `readable` ones, and `placed` (inside,
+    outside) pairs, writable.
+
+    `repositories` are folders whose version control must not learn to run something; they are looked at anew
+    for each job.
+    """
+
+    writable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    readable: tuple[Path, ...] = ()
+    placed: tuple[tuple[str, Path], ...] = ()
+    repositories: tuple[Path, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scratch:
+    """The folders of a workspace's own: shell states (one part seen by confined commands), uncut outputs,
+    their /tmp.
+    """
+
+    root: Path
+
+    @property
+    def shell(self) -> Path:
+        """Shell states."""
+        return self.root / "shell"
+
+    @property
+    def confined(self) -> Path:
+        """The part of the shell states that confined commands write."""
+        return self.shell / "confined"
+
+    @property
+    def outputs(self) -> Path:
+        """Uncut outputs."""
+        return self.root / "outputs"
+
+    @property
+    def temp(self) -> Path:
+        """What confined commands have as /tmp."""
+        return self.root / "tmp"
+
+    def make(self) -> None:
+        """Make the folders, for this user alone."""
+        for folder in (self.root, self.shell, self.confined, self.outputs, self.temp):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One place inside, and where it comes from outside."""
+
+    path: str
+    kind: Kind
+    source: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """What one job is to see: the mode, and whether names must be resolved over the machine's own network.
+
+    `steady` limits what is covered to these paths.
+    """
+
+    mode: Mode
+    network: bool = False
+    steady: frozenset[str] | None = None
+
+
+def default_mounts(
+    *, workspace: Path, home: Path, hermes_home: Path, scratch: Scratch, programs: Iterable[Path]
+) -> Mounts:
+    """The usual confinement: `workspace` writable, credentials and our own home hidden, our `programs`
+    read-only.
+    """
+    homes = (
+        dict.fromkeys((home, Path("/root"))) if _is_root() else (home,)
+    )  # a HOME of one's own does not move what the account has
+    secrets = [place / name for place in homes for name in SECRETS_AT_HOME]
+    starts = [place / name for place in homes for name in STARTS_AT_HOME]
+    return Mounts(
+        writable=(workspace,),
+        hidden=(
+            *secrets,
+            *(map(Path, SYSTEM_SECRETS) if _is_root() else ()),
+            *dict.fromkeys((hermes_home, home / ".hermes")),
+        ),
+        readable=(*starts, *(map(Path, SYSTEM_STARTS) if _is_root() else ()), *programs, scratch.root),
+        placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
+        repositories=(workspace,),
+    )
+
+
+def mounted(mounts: Mounts, view: View) -> list[Mount]:
+    """All mounts in their order, shallow paths first: a secret in the workspace stays hidden, a workspace in
+    a hidden folder shows.
+
+    Everything is asked of the machine anew, since files come and go; words and not paths, because each
+    command waits for this.
+    """
+    writable = _real(map(str, mounts.writable))
+    tops = ["/"] if view.mode == "full" else writable if view.mode == "workspace" else []
+    hidden = dict.fromkeys([*_real(map(str, mounts.hidden)), *listening(outside=_covered(view))])
+    starts = (
+        [*map(str, mounts.readable), *(part for top in mounts.repositories for part in _repository(str(top)))]
+        if tops
+        else []
+    )
+    wanted = [
+        Mount(inside, "place", str(source)) for inside, source in mounts.placed if not _is_own(inside, view)
+    ]
+    if view.mode != "full":
+        wanted += [Mount(top, "write" if tops else "show", top) for top in writable]
+    wanted += [Mount(path, "hide", path) for path in hidden if path != "/"]
+    wanted += [Mount(path, "read", path) for path in _real(starts) if _is_below(path, tops)]
+    wanted += [Mount(path, "read", path) for path in _real(NAME_FILES) if view.network]
+    if view.steady is not None:
+        wanted = [mount for mount in wanted if mount.kind in {"write", "place"} or mount.path in view.steady]
+    return _visible([*wanted, *_pins(wanted, tops)])
+
+
+def identity(mount: Mount) -> tuple[int, ...]:
+    """What tells whether a mount's source is still the same; anything will do where its name alone counts."""
+    if mount.kind == "hide":
+        return ()
+    with suppress(OSError):
+        found = os.lstat(mount.source)
+        return (found.st_ino, 0 if stat.S_ISDIR(found.st_mode) else found.st_ctime_ns)
+    return ()
+
+
+def _is_root() -> bool:
+    """Whether what root alone may touch matters."""
+    return os.geteuid() == 0
+
+
+def _is_own(inside: str, view: View) -> bool:
+    """Whether the machine's own folder shows under this name."""
+    return view.mode == "full" and inside in _TEMPORARY
+
+
+def _covered(view: View) -> tuple[str, ...]:
+    """Folders that a job finds empty or has for itself, so that sockets in them need no cover."""
+    return ("/run", "/dev", "/proc") if view.mode == "full" else ("/run", "/dev", "/proc", *_TEMPORARY)
+
+
+def _real(paths: Iterable[str]) -> list[str]:
+    """Those that are there, links followed; one where the user may not look counts as not there."""
+    # Words, as above
+    return list(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path)))  # noqa: PTH110
+
+
+def _is_below(path: str, tops: Iterable[str]) -> bool:
+    return any(path != top and path.startswith(top.rstrip("/") + "/") for top in tops)
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path is in, the nearest first."""
+    while (folder := path.rpartition("/")[0] or "/") != path:
+        yield folder
+        path = folder
+
+
+def _repository(top: str) -> Iterator[str]:
+    """What must not change in a repository; all of its own folder, where a link stands for a part of it."""
+    git = f"{top}/.git"
+    for folder in (git, *_submodules(git)):
+        names = [
+            f"{folder}/{name.removeprefix('.git/')}" for name in REPOSITORY_STARTS if name.startswith(".git/")
+        ]
+        if any(map(os.path.islink, names)):
+            yield folder
+        elif os.path.exists(f"{folder}/HEAD"):  # noqa: PTH110  # words, as above
+            with suppress(OSError):  # what the user cannot make, a command of theirs cannot make either
+                os.mkdir(f"{folder}/hooks")  # noqa: PTH102  # words, as above
+            yield from names
+    yield from (f"{top}/{name}" for name in REPOSITORY_STARTS if not name.startswith(".git/"))
+
+
+def _submodules(folder: str) -> Iterator[str]:
+    with suppress(OSError), os.scandir(f"{folder}/modules") as found:
+        yield from (entry.path for entry in found if entry.is_dir(follow_symlinks=False))
+
+
+def _pins(wanted: list[Mount], tops: list[str]) -> Iterator[Mount]:
+    """The folders on the way to a mount in a writable place: as mounts of their own they cannot be renamed,
+    and the mount with them.
+    """
+    taken = {mount.path for mount in wanted}
+    for mount in wanted:
+        if mount.kind not in {"hide", "read"} or not _is_below(mount.path, tops):
+            continue
+        for folder in _above(mount.path):
+            if folder in taken or not _is_below(folder, tops):
+                continue
+            taken.add(folder)
+            if os.access(os.path.dirname(folder), os.W_OK):  # noqa: PTH120  # words, as above
+                yield Mount(folder, "pin", folder)
+
+
+def _visible(wanted: Iterable[Mount]) -> list[Mount]:
+    """In order of depth, without those whose place is covered already."""
+    kept: dict[str, Kind] = {}
+    mounts = []
+    for mount in sorted(wanted, key=lambda mount: (mount.path.count("/"), mount.kind == "hide")):
+        above = next((kept[folder] for folder in _above(mount.path) if folder in kept), None)
+        if above in {"hide", "place"} and mount.kind in {"hide", "read", "pin"}:
+            continue
+        kept[mount.path] = mount.kind
+        mounts.append(mount)
+    return mounts
+
+
+def open_source(path: str, tops: Iterable[str]) -> int | None:
+    """A descriptor of a path below one of `tops`, opened step by step so that no link is followed; None for a
+    path elsewhere.
+
+    What confined jobs can write, they can also swap for a link while the next sandbox is being built.
+    """
+    top = next((top for top in tops if _is_below(path, (top,))), None)
+    if top is None:
+        return None
+    at = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    for part in path[len(top) :].strip("/").split("/"):
+        try:
+            inner = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
+        finally:
+            os.close(at)
+        at = inner
+    if stat.S_ISLNK(os.fstat(at).st_mode):
+        os.close(at)
+        raise OSError(f"{path} has become a link")
+    return at

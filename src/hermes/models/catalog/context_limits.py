@@ -1,0 +1,121 @@
+"""How much a model takes in, where the catalogue does not know: as its server lists it, or as an overflow has
+stated it; remembered.
+"""
+
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import anyio
+import httpx2
+import msgspec
+
+from hermes.lib.files import write_atomic
+from hermes.types.request import Endpoint
+
+ASK_SECONDS = 8.0
+_NAMES = (
+    "loaded_context_length", "max_model_len", "n_ctx", "context_length", "context_window",
+    "max_context_length", "inputTokenLimit",
+    "max_input_tokens", "max_context_window_tokens", "n_ctx_train",
+)  # fmt: skip
+_SMALLEST, _LARGEST = 256, 100_000_000
+
+
+@dataclass(slots=True)
+class ContextLimits:
+    """The windows that one home has learned, by address and model.
+
+    A server is asked once in the life of a runtime.
+    """
+
+    path: Path
+    http: httpx2.AsyncClient
+    _known: dict[str, int] | None = None
+    _asked: set[str] = field(default_factory=set)
+
+    def of(self, endpoint: Endpoint) -> int:
+        """The window that was learned, in tokens; 0 when none was."""
+        return self._all().get(_key(endpoint.base_url, endpoint.model), 0)
+
+    def learn(self, endpoint: Endpoint, window: int) -> None:
+        """Remember what an overflow said; a smaller number wins over what was listed, for it is what the
+        server does.
+        """
+        known = self.of(endpoint)
+        if _SMALLEST <= window <= _LARGEST and (not known or window < known):
+            self._all()[_key(endpoint.base_url, endpoint.model)] = window
+            self._save()
+
+    async def ask(self, endpoint: Endpoint) -> int:
+        """The window as the server lists it, 0 where it does not say; never raises, and asks each server
+        once.
+        """
+        if endpoint.base_url and endpoint.base_url not in self._asked:
+            self._asked.add(endpoint.base_url)
+            listed = await self._listed(endpoint)
+            for name, window in listed.items():
+                self._all().setdefault(_key(endpoint.base_url, name), window)
+            if listed:
+                self._save()
+        return self.of(endpoint)
+
+    async def _listed(self, endpoint: Endpoint) -> dict[str, int]:
+        headers = (
+            {"authorization": f"Bearer {endpoint.credential}", **endpoint.headers}
+            if endpoint.credential
+            else dict(endpoint.headers)
+        )
+        with anyio.move_on_after(ASK_SECONDS):
+            try:
+                answer = await self.http.get(endpoint.base_url.rstrip("/") + "/models", headers=headers)
+                return windows_in(answer.json(), asked=endpoint.model) if answer.status_code == 200 else {}
+            except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
+                return {}
+        return {}
+
+    def _all(self) -> dict[str, int]:
+        if self._known is None:
+            self._known = _read(self.path)
+        return self._known
+
+    def _save(self) -> None:
+        with contextlib.suppress(OSError):  # a cache: what cannot be kept is asked again
+            write_atomic(self.path, json.dumps({**_read(self.path), **self._all()}, indent=1).encode())
+
+
+def windows_in(tree: Any, *, asked: str) -> dict[str, int]:
+    """Model names with their windows out of a list of models; a server that serves one model answers for
+    whatever name was asked.
+    """
+    rows = tree.get("data") or tree.get("models") if isinstance(tree, Mapping) else tree
+    found: dict[str, int] = {}
+    for row in rows if isinstance(rows, list) else ():
+        window = _window(row) if isinstance(row, Mapping) else 0
+        if window:
+            found[str(row.get("id") or row.get("name") or asked).removeprefix("models/")] = window
+    if len(found) == 1 and asked not in found:
+        found[asked] = next(iter(found.values()))
+    return found
+
+
+def _window(row: Mapping[str, Any]) -> int:
+    inner = (row.get("meta"), row.get("top_provider"), row.get("limits"))
+    places: list[Mapping[str, Any]] = [row, *(value for value in inner if isinstance(value, Mapping))]
+    values = (place.get(name) for name in _NAMES for place in places)
+    return next((value for value in values if isinstance(value, int) and _SMALLEST <= value <= _LARGEST), 0)
+
+
+def _read(path: Path) -> dict[str, int]:
+    """What is remembered; a file that cannot be read is a cache and is made anew."""
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, int])
+    except (OSError, msgspec.DecodeError):
+        return {}
+
+
+def _key(base_url: str, model: str) -> str:
+    return f"{base_url.rstrip('/')} {model}"

@@ -1,0 +1,1 @@
+"""From what a provider answered to a Failure."""

@@ -1,0 +1,306 @@
+"""The recovery executor: one loop that classifies once and acts on the failure's flags.
+
+Every request goes through here.
+"""
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import anyio
+import anyio.to_thread
+import httpx2
+
+from hermes.lib.lazy import Missing
+from hermes.models import client
+from hermes.models.auth.aws import sign
+from hermes.models.budget import Budget, PriceEstimator, Reservation, priced
+from hermes.models.catalog.endpoint import with_credential
+from hermes.models.errors.classify import classify, unanswered
+from hermes.models.reliability.continuation import spelled_out, to_be_continued, tokens
+from hermes.models.reliability.images import smaller
+from hermes.models.reliability.recovery import RecoveryAction, RecoveryContext, choose_recovery, delays
+from hermes.models.reliability.route import Route, Target, cost_of_break
+from hermes.models.transports.base import ReplyReader, Transport, WireRequest
+from hermes.types.error import ConfigError, ContextOverflow, Exhausted, Failure, ModelError
+from hermes.types.event import Attempted, PrefixBroken
+from hermes.types.message import Assistant, Cut
+from hermes.types.request import Delta, Endpoint, LeftOut, Request
+from hermes.types.usage import NO_USAGE, Usage
+
+SHORTEST_KEY, HIDDEN = 6, "[the key]"
+DONE = RecoveryAction("done")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyListener:
+    """Who hears of a reply as it comes: `emit` gets its pieces, `tell` the end of every request, before the
+    pause that may follow.
+
+    When a request has failed, the pieces that it had brought are void. `broken` hears of a request that does
+    not extend the last one.
+    """
+
+    emit: Callable[[Delta], None]
+    tell: Callable[[Attempted], None]
+    broken: Callable[[PrefixBroken], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestExecutor:
+    """What attempts need from outside: the HTTP client, timeouts, a clock in epoch seconds and one for spans,
+    and randomness.
+
+    `redact` takes secrets out of what servers say in their errors: some repeat the key that they refuse.
+    """
+
+    http: httpx2.AsyncClient
+    timeouts: client.Timeouts
+    retries: int
+    now: Callable[[], float]
+    monotonic: Callable[[], float]
+    uniform: Callable[[float, float], float]
+    sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    estimator: PriceEstimator = field(default_factory=PriceEstimator)
+    redact: Callable[[str], str] = str
+
+    async def stream(
+        self,
+        request: Request,
+        route: Route,
+        listener: ReplyListener,
+        budget: Budget,
+        *,
+        seconds: float | None = None,
+    ) -> Assistant:
+        """The reply; its usage is of all requests that it took.
+
+        `seconds` is what is left for it. Raises ContextOverflow for the turn to handle, BudgetSpent before a
+        call that may not start, ConfigError where a package is missing, else ModelError when nothing helps.
+        """
+        total = self.timeouts.total if seconds is None else min(seconds, self.timeouts.total)
+        request = replace(request, messages=spelled_out(request.messages))
+        attempts = _AttemptState(self, request, route, listener, budget, self.monotonic() + total)
+        try:
+            while True:
+                reply = await attempts.once()
+                if reply is not None:
+                    return reply
+        except Missing as error:
+            raise ConfigError(str(error)) from error
+
+
+@dataclass(slots=True)
+class _AttemptState:
+    """The attempts at one reply: `here` counts the failures at the target and key in use, which begin anew
+    with their pauses at another.
+    """
+
+    executor: RequestExecutor
+    request: Request
+    route: Route
+    listener: ReplyListener
+    budget: Budget
+    deadline: float
+    failures: list[Failure] = field(default_factory=list)
+    here: int = 0
+    used: Usage = NO_USAGE
+    refused: set[str] = field(default_factory=set, repr=False)
+    wordless: int = 0
+    pauses: Iterator[float] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.pauses = delays(self.executor.uniform)
+
+    async def once(self) -> Assistant | None:
+        """Send one request and do what follows; None where that is another attempt."""
+        executor, route = self.executor, self.route
+        started = executor.monotonic()
+        if not route.target.endpoint.base_url and route.target.prepare is not None:
+            route.ready(await route.target.prepare(route.target.endpoint))  # a local model starts when needed
+        target = route.target
+        credential = await target.keys.take()
+        if credential is None:
+            await self._recover(_no_key(target, self.failures), NO_USAGE, started)
+            return None
+        endpoint, transport = with_credential(target.endpoint, credential), route.transport
+        reader = transport.reader(request := _for(self.request, endpoint, target.without))
+        wanted = executor.estimator.wanted(
+            endpoint.price, self._prompt, request.options.max_output or endpoint.max_output
+        )
+        await self.budget.reserve(wanted, seconds=self.deadline - self.executor.monotonic())
+        try:
+            wire = await self._rendered(request, transport)
+            reply = await client.send(
+                executor.http,
+                wire,
+                reader,
+                executor.timeouts,
+                self.listener.emit,
+                deadline=anyio.current_time() + self.deadline - executor.monotonic(),
+            )
+            result = self._checked(reply, endpoint)
+        except client.FAULTS as error:
+            size = 0 if reader.progress else self._prompt
+            result = self._without_secrets(classify(error, endpoint, size, now=executor.now()), endpoint)
+        except BaseException:  # the turn was interrupted, and what came so far has been paid for
+            usage = self._account(wanted, reader, endpoint)
+            self._tell(usage, started, RecoveryAction("interrupted"))
+            raise
+        usage = self._account(wanted, reader, endpoint)
+        if isinstance(result, Failure):
+            await self._recover(result, usage, started, endpoint)
+            return None
+        route.worked(endpoint, usage.input_tokens)
+        self._tell(usage, started, DONE)
+        return replace(result, usage=self.used, cuts=(Cut(tokens=tokens(self.used - usage)),) * self.wordless)
+
+    def _checked(self, reply: Assistant, endpoint: Endpoint) -> Assistant | Failure:
+        """The reply, or what is wrong with it; where it was cut before its first word, the next request says
+        so.
+        """
+        if reply.text.strip() or reply.calls:
+            return reply
+        if reply.stop == "length":
+            begun = (*self.request.messages, to_be_continued(Assistant(id="", at=0.0)))
+            self.request = replace(self.request, messages=spelled_out(begun))
+            self.wordless += 1
+        return unanswered(reply, endpoint)
+
+    async def _rendered(self, request: Request, transport: Transport) -> WireRequest:
+        """The request as bytes, signed where its endpoint wants that; a broken prefix is told."""
+        reason = self.route.prefix.sent(request, transport)
+        if reason:
+            cost = cost_of_break(self._prompt, request.endpoint.price)
+            self.listener.broken(PrefixBroken(reason=reason, cost=cost))
+        wire = transport.render(request)
+        if request.endpoint.auth == "aws":  # in a thread: looking for credentials may read files, ask servers
+            return await anyio.to_thread.run_sync(sign, wire, request.endpoint)
+        return wire
+
+    def _without_secrets(self, failure: Failure, endpoint: Endpoint) -> Failure:
+        message = failure.message
+        if len(endpoint.credential) >= SHORTEST_KEY:
+            message = message.replace(endpoint.credential, HIDDEN)
+        return replace(failure, message=self.executor.redact(message))
+
+    def _account(self, wanted: Reservation, reader: ReplyReader, endpoint: Endpoint) -> Usage:
+        """Count what a request has used as far as the wire told: at least the request itself."""
+        usage = priced(reader.usage, endpoint.price)
+        self.budget.settle(
+            wanted,
+            usage.input_tokens + usage.output_tokens,
+            self.executor.estimator.counted(usage, endpoint.price),
+        )
+        self.used = self.used + usage if self.failures else usage
+        return usage
+
+    @property
+    def _prompt(self) -> int:
+        """The prompt in tokens, by the last one that was counted; never less than a rough guess at the system
+        prompt.
+        """
+        return max(self.route.largest_prompt, len(self.request.system) // 4)
+
+    async def _recover(
+        self, failure: Failure, usage: Usage, started: float, sent_to: Endpoint | None = None
+    ) -> None:
+        """Tell of a failed request and do what follows; raises when it was the last."""
+        executor, route = self.executor, self.route
+        self.failures.append(failure)
+        self.here += 1
+        target, following = route.target, route.next_available()
+        context = RecoveryContext(
+            failures=self.here,
+            retries=executor.retries,
+            pause=next(self.pauses),
+            left=self.deadline - executor.monotonic(),
+            now=executor.now(),
+            others=sent_to is not None and await self._other_key(target, sent_to, failure),
+            next_available=following is not None,
+            larger=following is not None
+            and route.targets[following].endpoint.context_window > target.endpoint.context_window,
+            refused=target.without,
+        )
+        chosen = choose_recovery(failure, context)
+        name = route.targets[following].name if following is not None else ""
+        told = {"leave_out": chosen.part, "next_endpoint": name}.get(chosen.action, "")
+        self._tell(usage, started, chosen, failure=failure, following=told)
+        match chosen.action:
+            case "wait":
+                await executor.sleep(chosen.delay)
+            case "leave_out":
+                target.leave_out(cast("LeftOut", chosen.part))
+            case "next_endpoint" if following is not None:
+                route.move(following)
+                self.here, self.pauses = 0, delays(executor.uniform)
+            case "next_credential":
+                self.here, self.pauses = 0, delays(executor.uniform)
+            case _ if failure.compress:
+                raise ContextOverflow(failure)
+            case _:
+                raise Exhausted(tuple(self.failures)) if len(self.failures) > 1 else ModelError(failure)
+
+    async def _other_key(self, target: Target, endpoint: Endpoint, failure: Failure) -> bool:
+        """Note the failure at its endpoint and key; whether another key may be tried at once.
+
+        Each is left only once, or two that cool down for a moment would alternate for ever.
+        """
+        self.route.failed(endpoint, failure)
+        again = endpoint.credential in self.refused
+        if failure.rotate:
+            self.refused.add(endpoint.credential)
+        return await target.keys.failed(endpoint.credential, failure) and not again
+
+    def _tell(
+        self,
+        usage: Usage,
+        started: float,
+        chosen: RecoveryAction,
+        *,
+        failure: Failure | None = None,
+        following: str = "",
+    ) -> None:
+        endpoint = self.route.target.endpoint
+        self.listener.tell(
+            Attempted(
+                attempt=self.here + (failure is None),
+                attempts=self.executor.retries,
+                provider=endpoint.provider,
+                model=endpoint.model,
+                seconds=self.executor.monotonic() - started,
+                usage=usage,
+                action=chosen.action,
+                failure=failure,
+                delay=chosen.delay,
+                next=following,
+            )
+        )
+
+
+def _for(request: Request, endpoint: Endpoint, without: frozenset[LeftOut]) -> Request:
+    if request.endpoint is endpoint and request.without == without:
+        return request
+    messages = request.messages
+    if "large_images" in without:
+        messages = tuple(map(smaller, messages))
+    return replace(request, endpoint=endpoint, without=without, messages=messages)
+
+
+def _no_key(target: Target, before: list[Failure]) -> Failure:
+    """No credential of a target may be used at present: a sign-in that has run out says so, and where the
+    server refused them all, waiting helps nobody.
+    """
+    reset_at, trouble = target.keys.reset_at(), target.keys.trouble()
+    refused = before and before[-1].address == target.endpoint.base_url and not before[-1].retryable
+    if refused and not trouble:
+        return replace(before[-1], rotate=False, leave_out="")
+    resting = f"Every key of {target.endpoint.provider} is cooling down; hermes auth list shows them."
+    return Failure(
+        reason="rate_limit" if reset_at or not trouble else "auth_permanent",
+        message=" ".join(filter(None, (resting if reset_at or not trouble else "", trouble))),
+        address=target.endpoint.base_url,
+        retryable=reset_at is not None,
+        fall_back=True,
+        reset_at=reset_at,
+    )

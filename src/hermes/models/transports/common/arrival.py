@@ -1,0 +1,59 @@
+"""How a reply comes: as a stream of server-sent events (WHATWG HTML, section 9.2), or as one whole body;
+servers answer either way, whatever was asked for.
+"""
+
+
+class Events:
+    """Splits a byte stream into the data of its events; lines may end in LF or CRLF and may be cut
+    anywhere.
+    """
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[bytes] = []
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """The data of every event that these bytes complete."""
+        lines = (self._rest + data).split(b"\n")
+        self._rest = lines.pop()
+        done: list[bytes] = []
+        pending = self._data
+        for line in lines:
+            if line[:5] == b"data:":
+                pending.append(line[5:].strip())
+            elif pending and line in {b"", b"\r"}:
+                done.append(pending[0] if len(pending) == 1 else b"\n".join(pending))
+                pending.clear()
+        return done
+
+    def finish(self) -> list[bytes]:
+        """The event that the stream's end completes, if one was open."""
+        return self.feed(b"\n\n")
+
+
+_BODIES = (b"{", b"[", b"<")
+
+
+class BodyDetector:
+    """Tells the bytes of a stream from those of a body, which are kept until the end.
+
+    `streams` is None as long as nothing has come.
+    """
+
+    def __init__(self) -> None:
+        self.streams: bool | None = None
+        self._body: list[bytes] = []
+
+    def streamed(self, data: bytes) -> bytes:
+        """The bytes, if they are a stream's; else nothing."""
+        if self.streams is None and data.strip():
+            self.streams = not data.lstrip().startswith(_BODIES)
+        if self.streams:
+            return data
+        self._body.append(data)
+        return b""
+
+    @property
+    def body(self) -> bytes:
+        """What has come of a body."""
+        return b"".join(self._body).strip()

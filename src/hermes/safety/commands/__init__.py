@@ -1,0 +1,1 @@
+"""Read a shell command: what it would run, touch and send."""

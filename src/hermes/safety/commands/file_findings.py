@@ -1,0 +1,307 @@
+"""What a command does to files, as far as it needs a decision: reading, writing, deleting."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from hermes.safety.commands.code import SHELLS, program_text
+from hermes.safety.commands.dataflow import INTERPRETERS, upstream
+from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.options import CLONE_VALUES, has_option, operands, option_values
+from hermes.safety.commands.paths import (
+    Map,
+    Place,
+    absolute,
+    is_env_file,
+    is_own_result,
+    place_of,
+    runs_later,
+)
+from hermes.safety.commands.rules import MESSAGES, Finding, file_uses, table
+from hermes.safety.commands.script import Simple
+from hermes.safety.commands.wrappers import found_paths
+
+_NO_READERS: Final = frozenset(
+    {
+        "echo",
+        "printf",
+        "ls",
+        "stat",
+        "test",
+        "[",
+        "dirname",
+        "basename",
+        "realpath",
+        "readlink",
+        "which",
+        "type",
+        "mkdir",
+        "touch",
+        "cd",
+        "chmod",
+    }
+)
+_READERS: Final = re.compile(
+    r"cat|tac|nl|less|more|head|tail|file|wc|[efz]?grep|rg|ag|ack|diff|cmp|tree|du|strings|sort|uniq|cut|jq|xxd|od|hexdump|column"
+    r"|(?:md5|b2|sha\d+)sum|cd|pushd|find|fd|bat|"
+)
+_READING_GIT: Final = re.compile(
+    r"status|log|diff|show|rev-parse|ls-files|ls-tree|remote|describe|grep|blame|branch|tag|config|cat-file|shortlog|rev-list|fetch|reflog|for-each-ref"
+)
+_NAME_TESTS: Final = frozenset(
+    {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname", "-perm", "-user"}
+)
+_COUNTS: Final = frozenset(
+    {"-A", "-B", "-C", "-m", "--max-count", "--include", "--exclude", "-g", "--glob", "-t", "-T", "--arg"}
+)
+_DISKS: Final = re.compile(
+    r"/dev/(?:[shvx]v?d[a-z]|nvme|mmcblk|disk|r?disk|loop|mapper|md|dm-|mem|kmem|port)"
+)
+_SOURCES_OF_WORK: Final = re.compile(
+    r"\*\.(?:py|ipynb|[jt]sx?|go|rs|java|kt|c|cc|cpp|h|hpp|cs|rb|php|swift|sql|md|rst|tex|csv|parquet|json|ya?ml|toml|html|css)$"
+)
+_OWN_LISTS: Final = re.compile(r"/\.git/(?:info/\w+|COMMIT_EDITMSG|description)$")
+_STORED: Final = re.compile(r"\.(?:db|sqlite3?|mdb|rdb|dump|duckdb|parquet|kdbx)$")
+_RECURSIVE: Final = ("-r", "-R", "--recursive")
+_TAKES_FOLDERS: Final = frozenset({"rimraf", "del-cli", "trash", "srm"})
+_DROPPED: Final = "it cannot be brought back"
+
+
+def of_files(command: Simple, folders: Map) -> Iterator[Finding]:
+    """What a command does to files: by redirections, by its own work, and by reading them."""
+    yield from _redirections(command, folders)
+    yield from _files(command, folders)
+    yield from _reading(command, folders)
+
+
+def _redirections(command: Simple, folders: Map) -> Iterator[Finding]:
+    for path in command.writes:
+        yield from _written(path, command.cwd, folders)
+        if _STORED.search(path) and (
+            command.program in {"", ":", "true", "echo", "printf"} or "/dev/null" in command.argv
+        ):
+            yield Finding(
+                "delete", "delete", f"it empties {_shown(path)}, and {_DROPPED}", absolute(path, command.cwd)
+            )
+    for path in command.reads:
+        yield from _read(path, command, folders)
+
+
+def _files(command: Simple, folders: Map) -> Iterator[Finding]:
+    recursive = has_option(command.argv[1:], *_RECURSIVE) or command.program in _TAKES_FOLDERS
+    for does, path in file_uses(command):
+        if command.program == "git" or (
+            command.program == "rsync" and has_option(command.argv[1:], "-n", "--dry-run")
+        ):
+            continue
+        if does == "move" and path == "/dev/null":
+            yield Finding("delete", "delete", f"it moves files into nothing, and {_DROPPED}", command.cwd)
+        if does == "delete":
+            every = (
+                recursive
+                or bool(_SOURCES_OF_WORK.search(path))
+                or _takes_all(path)
+                or _is_all_found(path, command)
+            )
+            yield from _deleted(path, command, folders, recursive=every)
+        elif does == "move":
+            yield from _moved(path, command.cwd, folders)
+        else:
+            yield from _written(path, command.cwd, folders, recursive=recursive)
+    if (
+        command.program == "rsync"
+        and not has_option(command.argv[1:], "-n", "--dry-run")
+        and any(word.startswith("--del") for word in command.argv[1:])
+    ):
+        for path in operands(command.argv[1:], {"-e", "--rsh", "--exclude", "--include"})[-1:]:
+            yield from (one for one in _deleted(path, command, folders, recursive=True) if ":" not in path)
+    if command.program == "find" and has_option(command.argv[1:], "-delete") and "-empty" not in command.argv:
+        for path in found_paths(command.argv):
+            yield from _deleted(path, command, folders, recursive=True)
+
+
+def _takes_all(path: str) -> bool:
+    """Whether the last part of a path stands for whatever is there."""
+    return bool(re.fullmatch(r"[*?\0]*[*\0][*?\0]*", path.rpartition("/")[2]))
+
+
+def _is_all_found(path: str, command: Simple) -> bool:
+    """Whether a path stands for all that `find` comes upon below it."""
+    return command.through[-1:] == ("find",) and "**" not in path
+
+
+def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> Iterator[Finding]:
+    if not path or "://" in path:
+        return
+    place, full = place_of(path, command.cwd, folders), absolute(path, command.cwd)
+    if _DISKS.match(full):
+        yield Finding("write-device", "erase", "it writes straight to a device", full)
+    elif place == "root" and recursive:
+        yield Finding("erase", "erase", f"it deletes {_shown(path)}", full)
+    elif place in {"unknown", "repository"} or (
+        place == "workspace" and (recursive or command.program == "shred")
+    ):
+        yield Finding("delete", "delete", f"it deletes {_shown(path)}, and {_DROPPED}", full)
+    elif place == "own":
+        yield from _of_own("deletes", full, folders)
+    elif place in {"disposable", "workspace"}:
+        yield Finding("change", "change", f"it deletes {_shown(path)}", full)
+    elif place != "temp":
+        yield Finding("delete-outside", "outside", f"it deletes {_shown(path)}, outside the workspace", full)
+
+
+def _moved(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
+    if place_of(path, cwd, folders) == "root":
+        yield Finding("erase", "erase", f"it moves {_shown(path)} away", absolute(path, cwd))
+    else:
+        yield from _written(path, cwd, folders)
+
+
+def _written(path: str, cwd: str, folders: Map, *, recursive: bool = False) -> Iterator[Finding]:
+    if re.match(r"[\w.-]+@?[\w.-]*:(?!//)", path) or "://" in path or path == "-":
+        return  # another machine's: rules of their own
+    place, full = place_of(path, cwd, folders), absolute(path, cwd)
+    if full == "/proc/sysrq-trigger":
+        yield Finding("crash-kernel", "halt", "it makes the kernel stop")
+    elif place == "device":
+        yield Finding(
+            "write-device",
+            "erase" if _DISKS.match(full) else "outside",
+            "it writes straight to a device",
+            full,
+        )
+    elif place == "root" and recursive:
+        yield Finding("erase", "erase", f"it changes all of {_shown(path)}", full)
+    elif place == "own":
+        yield from _of_own("changes", full, folders)
+    else:
+        yield from _changed(path, place, full, recursive=recursive)
+
+
+def _of_own(does: str, full: str, folders: Map) -> Iterator[Finding]:
+    """A change to our own files: settings, keys, tools and sessions are the user's alone to change."""
+    if is_own_result(full, folders):
+        yield Finding("own-files", "own", f"it {does} this agent's files", full)
+    else:
+        yield Finding("own-settings", "policy", f"it {does} this agent's settings, keys or tools", full)
+
+
+def _changed(path: str, place: Place, full: str, *, recursive: bool) -> Iterator[Finding]:
+    if place == "start" or runs_later(full):
+        yield Finding(
+            "start-file",
+            "persistence" if place != "start" else "outside",
+            f"{_shown(path)} makes something run later",
+            full,
+        )
+    elif is_env_file(path):
+        yield Finding(
+            "variables-file", "variables", f"it changes {_shown(path)}, a file of secret variables", full
+        )
+    elif place == "repository" and (recursive or not _OWN_LISTS.search(full)):
+        yield Finding("repository", "history", "it changes git's own files", full)
+    elif place in {"root", "system", "outside", "secret", "home"}:
+        yield Finding("write-outside", "outside", f"it writes to {_shown(path)}, outside the workspace", full)
+    elif place == "unknown":
+        yield Finding("write-unknown", "opaque", "where it writes is only known when it runs", full)
+        yield Finding("change", "change", "it may change files in the workspace", full)
+    elif place != "temp":
+        yield Finding("change", "change", f"it changes {_shown(path)}", full)
+
+
+def _reading(command: Simple, folders: Map) -> Iterator[Finding]:
+    if command.program in _NO_READERS or not command.argv or command.argv[0] in command.scope.aliases:
+        return
+    words = _possible_files(command)
+    if command.program == "xargs":
+        words += [word for source in upstream(command) for word in source.argv[1:]]
+    words += [
+        text for _, code in program_text(command) for text in re.findall(r"['\"]([^'\"\s]{1,200})['\"]", code)
+    ]
+    for word in words:
+        for path in _path_parts(word):
+            yield from _read(path, command, folders)
+
+
+def _possible_files(command: Simple) -> list[str]:
+    """The words that may name files: not those that say what to look for."""
+    words, program = list(command.argv[1:]), command.program
+    if program == "git":
+        words = [word for word, before in zip(words, ["", *words], strict=False) if before not in MESSAGES]
+        program, words = ("grep", words[1:]) if words[:1] == ["grep"] else (program, words)
+    if program == "find":
+        return [word for word, before in zip(words, ["", *words], strict=False) if before not in _NAME_TESTS]
+    options = table().patterns.get(program)
+    if options is None or has_option(words, *options):
+        return words
+    counts = {"-F", "-v", "--assign", "--field-separator"} if program.endswith("awk") else _COUNTS
+    first = next(iter(operands(words, counts)), None)
+    if first is not None:
+        words.remove(first)
+    return words
+
+
+def _path_parts(word: str) -> Iterator[str]:
+    """What in a word may be a path."""
+    if any(letter in word for letter in " \n\t()"):
+        return
+    plain = re.sub(r"^(?:-{0,2}[\w-]+=|@|file://)", "", word)
+    if plain and not plain.startswith("-"):
+        yield from plain.split(":") if "://" not in plain else ()
+
+
+def _read(path: str, command: Simple, folders: Map) -> Iterator[Finding]:
+    place = place_of(path, command.cwd, folders)
+    if re.search(r"/\.ssh/[\w.*-]+\.pub$", path):
+        return  # the half of a key that everybody may know
+    if place == "secret" or re.fullmatch(r"/proc/[^/]*\0[^/]*/(?:environ|mem|maps|fd/.*)", path):
+        yield Finding("credentials", "secret", f"it reads {_shown(path)}")
+    elif _DISKS.match(path):
+        yield Finding("read-device", "secret", "it reads straight from a device")
+    elif place == "own" and _only_reads(path, command):
+        yield Finding("own-files", "own", "it reads this agent's files")
+    elif place == "own":
+        yield from _of_own("may change", absolute(path, command.cwd), folders)
+    elif is_env_file(path):
+        yield Finding("variables-file", "variables", f"it reads {_shown(path)}, a file of secret variables")
+
+
+def _only_reads(path: str, command: Simple) -> bool:
+    """Whether a command does no more with a file than read or run it."""
+    runs = command.program in SHELLS or INTERPRETERS.fullmatch(command.program)
+    return (
+        path in command.reads
+        or bool(_READERS.fullmatch(command.program))
+        or (bool(runs) and operands(command.argv[1:])[:1] == [path])
+    )
+
+
+def of_other_repositories(command: Simple, folders: Map) -> Iterator[Finding]:
+    """A repository of another place that git writes to."""
+    if command.program != "git":
+        return
+    words = command.argv[1:]
+    given = operands(words, table().values["git"])
+    if given[:1] == ["clone"]:
+        yield from (
+            one
+            for path in operands(given[1:], CLONE_VALUES)[1:2]
+            for one in _written(path, command.cwd, folders)
+        )
+    before = words[: words.index(given[0])] if given and given[0] in words else words
+    if given and not _READING_GIT.fullmatch(given[0]):
+        for path in option_values(before, "-C", "--work-tree", "--git-dir"):
+            if place_of(path, command.cwd, folders) in {
+                "root",
+                "system",
+                "outside",
+                "secret",
+                "home",
+                "own",
+                "start",
+            }:
+                yield from _written(path, command.cwd, folders)
+
+
+def _shown(path: str) -> str:
+    return "files that only its run will name" if path == UNKNOWN else path.replace(UNKNOWN, "…")

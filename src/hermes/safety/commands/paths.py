@@ -1,0 +1,184 @@
+"""What a path is to us: secret, system, our own, inside the workspace or outside."""
+
+import posixpath
+import re
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from hermes.safety.commands.expansion import UNKNOWN
+
+Place = Literal[
+    "root",
+    "system",
+    "home",
+    "secret",
+    "own",
+    "start",
+    "repository",
+    "device",
+    "disposable",
+    "temp",
+    "workspace",
+    "outside",
+    "unknown",
+]
+"""`root`: /, a top folder, or the home folder itself. `start`: a file that a program runs at its start.
+`repository`: inside .git. `disposable`: build output and caches. `device`: below /dev, but not a harmless
+one."""
+
+_SYSTEM: Final = re.compile(
+    r"/(?:bin|boot|dev|etc|lib\d*|libx?32|proc|root|sbin|sys|usr|var|opt|srv|run|System|Library|Applications|private|nix)(?:/|$)"
+)
+_TOP: Final = re.compile(r"/(?:[^/]+/?)?\**|/(?:usr|var|home|Users|System)/[^/]+/?\**")
+_HARMLESS: Final = re.compile(r"/dev/(?:null|zero|full|u?random|std(?:in|out|err)|tty|fd/\d+|shm/.*)")
+_SECRET: Final = re.compile(
+    r"(?:^|/)(?:\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.password-store|\.mozilla|\.thunderbird|keyrings|\.1password|\.electrum|\.bitcoin)(?:/|$)"
+    r"|/\.config/(?:gcloud|gh|hub|op|rclone|google-chrome|chromium|BraveSoftware|microsoft-edge|1Password|Signal)(?:/|$)"
+    r"|(?:^|/)(?:\.netrc|_netrc|\.pgpass|\.npmrc|\.pypirc|\.git-credentials|\.vault-token|\.my\.cnf|\.s3cfg|\.boto|id_(?:rsa|dsa|ecdsa|ed25519))$"
+    r"|(?:^|/)\.(?:bash|zsh|python|psql|mysql|node_repl)_history$"
+    r"|^/etc/(?:g?shadow-?|sudoers(?:\.d(?:/.*)?)?|krb5\.keytab|ssh/ssh_host_.*)$|^/proc/(?:\d+|self|thread-self)/(?:environ|mem|maps|fd/.*|root(?:/.*)?|cwd(?:/.*)?)$"
+    r"|^/proc/kcore$|^/(?:var/)?run/secrets/"
+    r"|/etc/ssl/private(?:/|$)|\.(?:kdbx|ppk|keystore|jks|p12|pfx)$"
+    r"|/\.(?:gem/credentials|oci/config|huggingface/token|cache/huggingface/token|m2/settings\.xml|composer/auth\.json)$"
+    r"|/\.config/(?:doctl|flyctl|configstore|netlify|stripe|sops|hcloud|ngrok2?"
+    r"|lastpass|Bitwarden(?: CLI)?|heroku|linode-cli|containers/auth\.json)(?:/|$)"
+    r"|/(?:\.fly/config\.yml|\.subversion/auth|\.ethereum/keystore|Library/Keychains|wallet\.dat|\.vercel/auth\.json|\.databrickscfg|\.config/hub)(?:/|$)"
+    r"|/\.cargo/credentials(?:\.toml)?$|/\.terraform\.d/credentials\.tfrc\.json$|/(?:Cookies|Login"
+    r" Data)(?:-journal)?$"
+)
+_ENV_FILE: Final = re.compile(
+    r"(?:^|/)\.env(?:rc|\.(?!(?:[\w-]+\.)?example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+)?$"
+)
+_START: Final = re.compile(
+    r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|cshrc|kshrc|inputrc|xinitrc|xprofile|xsession|vimrc"
+    r"|tmux\.conf|gitconfig|pam_environment|pythonrc|irbrc|npmrc|gdbinit|lldbinit|curlrc|wgetrc|screenrc|emacs)$"
+    r"|/\.config/(?:fish|autostart|systemd|environment\.d|git|nvim|hypr|i3|sway)(?:/|$)|/\.local/(?:bin|share/applications|share/systemd)(?:/|$)"
+    r"|/Library/(?:LaunchAgents|LaunchDaemons)(?:/|$)|(?:^|/)\.emacs\.d(?:/|$)|(?:^|/)\.vim(?:/|$)|(?:^|/)(?:sitecustomize|usercustomize)\.py$"
+)
+_REPOSITORY: Final = re.compile(r"(?:^|/)(?:\.git|\.hg|\.svn)(?:/|$)")
+_RUNS_LATER: Final = re.compile(r"(?:^|/)\.git/(?:hooks(?:/|$)|config$)|(?:^|/)\.husky(?:/|$)")
+_DISPOSABLE: Final = re.compile(
+    r"(?:^|/)(?:build|dist|out|target|node_modules|bower_components|coverage|htmlcov|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox|\.nox"
+    r"|\.venv|venv|\.next|\.nuxt|\.svelte-kit|\.parcel-cache|\.turbo|\.gradle|\.cache|\.eggs|[^/]+\.egg-info|\.nyc_output|\.terraform|_build|site|cmake-build-[^/]+"
+    r"|package-lock\.json|npm-shrinkwrap\.json|yarn\.lock|pnpm-lock\.yaml|bun\.lockb?|Cargo\.lock|poetry\.lock|uv\.lock|Pipfile\.lock|Gemfile\.lock|composer\.lock"
+    r"|\.DS_Store|[^/]+\.tsbuildinfo|\.eslintcache|\.stylelintcache|\.coverage|[^/]+\.(?:pyc|pyo|o|obj|class|tmp|temp|swp|bak~?|log|orig|rej))(?:/|$)"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Map:
+    """The folders that matter, absolute and without a slash at the end."""
+
+    workspace: str
+    home: str
+    hermes_home: str
+    temp: tuple[str, ...]
+
+
+def absolute(path: str, cwd: str) -> str:
+    """A path from `cwd`, with `.` and `..` taken out; `UNKNOWN` where a part of it that counts is not
+    known.
+    """
+    if path.startswith(UNKNOWN):
+        return UNKNOWN
+    joined = path if path.startswith("/") else f"{cwd}/{path}"
+    joined = re.sub(r"^file://", "", joined)
+    known, unknown, rest = joined.partition(UNKNOWN)
+    if not unknown:
+        return posixpath.normpath(joined).replace("//", "/")
+    folder = known.rpartition("/")[0]
+    if not folder or ".." in rest:
+        return UNKNOWN
+    # An unknown name below a known folder stays below it, unless it climbs; a known folder with nothing
+    # before it says nothing.
+    return f"{posixpath.normpath(folder)}/{UNKNOWN}" if known.rstrip("/") else UNKNOWN
+
+
+def place_of(path: str, cwd: str, folders: Map) -> Place:
+    """What a path is; the most guarded kind that fits. `path` may have wildcards."""
+    full = absolute(path, cwd)
+    if full == UNKNOWN or UNKNOWN in full.partition("/")[0]:
+        return "unknown"
+    if _SECRET.search(full):
+        return "secret"
+    if is_own(full, folders):
+        return "own"
+    if full.startswith("/dev/") or full == "/dev":
+        return "temp" if _HARMLESS.fullmatch(full) else "device"
+    if _is_top(full, folders):
+        return "root"
+    return _ordinary(full, folders)
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Whether a path is a folder or below it."""
+    return bool(folder) and (path == folder or path.startswith(folder.rstrip("/") + "/"))
+
+
+def _ordinary(full: str, folders: Map) -> Place:
+    inside = is_within(full, folders.workspace)
+    if _START.search(full) and (not inside or is_within(folders.home, folders.workspace)):
+        return "start"
+    if inside:
+        return _in_workspace(full[len(folders.workspace) :], full == folders.workspace)
+    if any(is_within(full, temp) and full not in folders.temp for temp in folders.temp):
+        return "temp"
+    return "system" if _SYSTEM.match(full) else "outside"
+
+
+# The second half of what `below` says
+def _in_workspace(below: str, is_itself: bool) -> Place:  # noqa: FBT001
+    if not is_itself and _REPOSITORY.search(below):
+        return "repository"
+    if below.rstrip("/*") and UNKNOWN not in below and _DISPOSABLE.search(below):
+        return "disposable"
+    return "workspace"
+
+
+def is_env_file(path: str) -> bool:
+    """Whether a path names a file of environment variables with real values, not a template."""
+    return bool(_ENV_FILE.search(path))
+
+
+def is_disposable(path: str) -> bool:
+    """Whether a path of the workspace is build output or a cache."""
+    return bool(_DISPOSABLE.search(f"/{path.removeprefix('./')}"))
+
+
+def runs_later(path: str) -> bool:
+    """Whether a file in a repository makes a later git command run code."""
+    return bool(_RUNS_LATER.search(path))
+
+
+def is_secret(path: str, folders: Map) -> bool:
+    """Whether a path leads to credentials: those of the user's programs, or our own."""
+    return bool(_SECRET.search(path)) or is_own_secret(path, folders)
+
+
+def is_own(path: str, folders: Map) -> bool:
+    """Whether a path is ours: in the profile's folder, in that of all profiles, or in the usual one."""
+    home = folders.hermes_home
+    above, _, last = home.rpartition("/profiles/")
+    homes = (home, above if above and "/" not in last else "", f"{folders.home.rstrip('/')}/.hermes")
+    return any(is_within(path, one) for one in homes)
+
+
+def is_own_result(path: str, folders: Map) -> bool:
+    """Whether a path of ours holds what tools have put out: no setting, key or tool is kept there."""
+    return any(is_within(path, f"{folders.hermes_home}/{name}") for name in ("scratch", "results"))
+
+
+def is_own_secret(path: str, folders: Map) -> bool:
+    """Whether a path leads to our own credentials."""
+    return is_own(path, folders) and bool(
+        re.search(r"/(?:\.env[^/]*|auth\.json|.*token.*|.*oauth.*|.*credential.*)$", path)
+    )
+
+
+def _is_top(full: str, folders: Map) -> bool:
+    bare = full.rstrip("*").rstrip("/") or "/"
+    if is_within(folders.workspace, bare) and bare != folders.workspace:
+        return bare in {"/", folders.home} or bool(_TOP.fullmatch(bare))
+    return bare == folders.home or (
+        bool(_TOP.fullmatch(full)) and not is_within(bare, folders.workspace) and bare not in folders.temp
+    )

@@ -1,0 +1,36 @@
+"""What every finding in a command means, for people: the rules of the table, and what only code finds."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from hermes.safety.commands.rules import table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CatalogEntry:
+    """A rule's name, its effect and reason; commands that it finds, and near ones that pass."""
+
+    id: str
+    effect: str
+    reason: str
+    match: tuple[str, ...]
+    passes: tuple[str, ...]
+
+
+@cache
+def entries() -> tuple[CatalogEntry, ...]:
+    """All of them, the rules of the table first; a name stands twice where its effect depends on what it
+    touches.
+    """
+    tree = tomllib.loads((files("hermes") / "data" / "findings.toml").read_text(encoding="utf-8"))
+    rules = [
+        CatalogEntry(id=one.id, effect=one.effect, reason=one.reason, match=one.match, passes=one.passes)
+        for one in table().rules
+    ]
+    found = [
+        CatalogEntry(**{**one, "match": tuple(one["match"]), "passes": tuple(one["passes"])})
+        for one in tree["finding"]
+    ]
+    return (*rules, *found)

@@ -1,0 +1,307 @@
+"""The rules of `danger.toml` and how a command is held against them."""
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any, Final
+
+from hermes.safety.commands.options import has_option, operands, option_values
+from hermes.safety.commands.prefixes import only_runs
+from hermes.safety.commands.script import Simple
+
+MESSAGES: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "-F", "--trailer"})
+"""Options of git whose value is text."""
+
+_CONDITION: Final = re.compile(
+    r"(?i)\bwhere\b(?!\s*\(?\s*(?:'?(\w+)'?\s*(?:=|is)\s*'?\1\b|true\b|not\s+false|\d+\s*(?:[;)'\"\x00]|$)|\d+\s*[<>]))"
+)
+_LITERAL: Final = re.compile(r"(?<=[(,=\s])'[^';\n]* [^';\n]*'(?=[),;\s]|$)")  # text in a statement
+_INLINE: Final = frozenset({"-c", "-e", "-r", "-E"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Effect:
+    """What a finding means: see the head of `danger.toml`; `kind` is its class."""
+
+    text: str
+    kind: str
+    hard: bool = False
+    free: frozenset[str] = frozenset()
+    opens: frozenset[str] = frozenset()
+    network: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing in a command that a rule is about; `reason` goes after "because".
+
+    `path`: the place it touches, where there is one. `words`: the part of the command that caused it, `hosts`
+    those that it names.
+    """
+
+    rule: str
+    effect: str
+    reason: str
+    path: str = ""
+    words: str = field(default="", compare=False)
+    hosts: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """One entry of the table. All its conditions must hold."""
+
+    id: str
+    effect: str
+    reason: str
+    programs: re.Pattern[str]
+    exempt: frozenset[str] = frozenset()
+    first: tuple[re.Pattern[str], ...] = ()
+    options: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    text: re.Pattern[str] | None = None
+    word: re.Pattern[str] | None = None
+    conditions: frozenset[str] = frozenset()
+    match: tuple[str, ...] = field(default=(), repr=False)
+    passes: tuple[str, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileUse:
+    """Which words of some programs are files, and what becomes of them: delete, write or move."""
+
+    does: str
+    takes: str
+    programs: frozenset[str]
+    options: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    values: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """All of `danger.toml`."""
+
+    effects: Mapping[str, Effect]
+    values: Mapping[str, frozenset[str]]
+    patterns: Mapping[str, frozenset[str]]
+    groups: Mapping[str, frozenset[str]]
+    files: tuple[FileUse, ...]
+    rules: tuple[Rule, ...]
+
+
+@cache
+def table() -> Table:
+    """The table, read once; a fault in the file is raised as it is."""
+    tree = tomllib.loads((files("hermes") / "data" / "danger.toml").read_text(encoding="utf-8"))
+    groups = {name: frozenset(text.split()) for name, text in tree["groups"].items()}
+    return Table(
+        effects={name: _effect(entry) for name, entry in tree["effects"].items()},
+        values={name: frozenset(text.split()) for name, text in tree["values"].items()},
+        patterns={name: frozenset(text.split()) for name, text in tree["patterns"].items()},
+        groups=groups,
+        files=tuple(_file_use(entry) for entry in tree["files"]),
+        rules=tuple(_rule(entry, groups) for entry in tree["rule"]),
+    )
+
+
+def findings(command: Simple) -> Iterator[Finding]:
+    """What the rules say about one command."""
+    if not command.argv or (command.argv[-1] == "--help" and "--" not in command.argv):
+        return
+    named = (
+        command.argv[0] in command.scope.aliases
+        or command.argv[0] in command.scope.functions
+        or only_runs(command.program)
+    )
+    for rule in _rules_for(command.program):
+        if named and rule.exempt:
+            continue  # what it stands for or runs is looked at by itself
+        if _holds(rule, command):
+            yield Finding(
+                rule.id, rule.effect, rule.reason, command.cwd if rule.effect in {"delete", "history"} else ""
+            )
+
+
+@lru_cache(maxsize=512)
+def _rules_for(program: str) -> tuple[Rule, ...]:
+    return tuple(
+        rule for rule in table().rules if program not in rule.exempt and rule.programs.fullmatch(program)
+    )
+
+
+def is_ruled(program: str, aside: frozenset[str] = frozenset()) -> bool:
+    """Whether the table has something to say about a program by its name, effects of `aside` not counted."""
+    named = any(rule.effect not in aside and not rule.exempt for rule in _rules_for(program))
+    return named or any(program in use.programs for use in table().files)
+
+
+def file_uses(command: Simple) -> Iterator[tuple[str, str]]:
+    """Pairs (what is done, path) for the files among a command's words."""
+    words, program = command.argv[1:], command.program
+    for use in table().files:
+        if program not in (use.programs or {program}) or (use.needs and not has_option(words, *use.needs)):
+            continue
+        for path in _taken(use, words):
+            yield use.does, path
+
+
+def _taken(use: FileUse, words: Sequence[str]) -> Sequence[str]:
+    if use.takes.startswith("options"):
+        found = option_values(words, *use.options)
+        return (
+            [path for path in found if path.startswith(("/", "~", ".."))]
+            if use.takes == "options that lead away"
+            else found
+        )
+    found = operands(words, use.values)
+    if use.takes == "behind script":  # which comes first, unless an option gives it
+        return found if has_option(words, "-e", "-f", "--expression", "--file", "-E") else found[1:]
+    if use.takes == "last":
+        return found[-1:] if len(found) > 1 else []
+    return found[1:] if use.takes == "rest" else found
+
+
+def _holds(rule: Rule, command: Simple) -> bool:
+    words = _counted(rule, command)
+    if rule.word is not None and not any(rule.word.fullmatch(word) for word in words):
+        return False
+    fits = (
+        _text_fits(rule, command, words)
+        and _subcommand_fits(rule, command.program, words)
+        and _conditions_hold(rule, command)
+    )
+    return (
+        fits
+        and not (rule.unless and has_option(words, *rule.unless))
+        and (not rule.options or has_option(words, *rule.options))
+    )
+
+
+def _counted(rule: Rule, command: Simple) -> Sequence[str]:
+    """The words that a rule looks at: messages and inline code are not options, whatever they contain."""
+    return (
+        _without(rule.conditions & _KINDS_OF_TEXT, command.argv[1:])
+        if rule.conditions & _KINDS_OF_TEXT
+        else command.argv[1:]
+    )
+
+
+@lru_cache(maxsize=256)
+def _without(kinds: frozenset[str], words: tuple[str, ...]) -> Sequence[str]:
+    """Words without those that are text, and without the options that say so."""
+    skipped = frozenset().union(*(_TEXT_OPTIONS.get(kind) or _long_options() for kind in kinds))
+    kept = [word for word in _unquoted(words) if " " not in word] if "not_text" in kinds else words
+    kept = [word for word, before in zip(kept, ["", *kept], strict=False) if before not in skipped]
+    joined = tuple(f"{name}=" for name in skipped if name.startswith("--"))
+    return [word for word in kept if not word.startswith(joined)]
+
+
+def _long_options() -> frozenset[str]:
+    return frozenset(name for name in table().groups["says"] if name.startswith("--"))
+
+
+def _unquoted(words: Sequence[str]) -> Sequence[str]:
+    """The words before a lone `--`, and before a program that only says what stands behind it."""
+    return words[
+        : next(
+            (at for at, word in enumerate(words) if word == "--" or word in table().groups["quoting"]),
+            len(words),
+        )
+    ]
+
+
+def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:
+    if rule.text is None:
+        return True
+    texts = [" ".join([command.program, *words]), *([command.text] if command.text is not None else [])]
+    if rule.effect == "database":
+        texts += [
+            " ".join(source.argv[1:]) for source in command.sources if source.program in {"echo", "printf"}
+        ]
+        texts = [_LITERAL.sub("''", text) for text in texts]
+    if "sql_without_condition" not in rule.conditions:
+        return any(rule.text.search(text) for text in texts)
+    return any(_takes_all_rows(found[0]) for text in texts for found in rule.text.finditer(text))
+
+
+def _takes_all_rows(statement: str) -> bool:
+    """Whether a statement has no condition that says which rows it is about."""
+    if not re.match(r"(?i)(?:delete|update)\b", statement):
+        return True
+    return not _CONDITION.search(statement)
+
+
+def _subcommand_fits(rule: Rule, program: str, words: Sequence[str]) -> bool:
+    given = operands(words, table().values.get(program, frozenset()))
+    return len(given) >= len(rule.first) and all(
+        wanted.fullmatch(word) for wanted, word in zip(rule.first, given, strict=False)
+    )
+
+
+def _conditions_hold(rule: Rule, command: Simple) -> bool:
+    if "not_own_script" in rule.conditions and "/" in command.argv[0] and not command.argv[0].startswith("/"):
+        return False
+    if "unless_programs_are_posix" not in rule.conditions or command.program not in {"rm", "rmdir"}:
+        return True
+    return any(
+        (word.startswith("/") and len(word) == 2) or re.fullmatch(r"(?i)-recurse|-force", word)
+        for word in command.argv[1:]
+    )
+
+
+_TEXT_OPTIONS: Final[Mapping[str, frozenset[str]]] = {"not_message": MESSAGES, "not_inline": _INLINE}
+_KINDS_OF_TEXT: Final = frozenset({*_TEXT_OPTIONS, "not_text"})
+_FLAGS: Final = (
+    "not_message",
+    "not_inline",
+    "not_own_script",
+    "not_text",
+    "sql_without_condition",
+    "unless_programs_are_posix",
+)
+
+
+def _effect(entry: Mapping[str, Any]) -> Effect:
+    modes = {name: frozenset(entry.get(name, "").split()) for name in ("free", "opens")}
+    return Effect(
+        text=entry["text"],
+        kind=entry["class"],
+        hard=entry.get("hard", False),
+        network=entry.get("network", False),
+        **modes,
+    )
+
+
+def _rule(entry: Mapping[str, Any], groups: Mapping[str, frozenset[str]]) -> Rule:
+    return Rule(
+        id=entry["id"],
+        effect=entry["effect"],
+        reason=entry["reason"],
+        programs=re.compile(
+            "|".join(name if "\\" in name or "*" in name else re.escape(name) for name in entry["programs"])
+        ),
+        exempt=frozenset().union(*(groups[name] for name in entry.get("except", ()))),
+        first=tuple(re.compile(text) for text in entry.get("first", ())),
+        options=tuple(entry.get("options", ())),
+        unless=tuple(entry.get("unless", ())),
+        text=re.compile(entry["text"]) if "text" in entry else None,
+        word=re.compile(entry["word"]) if "word" in entry else None,
+        conditions=frozenset(name for name in _FLAGS if entry.get(name)),
+        match=tuple(entry["match"]),
+        passes=tuple(entry["pass"]),
+    )
+
+
+def _file_use(entry: Mapping[str, Any]) -> FileUse:
+    return FileUse(
+        does=entry["does"],
+        takes=entry["takes"],
+        programs=frozenset(entry["programs"]),
+        options=tuple(entry.get("options", ())),
+        needs=tuple(entry.get("needs", ())),
+        values=frozenset(entry.get("values", "").split()),
+    )

@@ -1,0 +1,53 @@
+"""What users set of questions and of text from outside."""
+
+from typing import Annotated, Literal
+
+from msgspec import Struct
+
+from hermes.config.sections import doc, section
+
+
+@section("approvals")
+class ApprovalSettings(Struct, frozen=True, kw_only=True):
+    """Questions before dangerous actions."""
+
+    mode: Annotated[
+        Literal["manual", "smart", "off"],
+        doc(
+            "manual asks; smart lets a model answer what does little harm; off lets everything but the hard"
+            " limits run."
+        ),
+    ] = "manual"
+    timeout: Annotated[
+        float, doc("Seconds after which a question without an answer is a no; 0 waits for ever.")
+    ] = 60.0
+    untrusted: Annotated[
+        Literal["ask", "trust"],
+        doc(
+            "After text from outside was read, ask before sending, publishing or lasting changes, whatever"
+            " was allowed; trust asks not."
+        ),
+    ] = "ask"
+
+
+@section("security")
+class SecuritySettings(Struct, frozen=True, kw_only=True):
+    """Text that nobody here wrote."""
+
+    allow_text: Annotated[
+        list[str],
+        doc(
+            "Hashes of stretches of text that are let through although they give orders; hermes scan names"
+            " them."
+        ),
+    ] = []
+
+
+@section("")
+class AllowlistSettings(Struct, frozen=True, kw_only=True):
+    """What was allowed for good."""
+
+    command_allowlist: Annotated[
+        list[str],
+        doc("What never asks, as the answer 'always' saves it; hermes approvals list shows each entry."),
+    ] = []

@@ -1,0 +1,1 @@
+"""Find orders to an agent in text that came from outside."""

@@ -1,0 +1,11 @@
+"""The settings of a runtime: importing this registers the sections of every package below.
+
+Screens register theirs with the apps, which know that there is a screen.
+"""
+
+import hermes.agent.settings
+import hermes.environments.settings
+import hermes.hooks
+import hermes.models.settings
+import hermes.safety.settings
+import hermes.tools.settings  # noqa: F401  # each registers its sections

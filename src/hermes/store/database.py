@@ -1,0 +1,52 @@
+"""One SQLite file of ours: its transactions, and its errors in our words. For one thread."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import msgspec
+
+from hermes.lib import sqlite
+from hermes.store.migrations import scripts
+from hermes.types.error import StorageDamaged, StoreError
+
+
+class Database:
+    """An open file with an up-to-date schema; StoreError and StorageDamaged say why it cannot be had."""
+
+    def __init__(self, path: Path, schema: str) -> None:
+        self.path = path
+        with self.faults():
+            self.rows = sqlite.connect(path, scripts(schema))
+        self.checkpoints = sqlite.Checkpoints(self.rows, path)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all of it or nothing; StoreError when it could not be written."""
+        with self.faults(), sqlite.transaction(self.rows):
+            yield
+
+    @contextmanager
+    def faults(self) -> Iterator[None]:
+        """Turn the database's errors into ours."""
+        try:
+            yield
+        except (sqlite3.DatabaseError, msgspec.DecodeError, msgspec.ValidationError) as error:
+            raise self._fault(error) from error
+
+    def close(self) -> None:
+        """Let go of the file; the last to do so moves the write-ahead log into it."""
+        self.rows.close()
+
+    def _fault(self, error: Exception) -> StoreError:
+        """What an error means to a person; damage is never reported as absence (invariant 5)."""
+        if isinstance(error, sqlite.NewerSchemaError):
+            return StoreError(
+                f"{self.path} was written by a newer Hermes ({error}); update Hermes to open it."
+            )
+        if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError | sqlite3.IntegrityError):
+            return StoreError(
+                f"{self.path} cannot be used now ({error}); check the disk and its permissions."
+            )
+        return StorageDamaged(f"{self.path} is damaged ({error}); restore it from a backup or move it away.")

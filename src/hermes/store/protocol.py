@@ -1,0 +1,229 @@
+"""What a store of sessions does, whatever keeps it: the protocol, and the values that go in and out."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from hermes.types.message import Message, ToolResult
+from hermes.types.question import Answer, Question
+from hermes.types.usage import NO_USAGE, Usage
+
+By = Literal["day", "session", "task", "model"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionRow:
+    """A session as a list shows it; times in epoch seconds."""
+
+    id: str
+    title: str
+    cwd: str
+    branch: str
+    model: str
+    source: str
+    parent: str
+    created: float
+    updated: float
+    messages: int
+    first_text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSession:
+    """A session as it is resumed.
+
+    `system` and `tools` are its frozen prompt and tool definitions, `begun` the calls whose journal is open,
+    with their outcomes as far as they are known, and `used` what its requests have used so far. `unreadable`
+    are the numbers, from 1, of messages that the log lacks because their rows are damaged.
+    """
+
+    row: SessionRow
+    system: str
+    tools: tuple[object, ...]
+    log: tuple[Message, ...]
+    begun: dict[str, ToolResult | None]
+    used: Usage = NO_USAGE
+    unreadable: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageEntry:
+    """One request. `day` is an ISO date, `counted` what it counts against budgets, in US dollars."""
+
+    day: str
+    session: str
+    task: str
+    provider: str
+    model: str
+    usage: Usage
+    counted: float
+    failed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spent:
+    """One line of a summary: what it is about, what was used, and how many of the requests failed."""
+
+    what: str
+    usage: Usage
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hit:
+    """One message that matches a search, with its session and the text around the words."""
+
+    session: SessionRow
+    message: Message
+    snippet: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """A process that works in a session: which, on what host, as what app, and since when."""
+
+    pid: int
+    host: str
+    app: str
+    since: float
+
+
+Ended = Literal["used", "expired", "withdrawn"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredQuestion:
+    """A question of a session, as it is kept.
+
+    `to` is the origin of the actor who may answer, `call_id` the call that waits for the answer. `asked` and
+    `expires` are in epoch seconds; 0 is without end. `answer` is there once it has come, `by` from whom.
+    """
+
+    id: str
+    session: str
+    question: Question
+    to: str
+    asked: float
+    expires: float = 0.0
+    call_id: str = ""
+    state: Literal["open", "answered", "used", "expired", "withdrawn"] = "open"
+    answer: Answer | None = None
+    by: str = ""
+
+    def is_open(self, now: float) -> bool:
+        """Whether it may be answered at that time."""
+        return self.state == "open" and (not self.expires or self.expires > now)
+
+
+class SessionStore(Protocol):
+    """Keeps sessions, the journal of their running calls, and what requests have used.
+
+    What a method has written when it returns survives the death of the process. A method that raises has
+    written nothing, and the store can be used again. Every method raises StoreError when the store cannot be
+    used, StorageDamaged when something in it cannot be read. A call that has begun is not cut short by
+    cancellation.
+    """
+
+    async def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
+        """Announce a session with its frozen prompt and tool definitions; the first `append` writes it."""
+
+    async def append(self, session_id: str, *messages: Message) -> None:
+        """Write messages at the end of a log, all or none; StoreError when somebody else has written to it
+        since it was loaded here.
+        """
+
+    async def settle(self, session_id: str, *results: ToolResult) -> None:
+        """Write the results that the log still lacks and close the journal of the session, in one step."""
+
+    async def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
+        """Write in the journal that a call with effects is about to run."""
+
+    async def finish(self, session_id: str, result: ToolResult) -> None:
+        """Write a call's outcome in the journal, before its turn in the log has come."""
+
+    async def ask(self, asked: StoredQuestion) -> None:
+        """Keep a question of a session, before anybody is told of it."""
+
+    async def answer(self, question_id: str, answer: Answer, *, by: str, at: float) -> bool:
+        """Answer a question, from any process; whether it was open at that time (epoch seconds) and is
+        addressed to `by`, an actor's origin. TypeError and ValueError when it is no answer that can be kept.
+        """
+
+    async def end_question(self, question_id: str, state: Ended) -> StoredQuestion | None:
+        """End a question that nobody waits for any more, and give it as it ended: with the answer, and as
+        used, where one came first. None when it was over, so that one caller alone gets an answer to use;
+        StoreError when its session was taken from this process.
+        """
+
+    async def question(self, question_id: str) -> StoredQuestion | None:
+        """A question by its id, or None."""
+
+    async def questions(self, session_id: str = "") -> list[StoredQuestion]:
+        """The questions of a session, or of all, that are open or whose answer was not used yet; the oldest
+        first. An answer that cannot be read is a no; a question that cannot be read is ended, and left out.
+        """
+
+    async def claim(self, session_id: str, owner: Owner) -> None:
+        """Take a session, until `release`, `close` or the end of the process, however that comes.
+
+        SessionOwned says who has it, be it this process.
+        """
+
+    async def release(self, session_id: str) -> None:
+        """Give a claim back, if there is one: the session is free."""
+
+    async def owner_of(self, session_id: str) -> Owner | None:
+        """The living process that has a session, or None."""
+
+    async def evict(self, session_id: str) -> None:
+        """Take a session from whoever has it; that process can write nothing to it any more."""
+
+    async def load(self, session_id: str) -> StoredSession:
+        """A session whole, to be written to from here if it is claimed; StoreError when there is none,
+        StorageDamaged when a message of it cannot be read.
+        """
+
+    async def read(self, session_id: str) -> StoredSession:
+        """A session as far as it can be read, to be looked at, whoever has it."""
+
+    async def drop_last(self, session_id: str, count: int) -> None:
+        """Take the last `count` messages out of the log."""
+
+    async def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
+        """Change a session's title or model."""
+
+    async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
+        """Sessions, the last used first; those of one directory if `cwd` is given."""
+
+    async def resolve(self, text: str, *, cwd: str = "") -> SessionRow:
+        """The session that an id, the start of an id, a title or `latest` names; StoreError says what is
+        near.
+        """
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session and its messages; whether it was there. SessionOwned while it is open."""
+
+    async def search(self, words: str, *, limit: int = 20) -> list[Hit]:
+        """Messages of all sessions that hold all the words, best first."""
+
+    def count(self, entry: UsageEntry) -> None:
+        """Note what a request has used, without waiting: it is written with the next write, or soon, and
+        seen by every later call.
+        """
+
+    async def counted_on(self, day: str) -> tuple[int, float]:
+        """Tokens and US dollars that count against the budgets of a day, of all processes."""
+
+    async def used_by(self, session_id: str) -> Usage:
+        """What the requests of a session have used since it began."""
+
+    async def summary(self, by: By, *, since: str = "") -> list[Spent]:
+        """Totals since a day, one line for each day, session, task or model; days in order, the others with
+        the dearest first.
+        """
+
+    async def check(self) -> str:
+        """`ok`, or what is wrong with the store."""
+
+    async def close(self) -> None:
+        """Write what is still to be written and let go of everything."""

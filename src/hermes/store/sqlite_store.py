@@ -1,0 +1,322 @@
+"""The store of one home in SQLite files; everything that touches them runs in one thread.
+
+A row is written before anything else learns of the message (invariants 1 and 2: durable before visible,
+journal before effect).
+"""
+
+import contextlib
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import anyio.to_thread
+
+from hermes.lib.worker import Worker
+from hermes.store.database import Database
+from hermes.store.owners import Owners
+from hermes.store.protocol import (
+    By,
+    Ended,
+    Hit,
+    Owner,
+    SessionRow,
+    Spent,
+    StoredQuestion,
+    StoredSession,
+    UsageEntry,
+)
+from hermes.store.questions import QuestionTable, checked
+from hermes.store.search import SearchIndex, remove
+from hermes.store.sessions import SessionTables
+from hermes.store.usage import UsageTable
+from hermes.types.error import StorageDamaged, StoreError
+from hermes.types.message import Message, ToolResult
+from hermes.types.question import Answer
+from hermes.types.usage import Usage
+
+PAUSE = 0.05
+"""Seconds without a call after which what was only counted is written, and the log is folded in."""
+_MAKING = 0.2
+T = TypeVar("T")
+
+
+@asynccontextmanager
+async def open_store(path: Path, index: Path) -> "AsyncIterator[SqliteStore]":
+    """The store in these files, made when they are not there; StoreError and StorageDamaged say why not."""
+    if await anyio.to_thread.run_sync(_is_emptied, path):
+        await anyio.sleep(_MAKING)  # another process may be making it
+        if await anyio.to_thread.run_sync(_is_emptied, path):
+            raise StorageDamaged(
+                f"{path} is empty, and sessions were kept in it; restore it from a backup, or remove it to"
+                " begin anew."
+            )
+    store = SqliteStore(await anyio.to_thread.run_sync(Database, path, "sessions"), index)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+class SqliteStore:
+    """A `SessionStore`; its search index is a second file, opened by the first search."""
+
+    def __init__(self, database: Database, index: Path) -> None:
+        self._database, self._index_file = database, index
+        self._index: SearchIndex | None = None
+        self._sessions, self._usage = SessionTables(database), UsageTable(database)
+        self._questions = QuestionTable(database)
+        self._owners = Owners(_owners_folder(database.path))
+        self._counted: list[UsageEntry] = []
+        self._open = True
+        self._worker = Worker("hermes-store", idle=self._tidy, pause=PAUSE)
+
+    async def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
+        """Announce a session."""
+        await self._run(self._sessions.create, row, system, tools)
+
+    async def append(self, session_id: str, *messages: Message) -> None:
+        """Write messages."""
+        await self._run(self._append, session_id, messages)
+
+    async def settle(self, session_id: str, *results: ToolResult) -> None:
+        """Write the missing results and close the journal."""
+        await self._run(self._settle, session_id, results)
+
+    async def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
+        """Write an intent."""
+        await self._run(self._own, self._sessions.begin, session_id, call_id, tool, digest)
+
+    async def finish(self, session_id: str, result: ToolResult) -> None:
+        """Write an outcome."""
+        await self._run(self._own, self._sessions.finish, session_id, result)
+
+    async def ask(self, asked: StoredQuestion) -> None:
+        """Write a question."""
+        await self._run(self._own, self._questions.ask, asked.session, asked)
+
+    async def answer(self, question_id: str, answer: Answer, *, by: str, at: float) -> bool:
+        """Write an answer."""
+        return await self._run(self._write, self._questions.answer, question_id, checked(answer), by, at)
+
+    async def end_question(self, question_id: str, state: Ended) -> StoredQuestion | None:
+        """Write that a question is over."""
+        return await self._run(self._end, question_id, state)
+
+    async def question(self, question_id: str) -> StoredQuestion | None:
+        """Read a question."""
+        return await self._run(self._questions.find, question_id)
+
+    async def questions(self, session_id: str = "") -> list[StoredQuestion]:
+        """Read what is open, and what was answered and not used."""
+        return await self._run(self._unended, session_id)
+
+    async def claim(self, session_id: str, owner: Owner) -> None:
+        """Take a session."""
+        await self._run(self._owners.claim, session_id, owner)
+
+    async def release(self, session_id: str) -> None:
+        """Give a session back."""
+        await self._run(self._owners.release, session_id)
+
+    async def owner_of(self, session_id: str) -> Owner | None:
+        """Who has a session."""
+        return await self._run(self._owners.owner_of, session_id)
+
+    async def evict(self, session_id: str) -> None:
+        """Take a session from whoever has it."""
+        await self._run(self._owners.evict, session_id)
+
+    async def load(self, session_id: str) -> StoredSession:
+        """Read a session, to be written to from here."""
+        return await self._run(self._with_usage, self._sessions.load, session_id)
+
+    async def read(self, session_id: str) -> StoredSession:
+        """Read a session, to look at it."""
+        return await self._run(self._with_usage, self._sessions.read, session_id)
+
+    async def drop_last(self, session_id: str, count: int) -> None:
+        """Take messages off the end."""
+        await self._run(self._own, self._sessions.drop_last, session_id, count)
+
+    async def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
+        """Change what a list shows."""
+        await self._run(self._write, self._sessions.update, session_id, title, model)
+
+    async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
+        """List sessions."""
+        return await self._run(self._sessions.recent, limit, cwd)
+
+    async def resolve(self, text: str, *, cwd: str = "") -> SessionRow:
+        """Find a session by what a person calls it."""
+        return await self._run(self._sessions.resolve, text, cwd)
+
+    async def delete(self, session_id: str) -> bool:
+        """Remove a session."""
+        return await self._run(self._delete, session_id)
+
+    async def search(self, words: str, *, limit: int = 20) -> list[Hit]:
+        """Find messages; the index is brought up to date in pieces, between which others may write."""
+        try:
+            return await self._found(words, limit)
+        except StorageDamaged:  # an index, not a record: the store has everything in it
+            await self._run(self._drop_index)
+            return await self._found(words, limit)
+
+    async def _found(self, words: str, limit: int) -> list[Hit]:
+        index = await self._run(self._opened_index)
+        while await self._run(index.catch_up):
+            pass
+        return await self._run(index.find, words, limit)
+
+    def count(self, entry: UsageEntry) -> None:
+        """Note what a request has used."""
+        self._counted.append(entry)
+        self._worker.post(_nothing)
+
+    async def counted_on(self, day: str) -> tuple[int, float]:
+        """What counts against the budgets of a day."""
+        return await self._run(self._read, self._usage.counted_on, day)
+
+    async def used_by(self, session_id: str) -> Usage:
+        """What a session has used."""
+        return await self._run(self._read, self._usage.of_session, session_id)
+
+    async def summary(self, by: By, *, since: str = "") -> list[Spent]:
+        """Add up what was used."""
+        return await self._run(self._read, self._usage.summary, by, since)
+
+    async def check(self) -> str:
+        """Look the file over."""
+        return await self._run(self._check)
+
+    async def close(self) -> None:
+        """Write what is still to be written and let go of the files."""
+        if self._open:
+            self._open = False
+            try:
+                await self._worker.run(self._close)
+            finally:
+                await self._worker.close()
+
+    async def _run(self, function: Callable[..., T], *values: Any) -> T:
+        if not self._open:
+            raise StoreError(f"{self._database.path} is closed; open the store again to use it.")
+        return await self._worker.run(function, *values)
+
+    # ------------------------------------------------------------------ in the thread
+
+    @contextlib.contextmanager
+    def _transaction(self) -> Iterator[None]:
+        """One transaction, with what was counted meanwhile."""
+        counted = tuple(self._counted)
+        with self._database.transaction():
+            for entry in counted:
+                self._usage.add(entry)
+            yield
+        del self._counted[: len(counted)]
+
+    def _delete(self, session_id: str) -> bool:
+        self._owners.refuse_open(session_id)
+        return self._write(self._sessions.delete, session_id)
+
+    def _own(self, change: Callable[..., None], session_id: str, *values: object) -> None:
+        """Change a session, unless it was taken from this process."""
+        self._owners.guard(session_id)
+        self._write(change, session_id, *values)
+
+    def _append(self, session_id: str, messages: Sequence[Message]) -> None:
+        self._owners.guard(session_id)
+        with self._transaction():
+            end = self._sessions.append(session_id, messages)
+        self._sessions.committed(session_id, end)
+
+    def _settle(self, session_id: str, results: Sequence[ToolResult]) -> None:
+        self._owners.guard(session_id)
+        with self._transaction():
+            end = self._sessions.append(session_id, results)
+            self._sessions.close_journal(end)
+        self._sessions.committed(session_id, end)
+
+    def _write(self, change: Callable[..., T], *values: object) -> T:
+        with self._transaction():
+            return change(*values)
+
+    def _end(self, question_id: str, state: Ended) -> StoredQuestion | None:
+        found = self._questions.find(question_id)
+        if found is not None:
+            self._owners.guard(found.session)
+        return (
+            self._questions.find(question_id)
+            if self._write(self._questions.end, question_id, state)
+            else None
+        )
+
+    def _unended(self, session_id: str) -> list[StoredQuestion]:
+        """What can be read of it; what cannot is ended, so that it holds up nothing else."""
+        found, unreadable = self._questions.unended(session_id)
+        for question_id in unreadable:
+            self._write(self._questions.end, question_id, "withdrawn")
+        return found
+
+    def _read(self, question: Callable[..., T], *values: object) -> T:
+        """What is in the tables, with all that was counted before."""
+        if self._counted:
+            self._write(_nothing)
+        return question(*values)
+
+    def _with_usage(self, read: Callable[[str], StoredSession], session_id: str) -> StoredSession:
+        stored = read(session_id)
+        return replace(stored, used=self._read(self._usage.of_session, session_id))
+
+    def _opened_index(self) -> SearchIndex:
+        if self._index is None:
+            self._index = SearchIndex(self._index_file, self._sessions)
+        return self._index
+
+    def _drop_index(self) -> None:
+        if self._index is not None:
+            self._index.close()
+            self._index = None
+        remove(self._index_file)
+
+    def _check(self) -> str:
+        with self._database.faults():
+            return str(self._database.rows.execute("PRAGMA quick_check(1)").fetchone()[0])
+
+    def _tidy(self) -> None:
+        """Write what was only counted, and fold in the log; a fault shows at the next write."""
+        if self._counted:
+            with contextlib.suppress(StoreError):
+                self._write(_nothing)
+        self._database.checkpoints.run()
+
+    def _close(self) -> None:
+        try:
+            if self._counted:
+                self._write(_nothing)
+            self._database.checkpoints.run()
+        finally:
+            if self._index is not None:
+                self._index.close()
+            self._owners.close()
+            self._database.close()
+
+
+def _is_emptied(path: Path) -> bool:
+    """Whether there was a store and nothing is left of it, which is damage and never a new store
+    (invariant 5).
+    """
+    try:
+        return not path.stat().st_size and _owners_folder(path).is_dir()
+    except FileNotFoundError:
+        return False
+
+
+def _owners_folder(path: Path) -> Path:
+    return path.with_name(f"{path.stem}.locks")
+
+
+def _nothing() -> None:
+    """Change nothing: for a transaction that only writes what was counted."""

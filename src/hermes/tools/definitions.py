@@ -1,0 +1,54 @@
+"""From a registered tool to what the model is shown: overrides, and no names of tools that are not there."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hermes.types.tool import ToolEntry
+
+Definition = Mapping[str, Any]
+
+
+def definition(entry: ToolEntry, present: Iterable[str], known: Iterable[str]) -> Definition:
+    """One tool in the OpenAI function form, naming no tool that is not `present`."""
+    overrides = entry.dynamic_schema_overrides() if entry.dynamic_schema_overrides else {}
+    schema = {**entry.schema, **overrides}
+    absent = sorted(set(known) - set(present))
+    function = {
+        "name": entry.name,
+        "description": without_names(str(schema.get("description") or entry.description), absent),
+        "parameters": _patched(schema.get("parameters") or {"type": "object", "properties": {}}, absent),
+    }
+    return {"type": "function", "function": function}
+
+
+def check_schema(name: str, schema: Mapping[str, Any]) -> None:
+    """Raise ValueError for a schema without an end: one that contains itself, or is nested too deep."""
+    try:
+        _patched(schema, [])
+    except RecursionError:
+        raise ValueError(f"the schema of {name} contains itself, or is nested too deep") from None
+
+
+def without_names(text: str, absent: Iterable[str]) -> str:
+    """`text` without the sentences that name a tool which is not there: a model calls what it reads of."""
+    names = [name for name in absent if name in text]
+    if not names:
+        return text
+    named = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in names))
+    return " ".join(sentence for sentence in re.split(r"(?<=[.!?])\s+", text) if not named.search(sentence))
+
+
+def _patched(schema: Any, absent: list[str]) -> Any:
+    if isinstance(schema, Mapping):
+        return {
+            key: (
+                without_names(value, absent)
+                if key == "description" and isinstance(value, str)
+                else _patched(value, absent)
+            )
+            for key, value in schema.items()
+        }
+    if isinstance(schema, list):
+        return [item for item in (_patched(item, absent) for item in schema) if item not in absent]
+    return schema

@@ -1,0 +1,35 @@
+"""What users set of tools and their output."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from hermes.config.sections import doc, section
+
+
+@section("tool_output")
+class ToolOutputSettings(Struct, frozen=True, kw_only=True):
+    """How much output goes to the model."""
+
+    max_bytes: Annotated[int, doc("Characters of a command's output that the model gets, head and tail.")] = (
+        50_000
+    )
+    max_lines: Annotated[int, doc("Lines of a file that one read gives at most.")] = 2000
+    max_line_length: Annotated[int, doc("Characters of one line before it is clipped.")] = 2000
+    keep_days: Annotated[
+        int,
+        Meta(ge=0),
+        doc(
+            "Days that uncut outputs, long results and shell states stay on disk after their last change;"
+            " 0 keeps them."
+        ),
+    ] = 30
+
+
+@section("")
+class ToolsetSettings(Struct, frozen=True, kw_only=True):
+    """Which tools a model is offered."""
+
+    toolsets: Annotated[list[str], doc("Toolsets offered to the model.")] = field(
+        default_factory=lambda: ["hermes-cli"]
+    )
