@@ -96,7 +96,7 @@ def test_an_answer_streams_without_frame_fence_or_language_word(place: Place, co
     with place.open(say(MARKDOWN, pause=0.005), columns=columns) as terminal:
         terminal.type("hello\r")
         terminal.until("print(1)")
-        terminal.until(lambda: "writing" not in terminal.text)
+        terminal.until(lambda: "Esc stops" not in terminal.text)
         rows = terminal.everything.split("\n")
     start = rows.index("❯ hello")
     assert rows[start : rows.index("print(1)") + 3] == [
@@ -366,7 +366,7 @@ def test_resizing_while_text_streams_leaves_no_torn_line(place: Place) -> None:
             terminal.resize(columns, 24)
             terminal.read(0.4)
         terminal.until("The end.")
-        terminal.until(lambda: "writing" not in terminal.text)
+        terminal.until(lambda: "Esc stops" not in terminal.text)
         text = terminal.everything
     assert re.findall(r"word\d+", text) == words.split()
     assert sum("────" in row for row in text.split("\n")) == 1
@@ -576,8 +576,8 @@ def test_without_escapes_control_c_stops_a_turn_and_then_leaves(place: Place) ->
         terminal.type("go\n")
         terminal.read(1.0)
         terminal.type("\x03")
-        terminal.until("✗ stopped")
-        terminal.until("\n>")
+        terminal.until("✗ stopped ·")
+        terminal.until(lambda: terminal.text.endswith("\n>"))
         terminal.type("\x03")
         assert terminal.wait() == 130
 

@@ -71,7 +71,13 @@ async def _read(child: Followed, capture: Sink) -> None:
         if data == b"":
             return
         if data is not None:
-            await capture.take(data)
+            await _take(capture, data)
+
+
+async def _take(capture: Sink, data: bytes) -> None:
+    # What was read is in no pipe any more: the end of the job between read and take must not lose it.
+    with anyio.CancelScope(shield=True):
+        await capture.take(data)
 
 
 async def _type(child: Followed, typed: bytes) -> None:
@@ -90,12 +96,14 @@ async def _drain(child: Followed, capture: Sink) -> None:
     """Read what is left after a child's end.
 
     Whoever still holds the pipe has a moment to finish (a process substitution does); one that stays is not
-    waited for.
+    waited for. What is in the pipe by then is read, however slow the machine is.
     """
-    limit = capture.total + _DRAIN
-    with anyio.move_on_after(_LINGER):
-        while capture.total < limit and (data := child.read()) != b"":
-            if data is None:
+    limit, end = capture.total + _DRAIN, anyio.current_time() + _LINGER
+    while capture.total < limit and (data := child.read()) != b"":
+        if data is not None:
+            await _take(capture, data)
+        else:
+            with anyio.move_on_at(end):
                 await anyio.wait_readable(child.output)
-            else:
-                await capture.take(data)
+                continue
+            return

@@ -1,11 +1,14 @@
 """What a program that carries a job's streams promises: all of the output comes, and nobody is waited for in vain."""
 
+import os
 import time
+from typing import cast
 
+import anyio
 import pytest
 
 from hermes.environments.remote.cli_child import start_client
-from hermes.environments.supervise import follow
+from hermes.environments.supervise import Followed, follow
 
 pytestmark = pytest.mark.anyio
 RECORDS = "printf 'hermes-begin 1\\0hermes-exit 3\\0' >&2"
@@ -52,3 +55,56 @@ async def test_children_that_keep_the_streams_are_not_waited_for(keeper: str) ->
     data, code, seconds = await followed(f"echo out; {RECORDS}; exec {keeper}")
     assert (data[:4], code) == (b"out\n", 3)
     assert seconds < 5
+
+
+class Job:
+    """A job that ends while its last output is on its way from the pipe to whoever keeps it."""
+
+    def __init__(self, data: bytes, piece: int = 65_536) -> None:
+        self.output, self._writes = os.pipe()
+        self._piece = piece
+        os.write(self._writes, data)
+        os.set_blocking(self.output, False)
+        self._read = anyio.Event()
+
+    def read(self) -> bytes | None:
+        try:
+            data = os.read(self.output, self._piece)
+        except BlockingIOError:
+            return None
+        self._read.set()
+        return data
+
+    async def ended(self) -> None:
+        await self._read.wait()
+        os.close(self._writes)
+
+    async def takes_input(self) -> None: ...
+
+    def close_input(self) -> None: ...
+
+
+class Slow(Kept):
+    """Takes with a pause, as one does that writes to a disk."""
+
+    def __init__(self, pause: float = 0) -> None:
+        super().__init__()
+        self._pause = pause
+
+    async def take(self, data: bytes) -> None:
+        await anyio.sleep(self._pause)
+        await super().take(data)
+
+
+async def test_output_that_was_read_as_the_job_ended_is_not_lost() -> None:
+    job, kept = Job(b"last\n"), Slow()
+    assert not await follow(cast(Followed, job), kept, 20, None)
+    os.close(job.output)
+    assert kept.data == b"last\n"
+
+
+async def test_output_that_waits_in_the_pipe_is_read_however_long_taking_it_lasts() -> None:
+    job, kept = Job(b"x" * 40_000, piece=20_000), Slow(0.4)
+    assert not await follow(cast(Followed, job), kept, 20, None)
+    os.close(job.output)
+    assert len(kept.data) == 40_000
