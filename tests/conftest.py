@@ -14,7 +14,24 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long sweeps too")
 
 
+DAEMONS = ("docker_daemon", "podman_storage", "ssh_server", "modal_server", "daytona_server", "vercel_server", "aimock")
+
+
+def daemon_of(item: pytest.Item) -> str:
+    """The shared server that a test talks to, "" if it needs none: a place of `tests/contracts`, a fixture, or the real model."""
+    if item.get_closest_marker("real_model"):
+        return "model"
+    place = getattr(item, "callspec", None) and item.callspec.params.get("place", "")  # type: ignore[attr-defined]
+    if place and place not in {"open", "confined"}:
+        return str(place)
+    return next((name.partition("_")[0] for name in DAEMONS if name in getattr(item, "fixturenames", ())), "")
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if daemon := daemon_of(item):
+            item.add_marker(pytest.mark.xdist_group(daemon))
     if config.getoption("--long"):
         return
     kept = [item for item in items if not item.get_closest_marker("slow")]

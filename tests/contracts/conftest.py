@@ -204,7 +204,7 @@ def links(request: pytest.FixtureRequest, shared_root: Path) -> Iterator[Callabl
         KeyError, ExecError
     ):  # its server may be gone by now, its connections are closed all the same
         made["vercel"]._link._cloud.close()  # type: ignore[attr-defined]
-    for folder in Path("/tmp").glob(".hermes-cloud*"):
+    for folder in Path("/tmp").glob(f".hermes-cloud{os.getpid()}x*"):
         shutil.rmtree(folder, ignore_errors=True)
     if "singularity" in made:
         servers.apptainer_stop_all(apptainer_environ())
