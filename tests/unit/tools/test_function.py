@@ -126,7 +126,7 @@ BY_NAME = "a parameter that can be given by name (no /, * or **), for the model 
         (strange, "@tool strange: x has a type that JSON cannot carry (<class 'hermes.tools.dispatch.Dispatcher'>); use plain types, dataclasses or msgspec.Struct."),
         (unknown, "@tool unknown: an annotation cannot be looked up (name 'NoSuchType' is not defined); import what it names at the top of the module, not under TYPE_CHECKING."),
         (yielding, "@tool yielding: return one value instead of yielding several."),
-        (partial(several, 1), f"@tool takes a function with a name, not {partial(several, 1)!r}."),
+        pytest.param(partial(several, 1), f"@tool takes a function with a name, not {partial(several, 1)!r}.", id="nameless"),
     ],
 )  # fmt: skip
 def test_a_function_that_a_model_cannot_call_is_refused_in_one_sentence(function: Any, told: str) -> None:
