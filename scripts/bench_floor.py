@@ -7,8 +7,9 @@ import sqlite3
 import struct
 import sys
 import zlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,26 @@ import anyio
 import httpx2
 
 
-async def read_chat(response: httpx2.Response, words: list[str]) -> None:
-    """The words of a streamed chat completion."""
+async def read_chat(
+    response: httpx2.Response, words: list[str], calls: dict[int, dict[str, str]] | None = None
+) -> None:
+    """The words of a streamed chat completion, and its calls where they are asked for."""
     async for line in response.aiter_lines():
         if line.startswith("data: ") and line != "data: [DONE]":
-            words.extend(choice["delta"].get("content", "") for choice in json.loads(line[6:])["choices"])
+            for choice in json.loads(line[6:])["choices"]:
+                delta = choice["delta"]
+                words.append(delta.get("content", ""))
+                if calls is not None:
+                    _read_calls(delta.get("tool_calls", ()), calls)
+
+
+def _read_calls(parts: Iterable[dict[str, Any]], calls: dict[int, dict[str, str]]) -> None:
+    for part in parts:
+        function = part["function"]
+        call = calls.setdefault(
+            part["index"], {"id": part.get("id", ""), "name": function.get("name", ""), "arguments": ""}
+        )
+        call["arguments"] += function["arguments"]
 
 
 async def read_typed(response: httpx2.Response, words: list[str]) -> None:
@@ -149,6 +165,33 @@ def append(db: sqlite3.Connection, message: dict[str, Any]) -> None:
     ).lastrowid
     db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, message["content"]))
     db.execute("COMMIT")
+
+
+def read(db: sqlite3.Connection, *, limit: int) -> list[dict[str, Any]]:
+    """The first messages of the store."""
+    rows = db.execute("SELECT body FROM messages WHERE session = 's' ORDER BY id LIMIT ?", (limit,))
+    return [json.loads(body) for (body,) in rows]
+
+
+async def with_tools(
+    told: Conversation, tools: Mapping[str, Callable[..., Coroutine[Any, Any, Any]]]
+) -> None:
+    """Turns until a reply calls nothing; the calls of one reply run at once."""
+    told.keep({"role": "user", "content": "go"})
+    while True:
+        words: list[str] = []
+        calls: dict[int, dict[str, str]] = {}
+        body = WIRES["chat_completions"].body(told.messages)
+        async with told.http.stream("POST", told.url + "/chat/completions", json=body) as response:
+            await read_chat(response, words, calls)
+        told.keep({"role": "assistant", "content": "".join(words), "tool_calls": [*calls.values()]})
+        if not calls:
+            return
+        async with anyio.create_task_group() as group:
+            for call in calls.values():
+                group.start_soon(partial(tools[call["name"]], **json.loads(call["arguments"])))
+        for call in calls.values():
+            told.keep({"role": "tool", "content": "done", "tool_call_id": call["id"]})
 
 
 async def main(arguments: Sequence[str]) -> None:
