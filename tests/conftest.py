@@ -14,7 +14,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long sweeps too")
 
 
-DAEMONS = ("docker_daemon", "podman_storage", "ssh_server", "modal_server", "daytona_server", "vercel_server", "aimock")
+DAEMONS = (
+    "docker_daemon",
+    "podman_storage",
+    "ssh_server",
+    "modal_server",
+    "daytona_server",
+    "vercel_server",
+    "aimock",
+)
 
 
 def daemon_of(item: pytest.Item) -> str:
