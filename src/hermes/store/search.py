@@ -2,6 +2,7 @@
 asked.
 """
 
+from contextlib import closing
 from pathlib import Path
 
 from hermes.store.database import Database
@@ -11,6 +12,12 @@ from hermes.types.error import StorageDamaged
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
 BATCH = 2000
+RANKED = 1000
+"""Of more messages that hold the words, the newest are ranked: ranking looks at each of them."""
+_BEST = """
+SELECT rowid FROM (SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)
+ORDER BY rank, rowid
+"""
 
 
 class SearchIndex:
@@ -26,22 +33,31 @@ class SearchIndex:
         self._rows = self._database.rows
 
     def find(self, words: str, limit: int) -> list[Hit]:
-        """Messages that hold all the words, best first, of those that are indexed."""
+        """Messages that hold all the words, best first, of those that are indexed: of more than `RANKED`, of
+        the newest.
+        """
         query = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
+        hits: list[Hit] = []
         if not query:
-            return []
-        with self._database.faults():
-            rows = self._rows.execute(
-                "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT ?", (query, limit * 2)
-            ).fetchall()
-        hits = (self._hit(seq, words) for (seq,) in rows)
-        return [hit for hit in hits if hit][:limit]
+            return hits
+        with self._database.faults(), closing(self._rows.execute(_BEST, (query, RANKED))) as ranked:
+            while len(hits) < limit and (rows := ranked.fetchmany(limit - len(hits))):
+                hits += [
+                    Hit(session=session, message=message, snippet=snippet(text_of(message), words))
+                    for session, message in self._sessions.messages_at([place for (place,) in rows])
+                ]
+        return hits
 
     def catch_up(self) -> bool:
         """Index the next messages that were appended since the last time; whether there were any."""
         with self._database.faults():
             seen: dict[int, int] = dict(self._rows.execute("SELECT session, last FROM progress"))
-        return any(self._index(key, seen.get(key, 0)) for key in self._sessions.keys())  # noqa: SIM118
+        behind = {
+            key: seen.get(key, 0)
+            for key, last in self._sessions.last_places().items()
+            if last > seen.get(key, 0)
+        }
+        return any(self._index(key, last) for key, last in behind.items())
 
     def close(self) -> None:
         """Let go of the index's file."""
@@ -58,13 +74,6 @@ class SearchIndex:
             self._rows.executemany("INSERT INTO words (rowid, body) VALUES (?, ?)", texts)
             self._rows.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, rows[-1][0]))
         return True
-
-    def _hit(self, seq: int, words: str) -> Hit | None:
-        found = self._sessions.message_at(seq)
-        if found is None:
-            return None
-        session, message = found
-        return Hit(session=session, message=message, snippet=snippet(text_of(message), words))
 
 
 def remove(path: Path) -> None:

@@ -1,5 +1,6 @@
 """Sessions, messages and the journal as tables of a SQLite file."""
 
+import json
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -22,12 +23,19 @@ SELECT id, title, cwd, branch, model, source, parent, created,
   coalesce((SELECT CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(body, '$.at') END
             FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24
             ORDER BY place DESC LIMIT 1), created) AS updated,
-  (SELECT count(*) FROM messages
-            WHERE place >= key << 24 AND place < (key + 1) << 24 AND dropped = 0) AS messages,
+  coalesce((SELECT max(place) FROM messages
+            WHERE place >= key << 24 AND place < (key + 1) << 24) - (key << 24), 0)
+  - (SELECT count(*) FROM messages INDEXED BY messages_dropped
+            WHERE place >= key << 24 AND place < (key + 1) << 24 AND dropped = 1) AS messages,
   coalesce((SELECT CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(body, '$.text') END
             FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24 AND kind = 'user'
             ORDER BY place LIMIT 1), '') AS first_text
 FROM sessions LEFT JOIN uses ON uses.session = sessions.key
+"""
+_LAST_PLACES = """
+SELECT key,
+  coalesce((SELECT max(place) FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24), 0)
+FROM sessions
 """
 _LAST_USED = "ORDER BY uses.number DESC, key DESC"
 
@@ -204,10 +212,10 @@ class SessionTables:
         self._rows.execute("DELETE FROM sessions WHERE key = ?", (key,))
         return True
 
-    def keys(self) -> tuple[int, ...]:
-        """The keys of all sessions: their messages' places begin at key << 24."""
+    def last_places(self) -> dict[int, int]:
+        """The place of each session's last message by the session's key, 0 where there is none."""
         with self._database.faults():
-            return tuple(key for (key,) in self._rows.execute("SELECT key FROM sessions ORDER BY key"))
+            return dict(self._rows.execute(_LAST_PLACES))
 
     def messages_after(self, key: int, place: int, limit: int) -> Sequence[tuple[int, str, bytes]]:
         """Rows (place, kind, body) of one session after a place, in order, for the search index."""
@@ -217,14 +225,19 @@ class SessionTables:
                 (max(place, key << SHIFT), (key + 1) << SHIFT, limit),
             ).fetchall()
 
-    def message_at(self, place: int) -> tuple[SessionRow, Message] | None:
-        """The message at that place and its session, or None when it is gone or cannot be read."""
+    def messages_at(self, places: Sequence[int]) -> list[tuple[SessionRow, Message]]:
+        """The messages at those places, in their order, with their sessions; without those that are gone or
+        cannot be read.
+        """
         with self._database.faults():
-            found = self._rows.execute(
-                "SELECT kind, body FROM messages WHERE place = ? AND dropped = 0", (place,)
-            ).fetchone()
-            message = message_of(*found) if found else None
-            return (self._list("WHERE key = ?", (place >> SHIFT,))[0], message) if message else None
+            rows = self._rows.execute(
+                "SELECT place, kind, body FROM messages WHERE dropped = 0 AND place IN"
+                " (SELECT value FROM json_each(?))",
+                (json.dumps(places),),
+            )
+            found = {place: message for place, *row in rows if (message := message_of(*row)) is not None}
+            sessions = {key: self._list("WHERE key = ?", (key,))[0] for key in {at >> SHIFT for at in found}}
+        return [(sessions[place >> SHIFT], found[place]) for place in places if place in found]
 
     def _write_new(self, new: _New) -> SessionEnd:
         row = new.row

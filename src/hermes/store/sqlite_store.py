@@ -165,10 +165,9 @@ class SqliteStore:
             return await self._found(words, limit)
 
     async def _found(self, words: str, limit: int) -> list[Hit]:
-        index = await self._run(self._opened_index)
-        while await self._run(index.catch_up):
+        while (hits := await self._run(self._look_up, words, limit)) is None:
             pass
-        return await self._run(index.find, words, limit)
+        return hits
 
     def count(self, entry: UsageEntry) -> None:
         """Note what a request has used."""
@@ -270,10 +269,11 @@ class SqliteStore:
         stored = read(session_id)
         return replace(stored, used=self._read(self._usage.of_session, session_id))
 
-    def _opened_index(self) -> SearchIndex:
+    def _look_up(self, words: str, limit: int) -> list[Hit] | None:
+        """What the index finds, or None when it had to be brought further up to date first."""
         if self._index is None:
             self._index = SearchIndex(self._index_file, self._sessions)
-        return self._index
+        return None if self._index.catch_up() else self._index.find(words, limit)
 
     def _drop_index(self) -> None:
         if self._index is not None:
