@@ -7,7 +7,11 @@ from pathlib import Path
 
 BUSY_MS = 10_000
 LOG_BYTES = 4 << 20
-"""The write-ahead log is moved into the file when it is larger than this."""
+"""The write-ahead log is moved into the file when it is larger than this and nothing else is to be done."""
+BUSY_LOG_BYTES = 8 << 20
+"""The same between two writes."""
+STEP = 1 << 20
+"""How much the log grows before it is tried again to move what others keep."""
 
 
 class NewerSchemaError(sqlite3.DatabaseError):
@@ -61,19 +65,21 @@ class Checkpoints:
     """Moves a file's write-ahead log into the file when it has grown large, whoever wrote it.
 
     While others read or write, as much is moved as can be without waiting, and it is tried again when the
-    log has grown by as much again.
+    log has grown a little: it begins anew as soon as nobody reads what it had long ago. So it is bounded by
+    `BUSY_LOG_BYTES` and what one transaction writes; one that others keep reading grows as long as they do.
     """
 
-    def __init__(self, connection: sqlite3.Connection, path: Path, *, limit: int = LOG_BYTES) -> None:
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection, self._log = connection, path.with_name(path.name + "-wal")
-        self._limit = self._next = limit
+        self._next = 0
+
+    def is_overdue(self) -> bool:
+        """Whether the log should be moved though there is more to write."""
+        return self._is_due(BUSY_LOG_BYTES)
 
     def run(self) -> None:
-        """Move the log if it is time; never fails, for nothing is lost when it cannot be done now."""
-        size = self._size()
-        if size < self._limit:
-            self._next = self._limit
-        if size < self._next:
+        """Move the log if it is large; never fails, for nothing is lost when it cannot be done now."""
+        if not self._is_due(LOG_BYTES):
             return
         try:
             self._connection.execute("PRAGMA busy_timeout=0")
@@ -82,7 +88,13 @@ class Checkpoints:
             pass  # busy, or a fault that the next write will name
         finally:
             self._connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
-        self._next = self._size() + self._limit
+        self._next = self._size() + STEP
+
+    def _is_due(self, limit: int) -> bool:
+        size = self._size()
+        if size < LOG_BYTES:  # it has begun anew
+            self._next = 0
+        return size >= max(limit, self._next)
 
     def _size(self) -> int:
         try:

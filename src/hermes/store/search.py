@@ -73,6 +73,7 @@ class SearchIndex:
             texts = [(place, text_of(message)) for place, message in read if message is not None]
             self._rows.executemany("INSERT INTO words (rowid, body) VALUES (?, ?)", texts)
             self._rows.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, rows[-1][0]))
+        self._database.checkpoints.run()
         return True
 
 

@@ -215,6 +215,8 @@ class SqliteStore:
                 self._usage.add(entry)
             yield
         del self._counted[: len(counted)]
+        if self._database.checkpoints.is_overdue():
+            self._worker.post(self._database.checkpoints.run)  # whoever waits for the write does not for this
 
     def _delete(self, session_id: str) -> bool:
         self._owners.refuse_open(session_id)

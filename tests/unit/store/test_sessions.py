@@ -447,6 +447,77 @@ async def test_the_write_ahead_log_stays_small_while_another_process_has_the_fil
     assert largest < sqlite.LOG_BYTES + (1 << 20)
 
 
+HOLDER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1], isolation_level=None)
+for statement in sys.argv[2:]:
+    db.execute(statement).fetchone()
+    print("held", flush=True)
+    sys.stdin.readline()
+"""
+
+
+@contextmanager
+def holding(path: Path, *statements: str) -> Iterator[Callable[[], None]]:
+    """Another process with the file open, which has run the first statement; the next when it is told to."""
+    words = [sys.executable, "-c", HOLDER, str(path / "s.db"), *statements]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        told, tells = process.stdin, process.stdout
+        assert told is not None
+        assert tells is not None
+        tells.readline()
+
+        def go_on() -> None:
+            told.write("\n")
+            told.flush()
+            tells.readline()
+
+        try:
+            yield go_on
+        finally:
+            told.close()
+
+
+async def grown(store: SqliteStore, path: Path, megabytes: int) -> int:
+    """How large the log was at most while so much was appended without a pause."""
+    largest = 0
+    for number in range(megabytes * 4):
+        await store.append("one", said(number, "z" * (1 << 18)))
+        largest = max(largest, log_size(path))
+    return largest
+
+
+async def test_the_write_ahead_log_is_bounded_while_much_is_written_without_a_pause(tmp_path: Path) -> None:
+    async with opened(tmp_path, "one") as store:
+        await store.append("one", said(1))
+        with holding(tmp_path, "SELECT count(*) FROM messages"):
+            assert await grown(store, tmp_path, 40) < 2 * sqlite.BUSY_LOG_BYTES
+
+
+async def test_the_write_ahead_log_begins_anew_when_another_process_lets_go_of_what_it_had(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, "one") as store:
+        await store.append("one", said(1))
+        read_it = "SELECT count(*) FROM messages"
+        with holding(tmp_path, "BEGIN", read_it, "COMMIT") as go_on:
+            go_on()
+            kept = await grown(store, tmp_path, 20)
+            assert kept > 2 * sqlite.BUSY_LOG_BYTES
+            go_on()
+            await grown(store, tmp_path, 2)
+            assert log_size(tmp_path) < sqlite.BUSY_LOG_BYTES
+
+
+async def test_the_index_of_a_search_leaves_no_large_log(tmp_path: Path) -> None:
+    async with opened(tmp_path, "one", "two") as store:
+        for name in ("one", "two"):
+            await store.append(name, *(said(number, f"w{number} " * 2000) for number in range(1500)))
+        await store.search("w7")
+        log = tmp_path / "f.db-wal"
+        assert log.stat().st_size < sqlite.LOG_BYTES
+
+
 async def test_the_write_ahead_log_shrinks_again_after_a_reader_kept_it(tmp_path: Path) -> None:
     async with opened(tmp_path, "one") as store:
         await store.append("one", said(1))
