@@ -5,7 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import strategies
+from hypothesis import HealthCheck, settings, strategies
+
+# A busy machine is slow at making examples, too, and fails nothing by that.
+settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("busy")
 
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")
 
