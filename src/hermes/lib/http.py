@@ -1,38 +1,53 @@
-"""The shared HTTP client: keep-alive, proxies and certificates as the environment it is given says."""
+"""The HTTP client of a runtime: keep-alive, proxies and certificates as the environment it is given says."""
 
 import ssl
-from collections.abc import Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 import httpx2
 
+from hermes.lib.aio import background
+from hermes.lib.connection_pool import ONE, ConnectionPool
+
 CONNECT_SECONDS = 15.0
-LIMITS = httpx2.Limits(max_connections=None, max_keepalive_connections=None, keepalive_expiry=120)
 
 
 def new_client(
-    environ: Mapping[str, str] | None = None, *, ca_cert: str = "", hosts: Mapping[str, str] | None = None
-) -> httpx2.AsyncClient:
-    """A client for one runtime; as many connections as there are sessions, each kept for the next request.
+    environ: Mapping[str, str], *, ca_cert: str = "", hosts: Mapping[str, str] | None = None
+) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
+    """A client for one runtime; as many connections as there are requests at once, each kept for the next.
 
     Proxies are HTTPS_PROXY, HTTP_PROXY and ALL_PROXY of `environ`, in capitals or not, and NO_PROXY names
     hosts that are reached without. SSL_CERT_FILE replaces the certificates that are trusted, `ca_cert` (a PEM
     file) adds to them, and `hosts` adds a file for single hosts. ValueError says which file or address is
-    none. Without `environ` the variables of the process count.
+    none.
     """
-    given = environ or {}
-    trusted = _context(given, ca_cert)
-    return httpx2.AsyncClient(
+    trusted = _context(environ, ca_cert)
+    mounts = {
+        **dict(_proxied(environ, trusted)),
+        **{f"https://{host}": _to(host, environ, file) for host, file in (hosts or {}).items()},
+    }
+    direct = _direct(trusted)
+    client = httpx2.AsyncClient(
         timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-        limits=LIMITS,
-        verify=trusted,
-        mounts={
-            **dict(_proxied(given, trusted)),
-            **{f"https://{host}": _to(host, given, file) for host, file in (hosts or {}).items()},
-        },
-        trust_env=environ is None,
+        transport=direct,
+        mounts=mounts,
+        trust_env=False,
         follow_redirects=False,
     )
+    return _tended(client, [direct, *filter(None, mounts.values())])
+
+
+@asynccontextmanager
+async def _tended(
+    client: httpx2.AsyncClient, pools: Sequence[ConnectionPool]
+) -> AsyncIterator[httpx2.AsyncClient]:
+    async with client, background() as start:
+        for pool in pools:
+            start(pool.tend)
+        yield client
 
 
 def proxy_for(scheme: str, environ: Mapping[str, str]) -> str:
@@ -53,7 +68,7 @@ def _read(environ: Mapping[str, str], name: str) -> str:
 
 def _proxied(
     environ: Mapping[str, str], trusted: ssl.SSLContext
-) -> Iterator[tuple[str, httpx2.AsyncBaseTransport | None]]:
+) -> Iterator[tuple[str, ConnectionPool | None]]:
     without = excluded(environ)
     if "*" in without:
         return
@@ -68,24 +83,29 @@ def _proxied(
             yield f"all://*.{bare}", None
 
 
-def _to(host: str, environ: Mapping[str, str], ca_cert: str) -> httpx2.AsyncBaseTransport:
+def _to(host: str, environ: Mapping[str, str], ca_cert: str) -> ConnectionPool:
     trusted, address = _context(environ, ca_cert), proxy_for("https", environ)
     skipped = any(
         one == "*" or host == one.lstrip("*.") or host.endswith("." + one.lstrip("*."))
         for one in excluded(environ)
     )
-    return (
-        _through(address, trusted)
-        if address and not skipped
-        else httpx2.AsyncHTTPTransport(verify=trusted, limits=LIMITS, trust_env=False)
-    )
+    return _through(address, trusted) if address and not skipped else _direct(trusted)
 
 
-def _through(address: str, trusted: ssl.SSLContext) -> httpx2.AsyncBaseTransport:
+def _direct(trusted: ssl.SSLContext) -> ConnectionPool:
+    return ConnectionPool(partial(httpx2.AsyncHTTPTransport, verify=trusted, limits=ONE, trust_env=False))
+
+
+def _through(address: str, trusted: ssl.SSLContext) -> ConnectionPool:
     try:
-        return httpx2.AsyncHTTPTransport(
-            proxy=httpx2.Proxy(address), verify=trusted, limits=LIMITS, trust_env=False
+        make = partial(
+            httpx2.AsyncHTTPTransport,
+            proxy=httpx2.Proxy(address),
+            verify=trusted,
+            limits=ONE,
+            trust_env=False,
         )
+        make()  # says what is wrong with the address now, not at the first request
     except ImportError as error:
         raise ValueError("A SOCKS proxy needs the package socksio; run: pip install socksio") from error
     except (ValueError, httpx2.InvalidURL) as error:
@@ -93,6 +113,7 @@ def _through(address: str, trusted: ssl.SSLContext) -> httpx2.AsyncBaseTransport
         raise ValueError(
             f"The proxy {shown} cannot be used ({error}); write it like http://host:port."
         ) from error
+    return ConnectionPool(make)
 
 
 def _context(environ: Mapping[str, str], ca_cert: str) -> ssl.SSLContext:

@@ -4,7 +4,7 @@ for.
 
 import math
 from collections.abc import Callable, Mapping
-from contextlib import aclosing
+from contextlib import AbstractAsyncContextManager, aclosing
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -132,7 +132,9 @@ def _stalled(timeouts: Timeouts, reader: ReplyReader, *, late: bool) -> str:
     return f"no reply began within {timeouts.first_byte:.0f} s"
 
 
-def client_for(settings: Settings, environ: Mapping[str, str]) -> httpx2.AsyncClient:
+def client_for(
+    settings: Settings, environ: Mapping[str, str]
+) -> AbstractAsyncContextManager[httpx2.AsyncClient]:
     """A client with the proxies of `environ`, `network.ca_cert`, and the certificates of single providers;
     ConfigError when one is none.
     """

