@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import cast
 
 import anyio
 
@@ -24,35 +25,62 @@ Streamed = TextDelta | ThinkingDelta | ToolProgress
 
 
 class EventQueue:
-    """Events in order, with streamed text joined where it piles up."""
+    """Events in order, with streamed text joined where it piles up; put together when it is read."""
 
     def __init__(self, events: Iterable[Event] = ()) -> None:
-        self.events: deque[Event] = deque(events)
+        self._events: deque[Event] = deque(events)
         self._limit = QUEUED
+        self._pieces: list[str] = []  # of the last event's text, where others have joined it
+        self._length = 0
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
 
     def put(self, event: Event) -> None:
         """Add an event; streamed text joins the event before it where that is of the same stream."""
-        events = self.events
-        if events and isinstance(event, Streamed) and _joins(events[-1], event):
-            events[-1] = _joined(events[-1], event)  # type: ignore[arg-type]  # it joins: the same class
+        events = self._events
+        if events and _joins(events[-1], event):
+            self._join(cast("Streamed", events[-1]).text, cast("Streamed", event).text)
+            events[-1] = event
             return
+        self._put_together()
         events.append(event)
         if len(events) > self._limit:
             self._coalesce()
-            self._limit = max(QUEUED, 2 * len(self.events))  # not at every event where little can be joined
+            self._limit = max(QUEUED, 2 * len(self._events))  # not at every event where little can be joined
+
+    def take(self) -> Event:
+        """The first event; IndexError when there is none."""
+        if len(self._events) == 1:
+            self._put_together()
+        return self._events.popleft()
+
+    def _join(self, before: str, text: str) -> None:
+        if not self._pieces:
+            self._pieces, self._length = [before], len(before)
+        self._pieces.append(text)
+        self._length += len(text)
+        if self._length > 2 * LONGEST:
+            self._pieces = [_shortened("".join(self._pieces))]
+            self._length = len(self._pieces[0])
+
+    def _put_together(self) -> None:
+        if self._pieces:
+            last = cast("Streamed", self._events[-1])
+            self._events[-1] = replace(last, text=_shortened("".join(self._pieces)))
+            self._pieces = []
 
     def _coalesce(self) -> None:
         """Join what belongs to one stream across other events; it moves to where the stream is now."""
         seen: dict[tuple[type, str], Event] = {}
-        for event in self.events:
+        for event in self._events:
             if isinstance(event, ToolProgress):
                 key = (ToolProgress, event.call_id)
                 before = seen.pop(key, None)
-                # as above
-                seen[key] = event if before is None else _joined(before, event)  # type: ignore[arg-type]
+                seen[key] = event if before is None else _joined(cast("ToolProgress", before), event)
             else:
                 seen[type(event), str(event.stamp.sequence or id(event))] = event
-        self.events = deque(seen.values())
+        self._events = deque(seen.values())
 
 
 class Listener:
@@ -81,12 +109,12 @@ class Listener:
         return self
 
     async def __anext__(self) -> Event:
-        while not self._queue.events:
+        while not self._queue:
             if self._closed:
                 raise StopAsyncIteration
             self._wake = anyio.Event()
             await self._wake.wait()
-        return self._queue.events.popleft()
+        return self._queue.take()
 
 
 class Listeners:
@@ -140,15 +168,20 @@ class Listeners:
             listener.close()
 
 
-def _joins(last: Event, event: Streamed) -> bool:
+def _joins(last: Event, event: Event) -> bool:
+    if type(last) is not type(event):
+        return False
     if isinstance(event, ToolProgress):
         return isinstance(last, ToolProgress) and last.call_id == event.call_id
-    return type(last) is type(event)
+    return isinstance(event, (TextDelta, ThinkingDelta))
 
 
-def _joined(last: Streamed, event: Streamed) -> Event:
-    text = last.text + event.text
-    if len(text) > LONGEST:
-        left_out = len(text) - LONGEST
-        text = f"{text[: LONGEST // 2]}\n… {left_out:,} characters left out …\n{text[-LONGEST // 2 :]}"
-    return replace(event, text=text)
+def _joined(last: ToolProgress, event: ToolProgress) -> ToolProgress:
+    return replace(event, text=_shortened(last.text + event.text))
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST:
+        return text
+    left_out = len(text) - LONGEST
+    return f"{text[: LONGEST // 2]}\n… {left_out:,} characters left out …\n{text[-LONGEST // 2 :]}"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hermes.agent.context import ContextManager
@@ -53,8 +54,14 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """The text without credentials."""
-        redact: Callable[[str], str] = import_object("hermes.safety.redact:redact")
-        return redact(self.known.redact(text))
+        return _without_credentials()(self.known.redact(text))
+
+
+@cache
+def _without_credentials() -> Callable[[str], str]:
+    """Imported when the first text is looked at: a start has nothing to hide."""
+    redact: Callable[[str], str] = import_object("hermes.safety.redact:redact")
+    return redact
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

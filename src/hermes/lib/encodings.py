@@ -24,11 +24,13 @@ _OFFSET: Final = re.compile(r"^(?:[0-9a-fA-F]{4,16}:|[0-9a-fA-F]{6,16})[ \t]{1,4
 _SHOWN: Final = re.compile(r"  +(?=\S*[^0-9a-fA-F\s])|\|")
 _GROUP: Final = re.compile(r"(?<![^ \t:,-])(?:[0-9a-fA-F]{2}){1,4}(?=[ \t:,\n-]|$)")
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
+_SIGNS: Final = re.compile(r"[\x1b%\\=]|&#|[A-Za-z0-9+/_-]{20}|(?:[0-9a-fA-F]{2,8}[ \t:,-]{1,3}){3}")
+"""What some way of disguise leaves in a text, whichever it is."""
 
 
 def undisguised(text: str, values: Collection[str], mask: str) -> str:
     """`text` with a mask for each of the values that stands in it in disguise."""
-    if not values:
+    if not values or not _SIGNS.search(text):
         return text
     if "\x1b" in text:
         text = _escaped(text, _CODES, values, mask)

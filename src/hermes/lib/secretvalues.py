@@ -5,10 +5,12 @@ pieces.
 import base64
 import html
 import json
+import re
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from urllib.parse import quote, quote_plus
 
 from hermes.lib.lazy import import_object
@@ -32,7 +34,7 @@ class SecretValues:
             threading.Lock()
         )  # invariant: of two that learn at a time, none forgets what the other learnt
         self._values: frozenset[str] = frozenset()
-        self._made = _Made(self._values, (), {})
+        self._made = _Made(self._values, (), {}, 0, None)
         self.learn(*secrets)
 
     def __repr__(self) -> str:
@@ -47,21 +49,21 @@ class SecretValues:
 
     def redact(self, text: str) -> str:
         """`text` with a mask for every known secret in it."""
-        for form in self._known().forms:
-            if form in text:
-                text = text.replace(form, MASK)
-        # Imported when the first text is looked at: a start has nothing to hide.
-        return (
-            str(import_object("hermes.lib.encodings:undisguised")(text, self._values, MASK))
-            if self._values
-            else text
-        )
+        known = self._known()
+        if known.begun is None or len(text) < SHORTEST:  # no form is shorter, and no disguise of one
+            return text
+        if known.begun.search(text):
+            for form in known.forms:
+                if form in text:
+                    text = text.replace(form, MASK)
+        return _undisguised()(text, known.values, MASK)
 
     def pending_prefix_len(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret."""
         known = self._known()
-        longest = len(next(iter(known.forms), ""))
-        for at in range(max(0, len(text) - longest + 1), len(text)):
+        first = max(0, len(text) - known.longest + 1)
+        found = known.begun.search(text, first) if known.begun else None
+        for at in range(found.start() if found else len(text), len(text)):
             forms = known.beginnings.get(text[at])
             if forms and any(form.startswith(text[at:]) for form in forms):
                 return len(text) - at
@@ -76,17 +78,41 @@ class SecretValues:
             ordered = tuple(sorted(found, key=lambda form: (-len(form), form)))
             for form in ordered:
                 beginnings[form[0]].append(form)
-            made = self._made = _Made(values, ordered, beginnings)
+            longest = len(ordered[0]) if ordered else 0
+            made = self._made = _Made(values, ordered, beginnings, longest, _begun(ordered))
         return made
 
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The forms of some values, the longest first, and by their first letter."""
+    """The forms of some values, the longest first, and by their first letter.
+
+    Where `begun` finds nothing in a text no form is in it, and none begins at its end; None without forms.
+    """
 
     values: frozenset[str]
     forms: tuple[str, ...] = field(repr=False)
     beginnings: Mapping[str, list[str]] = field(repr=False)
+    longest: int
+    begun: re.Pattern[str] | None = field(repr=False)
+
+
+def _begun(forms: Sequence[str]) -> re.Pattern[str] | None:
+    """What finds the places where the letters of some form may begin: one look at a text instead of one for
+    each form.
+    """
+    letters = ["".join(map(re.escape, sorted({form[at] for form in forms}))) for at in range(SHORTEST)]
+    pattern = ""
+    for one in reversed(letters):
+        pattern = f"[{one}](?:\\Z|{pattern})" if pattern else f"[{one}]"
+    return re.compile(pattern) if forms else None
+
+
+@cache
+def _undisguised() -> Callable[[str, Collection[str], str], str]:
+    """Imported when the first text is looked at: a start has nothing to hide."""
+    found: Callable[[str, Collection[str], str], str] = import_object("hermes.lib.encodings:undisguised")
+    return found
 
 
 class StreamRedactor:

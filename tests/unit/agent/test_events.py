@@ -62,6 +62,18 @@ async def test_a_slow_reader_gets_text_merged_and_nothing_else_lost() -> None:
     ]
 
 
+async def test_text_that_was_put_together_is_stamped_as_its_last_piece() -> None:
+    listeners = Listeners(lambda: 7.0, session="s")
+    with listeners.watch() as listener:
+        for text in "abc":
+            listeners.emit(TextDelta(text=text))
+        first = await anext(listener)
+        listeners.emit(TextDelta(text="d"))
+        assert (first, first.stamp.sequence) == (TextDelta(text="abc"), 3)
+        assert await anext(listener) == TextDelta(text="d")
+    assert list(listeners.since(0)) == [TextDelta(text=text) for text in "abcd"]
+
+
 async def test_every_listener_hears_everything_from_when_it_came() -> None:
     listeners = Listeners(lambda: 7.0, session="s", parent="p")
     with listeners.watch() as early:

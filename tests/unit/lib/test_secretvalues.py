@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.lib.secretvalues import MASK, SecretValues, StreamRedactor
+from hermes.lib.encodings import undisguised
+from hermes.lib.secretvalues import MASK, SHORTEST, SecretValues, StreamRedactor, forms
 
 SECRET = 'p4"ss/w+rd\\ü 7'
 values = (
@@ -126,6 +127,22 @@ def test_a_secret_in_pieces_is_hidden_as_one_is_that_comes_whole(
 @given(st.lists(st.text(max_size=12), max_size=8))
 def test_other_text_passes_unchanged_and_all_of_it(pieces: list[str]) -> None:
     assert "".join(shown(SecretValues("Zq8$-unlikely-0193"), pieces)) == "".join(pieces)
+
+
+PAIR = (SECRET, "Zq8$-unlikely-0193")
+FORMS = sorted({one for value in PAIR for one in forms(value) if len(one) >= SHORTEST}, key=len, reverse=True)
+parts = st.sampled_from(FORMS).flatmap(lambda form: st.slices(len(form)).map(lambda cut: form[cut]))
+
+
+@given(st.lists(parts | st.sampled_from(FORMS) | st.text(max_size=6), max_size=5).map("".join))
+def test_one_look_at_a_text_finds_what_a_look_for_each_form_finds(text: str) -> None:
+    known, hidden = SecretValues(*PAIR), text
+    for form in sorted(FORMS, key=lambda form: (-len(form), form)):
+        hidden = hidden.replace(form, MASK)
+    assert known.redact(text) == undisguised(hidden, PAIR, MASK)
+    hidden = known.redact(text)
+    ends = (n for form in FORMS for n in range(1, len(form)) if hidden.endswith(form[:n]))
+    assert known.pending_prefix_len(hidden) == max(ends, default=0)
 
 
 def test_text_that_is_no_beginning_of_a_secret_does_not_wait() -> None:
