@@ -192,12 +192,16 @@ class HomeObject:
 
 
 _behind: ContextVar[HomeLoop | None] = ContextVar("behind", default=None)
+_running: anyio.lowlevel.RunVar[HomeLoop] = anyio.lowlevel.RunVar("running")
 
 
 async def in_tool_thread(function: Callable[[], T]) -> T:
     """Run a function in a thread, where `loop_behind` finds this loop; left to itself when cancelled."""
-    home = HomeLoop()
-    home.enter()
+    home = _running.get(None)
+    if home is None:
+        home = HomeLoop()
+        home.enter()
+        _running.set(home)
 
     def there() -> T:
         _behind.set(home)  # in the thread's own copy of the context

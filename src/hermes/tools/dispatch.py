@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, Protocol
 
 import anyio
+import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 
@@ -172,8 +173,16 @@ class Dispatcher:
         run: Callable[[], Any] = partial(entry.handler, args, **keywords)
         if entry.is_async:
             return await self.guests.run(run, seconds=GUEST_SECONDS)
-        async with self._places:
+        await anyio.lowlevel.checkpoint_if_cancelled()
+        holder = object()
+        try:
+            self._places.acquire_on_behalf_of_nowait(holder)  # waiting for a free place would cost a round
+        except anyio.WouldBlock:
+            await self._places.acquire_on_behalf_of(holder)
+        try:
             found = await in_tool_thread(run)
+        finally:
+            self._places.release_on_behalf_of(holder)
         return await found if isinstance(found, Awaitable) else found
 
     def _arguments(self, entry: ToolEntry) -> Arguments:
