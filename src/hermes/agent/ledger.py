@@ -25,6 +25,7 @@ class Ledger:
     ports: Ports
     _day: Budget = field(default_factory=lambda: Budget(name="day"))
     _date: str = ""
+    _minute: tuple[int, str] = (-1, "")
 
     @property
     def estimator(self) -> PriceEstimator:
@@ -91,4 +92,11 @@ class Ledger:
         return self.estimator.counted(parts, None)
 
     def _today(self) -> str:
-        return dt.datetime.fromtimestamp(self.ports.now(), tz=dt.UTC).astimezone().date().isoformat()
+        """The local date; looked up once a minute, for it takes longer than the rest of the bookkeeping."""
+        now = self.ports.now()
+        if self._minute[0] != now // 60:
+            self._minute = (
+                int(now // 60),
+                dt.datetime.fromtimestamp(now, tz=dt.UTC).astimezone().date().isoformat(),
+            )
+        return self._minute[1]

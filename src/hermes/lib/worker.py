@@ -20,6 +20,7 @@ class Worker:
     def __init__(self, name: str, *, idle: Job, pause: float) -> None:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._idle, self._pause = idle, pause
+        self._worked = False
         self._thread = threading.Thread(  # noqa: TID251  # one thread for one file, whatever loop asks
             target=self._work, name=name, daemon=True
         )
@@ -54,6 +55,11 @@ class Worker:
         """Have `function` run in its turn, without waiting for it; it sees to its own errors."""
         self._jobs.put(function)
 
+    def idle_soon(self) -> None:
+        """Have `idle` called before long; a thread that will do so anyway is not woken."""
+        if not self._worked:
+            self._jobs.put(lambda: None)
+
     async def close(self) -> None:
         """End the thread when all jobs are done."""
         await self.run(int)
@@ -61,18 +67,17 @@ class Worker:
         self._thread.join()
 
     def _work(self) -> None:
-        worked = False
         while True:
             try:
-                job = self._jobs.get(timeout=self._pause if worked else None)
+                job = self._jobs.get(timeout=self._pause if self._worked else None)
             except queue.Empty:
+                self._worked = False  # first: who asks for it while it runs gets it once more
                 self._idle()
-                worked = False
                 continue
             if job is None:
                 return
+            self._worked = True
             job()
-            worked = True
 
 
 async def _wait(event: anyio.Event) -> None:

@@ -37,6 +37,10 @@ SELECT key,
   coalesce((SELECT max(place) FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24), 0)
 FROM sessions
 """
+_USED = """
+INSERT OR REPLACE INTO uses (session)
+SELECT :key WHERE :key IS NOT (SELECT session FROM uses ORDER BY number DESC LIMIT 1)
+"""
 _LAST_USED = "ORDER BY uses.number DESC, key DESC"
 
 
@@ -91,7 +95,7 @@ class SessionTables:
                 " or start a new one."
             ) from error
         if new is not None or any(isinstance(message, User) for message in messages):
-            self._rows.execute("INSERT OR REPLACE INTO uses (session) VALUES (?)", (end.key,))
+            self._rows.execute(_USED, {"key": end.key})
         return SessionEnd(end.key, end.last + len(rows))
 
     def committed(self, session_id: str, end: SessionEnd) -> None:

@@ -172,7 +172,7 @@ class SqliteStore:
     def count(self, entry: UsageEntry) -> None:
         """Note what a request has used."""
         self._counted.append(entry)
-        self._worker.post(_nothing)
+        self._worker.idle_soon()
 
     async def counted_on(self, day: str) -> tuple[int, float]:
         """What counts against the budgets of a day."""

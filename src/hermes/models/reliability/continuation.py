@@ -30,7 +30,8 @@ def spelled_out(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
     A longer log gives the same messages and more, so that a continuation extends the request before it.
     """
-    if not any(isinstance(message, Assistant) and message.cuts for message in messages):
+    # Each request looks at the whole log: by its kind, which is quicker than by its class
+    if not [1 for message in messages if message.kind == "assistant" and message.cuts]:
         return messages
     found: list[Message] = []
     for message in messages:
