@@ -115,6 +115,13 @@ def waker() -> Callable[[Callable[[], object]], object]:
     return wake
 
 
+def clock() -> Callable[[], float]:
+    """The clock of the running loop, that of `anyio.current_time`, which looks for the loop at each call."""
+    loop: Any = anyio.lowlevel.current_token().native_token
+    told: Callable[[], float] = getattr(loop, "time", anyio.current_time)  # asyncio, trio
+    return told
+
+
 def thread_context() -> contextvars.Context:
     """A copy of the context variables for another thread, in which no event loop runs yet."""
     context = contextvars.copy_context()

@@ -13,6 +13,7 @@ import httpx2
 
 from hermes.config.sections import Settings
 from hermes.lib.http import new_client
+from hermes.lib.threads import clock
 from hermes.models.catalog.catalogue import address, known_providers
 from hermes.models.errors.classify import StalledError, StatusError
 from hermes.models.settings import NetworkSettings, ProviderSettings
@@ -77,7 +78,8 @@ async def send(
     StatusError, StalledError, transport and reader errors pass through; a connection that is lost once the
     server has answered is a CutShortError.
     """
-    started = anyio.current_time()
+    now = clock()
+    started = now()
     end = min(deadline, started + timeouts.total)
     with anyio.CancelScope(deadline=min(end, started + timeouts.first_byte)) as scope:
         request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
@@ -96,9 +98,9 @@ async def send(
                     for delta in reader.feed(data):
                         emit(delta)
                     if reader.progress != seen:
-                        seen, now = reader.progress, anyio.current_time()
-                        if now >= move:
-                            move = now + timeouts.idle * STEP
+                        seen, at = reader.progress, now()
+                        if at >= move:
+                            move = at + timeouts.idle * STEP
                             scope.deadline = min(end, move + timeouts.idle)
         except (httpx2.NetworkError, httpx2.RemoteProtocolError) as error:
             raise CutShortError(
@@ -109,7 +111,7 @@ async def send(
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
         return reader.finish()
-    raise StalledError(_stalled(timeouts, reader, late=anyio.current_time() >= end))
+    raise StalledError(_stalled(timeouts, reader, late=now() >= end))
 
 
 async def _error_body(response: httpx2.Response) -> bytes:
