@@ -120,18 +120,24 @@ class Conversation:
     """
 
     def __init__(
-        self, http: httpx2.AsyncClient, url: str, path: Path | None, wire: str = "chat_completions"
+        self,
+        http: httpx2.AsyncClient,
+        url: str,
+        path: Path | None,
+        wire: str = "chat_completions",
+        tools: Sequence[Mapping[str, Any]] = (),
     ) -> None:
         self.http, self.url, self.wire = http, url, WIRES[wire]
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": "You are a helpful assistant."}]
         self.db = open_store(path) if path else None
+        self.more = {"tools": tools} if tools else {}
 
     async def turn(self, text: str) -> str:
         """One question, one streamed answer."""
         self.keep({"role": "user", "content": text})
         words: list[str] = []
         async with self.http.stream(
-            "POST", self.url + self.wire.path, json=self.wire.body(self.messages)
+            "POST", self.url + self.wire.path, json=self.wire.body(self.messages) | self.more
         ) as response:
             await self.wire.read(response, words)
         self.keep({"role": "assistant", "content": "".join(words)})
