@@ -9,11 +9,17 @@ from hermes.types.tool import ToolEntry
 Definition = Mapping[str, Any]
 
 
-def definition(entry: ToolEntry, present: Iterable[str], known: Iterable[str]) -> Definition:
-    """One tool in the OpenAI function form, naming no tool that is not `present`."""
+def definitions(
+    entries: Iterable[ToolEntry], *, present: Iterable[str], known: Iterable[str]
+) -> tuple[Definition, ...]:
+    """Tools in the OpenAI function form, naming none of the `known` ones that is not `present`."""
+    absent = sorted(set(known) - set(present))
+    return tuple(_definition(entry, absent) for entry in entries)
+
+
+def _definition(entry: ToolEntry, absent: list[str]) -> Definition:
     overrides = entry.dynamic_schema_overrides() if entry.dynamic_schema_overrides else {}
     schema = {**entry.schema, **overrides}
-    absent = sorted(set(known) - set(present))
     function = {
         "name": entry.name,
         "description": without_names(str(schema.get("description") or entry.description), absent),

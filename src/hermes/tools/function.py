@@ -4,6 +4,7 @@ import inspect
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -81,8 +82,8 @@ class FunctionSource:
             if not hasattr(one, "entry"):
                 called = getattr(one, "__name__", repr(one))
                 raise TypeError(f"{called} is no tool of a session; decorate the function with @hermes.tool.")
-        names = [one.entry.name for one in functions]
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+        counts = Counter(one.entry.name for one in functions)
+        if twice := sorted(name for name, count in counts.items() if count > 1):
             raise ConfigError(f"Two tools are called {twice[0]}; the model could not tell them apart.")
         for one in sorted(functions, key=lambda each: each.entry.name):
             missing = missing_variables(one.entry, environ)

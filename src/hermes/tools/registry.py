@@ -20,7 +20,7 @@ from types import FrameType
 from typing import Any, Final, Protocol, cast
 
 from hermes.tools.availability import Checks
-from hermes.tools.definitions import Definition, check_schema, definition
+from hermes.tools.definitions import Definition, check_schema, definitions
 from hermes.types.tool import UNDECLARED, Handler, ToolEntry, ToolManifest
 
 logger = logging.getLogger(__name__)
@@ -127,7 +127,8 @@ class ToolRegistry:
         usable = {name: one for name, one in entries.items() if self.checks.available(one.check_fn)}
         if not quiet and named - usable.keys():
             logger.info("Tools left out: %s", ", ".join(sorted(named - usable.keys())))
-        return [definition(one, usable, entries) for name, one in usable.items() if name in named]
+        wanted = (one for name, one in usable.items() if name in named)
+        return [*definitions(wanted, present=usable, known=entries)]
 
     def deregister_source(self, source: str) -> None:
         """Remove every tool that was registered here from one place, and take none from there any more."""

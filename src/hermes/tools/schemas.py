@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from hermes.tools.definitions import Definition, definition
+from hermes.tools.definitions import Definition, definitions
 from hermes.tools.discovery import discover_builtin_tools
 from hermes.tools.registry import PROCESS, ToolRegistry, selected_registry
 from hermes.tools.toolsets import known_names, resolve_all
@@ -52,8 +52,8 @@ class Schemas:
         offered = {name: one for name, one in registry.entries().items() if name in wanted}
         chosen = {name: one for name, one in offered.items() if registry.checks.available(one.check_fn)}
         known = registry.get_all_tool_names()
-        definitions = tuple(definition(entry, chosen, known) for entry in chosen.values())
-        return Snapshot(tools=chosen, definitions=definitions, generation=registry.generation)
+        shown = definitions(chosen.values(), present=chosen, known=known)
+        return Snapshot(tools=chosen, definitions=shown, generation=registry.generation)
 
 
 def _stamp(path: Path | None) -> tuple[int, int]:
