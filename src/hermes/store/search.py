@@ -2,6 +2,7 @@
 asked.
 """
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -31,6 +32,7 @@ class SearchIndex:
             remove(path)
             self._database = Database(path, "search")
         self._rows = self._database.rows
+        self._behind: list[int] = []
 
     def find(self, words: str, limit: int) -> list[Hit]:
         """Messages that hold all the words, best first, of those that are indexed: of more than `RANKED`, of
@@ -50,31 +52,40 @@ class SearchIndex:
 
     def catch_up(self) -> bool:
         """Index the next messages that were appended since the last time; whether there were any."""
-        with self._database.faults():
-            seen: dict[int, int] = dict(self._rows.execute("SELECT session, last FROM progress"))
-        behind = {
-            key: seen.get(key, 0)
-            for key, last in self._sessions.last_places().items()
-            if last > seen.get(key, 0)
-        }
-        return any(self._index(key, last) for key, last in behind.items())
+        left, behind = BATCH, self._behind or self._sessions_behind()
+        if not behind:
+            return False
+        with self._database.transaction():
+            while behind and left:
+                rows = self._index(behind[-1], left)
+                left -= len(rows)
+                if left:
+                    behind.pop()
+        self._behind = behind
+        self._database.checkpoints.run()
+        return True
 
     def close(self) -> None:
         """Let go of the index's file."""
         self._database.checkpoints.run()
         self._database.close()
 
-    def _index(self, key: int, last: int) -> bool:
-        rows = self._sessions.messages_after(key, last, BATCH)
-        if not rows:
-            return False
-        with self._database.transaction():
-            read = ((place, message_of(kind, body)) for place, kind, body in rows)
-            texts = [(place, text_of(message)) for place, message in read if message is not None]
-            self._rows.executemany("INSERT INTO words (rowid, body) VALUES (?, ?)", texts)
+    def _sessions_behind(self) -> list[int]:
+        """The keys of the sessions that have messages which are not indexed."""
+        with self._database.faults():
+            seen: dict[int, int] = dict(self._rows.execute("SELECT session, last FROM progress"))
+        return [key for key, last in self._sessions.last_places().items() if last > seen.get(key, 0)]
+
+    def _index(self, key: int, limit: int) -> Sequence[tuple[int, str, bytes]]:
+        """Index the next messages of a session; another process may have been faster with some."""
+        done = self._rows.execute("SELECT last FROM progress WHERE session = ?", (key,)).fetchone()
+        rows = self._sessions.messages_after(key, done[0] if done else 0, limit)
+        read = ((place, message_of(kind, body)) for place, kind, body in rows)
+        texts = [(place, text_of(message)) for place, message in read if message is not None]
+        self._rows.executemany("INSERT INTO words (rowid, body) VALUES (?, ?)", texts)
+        if rows:
             self._rows.execute("INSERT OR REPLACE INTO progress VALUES (?, ?)", (key, rows[-1][0]))
-        self._database.checkpoints.run()
-        return True
+        return rows
 
 
 def remove(path: Path) -> None:

@@ -102,3 +102,18 @@ async def test_of_more_messages_than_are_ranked_the_newest_are(tmp_path: Path) -
         await store.append("new", *(said(f"u{number}", f"elm {'oak ' * 9}") for number in range(RANKED)))
         hits = await store.search("elm", limit=RANKED + 1)
     assert [hit.message.id for hit in hits] == [f"u{number}" for number in range(RANKED)]
+
+
+async def test_an_index_that_is_far_behind_looks_once_for_the_sessions_that_are_not_in_it(
+    tmp_path: Path,
+) -> None:
+    names = [f"s{number:02}" for number in range(40)]
+    async with opened(tmp_path, *names) as store:
+        for name in names:
+            await store.append(name, *(said(f"{number}", f"elm {name}") for number in range(100)))
+        asked: list[str] = []
+        store._database.rows.set_trace_callback(asked.append)
+        assert [len(await store.search(f"elm {name}", limit=200)) for name in ("s00", "s39")] == [100, 100]
+        store._database.rows.set_trace_callback(None)
+    listed = [one for one in asked if one.lstrip().startswith("SELECT key,\n  coalesce")]
+    assert len(listed) == 3  # with what is behind, and after it for each search
