@@ -153,7 +153,7 @@ class Runtime:
         if chosen.resume:
             return await self._resumed(chosen, endpoint)
         now, cwd = self.ports.now(), self._cwd(chosen)
-        session_id = f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()[:6]}"
+        session_id = f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()}"
         place = await self._place(session_id, cwd, chosen)
         spec = self._spec(
             session_id,

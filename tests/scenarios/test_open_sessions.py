@@ -1,5 +1,6 @@
 """A session is open once at a time, and closing it always frees it."""
 
+import itertools
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -11,6 +12,7 @@ import anyio
 import pytest
 
 from hermes.agent.session import Session
+from hermes.composition import SYSTEM_PORTS
 from hermes.environments.workspace import ShellWorkspace
 from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.sync import SyncSession
@@ -55,6 +57,17 @@ async def test_a_session_that_is_open_is_not_opened_again_until_it_is_closed(
         assert again.log == first.log
         assert (await again.send("c")).text == "three"
         await again.close()
+
+
+async def test_sessions_opened_in_one_second_have_ids_of_their_own_however_many_there_are(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    """The chance that two of a thousand are alike is that of the whole token, not of a few digits."""
+    tokens = (f"abcdef{number:06}" for number in itertools.count())
+    ports = replace(SYSTEM_PORTS, token=lambda: next(tokens))
+    async with open_runtime(environ=environ, http=ScriptedModel().http(), ports=ports) as runtime:
+        made = [await runtime.session(options(tmp_path)) for _ in range(3)]
+        assert len({session.id for session in made}) == 3
 
 
 async def test_a_closed_session_is_not_written_to(environ: dict[str, str], tmp_path: Path) -> None:
