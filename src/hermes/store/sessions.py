@@ -41,6 +41,7 @@ _USED = """
 INSERT OR REPLACE INTO uses (session)
 SELECT :key WHERE :key IS NOT (SELECT session FROM uses ORDER BY number DESC LIMIT 1)
 """
+_KEYS = "SELECT key FROM sessions LEFT JOIN uses ON uses.session = sessions.key"
 _LAST_USED = "ORDER BY uses.number DESC, key DESC"
 
 
@@ -190,8 +191,9 @@ class SessionTables:
     def recent(self, limit: int, cwd: str) -> list[SessionRow]:
         """Sessions, the last used first; those of one directory if `cwd` is given."""
         where, values = ("WHERE cwd = ?", (cwd,)) if cwd else ("", ())
+        wanted = f"{_KEYS} {where} {_LAST_USED} LIMIT ?"  # first: what a row shows is looked up in its log
         with self._database.faults():
-            return self._list(f"{where} {_LAST_USED} LIMIT ?", (*values, limit))
+            return self._list(f"WHERE key IN ({wanted}) {_LAST_USED}", (*values, limit))
 
     def resolve(self, text: str, cwd: str) -> SessionRow:
         """The one session that `text` names."""
