@@ -167,7 +167,7 @@ async def serve(chunks: int, delay: float, wire: str) -> None:
         finally:
             writer.close()
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0, limit=1 << 24)
+    server = await asyncio.start_server(handle, "127.0.0.1", 0, limit=1 << 24, backlog=4096)
     print(server.sockets[0].getsockname()[1], flush=True)
     await server.serve_forever()
 
