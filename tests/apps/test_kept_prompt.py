@@ -2,16 +2,13 @@
 
 from pathlib import Path
 
-import platformdirs
 import pytest
 
 import hermes
-from hermes.config.environ import environment
-from hermes.models.local.catalogue import default
-from hermes.models.local.pull import pull
 from hermes.models.local.serving import LocalServer
 from hermes.types.event import Event, PrefixBroken
 from hermes.types.message import Assistant
+from tests.small_model import small_model
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_model, pytest.mark.timeout(900)]
 
@@ -27,8 +24,7 @@ def anyio_backend() -> str:
 async def test_over_thirty_turns_95_percent_of_the_prompt_are_cache_reads(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    cache = Path(environment().get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
-    path = await pull(default(), cache, progress=lambda *_: None)
+    path = await small_model()
     server = await LocalServer.start(path, context_window=4096)
     home = Path(environ["HERMES_HOME"])
     home.mkdir()

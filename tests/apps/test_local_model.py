@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
-import platformdirs
 import pytest
 
-from hermes.config.environ import environment
 from hermes.models.local import constrained
-from hermes.models.local.catalogue import default
-from hermes.models.local.pull import pull
 from hermes.models.local.serving import LocalServer
 from hermes.types.error import ConfigError
 from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
 from hermes.types.request import Endpoint, Request, Text
+from tests.small_model import ALIAS, small_model
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_model, pytest.mark.timeout(900)]
 
@@ -47,16 +44,14 @@ def states(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 async def server(states: Path) -> AsyncIterator[LocalServer]:
-    model = default()
-    cache = Path(environment().get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
-    path = await pull(model, cache, progress=lambda *_: None)
+    path = await small_model()
     running = await LocalServer.start(path, context_window=2048, states=states)
     yield running
     running.close()
 
 
 def request(*messages: Message) -> Request:
-    endpoint = Endpoint(provider="local", base_url="", model=default().alias, local=True, calls="constrained")
+    endpoint = Endpoint(provider="local", base_url="", model=ALIAS, local=True, calls="constrained")
     return Request(endpoint=endpoint, system=SYSTEM, messages=messages, tools=TOOLS)
 
 
@@ -68,7 +63,7 @@ def body(asked: Request, **more: Any) -> dict[str, Any]:
     return {
         "messages": constrained.render(asked),
         "temperature": 0,
-        "max_tokens": 120,
+        "max_tokens": 48,
         **constrained.body_fields(asked),
         **more,
     }
@@ -151,7 +146,7 @@ async def test_the_first_prompt_is_read_once_and_taken_from_disk_after_that(serv
     opening = constrained.render(request())
     async with httpx2.AsyncClient(timeout=300) as client:
         assert [await server.prime(opening, client), await server.prime(opening, client)] == [False, True]
-    usage = (await post(server, body(request(said("Hello!"))))).json()["usage"]
+    usage = (await post(server, body(request(said("Hello!")), max_tokens=4))).json()["usage"]
     assert usage["prompt_tokens_details"]["cached_tokens"] > usage["prompt_tokens"] / 2
 
 
@@ -172,7 +167,7 @@ async def test_a_damaged_state_is_thrown_away_and_made_again(
 
 
 async def test_it_prints_nothing_of_its_own(server: LocalServer, capfd: pytest.CaptureFixture[str]) -> None:
-    await post(server, body(request(said("Hello!"))))
+    await post(server, body(request(said("Hello!")), max_tokens=4))
     assert tuple(capfd.readouterr()) == ("", "")
 
 

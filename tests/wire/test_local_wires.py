@@ -2,22 +2,18 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
 import httpx2
-import platformdirs
 import pytest
 
-from hermes.config.environ import environment
 from hermes.models import client
 from hermes.models.local.call_styles import recover
-from hermes.models.local.catalogue import default
-from hermes.models.local.pull import pull
 from hermes.models.local.serving import LocalServer
 from hermes.models.transports.registry import WIRES, transport_for
 from hermes.types.message import Assistant, Message, ToolResult, User
 from hermes.types.profile import Profile
 from hermes.types.request import Delta, Endpoint, Options, Protocol, Request, Text
+from tests.small_model import ALIAS, small_model
 
 pytestmark = [pytest.mark.anyio, pytest.mark.real_model, pytest.mark.timeout(900)]
 
@@ -44,8 +40,7 @@ def anyio_backend() -> str:
 
 @pytest.fixture(scope="module")
 async def server() -> AsyncIterator[LocalServer]:
-    cache = Path(environment().get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
-    path = await pull(default(), cache, progress=lambda *_: None)
+    path = await small_model()
     running = await LocalServer.start(path, context_window=1024)
     yield running
     running.close()
@@ -75,7 +70,7 @@ async def test_a_wire_uses_a_tool_and_tells_its_result(server: LocalServer, prot
     endpoint = Endpoint(
         provider="local",
         base_url=server.base_url,
-        model=default().alias,
+        model=ALIAS,
         protocol=protocol,
         credential=server.key,
         profile=PROFILE,
