@@ -211,8 +211,8 @@ def links(request: pytest.FixtureRequest, shared_root: Path) -> Iterator[Callabl
 
 
 def _work_in_clouds() -> list[str]:
-    """Command lines of what our jobs in clouds left running, after a moment to end."""
-    for _ in range(100):
+    """Command lines of what our jobs in clouds left running, after a minute to end."""
+    for _ in range(600):
         lines = (" ".join(process.info["cmdline"] or ()) for process in psutil.process_iter(["cmdline"]))
         found = [line for line in lines if f".hermes-cloud{os.getpid()}x" in line]
         if not found:

@@ -74,22 +74,30 @@ async def test_functions_and_aliases_live_on(bench: Bench) -> None:
     assert await text(bench, "f 1; q 2; bash -c g") == "f:1\nq 2\ng\n"
 
 
-@pytest.mark.parametrize(
-    "end",
-    [
-        "exit 3",
-        "trap 'echo bye' EXIT; exit 3",
-        "trap 'echo bye' 0\nexit 3",
-        "(exit 3); exit",
-        "set -e; (exit 3)",
-        "set -x; exit 3",
-    ],
-)
-async def test_the_state_is_kept_however_a_command_ends(bench: Bench, end: str) -> None:
-    done = await bench.space.run(f"export KEPT=yes; {end}", timeout=20)
-    assert done.code == 3
-    assert ("bye" in done.text) == ("bye" in end)
-    assert (await text(bench, "{ set +x; } 2>/dev/null; echo $KEPT")).endswith("yes\n")
+ENDS = [
+    "exit 3",
+    "trap 'echo bye' EXIT; exit 3",
+    "trap 'echo bye' 0\nexit 3",
+    "(exit 3); exit",
+    "set -e; (exit 3)",
+    "set -x; exit 3",
+]
+
+
+async def test_the_state_is_kept_however_a_command_ends(bench: Bench) -> None:
+    found: dict[str, tuple[int, bool, bool]] = {}
+
+    async def run(end: str) -> None:
+        shell = bench.another()
+        done = await shell.run(f"export KEPT=yes; {end}", timeout=60)
+        then = await shell.run("{ set +x; } 2>/dev/null; echo $KEPT", timeout=60)
+        found[end] = (done.code, "bye" in done.text, then.text.endswith("yes\n"))
+        await shell.close()
+
+    async with anyio.create_task_group() as tasks:
+        for end in ENDS:
+            tasks.start_soon(run, end)
+    assert found == {end: (3, "bye" in end, True) for end in ENDS}
 
 
 async def test_a_command_that_replaces_the_shell_leaves_the_state_as_it_was(bench: Bench) -> None:
@@ -190,19 +198,23 @@ HANGING = {
 
 async def test_time_runs_out_for_the_whole_tree_whatever_its_shape(bench: Bench) -> None:
     ends: dict[str, tuple[bool, int, bool]] = {}
+    shells = {shape: bench.another() for shape in HANGING}
 
-    async def run(shape: str) -> None:
-        folder = bench.root / shape
-        folder.mkdir()
-        another = bench.another()  # each has a shell of its own
-        done = await another.run(
-            f"echo begun; {HANGING[shape]}", timeout=0.7 if bench.link is None else 12, cwd=str(folder)
-        )
+    async def run(shape: str, command: str, seconds: float) -> None:
+        done = await shells[shape].run(f"echo begun; {command}", timeout=seconds, cwd=str(bench.root / shape))
         ends[shape] = (done.timed_out, done.code, done.text.startswith("begun\n"))
 
-    async with anyio.create_task_group() as tasks:
-        for shape in HANGING:
-            tasks.start_soon(run, shape)
+    async def all_at_once(commands: dict[str, str], seconds: float) -> float:
+        begun = time.monotonic()
+        async with anyio.create_task_group() as tasks:
+            for shape, command in commands.items():
+                tasks.start_soon(run, shape, command, seconds)
+        return time.monotonic() - begun
+
+    for shape in HANGING:
+        (bench.root / shape).mkdir()
+    until_all_began = await all_at_once(dict.fromkeys(HANGING, "true"), 60)
+    await all_at_once(HANGING, 0.7 + 2 * until_all_began)
     assert ends == dict.fromkeys(HANGING, (True, 124, True))
     assert bench.leftovers() == []
     assert await text(bench, "echo usable") == "usable\n"
@@ -227,15 +239,21 @@ KEEPERS = [
 ]
 
 
-@pytest.mark.parametrize("keeper", KEEPERS)
-async def test_a_child_that_keeps_the_pipe_open_does_not_hang_the_call(bench: Bench, keeper: str) -> None:
-    begun = time.monotonic()
-    done = await bench.space.run(f"{keeper}\necho started; exit 5", timeout=30)
-    assert time.monotonic() - begun < 25
-    assert (done.code, done.timed_out) == (5, False)
-    assert "started" in done.text or "yes" in keeper
+async def test_a_child_that_keeps_the_pipe_open_does_not_hang_the_call(bench: Bench) -> None:
+    ends: dict[str, tuple[int, bool, bool]] = {}
+    shells = {keeper: bench.another() for keeper in KEEPERS}
+
+    async def run(keeper: str) -> None:
+        done = await shells[keeper].run(f"{keeper}\necho started; exit 5", timeout=60)
+        ends[keeper] = (done.code, done.timed_out, "started" in done.text or "yes" in keeper)
+
+    async with anyio.create_task_group() as tasks:
+        for keeper in KEEPERS:
+            tasks.start_soon(run, keeper)
+    assert ends == dict.fromkeys(KEEPERS, (5, False, True))
     assert bench.keeps_survivors or bench.leftovers() == []
-    await bench.space.close()
+    for shell in shells.values():
+        await shell.close()
     if bench.place == "open":
         for process in marked(bench.mark):
             with suppress(psutil.NoSuchProcess):

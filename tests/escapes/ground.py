@@ -19,7 +19,10 @@ from tests.escapes.attempt import ESCAPED, Mode
 from tests.escapes.driver import BEGAN
 
 CANARY = "canary-4711-value"
-FREE_USER = 61_234  # nobody's number, so that no account has to be made and removed
+FREE_USER = 70_000 + os.getpid()
+"""Nobody's number, so that no account has to be made and removed; one for each process that runs these tests, for some attempts end all
+processes of their user.
+"""
 SECRETS = (
     *(
         ".ssh/id_ed25519",

@@ -1,27 +1,38 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from hermes.agent.session import Session
+from hermes.composition import SYSTEM_PORTS
 from hermes.runtime import SessionOptions, open_runtime
 from hermes.testing import ScriptedModel
 from hermes.types.event import Event
 from hermes.types.message import Message
+from hermes.types.ports import Ports
 
 Talk = Callable[..., AbstractAsyncContextManager[Session]]
+HASTY = replace(SYSTEM_PORTS, sleep=lambda seconds: anyio.sleep(min(seconds, 0.01)))
+"""Nobody sleeps longer than a hundredth of a second: for turns that pause before they try again."""
 
 
 @pytest.fixture
 def talk(environ: dict[str, str], tmp_path: Path) -> Talk:
-    """Open a session with a scripted model: `async with talk(model, functions=(tool,)) as session`."""
+    """Open a session with a scripted model: `async with talk(model, functions=(tool,)) as session`.
+
+    `ports` may be others, as `HASTY`.
+    """
     workspace = tmp_path / "work"
     workspace.mkdir(exist_ok=True)
 
     @asynccontextmanager
-    async def opened(model: ScriptedModel, **options: Any) -> AsyncIterator[Session]:
+    async def opened(
+        model: ScriptedModel, *, ports: Ports = SYSTEM_PORTS, **options: Any
+    ) -> AsyncIterator[Session]:
         given = {
             "toolsets": (),
             "cwd": workspace,
@@ -29,7 +40,7 @@ def talk(environ: dict[str, str], tmp_path: Path) -> Talk:
             "model": "scripted",
             **options,
         }
-        async with open_runtime(environ=environ, http=model.http()) as runtime:
+        async with open_runtime(environ=environ, http=model.http(), ports=ports) as runtime:
             session = await runtime.session(SessionOptions(**given))
             try:
                 yield session

@@ -14,7 +14,7 @@ from hermes.models.side_calls import SideQuestion
 from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.testing import ScriptedModel, fail, network, say
 from hermes.types.event import Attempted, PrefixBroken, ReplyRestarted, TextDelta, Titled
-from tests.scenarios.conftest import events_of
+from tests.scenarios.conftest import HASTY, events_of
 
 pytestmark = pytest.mark.anyio
 
@@ -35,7 +35,9 @@ async def running(
     home = Path(environ["HERMES_HOME"])
     home.mkdir(exist_ok=True)
     (home / "config.yaml").write_bytes(msgspec.json.encode({**CONFIG, **config}))
-    async with open_runtime(environ={"ONE_KEY": "k1-only", **environ}, http=network(models)) as runtime:
+    async with open_runtime(
+        environ={"ONE_KEY": "k1-only", **environ}, http=network(models), ports=HASTY
+    ) as runtime:
         session = await runtime.session(SessionOptions(toolsets=(), cwd=home))
         yield runtime, session
         await session.close()

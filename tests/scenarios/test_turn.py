@@ -22,7 +22,7 @@ from hermes.types.event import (
 )
 from hermes.types.message import Assistant, ToolResult, User
 
-from .conftest import Talk, events_of, kinds
+from .conftest import HASTY, Talk, events_of, kinds
 
 pytestmark = pytest.mark.anyio
 
@@ -213,7 +213,7 @@ async def test_an_empty_reply_is_asked_for_once_more(talk: Talk) -> None:
 
 async def test_a_passing_fault_is_retried_and_counted(talk: Talk) -> None:
     model = ScriptedModel(fail(429, "slow down", headers={"retry-after": "0"}), fail(503), "here")
-    async with talk(model) as session:
+    async with talk(model, ports=HASTY) as session:
         events = await events_of(session, "hi")
     retries = [event for event in events if isinstance(event, Attempted) and event.goes_on]
     assert [
@@ -247,7 +247,7 @@ async def test_a_refused_key_is_not_retried_and_the_turn_ends_in_words(talk: Tal
     ],
 )
 async def test_a_broken_stream_is_tried_again(talk: Talk, fault: Turn) -> None:
-    async with talk(ScriptedModel(fault, "whole answer")) as session:
+    async with talk(ScriptedModel(fault, "whole answer"), ports=HASTY) as session:
         end = await session.send("hi")
     assert (end.text, [message.text for message in session.log if isinstance(message, Assistant)]) == (
         "whole answer",
