@@ -1,5 +1,6 @@
 """What every test shares: both async backends, a home of its own, no network but loopback, the --long switch."""
 
+import signal
 import socket
 from pathlib import Path
 from typing import Any
@@ -11,11 +12,15 @@ from hypothesis import HealthCheck, settings, strategies
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("busy")
 
+# A shell's background job ignores it, and so would all that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 LOOPBACK = ("127.", "::1", "localhost", "0.0.0.0")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="run the long sweeps too")
+    parser.addoption("--fast", action="store_true", help="leave out what needs a daemon or the real model")
 
 
 DAEMONS = (
@@ -29,8 +34,10 @@ DAEMONS = (
 )
 
 
-def daemon_of(item: pytest.Item) -> str:
-    """The shared server that a test talks to, "" if it needs none: a place of `tests/contracts`, a fixture, or the real model."""
+def shared_by(item: pytest.Item) -> str:
+    """The daemon that a test talks to, started once for all of its tests, which one process runs: a place of `tests/contracts`, a
+    server that a fixture starts, the real model. "" if it needs none.
+    """
     if item.get_closest_marker("real_model"):
         return "model"
     place = getattr(item, "callspec", None) and item.callspec.params.get("place", "")  # type: ignore[attr-defined]
@@ -39,18 +46,20 @@ def daemon_of(item: pytest.Item) -> str:
     return next((name.partition("_")[0] for name in DAEMONS if name in getattr(item, "fixturenames", ())), "")
 
 
-@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item: pytest.Item) -> None:
+    if shared := shared_by(item):
+        item.add_marker(pytest.mark.xdist_group(shared))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    for item in items:
-        if daemon := daemon_of(item):
-            item.add_marker(pytest.mark.xdist_group(daemon))
-    if config.getoption("--long"):
-        return
-    kept = [item for item in items if not item.get_closest_marker("slow")]
-    dropped = [item for item in items if item.get_closest_marker("slow")]
-    if dropped:
-        config.hook.pytest_deselected(items=dropped)
-        items[:] = kept
+    left_out = set()
+    if not config.getoption("--long"):
+        left_out |= {item for item in items if item.get_closest_marker("slow")}
+    if config.getoption("--fast"):
+        left_out |= {item for item in items if shared_by(item)}
+    if left_out:
+        config.hook.pytest_deselected(items=[item for item in items if item in left_out])
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session", autouse=True)
