@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 
 from hermes.types.error import HermesError
-from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
+from hermes.types.message import Compaction, Message, ToolCall, User
 
 
 class PairingError(HermesError):
@@ -42,12 +42,12 @@ class Log:
 def replay(messages: tuple[Message, ...]) -> Log:
     """A log with these messages; PairingError when they are not a log."""
     open_calls: tuple[ToolCall, ...] = ()
-    awaits, turns, compacted = False, 0, -1
-    for number, message in enumerate(messages):
+    awaits = False
+    for message in messages:
         open_calls, awaits = _after(open_calls, awaits, message)
-        turns += isinstance(message, User)
-        compacted = number if isinstance(message, Compaction) else compacted
-    return Log(messages, open_calls, awaits, turns, compacted)
+    kinds = [message.kind for message in messages]
+    last = kinds[::-1].index("compaction") if "compaction" in kinds else len(kinds)
+    return Log(messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last)
 
 
 def _after(
@@ -56,14 +56,16 @@ def _after(
     message: Message,
 ) -> tuple[tuple[ToolCall, ...], bool]:
     """The open calls and whether a reply is due, once `message` is there."""
-    match message:
-        case ToolResult() if open_calls and open_calls[0].id == message.call_id:
+    # By their kinds, which is quicker than by their classes: a session that is resumed has thousands of them
+    if message.kind == "tool_result":
+        if open_calls and open_calls[0].id == message.call_id:
             return open_calls[1:], True
-        case Assistant() if awaits and not open_calls:
+    elif not open_calls:
+        if message.kind == "assistant" and awaits:
             return message.calls, False
-        case User() if not awaits and not open_calls:
+        if message.kind == "user" and not awaits:
             return (), True
-        case Compaction() if not open_calls:
+        if message.kind == "compaction":
             return (), awaits
     raise PairingError(
         f"a {message.kind} may not follow here: {len(open_calls)} calls are open, a reply is"

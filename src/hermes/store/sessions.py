@@ -16,7 +16,7 @@ from hermes.types.message import Assistant, Compaction, Message, ToolResult, Use
 
 MESSAGES: codec.Union[Message] = codec.Union(User, Assistant, ToolResult, Compaction)
 SHIFT = 24
-_WORDS_OF = {"user": "recalled", "tool_result": "note"}
+_WORDS_OF = {"user": ("recalled", b'"recalled":'), "tool_result": ("note", b'"note":')}
 _LATEST = frozenset({"", "latest", "last"})
 _LIST = """
 SELECT id, title, cwd, branch, model, source, parent, created,
@@ -151,14 +151,14 @@ class SessionTables:
                 raise StoreError(f"There is no session {session_id}; hermes sessions list shows them.")
             key, system, tools = found
             rows = self._rows.execute(
-                "SELECT place, kind, body FROM messages WHERE place >= ? AND place < ? AND dropped = 0"
+                "SELECT kind, body FROM messages WHERE place >= ? AND place < ? AND dropped = 0"
                 " ORDER BY place",
                 (key << SHIFT, (key + 1) << SHIFT),
-            ).fetchall()
+            )
+            log = [message_of(kind, body) for kind, body in rows]
             begun = self._rows.execute(
                 "SELECT call_id, result FROM intents WHERE session = ?", (key,)
             ).fetchall()
-            log = [message_of(kind, body) for _, kind, body in rows]
             return StoredSession(
                 row=self._list("WHERE key = ?", (key,))[0],
                 system=system,
@@ -282,8 +282,8 @@ def message_of(kind: str, body: bytes) -> Message | None:
 
 def _with_blocks(kind: str, body: bytes) -> bytes:
     """The row as it is written now: before there were blocks, what they say stood in one text."""
-    name = _WORDS_OF.get(kind)
-    if name is None or f'"{name}":'.encode() not in body:
+    name, mark = _WORDS_OF.get(kind, ("", b""))
+    if not name or mark not in body:
         return body
     tree = msgspec.json.decode(body, type=dict[str, Any])
     words = tree.pop(name, "")
