@@ -126,7 +126,7 @@ class StreamRedactor:
 
     def add(self, text: str) -> None:
         """More of the text."""
-        text = self._known.redact(self.waiting + text)
+        text = self._known.redact(self.waiting + text if self.waiting else text)
         shown = len(text) - self._known.pending_prefix_len(text)
         self.waiting = text[shown:]
         if shown:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from hermes.lib.codec import mended
+from hermes.lib.text import mend_surrogates
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
 from hermes.models.transports.common.arrival import BodyDetector, Events
 from hermes.models.transports.common.drafts import Calls
@@ -199,16 +200,16 @@ class ChatReader:
                 self._chunk(data, started)
         deltas: list[Delta] = []
         if len(self._thinking) > thinking_before:
-            deltas.append(ThinkingText(text=mended("".join(self._thinking[thinking_before:]))))
+            deltas.append(ThinkingText(text=mend_surrogates("".join(self._thinking[thinking_before:]))))
         if len(self._text) > text_before:
-            deltas.append(Text(text=mended("".join(self._text[text_before:]))))
+            deltas.append(Text(text=mend_surrogates("".join(self._text[text_before:]))))
         return deltas + started if started else deltas
 
     def _chunk(self, data: bytes, started: list[Delta] | None = None) -> None:
         chunk = _read(data)
         if chunk.error is not None or chunk.object == "error":
             raise _wire_error(chunk.error or json.loads(data))
-        if isinstance(chunk.base_resp, Mapping) and chunk.base_resp.get("status_code"):
+        if chunk.base_resp and isinstance(chunk.base_resp, Mapping) and chunk.base_resp.get("status_code"):
             raise WireError(
                 str(chunk.base_resp.get("status_msg") or chunk.base_resp),
                 code=str(chunk.base_resp["status_code"]),
@@ -233,7 +234,10 @@ class ChatReader:
             self._stop = STOPS.get(choice.finish_reason, "end")
 
     def _content(self, content: _Content, started: list[Delta] | None) -> None:
-        if content.content:
+        if isinstance(content.content, str):
+            if content.content:
+                self._text.append(content.content)
+        elif content.content:
             self._parts(content.content)
         thought = content.reasoning_content or content.reasoning
         if content.reasoning_details:
@@ -253,10 +257,7 @@ class ChatReader:
                 started.append(CallStarted(name=name))
 
     def _parts(self, content: Any) -> None:
-        """Text, or a list of parts of text and of reasoning."""
-        if isinstance(content, str):
-            self._text.append(content)
-            return
+        """A list of parts of text and of reasoning, or one of them."""
         for part in content if isinstance(content, list) else [content]:
             if not isinstance(part, Mapping):
                 continue
