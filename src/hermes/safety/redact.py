@@ -35,6 +35,11 @@ _HUMP: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ASSIGNMENT: Final = re.compile(
     r"""(\b([A-Za-z][A-Za-z0-9_-]*)["']?\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|[^\s"',;&#)}\]]+)"""
 )
+_NAMED: Final = re.compile(
+    r"(?:key|secret|token|pass|credential|pat|jwt|cookie|string|pwd|database|redis|mongodb|sentry)"
+    r"[a-z0-9_-]{0,200}[\"']?\s*[=:]"
+)
+"""Something in lower case that may be the name of a credential, and is assigned; see `is_secret_name`."""
 _PLAIN: Final = re.compile(
     r"[\"']?(?:|\d{1,12}(?:\.\d+)?|true|false|null|none|yes|no|\*+|x+|\$\{?\w+\}?|<[^>]*>|\.\.\.|…|your[_-].*|changeme|\[redacted\])[\"']?",
     re.IGNORECASE,
@@ -45,18 +50,22 @@ def redact(text: str) -> str:
     """`text` with each token, private key and password in an address replaced by a mask; the rest is
     untouched.
     """
+    lower = text.lower()  # most texts have none of the words without which there is nothing to look for
     if "PRIVATE KEY" in text:
         text = _KEY_BLOCK.sub(rf"\1{MASK}\2", text)
-    text = _HEADER.sub(lambda found: f"{found[1]}{found[2] or ''}{MASK}", text)
+    if "authorization" in lower:
+        text = _HEADER.sub(lambda found: f"{found[1]}{found[2] or ''}{MASK}", text)
     text = without_tokens(text, MASK)
     if "://" in text:
         text = _USERINFO.sub(rf"\1{MASK}\2", text)
         text = _USER_TOKEN.sub(rf"\1{MASK}\2", text)
         text = _QUERY.sub(rf"\1{MASK}", text)
-    for pattern in (_LOGIN, _COOKIE):
-        text = pattern.sub(rf"\1{MASK}", text)
+    if "curl" in lower or "login" in lower:
+        text = _LOGIN.sub(rf"\1{MASK}", text)
+    if "cookie:" in lower:
+        text = _COOKIE.sub(rf"\1{MASK}", text)
     text = _FLAG.sub(lambda found: f"{found[1]}{MASK}" if _looks_random(found[2]) else found[0], text)
-    return _ASSIGNMENT.sub(_assigned, text)
+    return _ASSIGNMENT.sub(_assigned, text) if _NAMED.search(lower) else text
 
 
 def _assigned(match: re.Match[str]) -> str:

@@ -52,3 +52,17 @@ def test_known_values_go_wherever_they_are() -> None:
 def test_redacting_twice_changes_nothing_more(text: str) -> None:
     once = redact(text)
     assert redact(once) == once
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "API_KEY", "apikey", "AWS_ACCESS_KEY_ID", "secretKey", "PRIVATE-KEY", "MASTERKEY", "SECRETS", "my_secret",
+        "SECRET_THING", "PASSWORD_FILE", "authToken", "IDTOKEN", "passwd", "PASSPHRASE", "passcode", "PASS",
+        "CREDENTIALS", "credential", "GITHUB_PAT", "JWT", "session_cookie", "connectionString", "DB_PWD",
+        "DATABASE_URL", "REDIS_URL", "MONGODB_URI", "SENTRY_DSN",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("form", ["{}=Ab12-cd34Ef", "x\n'{}' : 'Ab12-cd34Ef'", '{{"{}":"Ab12-cd34Ef"}}'])
+def test_a_value_is_hidden_whose_name_says_that_it_is_a_credential(name: str, form: str) -> None:
+    assert "Ab12-cd34Ef" not in redact(form.format(name))
