@@ -9,7 +9,7 @@ import time
 import tracemalloc
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -19,6 +19,7 @@ import anyio
 from bench_floor import Conversation, open_store
 from bench_measure import TEXT, folder, in_turn, options, runtime, server, spent, stored_row
 from bench_sessions import measured, raise_file_limit
+from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session

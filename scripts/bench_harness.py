@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, closing
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -39,6 +38,7 @@ from bench_measure import (
     stored_row,
 )
 from bench_sessions import raise_file_limit, sessions
+from msgspec.structs import replace
 
 import hermes
 from hermes.composition import SYSTEM_PORTS

@@ -8,10 +8,11 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from msgspec import Struct
 
 from hermes.runtime import Runtime, SessionOptions, open_runtime
 from hermes.store.protocol import SessionRow
@@ -21,8 +22,7 @@ TEXT = "The quick brown fox jumps over the lazy dog and reports what it has foun
 ROUNDS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One line of the table, as numbers of one unit: of Hermes, of the plain loop, and of the loop that keeps
     a store as Hermes does; None where there is no such side.
     """
@@ -55,8 +55,7 @@ def _shown(value: float, unit: str) -> str:
     return f"{value:.{digits}f} {unit}".strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Spent:
+class Spent(Struct, frozen=True):
     """Seconds of this process's processors, and of the clock."""
 
     cpu: float

@@ -5,7 +5,6 @@ import random  # noqa: TID251  # the ports are made here
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import httpx2
 import platformdirs
+from msgspec import Struct
 
 from hermes.agent.context import WholeLog
 from hermes.agent.ledger import Ledger
@@ -62,8 +62,7 @@ SYSTEM_PORTS = Ports(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Connections:
+class Connections(Struct, frozen=True, kw_only=True):
     """What a runtime holds open: the store, the HTTP client, and a place for background jobs."""
 
     store: SessionStore

@@ -3,7 +3,6 @@
 import inspect
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, Final, Literal
 
@@ -17,8 +16,7 @@ from hermes.lib.codec import copied
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HookSpec:
+class HookSpec(Struct, frozen=True, kw_only=True):
     """One hook point: the arguments it offers, and what a callback's answer does.
 
     `observe`: nothing. `block`: an answer `{"action": "block", "message": why}` stops it. `change`: an answer

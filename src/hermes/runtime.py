@@ -4,7 +4,6 @@ import datetime as dt
 import platform
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -12,6 +11,8 @@ from weakref import WeakSet
 
 import anyio
 import httpx2
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 import hermes.settings  # noqa: F401  # every section is known before a file is read
 from hermes.agent.hook_points import opened
@@ -59,8 +60,7 @@ from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionOptions:
+class SessionOptions(Struct, frozen=True, kw_only=True):
     """What a session is opened with; empty fields take what is configured.
 
     `resume` names a session (id, start of an id, title, `latest`). `functions` are tools made with
@@ -84,8 +84,7 @@ class SessionOptions:
     parent: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class Runtime:
+class Runtime(Struct, kw_only=True):
     """What the sessions of one home share, and where they come from.
 
     Made by `open_runtime`, which also closes it.
@@ -99,7 +98,7 @@ class Runtime:
     tool_folder: ToolFolder
     schemas: Schemas
     prompt: SystemPrompt = field(default_factory=SystemPrompt)
-    _sessions: WeakSet[Session] = field(default_factory=WeakSet, init=False)
+    _sessions: WeakSet[Session] = field(default_factory=WeakSet)
 
     @property
     def environ(self) -> Mapping[str, str]:

@@ -32,7 +32,7 @@ def test_help_starts_in_150_ms() -> None:
 
 
 def test_help_imports_no_http_client_and_no_event_loop() -> None:
-    assert {"httpx2", "anyio", "asyncio", "rich", "prompt_toolkit", "sqlite3", "msgspec"} & imported(
+    assert {"httpx2", "anyio", "asyncio", "rich", "prompt_toolkit", "sqlite3"} & imported(
         "import hermes.apps.cli.main"
     ) == set()
 

@@ -2,8 +2,10 @@
 
 import gzip
 import json
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from hermes.testing import Turn, fail, raw
 from tests.chaos.streams import CHAT, TOLD, WORD, chat, wanted

@@ -3,13 +3,14 @@
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import msgspec
+from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session

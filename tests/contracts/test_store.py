@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.store.protocol import Owner, SessionRow, SessionStore, Spent, StoredQuestion, UsageEntry
 from hermes.store.sqlite_store import open_store

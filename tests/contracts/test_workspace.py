@@ -5,12 +5,12 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.workspace import QUIET, WorkspaceOptions

@@ -9,11 +9,11 @@ import os
 import signal
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
+from msgspec.structs import replace
 
 import hermes
 from hermes.runtime import SessionOptions, open_runtime

@@ -1,11 +1,11 @@
 """Invariant 9: an interrupt at any instant ends the turn within a second, keeps what was there, and leaves a conversation that goes on."""
 
 import random
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 import hermes
 from hermes.runtime import SessionOptions, open_runtime

@@ -5,7 +5,7 @@ import itertools
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import anyio
 import httpx2
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session

@@ -2,12 +2,12 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hermes.agent.session import Session
 from hermes.models.side_calls import SideQuestion

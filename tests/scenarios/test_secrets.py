@@ -7,13 +7,14 @@ import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session

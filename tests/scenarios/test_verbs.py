@@ -1,10 +1,10 @@
 """The verbs of a session beside each other: one turn at a time, and every turn that began has an end that is told."""
 
-from dataclasses import replace
 from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import BUSY, Session

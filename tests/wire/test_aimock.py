@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from typing import Any
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from hermes.models.auth import aws
 from hermes.models.client import Timeouts, send

@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import anthropic
 import pytest
 from anthropic.types import Message as TheirMessage
 from anthropic.types import MessageParam, ToolParam
+from msgspec.structs import replace
 from pydantic import TypeAdapter
 
 from hermes.models.transports.anthropic.transport import AnthropicMessages

@@ -6,13 +6,13 @@ import hmac
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import boto3  # type: ignore[import-untyped]  # it ships no types
 import pytest
 from botocore.config import Config  # type: ignore[import-untyped]  # as above
+from msgspec.structs import replace
 
 from hermes.models.auth import aws
 from hermes.models.transports.bedrock.transport import BedrockConverse

@@ -1,11 +1,11 @@
 import itertools
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
 from hermes.models.transports.chat.reader import ChatReader

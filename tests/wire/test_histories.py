@@ -3,13 +3,13 @@
 import itertools
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.agent.context import visible
 from hermes.agent.log import Log

@@ -1,10 +1,10 @@
 """The built-in model's own server speaks three wires; each holds a conversation with it in which a tool is used."""
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from hermes.models import client
 from hermes.models.local.call_styles import recover

@@ -1,11 +1,11 @@
 """A session's transport keeps what it has joined; what it sends is what one that knows nothing would send."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.models.transports.common.encoding import MARKS, Encoded, Mark, PrefixBuffer
 from hermes.models.transports.registry import transport_for

@@ -1,11 +1,11 @@
 import itertools
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
 from hermes.models.transports.responses.reader import ResponsesReader
@@ -383,7 +383,7 @@ def test_each_longer_request_begins_with_the_bytes_of_the_one_before() -> None:
 
 
 def fields_of(reply: Assistant) -> dict[str, Any]:
-    return {name: getattr(reply, name) for name in Assistant.__dataclass_fields__ if name != "kind"}
+    return {name: getattr(reply, name) for name in Assistant.__struct_fields__ if name != "kind"}
 
 
 def replayed(reply: Assistant, **fields: Any) -> list[dict[str, Any]]:

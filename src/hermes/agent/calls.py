@@ -7,7 +7,6 @@ import hashlib
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +14,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import msgspec
+from msgspec.structs import replace
 
 from hermes.agent.provenance import listening, origin
 from hermes.agent.questions import calling

@@ -1,8 +1,9 @@
 """Events to and from JSON, for other processes and for reading again."""
 
-from typing import Any, get_args, get_type_hints
+from typing import Any, get_args
 
 import msgspec
+from msgspec.structs import fields
 
 from hermes.lib import codec
 from hermes.types.event import Added, Answered, Asked, Event
@@ -25,8 +26,8 @@ def encode(event: Event) -> bytes:
     if inner is None:
         return _PLAIN.encode(event)
     name, union = inner
-    fields = {one: getattr(event, one) for one in get_type_hints(type(event)) if one != name}
-    return msgspec.json.encode(codec.mended(fields) | {name: msgspec.Raw(union.encode(getattr(event, name)))})
+    rest = {one: getattr(event, one) for one in event.__struct_fields__ if one != name}
+    return msgspec.json.encode(codec.mended(rest) | {name: msgspec.Raw(union.encode(getattr(event, name)))})
 
 
 def decode(data: bytes) -> Event:
@@ -37,11 +38,11 @@ def decode(data: bytes) -> Event:
         event: Event = _PLAIN.decode_kind(kind, data)
         return event
     name, union = _INNER[member]
-    hints = get_type_hints(member)
-    fields = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    types = {one.name: one.type for one in fields(member)}
+    found = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
     values = {
-        one: union.decode(bytes(raw)) if one == name else msgspec.json.decode(raw, type=hints[one])
-        for one, raw in fields.items()
-        if one in hints
+        one: union.decode(bytes(raw)) if one == name else msgspec.json.decode(raw, type=types[one])
+        for one, raw in found.items()
+        if one in types
     }
     return member(**values)  # type: ignore[no-any-return]  # one of the union

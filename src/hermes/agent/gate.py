@@ -3,7 +3,9 @@ wide as it was given.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
@@ -37,8 +39,7 @@ def _nothing_saved(_old: str, _new: str) -> None:
     return None
 
 
-@dataclass(slots=True)
-class ApprovalGate:
+class ApprovalGate(Struct):
     """The one door to effects of a session. `save` writes an 'always' to the user's allowlist, `spent`
     replaces one that was used.
 

@@ -3,7 +3,8 @@ request.
 """
 
 import datetime as dt
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from hermes.agent.settings import BudgetSettings
 from hermes.models.budget import Budget, PriceEstimator, SpendingLimits
@@ -16,8 +17,7 @@ from hermes.types.usage import Usage
 CHAT = "chat"
 
 
-@dataclass(slots=True)
-class Ledger:
+class Ledger(Struct):
     """The ledger of one runtime; its sessions and side calls write to it."""
 
     budget: BudgetSettings

@@ -7,10 +7,10 @@ is too much of it, shortened in the middle; nothing else is ever dropped.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import cast
 
 import anyio
+from msgspec.structs import replace
 
 from hermes.types.event import Event, EventStamp, TextDelta, ThinkingDelta, ToolProgress
 
@@ -135,11 +135,10 @@ class Listeners:
         """Stamp the event and hand it to every listener."""
         self._sequence += 1
         stamp = EventStamp(self._session, self.turn, self._sequence, self._now(), self._parent)
-        # Nobody has seen the event yet, and a copy would cost more than all the rest of this.
-        object.__setattr__(event, "stamp", stamp)
-        self._kept.append(event)
+        stamped = replace(event, stamp=stamp)
+        self._kept.append(stamped)
         for listener in self._all:
-            listener.put(event)
+            listener.put(stamped)
 
     def since(self, sequence: int) -> tuple[Event, ...]:
         """The kept events with a higher number, in order."""

@@ -2,7 +2,7 @@
 (invariant 3).
 """
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hermes.types.error import HermesError
 from hermes.types.message import Compaction, Message, ToolCall, User
@@ -12,8 +12,7 @@ class PairingError(HermesError):
     """A message that may not follow what is in the log; a fault of ours, never of a model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Log:
+class Log(Struct, frozen=True):
     """Messages in order; `open` are the calls that wait for their answer, in call order; `awaits` says that a
     reply is due.
 

@@ -1,8 +1,9 @@
 """The system prompt: sections that are written once for a session, then frozen with it."""
 
-from dataclasses import dataclass
 from importlib.resources import files
 from typing import Protocol
+
+from msgspec import Struct
 
 SMALL_WINDOW = 16_384
 """Up to this many tokens a model gets the small prompt and few tools: they must stay under a quarter of the
@@ -10,8 +11,7 @@ window.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Place(Struct, frozen=True, kw_only=True):
     """Where a session works: directory, operating system, git branch (empty when none), and how commands are
     confined.
     """
@@ -63,8 +63,7 @@ class SystemPrompt:
         return "\n\n".join([text for one in ordered if (text := await one.text(place))])
 
 
-@dataclass(frozen=True, slots=True)
-class Identity:
+class Identity(Struct, frozen=True):
     """Who the agent is and how it works."""
 
     name: str = "identity"
@@ -76,8 +75,7 @@ class Identity:
         return (files("hermes") / "data" / "prompts" / "identity.md").read_text(encoding="utf-8").strip()
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(Struct, frozen=True):
     """What is true of the machine; last, for it differs most."""
 
     name: str = "surroundings"

@@ -6,11 +6,12 @@ import contextlib
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.lib.aio import Async, first_of
 from hermes.store.protocol import SessionStore, StoredQuestion
@@ -39,8 +40,7 @@ def calling(call_id: str) -> Iterator[None]:
         _call.reset(token)
 
 
-@dataclass(slots=True)
-class _Waiting:
+class _Waiting(Struct):
     """A question that somebody here waits for, and the first answer to it from here."""
 
     to: str
@@ -49,8 +49,7 @@ class _Waiting:
     by: str = ""
 
 
-@dataclass(slots=True, kw_only=True)
-class Questions:
+class Questions(Struct, kw_only=True):
     """At most a few at a time; each waits for `answer`, one about an action `seconds` at most (0: without a
     limit).
 
@@ -65,8 +64,8 @@ class Questions:
     actor: Actor
     attended: bool
     seconds: float = 0.0
-    _waiting: dict[str, _Waiting] = field(default_factory=dict, init=False)
-    _standing: dict[str, StoredQuestion] = field(default_factory=dict, init=False)
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _standing: dict[str, StoredQuestion] = field(default_factory=dict)
 
     async def ask(self, question: Question, *, to: Actor | None = None) -> Answer:
         """The answer; a refusal at once when the session is unattended, and when nobody answers in time.

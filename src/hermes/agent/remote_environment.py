@@ -1,7 +1,9 @@
 """A tool environment on another machine: the same gate, with a policy about that machine."""
 
 import hashlib
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.agent.prompt import Place
 from hermes.agent.tool_environment import (
@@ -18,16 +20,14 @@ from hermes.environments.remote.probe import Machine, probe
 from hermes.environments.remote.workspace import RemoteWorkspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteChoice:
+class RemoteChoice(Struct, frozen=True, kw_only=True):
     """The machine that settings name."""
 
     choice: Choice
     environment: RemoteEnvironment
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reached:
+class Reached(Struct, frozen=True, kw_only=True):
     """One that is ready, and was asked what it is."""
 
     place: RemoteChoice

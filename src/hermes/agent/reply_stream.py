@@ -3,10 +3,10 @@ number of requests the reply takes (invariants 16 and 21).
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from hermes.agent.services import Redactor
 from hermes.lib.secretvalues import SecretValues, StreamRedactor

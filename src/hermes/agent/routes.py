@@ -3,11 +3,12 @@ of their windows.
 """
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import httpx2
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.lib.aio import Async
@@ -28,8 +29,7 @@ from hermes.types.request import Endpoint
 Prepare = Callable[[Endpoint], Awaitable[Endpoint]]
 
 
-@dataclass(slots=True, kw_only=True)
-class Routes:
+class Routes(Struct, kw_only=True):
     """Makes the routes of one runtime's sessions and side calls; what they learn of keys, servers and windows
     is shared.
     """

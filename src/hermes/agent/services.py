@@ -1,12 +1,14 @@
 """What all sessions of a runtime share, as protocols: a session needs nothing else from outside."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from msgspec import Struct, field
 
 from hermes.agent.context import ContextManager
 from hermes.agent.ledger import Ledger
+from hermes.lib.abridged import Abridged
 from hermes.lib.aio import Async
 from hermes.lib.lazy import import_object
 from hermes.lib.secretvalues import SecretValues
@@ -46,8 +48,7 @@ class ToolEnvironments(Protocol):
         """The environment of a session, with the gate in front of it; made when the first tool needs it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Redactor:
+class Redactor(Struct, frozen=True):
     """Takes credentials out of text: known ones by their value, others by their form."""
 
     known: SecretValues
@@ -64,9 +65,10 @@ def _without_credentials() -> Callable[[str], str]:
     return redact
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeServices:
+class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     """The services of one runtime. `environ` has the user's variables, for the secrets that tools name."""
+
+    unshown: ClassVar = ("environ",)
 
     store: SessionStore
     routes: ModelRoutes
@@ -77,7 +79,7 @@ class RuntimeServices:
     dispatcher: Dispatcher
     ports: Ports
     redactor: Redactor
-    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def secrets(self) -> SecretValues:

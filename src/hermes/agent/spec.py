@@ -1,15 +1,15 @@
 """What one session is: plain data, fixed when it is opened."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hermes.types.actor import Actor
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionSpec:
+class SessionSpec(Struct, frozen=True, kw_only=True):
     """A session's identity, prompt, tools, model and limits.
 
     `actor` is who opened it and may answer its questions; `parent` the session that it is a child of. With

@@ -1,8 +1,9 @@
 """How many model calls a turn may make, and those for its closing words when they are used up."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 OVER_LIMIT: Final = "This call was not run: the model calls of this turn are used up."
 LIMIT_WORDS: Final[Mapping[str, str]] = {
@@ -15,8 +16,7 @@ LIMIT_WORDS: Final[Mapping[str, str]] = {
 """What the model is told with the results of such a step; the request's prefix stays as it was."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One model call of a turn, counted from 1.
 
     After the `last` one whose calls are run comes a `grace` step: its calls are answered and not run. If it
@@ -32,8 +32,7 @@ class Step:
         return self.kind in {"grace", "summary"}
 
 
-@dataclass(frozen=True, slots=True)
-class StepLimit:
+class StepLimit(Struct, frozen=True):
     """The steps of one turn."""
 
     max_steps: int = 90

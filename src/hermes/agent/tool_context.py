@@ -1,11 +1,11 @@
 """What a running call may ask of its session, from whichever thread or loop its handler runs on."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import anyio
+from msgspec import Struct, field
 
 from hermes.lib.aio import HomeObject
 from hermes.lib.secretvalues import StreamRedactor
@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-@dataclass(slots=True, eq=False)
-class ToolRunContext:
+class ToolRunContext(Struct, eq=False):
     """The session as one running call sees it; satisfies `types.tool.ToolContext`.
 
     Once the call has ended, a handler that was left behind shows nothing any more, and what it asks or does

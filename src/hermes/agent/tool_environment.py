@@ -3,10 +3,12 @@ commands.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.agent.gate import ApprovalGate
 from hermes.config.sections import Settings
@@ -36,8 +38,7 @@ _PATHS = "bubblewrap works, but not with the paths of this workspace"
 Ask = Callable[[Question], Awaitable[Answer]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEnvironmentOptions:
+class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     """What a tool environment is made from.
 
     `scratch` is the session's own folder, `user_home` the person's, `save` keeps an 'always'.
@@ -60,8 +61,7 @@ class ToolEnvironmentOptions:
     spent: Callable[[str, str], None] = lambda _old, _new: None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEnvironment:
+class ToolEnvironment(Struct, frozen=True, kw_only=True):
     """A workspace and the gate that every effect in it passes."""
 
     workspace: ShellWorkspace

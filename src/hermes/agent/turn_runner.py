@@ -3,11 +3,11 @@
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
+from msgspec.structs import replace
 
 from hermes.agent.calls import CallBatch
 from hermes.agent.hook_points import added_context, ended

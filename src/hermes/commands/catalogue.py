@@ -2,14 +2,14 @@
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SlashCommand:
+
+class SlashCommand(Struct, frozen=True, kw_only=True):
     """One command, as `/help` shows it."""
 
     name: str

@@ -2,9 +2,10 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hermes.commands.context import CommandContext
 from hermes.models.catalog.catalogue import Model, models, search
@@ -25,8 +26,7 @@ _SHOWN_OF_KEY = 4
 _SHOWN_NAMES = 6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelArgs:
+class ModelArgs(Struct, frozen=True, kw_only=True):
     """What was asked for; empty parts stay as they are."""
 
     model: str = ""

@@ -2,16 +2,16 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hermes.types.error import ConfigError
 
 _PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
+class Home(Struct, frozen=True, kw_only=True):
     """One profile's folder: `root` holds all that survives a restart."""
 
     root: Path

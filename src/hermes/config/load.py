@@ -3,11 +3,11 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from hermes.config.names import setting_names
 from hermes.config.sections import Known, Settings, assemble, known_keys
@@ -23,16 +23,14 @@ LITERAL = frozenset({"command_allowlist"})
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Value:
+class Value(Struct, frozen=True, kw_only=True):
     """One key's value and its origin: `default`, `config.yaml line 3`, `HERMES_MODEL`, `--model`."""
 
     value: Any
     origin: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Loaded:
+class Loaded(Struct, frozen=True, kw_only=True):
     """Settings in force, the origin of every key, and warnings about keys nobody knows."""
 
     settings: Settings

@@ -2,13 +2,13 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class SettingNames:
+
+class SettingNames(Struct, frozen=True):
     """`variables` set a key; `renamed` maps the old name of a key to the new one."""
 
     variables: Mapping[str, str]

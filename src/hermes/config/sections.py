@@ -1,7 +1,6 @@
 """Sections of the settings: each package keeps the classes of its own and registers them here."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import msgspec
@@ -13,8 +12,7 @@ S = TypeVar("S", bound=Struct)
 _SECTIONS: Final[dict[type[Struct], str]] = {}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class Known(Struct, frozen=True, kw_only=True):
     """A key of the settings: its type as a person would call it, its default and what it means."""
 
     key: str
@@ -23,8 +21,7 @@ class Known:
     description: str
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """The settings in force, each section by its class: `settings[TerminalSettings].backend`.
 
     A section that was not given has its defaults.

@@ -1,12 +1,14 @@
 """What a place that runs commands must offer, and what goes in and out of it."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
+
+from msgspec import Struct
+
+from hermes.lib.abridged import Abridged
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class Limits(Struct, frozen=True, kw_only=True):
     """How much of a command's output is kept: characters, lines, line length, and bytes of the uncut copy on
     disk.
     """
@@ -18,8 +20,7 @@ class Limits:
     max_spill: int = 50_000_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Abridged, Struct, frozen=True, kw_only=True):
     """One program to run: `argv` from the top folder with exactly the environment `env`; the shell in it goes
     where it should.
 
@@ -29,21 +30,24 @@ class Job:
     hosts, `writable` the workspace where the sandbox is read-only; `pty` gives it a terminal.
     """
 
+    unshown: ClassVar = ("env",)
+
     argv: tuple[str, ...]
-    env: Mapping[str, str] | None = field(repr=False)
+    env: Mapping[str, str] | None
     confined: bool = False
     network: bool | tuple[str, ...] = False
     writable: bool = False
     pty: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finished:
+class Finished(Abridged, Struct, frozen=True, kw_only=True):
     """What a foreground job did: its text as the model may see it, and its exit code (124 when its time ran
     out).
 
     `state` is what its shell wrote about itself, where that comes with the job's end and not in a file.
     """
+
+    unshown: ClassVar = ("state",)
 
     text: str
     code: int
@@ -51,7 +55,7 @@ class Finished:
     timed_out: bool = False
     clipped: bool = False
     full: str = ""
-    state: bytes = field(default=b"", repr=False)
+    state: bytes = b""
 
 
 class Child(Protocol):

@@ -2,11 +2,11 @@
 
 import codecs
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import anyio.to_thread
+from msgspec import Struct
 
 from hermes.environments.base import Limits
 from hermes.environments.live_output import LiveOutput
@@ -19,8 +19,7 @@ _BYTES_PER_CHAR = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Captured:
+class Captured(Struct, frozen=True):
     """Text fit for a model; `full` is the path of the uncut output, without known secrets, when something was
     left out.
     """

@@ -5,11 +5,13 @@ secrets.
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Final
+from typing import ClassVar, Final
 
+from msgspec import Struct
+
+from hermes.lib.abridged import Abridged
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
 
@@ -22,18 +24,18 @@ _MADE_ANEW: Final = frozenset({"PWD", "OLDPWD", "SHLVL", "_"})  # by the shell i
 _LOGIN: Final = re.compile(r"(?<!ssh)://\S*@|ssh://[^\s@/]*:\S*@")  # the user in ssh://user@host is no secret
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChildEnvironment:
+class ChildEnvironment(Abridged, Struct, frozen=True, kw_only=True):
     """What of an environment commands get, and the names that they do not get, each with the short name of
     the reason.
     """
 
-    given: dict[str, str] = field(repr=False)
+    unshown: ClassVar = ("given",)
+
+    given: dict[str, str]
     left: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
+class Group(Struct, frozen=True, kw_only=True):
     """Names of variables that pass or are withheld for one reason; a star ends a name that stands for all
     that begin so.
     """

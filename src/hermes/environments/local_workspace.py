@@ -6,12 +6,12 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import anyio.to_thread
+from msgspec.structs import replace
 
 from hermes.environments import files
 from hermes.environments.child_env import child_environment

@@ -5,9 +5,10 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from hermes.lib.lazy import import_object
 from hermes.types.workspace import FileStat, Match
@@ -25,8 +26,7 @@ RIPGREP: Final = ("--no-config", "--json", "--sort", "path", "--max-filesize", s
 _NESTED: Final = re.compile(r"\([^()]*(?:[+*]|\{\d*,)[^()]*\)(?:[+*]|\{\d*,)")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class Search(Struct, frozen=True, kw_only=True):
     """Where to look: below `root`, in files that fit `file_glob` and are not `concealed`; at most `limit`
     results.
     """

@@ -6,11 +6,14 @@ import os
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.environments.shell_state import Dump, read_dump
+from hermes.lib.abridged import Abridged
 
 _CHOOSES_CODE: Final = re.compile(
     r"PATH|IFS|ENV|PS4|PROMPT_COMMAND|ZDOTDIR|OPENSSL_CONF|RSYNC_RSH|CDPATH|SHELL|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|MANPAGER|TMPDIR|HOME"
@@ -35,27 +38,29 @@ _TRAP: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class State:
+class State(Abridged, Struct, frozen=True, kw_only=True):
     """What is carried. `functions` and `aliases` are shell text; they and `options` come from the shell's own
     dump.
     """
 
+    unshown: ClassVar = ("exports",)
+
     cwd: str
-    exports: Mapping[str, str] = field(repr=False)
+    exports: Mapping[str, str]
     options: tuple[str, ...] = ()
     aliases: str = ""
     functions: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Start:
+class Start(Abridged, Struct, frozen=True, kw_only=True):
     """How to start bash for one command; `dump` is the file that it will write, seen from here (None:
     nothing, or not in a file).
     """
 
+    unshown: ClassVar = ("env",)
+
     argv: tuple[str, ...]
-    env: dict[str, str] = field(repr=False)
+    env: dict[str, str]
     dump: Path | None = None
 
 

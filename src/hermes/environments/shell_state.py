@@ -4,9 +4,12 @@ import os
 import re
 import stat
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
+
+from msgspec import Struct
+
+from hermes.lib.abridged import Abridged
 
 _LARGEST: Final = 2_000_000
 _PARTS: Final = 9
@@ -57,12 +60,13 @@ _READ_ONLY_SHOPTS: Final = frozenset({"login_shell", "restricted_shell"})
 _OWN: Final = frozenset({"HERMES_CALL", "SHELLOPTS", "BASHOPTS", "SHLVL", "PWD", "_", "BASH_ENV", "ENV"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dump:
+class Dump(Abridged, Struct, frozen=True, kw_only=True):
     """The parts of a dump; `options` are ready statements that restore what differs from a fresh shell."""
 
+    unshown: ClassVar = ("exports",)
+
     cwd: str
-    exports: Mapping[str, str] = field(repr=False)
+    exports: Mapping[str, str]
     options: tuple[str, ...]
     aliases: str
     functions: str

@@ -4,11 +4,11 @@ import hashlib
 import itertools
 import os
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
 import anyio
+from msgspec import Struct, field
 
 from hermes.environments.background import Background
 from hermes.environments.base import Environment, Job, Limits
@@ -27,8 +27,7 @@ QUIET: Final = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINA
 _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkspaceOptions:
+class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     """What may be set: output limits, and what `child_environment` of scrub takes: variables that commands
     get besides, and `is_secret`.
 
@@ -45,8 +44,7 @@ class WorkspaceOptions:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Located:
+class Located(Struct, frozen=True, kw_only=True):
     """A path with its links followed: `name` as a decision and the model see it, `at` where it is reached."""
 
     name: str

@@ -1,11 +1,12 @@
-"""Tagged unions of dataclasses to and from JSON: a `kind` field tells the class, defaults are left out when
+"""Tagged unions of structs to and from JSON: a `kind` field tells the class, defaults are left out when
 writing.
 """
 
-import dataclasses
 from typing import Any, Generic, TypeVar
 
 import msgspec
+from msgspec import NODEFAULT
+from msgspec.structs import FieldInfo, fields
 
 from hermes.lib.text import mend_surrogates
 
@@ -14,7 +15,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Union(Generic[T]):
-    """One codec for a closed union of frozen dataclasses, each with a literal `kind`."""
+    """One codec for a closed union of frozen structs, each with a literal `kind`."""
 
     def __init__(self, *members: type[T]) -> None:
         self._decoders = {kind_of(member): msgspec.json.Decoder(member) for member in members}
@@ -49,7 +50,6 @@ class _Tagged(msgspec.Struct):
 
 
 _tag_decoder = msgspec.json.Decoder(_Tagged)
-_MISSING = object()
 
 
 def tag(data: bytes) -> str:
@@ -59,32 +59,28 @@ def tag(data: bytes) -> str:
 
 def kind_of(member: type[Any]) -> str:
     """The `kind` that a class's instances carry."""
-    return next(str(field.default) for field in dataclasses.fields(member) if field.name == "kind")
+    return next(str(field.default) for field in fields(member) if field.name == "kind")
 
 
 def _optional(member: type[Any]) -> tuple[tuple[str, object], ...]:
     """Field names with their defaults, `kind` left out."""
-    return tuple(
-        (field.name, _default(field)) for field in dataclasses.fields(member) if field.name != "kind"
-    )
+    return tuple((field.name, _default(field)) for field in fields(member) if field.name != "kind")
 
 
-def _default(field: "dataclasses.Field[Any]") -> object:
-    if field.default is not dataclasses.MISSING:
-        return field.default
-    return field.default_factory() if field.default_factory is not dataclasses.MISSING else _MISSING
+def _default(field: FieldInfo) -> object:
+    return field.default if field.default_factory is NODEFAULT else field.default_factory()
 
 
 def mended(value: Any) -> Any:
-    """A JSON-like tree with lone surrogates replaced, dataclasses turned to dicts."""
+    """A JSON-like tree with lone surrogates replaced, structs turned to dicts."""
     if isinstance(value, str):
         return mend_surrogates(value)
     if isinstance(value, dict):
         return {mended(key): mended(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [mended(item) for item in value]
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: mended(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, msgspec.Struct):
+        return {name: mended(getattr(value, name)) for name in value.__struct_fields__}
     return value
 
 

@@ -2,11 +2,11 @@
 
 import json
 import re
-from dataclasses import dataclass, field
 from math import isinf
 from typing import Any, NoReturn
 
 import msgspec
+from msgspec import Struct, field
 
 from hermes.lib.codec import mended
 
@@ -17,8 +17,7 @@ _BAD_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt]|u[0-9a-fA-F]{4})|)')
 _CLOSERS = {"{": "}", "[": "]"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class Parsed(Struct, frozen=True, kw_only=True):
     """An object, whether the text had to be mended for it, and a sentence when it may not be used.
 
     With a `fault` the value is only what was probably meant: good for showing, never for running.

@@ -9,10 +9,13 @@ import re
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache
+from typing import ClassVar
 from urllib.parse import quote, quote_plus
 
+from msgspec import Struct
+
+from hermes.lib.abridged import Abridged
 from hermes.lib.lazy import import_object
 
 SHORTEST = 8
@@ -83,18 +86,19 @@ class SecretValues:
         return made
 
 
-@dataclass(frozen=True, slots=True)
-class _Made:
+class _Made(Abridged, Struct, frozen=True):
     """The forms of some values, the longest first, and by their first letter.
 
     Where `begun` finds nothing in a text no form is in it, and none begins at its end; None without forms.
     """
 
+    unshown: ClassVar = ("forms", "beginnings", "begun")
+
     values: frozenset[str]
-    forms: tuple[str, ...] = field(repr=False)
-    beginnings: Mapping[str, list[str]] = field(repr=False)
+    forms: tuple[str, ...]
+    beginnings: Mapping[str, list[str]]
     longest: int
-    begun: re.Pattern[str] | None = field(repr=False)
+    begun: re.Pattern[str] | None
 
 
 def _begun(forms: Sequence[str]) -> re.Pattern[str] | None:

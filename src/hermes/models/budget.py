@@ -3,9 +3,9 @@
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
 
 import anyio
+from msgspec import Struct, field
 
 from hermes.types.error import BudgetSpent
 from hermes.types.profile import Price
@@ -16,16 +16,14 @@ NOTHING = 1e-9
 """Less than this is what is left of sums of fractions, not money."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SpendingLimits:
+class SpendingLimits(Struct, frozen=True, kw_only=True):
     """What a budget may hold: tokens and US dollars; 0 means no limit."""
 
     tokens: int = 0
     cost: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reservation:
+class Reservation(Struct, frozen=True, kw_only=True):
     """What one call may use at most, as far as that can be said before it."""
 
     tokens: int
@@ -60,8 +58,7 @@ def priced(usage: Usage, price: Price | None) -> Usage:
     )
 
 
-@dataclass(slots=True, kw_only=True)
-class Budget:
+class Budget(Struct, kw_only=True):
     """What one turn, session or day may spend; a call is reserved in it and in every budget above before it
     starts.
 
@@ -166,8 +163,7 @@ def _no_room(spent: float, held: float, wanted: float, cap: float) -> bool:
     return bool(cap) and held > NOTHING and spent + held + wanted > cap
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PriceEstimator:
+class PriceEstimator(Struct, frozen=True, kw_only=True):
     """How calls are counted against budgets: a ceiling price stands in where none is known, so that no model
     is free by ignorance.
     """

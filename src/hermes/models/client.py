@@ -5,11 +5,12 @@ for.
 import math
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
-from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import anyio
 import httpx2
+from msgspec import Struct
+from msgspec.structs import force_setattr
 
 from hermes.config.sections import Settings
 from hermes.lib.http import new_client
@@ -40,8 +41,7 @@ FAULTS = (
 """What a request can fail with."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Timeouts:
+class Timeouts(Struct, frozen=True, kw_only=True):
     """Seconds: to the first piece of the reply, between two pieces, and in all. What only keeps a line open
     is no piece.
 
@@ -61,7 +61,7 @@ class Timeouts:
                     f"The limit {name} is {given}: give seconds, or 0 for no limit.",
                     key=f"model.{name}_timeout",
                 )
-            object.__setattr__(self, name, given or math.inf)
+            force_setattr(self, name, given or math.inf)
 
 
 async def send(

@@ -7,9 +7,11 @@ session go to no service that the user did not choose for them; a key in the env
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.budget import Budget
@@ -26,8 +28,7 @@ from hermes.types.request import Endpoint, Options, Request
 Task = Literal["compression", "title", "web_extract", "vision", "approval", "search_summary"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideTask:
+class SideTask(Struct, frozen=True, kw_only=True):
     """What one task may take: its models in order, seconds, and the longest reply in tokens (None leaves it
     to the server).
     """
@@ -37,8 +38,7 @@ class SideTask:
     max_output: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideQuestion:
+class SideQuestion(Struct, frozen=True, kw_only=True):
     """One side call: instructions, and the text (and images) that they are about."""
 
     instructions: str
@@ -46,8 +46,7 @@ class SideQuestion:
     attachments: tuple[Attachment, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SideCalls:
+class SideCalls(Struct, frozen=True, kw_only=True):
     """Asks models on the side.
 
     `route` makes the way along a chain, `count` writes down what a request of a task has used.
@@ -119,8 +118,7 @@ def side_task(
     return SideTask(chain=tuple(once.values()), seconds=own.timeout or math.inf, max_output=longest)
 
 
-@dataclass(frozen=True, slots=True)
-class _TaskModels:
+class _TaskModels(Struct, frozen=True):
     """What a choice of models is made from."""
 
     task: Task

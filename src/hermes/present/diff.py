@@ -1,7 +1,8 @@
 """A unified diff as a numbered one, short enough to read in passing."""
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hermes.lib.text import strip_escapes
 from hermes.present.spans import Line, Span, cut, line
@@ -10,8 +11,7 @@ _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<olds>\d+))? \+(?P<new>\d+)(?:,(?P<n
 _LONGEST = 20
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class Change(Struct, frozen=True, kw_only=True):
     """What a diff does: lines added and removed, and the rows to show."""
 
     added: int

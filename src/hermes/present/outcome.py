@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hermes.lib.text import strip_escapes
 from hermes.types.message import ToolCall, ToolResult
@@ -13,8 +14,7 @@ _UNIT = 1000
 _SILENT = frozenset({"read_file", "search_files", "write_file", "patch", "todo", "memory"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class Outcome(Struct, frozen=True, kw_only=True):
     """`word` is shown after the seconds, empty when there is nothing to say; `range` belongs to the argument;
     `diff` is unified.
     """

@@ -2,14 +2,13 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A piece of text; `role` holds names of a theme's roles, separated by spaces."""
 
     text: str

@@ -1,8 +1,9 @@
 """Tables that fit: columns share the width, and where one would be too narrow the rows become records."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from hermes.present.spans import Line, Span, columns, pad, plain, wrap
 
@@ -11,8 +12,7 @@ _GAP = 2
 _NARROWEST = 10  # a column of fewer cells breaks most words; records read better
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableView:
+class TableView(Struct, frozen=True, kw_only=True):
     """Cells as parsed: `rows` are as long as `header`, `alignments` too."""
 
     header: tuple[Line, ...]

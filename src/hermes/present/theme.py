@@ -1,8 +1,9 @@
 """How roles look: the sixteen base colours on dark and light backgrounds, no colour, and plain ASCII."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from hermes.present.spans import Line, Span
 
@@ -50,8 +51,7 @@ _SPINNER = ("⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"
 _ASCII_SPINNER = ("|", "/", "-", "\\")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Theme:
+class Theme(Struct, frozen=True, kw_only=True):
     """A look: `colour` off leaves bold and underline, `escapes` off leaves nothing but text."""
 
     background: Background = "dark"

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hermes.types.message import ToolCall
 from hermes.types.usage import Usage
@@ -25,8 +26,7 @@ _MINUTE = 60
 _HOUR = 3600
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class Words(Struct, frozen=True, kw_only=True):
     """A call in words: `argument` is one line, `more` says how many further parts there are, `whole` is
     everything.
     """

@@ -2,9 +2,11 @@
 
 import posixpath
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase as fnmatch
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading, read_command
@@ -15,8 +17,7 @@ from hermes.types.action import Action, Command, Decider, FileAccess, Permit, To
 from hermes.types.question import Scope
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
+class Policy(Struct, frozen=True, kw_only=True):
     """What the user has set, and where things are; paths are absolute with links resolved.
 
     `sandbox`: what stands around commands. `off`: nothing. `read-only` and `workspace`: the kernel lets them
@@ -43,8 +44,7 @@ class Policy:
         return Map(workspace=self.workspace, home=self.home, hermes_home=self.hermes_home, temp=self.temp)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Verdict(Struct, frozen=True, kw_only=True):
     """`allow`: run. `contain`: run in the sandbox without a question. `ask`: only with a yes. `deny`: never.
 
     `network`, `confined` and `writable` say how it runs once it may, as in `Permit`.
@@ -123,8 +123,7 @@ def _contained(policy: Policy) -> Verdict:
     return Verdict(decision="contain", confined=True, network=policy.network, by="sandbox")
 
 
-@dataclass(frozen=True, slots=True)
-class _RunConditions:
+class _RunConditions(Struct, frozen=True):
     """How something that was found runs once it may."""
 
     confined: bool = False

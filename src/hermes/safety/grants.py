@@ -5,9 +5,11 @@ action.
 import datetime as dt
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.safety.commands.exfiltration import hosts_of
 from hermes.safety.commands.expansion import UNKNOWN
@@ -26,8 +28,7 @@ _REPEATS: Final = frozenset({"network", "daemon", "publish", "service", "remote"
 _READERS: Final = frozenset({"curl", "wget", "wget2", "http", "https", "xh"})
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grants:
+class Grants(Struct, frozen=True, kw_only=True):
     """What a person has said yes to in this session, and what time it is."""
 
     session: tuple[Scope, ...] = ()

@@ -5,10 +5,11 @@ for.
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Final
+
+from msgspec import Struct
 
 _LETTERS: Final[Mapping[str, str]] = {
     "word": "[A-Za-z0-9]",
@@ -40,8 +41,7 @@ _OTHERS: Final = tuple(
 """Keys that no table can hold, each by what stands in every one of them."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Token:
+class Token(Struct, frozen=True, kw_only=True):
     """One maker's keys: what they begin with, the kind of letters that follow, and how many at least."""
 
     maker: str

@@ -8,8 +8,10 @@ scanner knows is held as well.
 import posixpath
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.safety.commands.exfiltration import DOWNLOADERS
 from hermes.safety.commands.expansion import UNKNOWN
@@ -83,8 +85,7 @@ _CARRYING: Final = re.compile(r"https?://[^\s'\"]*[?#@][^\s'\"]|[$`]")
 _SHOWN: Final = 80
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class Source(Struct, frozen=True, kw_only=True):
     """Something from outside that a session has read: its name, and when."""
 
     name: str

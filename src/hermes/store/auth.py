@@ -7,13 +7,13 @@ Keys of the file that nobody here knows stay as they are. What is no auth.json i
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
 from filelock import FileLock, Timeout
+from msgspec import Struct
 
 from hermes.lib.files import write_atomic
 from hermes.types.credential import Credential
@@ -23,12 +23,11 @@ VERSION = 1
 LOCK_SECONDS = 10.0
 REFRESH_SECONDS = 60.0
 _POLL = 0.05
-_DEFAULTS = {one.name: one.default for one in fields(Credential)}
+_DEFAULTS = {one.name: one.default for one in msgspec.structs.fields(Credential)}
 _STATE = ("status", "exhausted_until", "last_error", "request_count")
 
 
-@dataclass(frozen=True, slots=True)
-class AuthFile:
+class AuthFile(Struct, frozen=True):
     """The file of one home. Reading a file that is not there gives nothing; StorageDamaged when it cannot be
     read as one.
 

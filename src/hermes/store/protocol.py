@@ -1,8 +1,9 @@
 """What a store of sessions does, whatever keeps it: the protocol, and the values that go in and out."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Answer, Question
@@ -11,8 +12,7 @@ from hermes.types.usage import NO_USAGE, Usage
 By = Literal["day", "session", "task", "model"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SessionRow:
+class SessionRow(Struct, frozen=True, kw_only=True):
     """A session as a list shows it; times in epoch seconds."""
 
     id: str
@@ -28,8 +28,7 @@ class SessionRow:
     first_text: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSession:
+class StoredSession(Struct, frozen=True, kw_only=True):
     """A session as it is resumed.
 
     `system` and `tools` are its frozen prompt and tool definitions, `begun` the calls whose journal is open,
@@ -46,8 +45,7 @@ class StoredSession:
     unreadable: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UsageEntry:
+class UsageEntry(Struct, frozen=True, kw_only=True):
     """One request. `day` is an ISO date, `counted` what it counts against budgets, in US dollars."""
 
     day: str
@@ -60,8 +58,7 @@ class UsageEntry:
     failed: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Spent:
+class Spent(Struct, frozen=True, kw_only=True):
     """One line of a summary: what it is about, what was used, and how many of the requests failed."""
 
     what: str
@@ -69,8 +66,7 @@ class Spent:
     failed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hit:
+class Hit(Struct, frozen=True, kw_only=True):
     """One message that matches a search, with its session and the text around the words."""
 
     session: SessionRow
@@ -78,8 +74,7 @@ class Hit:
     snippet: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Owner:
+class Owner(Struct, frozen=True, kw_only=True):
     """A process that works in a session: which, on what host, as what app, and since when."""
 
     pid: int
@@ -91,8 +86,7 @@ class Owner:
 Ended = Literal["used", "expired", "withdrawn"]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredQuestion:
+class StoredQuestion(Struct, frozen=True, kw_only=True):
     """A question of a session, as it is kept.
 
     `to` is the origin of the actor who may answer, `call_id` the call that waits for the answer. `asked` and

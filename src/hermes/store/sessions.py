@@ -3,10 +3,11 @@
 import json
 import sqlite3
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.lib import codec
 from hermes.store.database import Database
@@ -45,15 +46,13 @@ _KEYS = "SELECT key FROM sessions LEFT JOIN uses ON uses.session = sessions.key"
 _LAST_USED = "ORDER BY uses.number DESC, key DESC"
 
 
-@dataclass(frozen=True, slots=True)
-class _New:
+class _New(Struct, frozen=True):
     row: SessionRow
     system: str
     tools: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class SessionEnd:
+class SessionEnd(Struct, frozen=True):
     """Where the log of an open session ends; `last` is the place of its last message."""
 
     key: int
@@ -265,7 +264,7 @@ class SessionTables:
         return end
 
     def _list(self, clause: str, values: tuple[object, ...]) -> list[SessionRow]:
-        names = SessionRow.__dataclass_fields__
+        names = SessionRow.__struct_fields__
         return [
             SessionRow(**dict(zip(names, row, strict=True)))
             for row in self._rows.execute(f"{_LIST} {clause}", values)

@@ -7,11 +7,11 @@ journal before effect).
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import anyio.to_thread
+from msgspec.structs import replace
 
 from hermes.lib.worker import Worker
 from hermes.store.database import Database

@@ -1,10 +1,10 @@
 """A clock that stands still until a test moves it."""
 
 import itertools
-from dataclasses import replace
 
 import anyio
 import anyio.lowlevel
+from msgspec.structs import replace
 
 from hermes.types.ports import Ports
 

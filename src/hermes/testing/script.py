@@ -4,15 +4,14 @@ the one before.
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import httpx2
+from msgspec import Struct, field
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
+class Turn(Struct, frozen=True, kw_only=True):
     """One scripted reply: bytes of its body, in pieces.
 
     `pause` seconds pass before each piece, `breaks_prefix` allows a new prefix.

@@ -1,8 +1,10 @@
 """A store in memory, and one that fails when it is told to."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.store.owners import open_here
 from hermes.store.protocol import (
@@ -26,8 +28,7 @@ from hermes.types.question import Answer
 from hermes.types.usage import NO_USAGE, Usage
 
 
-@dataclass(slots=True)
-class _Kept:
+class _Kept(Struct):
     row: SessionRow
     system: str
     tools: tuple[object, ...]

@@ -3,8 +3,9 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hermes.lib.codec import copied
 from hermes.lib.lazy import import_object
@@ -41,8 +42,7 @@ class ArgumentError(Exception):
     """The arguments do not fit; the message is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Arguments:
+class Arguments(Struct, frozen=True):
     """The check for one tool, compiled once: `quick` says yes to what plainly fits, None when the schema is
     not plain.
     """

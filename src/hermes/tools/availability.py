@@ -2,15 +2,15 @@
 
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from hermes.tools.ctrl_c import is_ctrl_c
 
 CHECK_SECONDS = 30.0
 
 
-@dataclass(slots=True)
-class Checks:
+class Checks(Struct):
     """Answers of availability checks, remembered for 30 s; a check that raises counts as no."""
 
     clock: Callable[[], float] = time.monotonic  # noqa: TID251  # not yet a port

@@ -9,11 +9,12 @@ import stat
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import count
 from pathlib import Path
+
+from msgspec import Struct
 
 from hermes.tools.ctrl_c import is_ctrl_c
 from hermes.tools.registry import GUEST_MODULES, PROCESS, ToolRegistry
@@ -24,8 +25,7 @@ BUILTIN = "hermes.tools.builtin"
 _loads = count(1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFileFault:
+class ToolFileFault(Struct, frozen=True, kw_only=True):
     """A tool file that could not be used, and why."""
 
     path: str

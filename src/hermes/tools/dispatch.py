@@ -4,7 +4,6 @@ import logging
 import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
@@ -12,6 +11,7 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 import msgspec
+from msgspec import Struct, field
 
 from hermes.hooks import Hooks
 from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
@@ -37,8 +37,7 @@ _FRAMING = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolOutput:
+class ToolOutput(Struct, frozen=True, kw_only=True):
     """What the model gets for a call, whether that is a failure, and the path of the whole when it was
     cut.
     """
@@ -55,8 +54,7 @@ class Authorize(Protocol):
         """Return when it may; Refused with words for the model when not."""
 
 
-@dataclass(slots=True)
-class Dispatcher:
+class Dispatcher(Struct):
     """Runs calls; keeps the compiled checks of the tools it has seen.
 
     `registry` is what the published name stands for while a call runs. Plain handlers run in at most

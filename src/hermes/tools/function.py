@@ -6,11 +6,12 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, TypedDict, Unpack, get_type_hints, overload
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.tools.needs import missing_variables
 from hermes.tools.registry import tool_result
@@ -25,8 +26,7 @@ _NAMED = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONL
 _ARGUMENT = re.compile(r"^[ \t]*\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s+(.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionTool:
+class FunctionTool(Struct, frozen=True):
     """A function that is a tool: it can still be called as the function it is."""
 
     function: Callable[..., Any]

@@ -15,9 +15,10 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
 from types import FrameType
 from typing import Any, Final, Protocol, cast
+
+from msgspec import Struct, field, structs
 
 from hermes.tools.availability import Checks
 from hermes.tools.definitions import Definition, check_schema, definitions
@@ -102,7 +103,7 @@ class ToolRegistry:
             max_result_size_chars=max_result_size_chars,
             dynamic_schema_overrides=dynamic_schema_overrides,
             outside=outside,
-            manifest=replace(manifest, secrets=tuple(requires_env or manifest.secrets)),
+            manifest=structs.replace(manifest, secrets=tuple(requires_env or manifest.secrets)),
             source=source or str(getattr(handler, "__module__", "")),
         )
         with self._lock:
@@ -275,8 +276,7 @@ class ToolRegistry:
         return False
 
 
-@dataclass(frozen=True, slots=True)
-class _Loading:
+class _Loading(Struct, frozen=True):
     """Where what a file registers goes, with the file's name; what was refused of it."""
 
     registry: ToolRegistry

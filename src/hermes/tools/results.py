@@ -3,16 +3,16 @@ through.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hermes.lib.files import write_atomic
 from hermes.lib.text import clip
 from hermes.tools.registry import tool_result
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Results:
+class Results(Struct, frozen=True, kw_only=True):
     """Where whole results are kept; `name()` gives a fresh file name, `redact` takes out what must not be
     kept.
     """

@@ -3,8 +3,9 @@
 import logging
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from hermes.tools.definitions import Definition, definitions
 from hermes.tools.discovery import discover_builtin_tools
@@ -17,8 +18,7 @@ logger = logging.getLogger(__name__)
 MOST_ANSWERS = 8
 
 
-@dataclass(slots=True)
-class Schemas:
+class Schemas(Struct):
     """The definitions of one registry, remembered by its generation and the state of the configuration file.
 
     What a tool's `dynamic_schema_overrides` reads may come from that file, so an edit makes them stale.

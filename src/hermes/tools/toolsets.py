@@ -2,9 +2,10 @@
 
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 from hermes.tools.registry import ToolRegistry
 from hermes.types.error import ConfigError
@@ -24,8 +25,7 @@ LEGACY = {
 """Names that toolsets had in older settings."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Toolset:
+class Toolset(Struct, frozen=True, kw_only=True):
     """One bundle: its own tools and the bundles it includes; `platform` marks the preset of an app."""
 
     name: str

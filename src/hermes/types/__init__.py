@@ -1,1 +1,1 @@
-"""Layer 2. Values only: no I/O, no third parties."""
+"""Layer 2. Values only: no I/O, no third party but the struct."""

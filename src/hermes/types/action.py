@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass
 from typing import Any, Literal, Self
+
+from msgspec import Struct, to_builtins
 
 from hermes.types.tool import ToolManifest
 
@@ -11,8 +12,7 @@ Decider = Literal["rule", "sandbox", "person", "session", "allowlist", "yolo", "
 """Who or what said yes."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
+class Command(Struct, frozen=True, kw_only=True):
     """A shell command. `cwd` is where it would run, `environment` stands for the variables and options it
     would have.
 
@@ -28,8 +28,7 @@ class Command:
     kind: Literal["command"] = "command"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileAccess:
+class FileAccess(Struct, frozen=True, kw_only=True):
     """A file operation by one of the file tools; `path` is absolute, links resolved."""
 
     operation: Literal["read", "write", "delete"]
@@ -37,8 +36,7 @@ class FileAccess:
     kind: Literal["file"] = "file"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolUse:
+class ToolUse(Struct, frozen=True, kw_only=True):
     """A call of a tool, before it runs: what the tool declares, and where it comes from."""
 
     tool: str
@@ -52,12 +50,11 @@ Action = Command | FileAccess | ToolUse
 
 def digest_of(action: Action, **more: str) -> str:
     """A short name that only this very action has, with whatever else an answer is bound to."""
-    text = json.dumps([asdict(action), more], sort_keys=True)
+    text = json.dumps([to_builtins(action), more], sort_keys=True)
     return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Permit:
+class Permit(Struct, frozen=True, kw_only=True):
     """The yes to one action, given by `authorize` alone, and what it allows; `digest` names the action,
     `serial` this yes.
 

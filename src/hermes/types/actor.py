@@ -1,10 +1,9 @@
 """Who acts on a session: verbs take one, messages name one, and questions are addressed to one."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Actor:
+class Actor(Struct, frozen=True, kw_only=True):
     """A person or a program that uses a session through an app.
 
     `app` is the app's name (cli, library, telegram, cron, …), `id` tells its users apart (empty where there

@@ -1,7 +1,10 @@
 """A credential: what opens a provider's door, and how it has fared."""
 
-from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+from hermes.lib.abridged import Abridged
 
 Kind = Literal["api_key", "oauth", "command", "keyring"]
 """A key as it is, tokens of a sign-in, a command that prints a key, or a key in the system's key ring."""
@@ -10,8 +13,7 @@ Status = Literal["ok", "exhausted", "dead"]
 """Usable, to be left alone until `exhausted_until`, or refused for good."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
+class Credential(Abridged, Struct, frozen=True, kw_only=True):
     """One credential of a provider. Secrets never appear in a representation.
 
     `secret` is the key or the access token; empty for a command and the key ring, which are asked. Times are
@@ -20,11 +22,13 @@ class Credential:
     variable's value and is stored nowhere.
     """
 
+    unshown: ClassVar = ("secret", "refresh_token")
+
     id: str
     kind: Kind = "api_key"
     label: str = ""
-    secret: str = field(default="", repr=False)
-    refresh_token: str = field(default="", repr=False)
+    secret: str = ""
+    refresh_token: str = ""
     expires_at: float | None = None
     token_url: str = ""
     client_id: str = ""

@@ -20,8 +20,9 @@ HermesError
 Interruption is cancellation, not an error. A tool's exception never leaves dispatch.
 """
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Reason = Literal[
     "auth",
@@ -56,8 +57,7 @@ about each.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(Struct, frozen=True, kw_only=True):
     """What went wrong with one model request and what may be done about it.
 
     `retryable`: the same request may pass later. `rotate`: another credential may pass. `fall_back`: another

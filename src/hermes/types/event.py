@@ -1,8 +1,10 @@
 """The event union: everything that happens in a session, in order, on one stream."""
 
-from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal, NamedTuple
 
+from msgspec import Struct
+
+from hermes.lib.abridged import Abridged
 from hermes.types.error import Failure
 from hermes.types.message import ContextBlock, Message, ToolCall
 from hermes.types.question import Answer, Question
@@ -30,25 +32,33 @@ class EventStamp(NamedTuple):
 UNSTAMPED: Final = EventStamp()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Stamped:
+class _Stamped(Abridged, Struct, frozen=True, kw_only=True):
     """What every event carries; it is put on when the session emits the event, and two events that say the
     same are equal whenever they were.
     """
 
-    stamp: EventStamp = field(default=UNSTAMPED, compare=False, repr=False)
+    unshown: ClassVar = ("stamp",)
+
+    stamp: EventStamp = UNSTAMPED
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._said() == other._said()
+
+    def __hash__(self) -> int:
+        return hash(self._said())
+
+    def _said(self) -> tuple[object, ...]:
+        return tuple(getattr(self, name) for name in self.__struct_fields__ if name != "stamp")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnStarted(_Stamped):
+class TurnStarted(_Stamped, frozen=True, kw_only=True):
     """A turn began; `turn` counts from 1 in the session."""
 
     turn: int
     kind: Literal["turn_started"] = "turn_started"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepStarted(_Stamped):
+class StepStarted(_Stamped, frozen=True, kw_only=True):
     """A model call began: `step` counts from 1 in the turn."""
 
     step: int
@@ -56,32 +66,28 @@ class StepStarted(_Stamped):
     kind: Literal["step_started"] = "step_started"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TextDelta(_Stamped):
+class TextDelta(_Stamped, frozen=True, kw_only=True):
     """More of the answer's text."""
 
     text: str
     kind: Literal["text"] = "text"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThinkingDelta(_Stamped):
+class ThinkingDelta(_Stamped, frozen=True, kw_only=True):
     """More of the model's reasoning."""
 
     text: str
     kind: Literal["thinking"] = "thinking"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Added(_Stamped):
+class Added(_Stamped, frozen=True, kw_only=True):
     """A message was stored and is part of the log now."""
 
     message: Message
     kind: Literal["added"] = "added"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolStarted(_Stamped):
+class ToolStarted(_Stamped, frozen=True, kw_only=True):
     """A call began to run."""
 
     call: ToolCall
@@ -89,8 +95,7 @@ class ToolStarted(_Stamped):
     kind: Literal["tool_started"] = "tool_started"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolProgress(_Stamped):
+class ToolProgress(_Stamped, frozen=True, kw_only=True):
     """Output of a running call, as it comes."""
 
     call_id: str
@@ -98,8 +103,7 @@ class ToolProgress(_Stamped):
     kind: Literal["tool_progress"] = "tool_progress"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolFinished(_Stamped):
+class ToolFinished(_Stamped, frozen=True, kw_only=True):
     """A call ended; its result follows as `Added`, in call order."""
 
     call_id: str
@@ -108,8 +112,7 @@ class ToolFinished(_Stamped):
     kind: Literal["tool_finished"] = "tool_finished"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked(_Stamped):
+class Asked(_Stamped, frozen=True, kw_only=True):
     """The session waits for `session.answer(id, …)` from `to` (an actor's origin), until `expires`.
 
     `expires` is in epoch seconds; 0 is without end.
@@ -122,8 +125,7 @@ class Asked(_Stamped):
     kind: Literal["asked"] = "asked"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answered(_Stamped):
+class Answered(_Stamped, frozen=True, kw_only=True):
     """The question was answered, by a person, a policy or a rule."""
 
     id: str
@@ -138,8 +140,7 @@ the end.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attempted(_Stamped):
+class Attempted(_Stamped, frozen=True, kw_only=True):
     """A model request ended, well or not: every request made is one of these.
 
     `attempt` counts from 1 at one endpoint and key, `attempts` how many times it may be tried again.
@@ -165,16 +166,14 @@ class Attempted(_Stamped):
         return self.failure is not None and self.action != "give_up"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplyRestarted(_Stamped):
+class ReplyRestarted(_Stamped, frozen=True, kw_only=True):
     """The reply was cut and began again in other words: the text of it that was shown so far is void."""
 
     void: str
     kind: Literal["reply_restarted"] = "reply_restarted"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixBroken(_Stamped):
+class PrefixBroken(_Stamped, frozen=True, kw_only=True):
     """The next request will not extend the one before it, for this reason.
 
     `cost` is what reading the prompt anew is estimated at, in US dollars; None where no price is known.
@@ -185,8 +184,7 @@ class PrefixBroken(_Stamped):
     kind: Literal["prefix_broken"] = "prefix_broken"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Notice(_Stamped):
+class Notice(_Stamped, frozen=True, kw_only=True):
     """Something a person should know."""
 
     level: Literal["info", "warning", "error"]
@@ -194,16 +192,14 @@ class Notice(_Stamped):
     kind: Literal["notice"] = "notice"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Titled(_Stamped):
+class Titled(_Stamped, frozen=True, kw_only=True):
     """The session has a name now."""
 
     title: str
     kind: Literal["titled"] = "titled"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TurnFinished(_Stamped):
+class TurnFinished(_Stamped, frozen=True, kw_only=True):
     """The turn ended. `text` is the answer, `failure` is there when the model failed for good.
 
     `unsent` are the notes that came too late to reach the model: they are handed back to be sent, each with

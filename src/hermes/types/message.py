@@ -1,8 +1,9 @@
 """The messages of a session's log: frozen, written once, never changed."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from hermes.types.usage import NO_USAGE, Stop, Usage
 
@@ -10,8 +11,7 @@ CONTINUATION = "continuation"
 """The origin of what asks a model to go on with a reply; no log holds such a message."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Attachment:
+class Attachment(Struct, frozen=True, kw_only=True):
     """A file that travels with a message: `data` is base64."""
 
     media_type: str
@@ -19,8 +19,7 @@ class Attachment:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Thinking:
+class Thinking(Struct, frozen=True, kw_only=True):
     """Reasoning text of a model, with the provider's opaque signature when it gives one.
 
     `redacted` says that there is no text: the signature is all the provider gave, and it goes back as it
@@ -32,8 +31,7 @@ class Thinking:
     redacted: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True, kw_only=True):
     """A model's wish to run a tool.
 
     `arguments` is what will be run; `raw` the text the model wrote; `repaired` says that the text had to be
@@ -49,8 +47,7 @@ class ToolCall:
     fault: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ContextBlock:
+class ContextBlock(Struct, frozen=True, kw_only=True):
     """Words that the model reads with a message and that are not part of it.
 
     `memory` was recalled, `process` is news of a background process, a `note` was said while a turn ran, a
@@ -70,8 +67,7 @@ class ContextBlock:
         return f"the user said: {self.text}" if self.kind == "note" else self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
+class User(Struct, frozen=True, kw_only=True):
     """What a person (or a job) said; `blocks` go before the text."""
 
     id: str
@@ -93,8 +89,7 @@ class User:
         return f"{self.context}\n\n{self.text}" if self.context else self.text
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cut:
+class Cut(Struct, frozen=True, kw_only=True):
     """Where a reply was cut by its length and continued: how much of its text, reasoning and own items of the
     wire had come.
 
@@ -107,8 +102,7 @@ class Cut:
     tokens: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Assistant:
+class Assistant(Struct, frozen=True, kw_only=True):
     """One whole reply of a model.
 
     `provider`, `model`, `protocol` and `family` say where it came from: signed reasoning is replayed to the
@@ -133,8 +127,7 @@ class Assistant:
     kind: Literal["assistant"] = "assistant"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolResult:
+class ToolResult(Struct, frozen=True, kw_only=True):
     """The answer to one call. `blocks` ride on it; `full` is the path of the uncut text, when clipped.
 
     `outside` names where the content came from when nobody here wrote it: the model gets it fenced, as data.
@@ -158,8 +151,7 @@ class ToolResult:
         return "\n".join(block.words for block in self.blocks)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Compaction:
+class Compaction(Struct, frozen=True, kw_only=True):
     """An entry that stands for the older part of a log: `summary`, and the id of the first message kept."""
 
     id: str

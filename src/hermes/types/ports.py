@@ -3,11 +3,11 @@ replayed.
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
+class Ports(Struct, frozen=True, kw_only=True):
     """`now` is in epoch seconds, `monotonic` in seconds from anywhere; `sleep` waits for seconds.
 
     `token` gives a fresh short id, `uniform(low, high)` a number, `pid` the process's id.

@@ -3,8 +3,9 @@ to.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 Dialect = Literal["", "strict", "llama_cpp", "gemini", "moonshot"]
 """Which JSON Schema a model's tools may be written in; empty takes any."""
@@ -14,8 +15,7 @@ ThinkingStyle = Literal["", "effort", "budget", "adaptive", "toggle"]
 with the model free to choose, or on and off."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Profile:
+class Profile(Struct, frozen=True, kw_only=True):
     """What one family of models takes.
 
     `system_role` and `limit_name` are names on the chat-completions wire. `omits` are parameters that are
@@ -52,8 +52,7 @@ class Profile:
 PLAIN = Profile()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Price:
+class Price(Struct, frozen=True, kw_only=True):
     """US dollars for a million tokens, as the provider lists them."""
 
     input: float

@@ -1,11 +1,11 @@
 """Questions to people and their answers; they travel as events and verbs."""
 
-from dataclasses import dataclass
 from typing import Literal
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approve:
+
+class Approve(Struct, frozen=True, kw_only=True):
     """May this run? `command` is shown whole; `reasons` say in plain words why it was stopped.
 
     `session_pattern` and `always_pattern` name exactly what a wider yes would cover; empty means that it is
@@ -23,8 +23,7 @@ class Approve:
     kind: Literal["approve"] = "approve"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class Scope(Struct, frozen=True, kw_only=True):
     """What a wider yes covers, and how long.
 
     `exact`: the command `words` in `directory` ("": anywhere). `program`: the program and subcommand `words`
@@ -41,8 +40,7 @@ class Scope:
     until: float = 0.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Clarify:
+class Clarify(Struct, frozen=True, kw_only=True):
     """An open question, with up to four options."""
 
     text: str
@@ -53,8 +51,7 @@ class Clarify:
 Question = Approve | Clarify
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Grant:
+class Grant(Struct, frozen=True, kw_only=True):
     """Yes: once, for this session, or always (saved to the allowlist in the user's config).
 
     `uses` ends a wider yes after so many actions, `until` at an epoch second; 0 sets no limit.
@@ -66,16 +63,14 @@ class Grant:
     kind: Literal["grant"] = "grant"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deny:
+class Deny(Struct, frozen=True, kw_only=True):
     """No, with what to do instead when the person said so."""
 
     reason: str = ""
     kind: Literal["deny"] = "deny"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reply:
+class Reply(Struct, frozen=True, kw_only=True):
     """Words."""
 
     text: str

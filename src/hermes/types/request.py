@@ -1,9 +1,11 @@
 """A request to a model, and what comes back."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from msgspec import Struct, field
+
+from hermes.lib.abridged import Abridged
 from hermes.types.message import Message
 from hermes.types.profile import PLAIN, Price, Profile
 
@@ -36,13 +38,14 @@ LeftOut = Literal[
 """What an endpoint may refuse and a request can do without."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Endpoint:
+class Endpoint(Abridged, Struct, frozen=True, kw_only=True):
     """One place to send requests to: provider, address, model, and what that model can do.
 
     `context_window` and `max_output` are in tokens; `price` is None where none is known. `extra_body` is
     added to each request's body. `credential` never appears in a representation.
     """
+
+    unshown: ClassVar = ("credential", "headers")
 
     provider: str
     base_url: str
@@ -51,17 +54,16 @@ class Endpoint:
     profile: Profile = PLAIN
     price: Price | None = None
     auth: Auth = "bearer"
-    credential: str = field(default="", repr=False)
+    credential: str = ""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     context_window: int = 128_000
     max_output: int | None = None
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict)
     calls: CallStyle = "native"
     local: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class Options(Struct, frozen=True, kw_only=True):
     """Sampling and limits of one request; None or an empty text leaves a parameter out.
 
     `effort` is how hard to think (`none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`); the profile
@@ -75,8 +77,7 @@ class Options:
     cache: Literal["", "5m", "1h"] = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class Request(Struct, frozen=True, kw_only=True):
     """What the model sees.
 
     `tools` are definitions in the OpenAI function form, already sorted; empty means no tools. `without` is
@@ -91,32 +92,28 @@ class Request:
     without: frozenset[LeftOut] = frozenset()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Text:
+class Text(Struct, frozen=True, kw_only=True):
     """A piece of answer text."""
 
     text: str
     kind: Literal["text"] = "text"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThinkingText:
+class ThinkingText(Struct, frozen=True, kw_only=True):
     """A piece of reasoning text."""
 
     text: str
     kind: Literal["thinking"] = "thinking"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallStarted:
+class CallStarted(Struct, frozen=True, kw_only=True):
     """The model began to write a call."""
 
     name: str
     kind: Literal["call_started"] = "call_started"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Remark:
+class Remark(Struct, frozen=True, kw_only=True):
     """Something that the wire brought and nothing here understands, for a person to see: `text` is one
     sentence.
     """

@@ -1,8 +1,9 @@
 """A tool, and what its handler may ask of the session that calls it."""
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Literal, Protocol
+
+from msgspec import Struct
 
 from hermes.types.question import Answer, Question
 from hermes.types.workspace import Workspace
@@ -11,8 +12,7 @@ ToolEffect = Literal["files", "processes", "network", "send", "settings", "other
 """What a tool may change; `network` is what it reaches, `send` words to people, `other` is not declared."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolManifest:
+class ToolManifest(Struct, frozen=True, kw_only=True):
     """What a tool needs and does, beside its schema; what is not declared counts as the worst.
 
     `effects`: what a call may change; none for a tool that only reads. An intent is stored before a call with
@@ -38,8 +38,7 @@ Handler = Callable[..., str | Awaitable[str]]
 """`(args: dict, **keywords) -> str`, a JSON string; keywords are task_id, session_id, user_task and ctx."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolEntry:
+class ToolEntry(Struct, frozen=True, kw_only=True):
     """A registered tool. `schema` has name, description and parameters (JSON Schema).
 
     `requires_env` names the secrets it needs, as variables of the user's environment: it is offered when they
@@ -63,8 +62,7 @@ class ToolEntry:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True, kw_only=True):
     """The tools of one session, fixed: entries by name, definitions in the OpenAI function form, the
     registry's generation.
     """

@@ -1,7 +1,8 @@
 """What a model call used, and why it stopped."""
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Stop = Literal["end", "calls", "length", "refusal", "error"]
 """Why a reply ended: by itself, to call tools, cut by the output limit, refused by the provider, or in an
@@ -9,8 +10,7 @@ unknown way.
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
+class Usage(Struct, frozen=True, kw_only=True):
     """Tokens and money of one or more model calls.
 
     `input_tokens` is the whole prompt, what was read from a cache (`cache_read`) and written to one

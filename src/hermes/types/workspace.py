@@ -6,12 +6,12 @@ home.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Literal, Protocol
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExecResult:
+
+class ExecResult(Struct, frozen=True, kw_only=True):
     """What a command did. `text` is stdout and stderr as they came, escapes stripped, clipped to head and
     tail if `clipped`.
 
@@ -28,8 +28,7 @@ class ExecResult:
     full: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProcessState:
+class ProcessState(Struct, frozen=True, kw_only=True):
     """A background process as it stands: `code` is None while it runs, `text` the output asked for."""
 
     id: str
@@ -42,8 +41,7 @@ class ProcessState:
     total_chars: int = 0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileStat:
+class FileStat(Struct, frozen=True, kw_only=True):
     """What is at a path: size in bytes, mtime in seconds."""
 
     path: str
@@ -52,8 +50,7 @@ class FileStat:
     mtime: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Match:
+class Match(Struct, frozen=True, kw_only=True):
     """One hit of a content search: `line` counts from 1."""
 
     path: str

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.agent.advice import advised, is_low_risk, question
 from hermes.agent.gate import ApprovalGate

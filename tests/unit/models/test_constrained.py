@@ -1,11 +1,11 @@
 import json
-from dataclasses import replace
 from typing import Any
 
 import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.models.local import local_prompt
 from hermes.models.local.constrained import (

@@ -1,9 +1,8 @@
 """The parts of a continued reply: one answer in the log, an unbroken conversation to the model."""
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.models.reliability.continuation import GO_ON, joined, repeated, spelled_out, to_be_continued
 from hermes.types.message import CONTINUATION, Assistant, Message, Thinking, User

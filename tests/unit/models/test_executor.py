@@ -1,11 +1,12 @@
 """The executor over real transports and scripted servers: what is tried, in which order, what it costs, and how it ends."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from hermes.models.budget import Budget, SpendingLimits
 from hermes.models.client import Timeouts

@@ -1,11 +1,11 @@
 """What does not extend the request before it is told, and nothing else is (invariant 10)."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.models.reliability.route import PrefixWatch, cost_of_break
 from hermes.models.transports.chat.transport import ChatCompletions

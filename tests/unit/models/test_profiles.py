@@ -47,7 +47,7 @@ def test_every_provider_row_changes_fields_of_a_known_provider(name: str) -> Non
     row = PROVIDERS[name]
     assert name in providers()
     fields = {field for part in (row, *row.get("family", {}).values()) for field in part if field != "family"}
-    assert fields <= set(Profile.__dataclass_fields__)
+    assert fields <= set(Profile.__struct_fields__)
     assert row.get("family", {}).keys() <= {family.profile.family for family in families()}
     for family in families():
         changed = profile_of(family.profile.family, name)
@@ -58,7 +58,7 @@ def test_no_row_names_a_field_that_does_not_exist() -> None:
     assert {field for row in TABLES["family"] for field in row} <= {
         "pattern",
         "window",
-        *Profile.__dataclass_fields__,
+        *Profile.__struct_fields__,
     }
 
 

@@ -1,10 +1,9 @@
 """What follows a failed request, as a pure function."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.models.reliability.recovery import RecoveryAction, RecoveryContext, choose_recovery
 from hermes.models.reliability.route import FAILURES, OPEN_SECONDS, Breakers

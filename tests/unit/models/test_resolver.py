@@ -4,13 +4,13 @@ import sys
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import httpx2
 import pytest
 from filelock import FileLock
+from msgspec.structs import replace
 
 from hermes.models.auth.credentials import Pool
 from hermes.models.auth.resolver import CredentialUnavailable, PooledKeys, SecretResolver

@@ -1,10 +1,10 @@
 """Which models a side task may ask, and in which order."""
 
-from dataclasses import replace
 from typing import get_args
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import providers

@@ -1,8 +1,7 @@
 """Verdicts: what the sandbox stands in for, what a yes covers, what files may be touched."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hermes.safety.decide import Policy, Verdict, decide, is_concealed
 from hermes.safety.grants import Grants, parse, write

@@ -1,11 +1,11 @@
 """A wider yes covers what its words say, for as long as they say, and nothing else."""
 
-from dataclasses import replace
 from typing import Final
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, parse, spend, write

@@ -1,9 +1,9 @@
 """What needs a question under each mode of the sandbox, and how a command runs after a yes."""
 
-from dataclasses import replace
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.types.action import Command, FileAccess, Permit

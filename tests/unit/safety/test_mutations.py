@@ -3,11 +3,11 @@
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Final
 from zlib import crc32
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.safety.commands.rule_catalog import CatalogEntry, entries
 from hermes.safety.decide import Policy, decide

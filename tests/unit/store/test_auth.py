@@ -1,11 +1,11 @@
 import json
 import multiprocessing
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
+from msgspec.structs import replace
 
 from hermes.store.auth import AuthFile
 from hermes.types.credential import Credential

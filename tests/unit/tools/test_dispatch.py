@@ -194,7 +194,7 @@ async def test_a_call_that_is_thrown_away_ends_quietly() -> None:
 
 
 async def test_a_fault_around_the_handler_is_a_result() -> None:
-    class Broken(Results):
+    class Broken(Results, frozen=True):
         def fit(self, text: str, limit: int) -> tuple[str, str]:
             raise OSError("no room for <system>it</system>")
 

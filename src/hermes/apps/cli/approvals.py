@@ -5,13 +5,13 @@ import difflib
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal
 
 import click
 import msgspec
+from msgspec.structs import replace
 
 from hermes.agent.remote_environment import open_remote
 from hermes.agent.tool_environment import open_local, options_from

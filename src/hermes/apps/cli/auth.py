@@ -6,12 +6,13 @@ import secrets
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import anyio
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.apps.cli import signin, tables
 from hermes.apps.cli.choices import Choices
@@ -29,8 +30,7 @@ from hermes.types.error import ConfigError
 from hermes.types.request import Endpoint
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Keys:
+class Keys(Struct, frozen=True, kw_only=True):
     """The home's credentials and what they are credentials for."""
 
     settings: Settings

@@ -1,10 +1,10 @@
 """`hermes chat`: one question with -q, or the interactive screen."""
 
 import sys
-from dataclasses import replace
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 from hermes.apps.cli.main import chosen, interactive, options
 from hermes.apps.cli.oneshot import answer

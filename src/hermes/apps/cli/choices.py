@@ -1,7 +1,8 @@
 """What the common options said; imports nothing heavy, for every start passes here."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hermes.lib.lazy import import_object
 
@@ -9,8 +10,7 @@ if TYPE_CHECKING:
     from hermes.runtime import SessionOptions
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choices:
+class Choices(Struct, frozen=True, kw_only=True):
     """The options of one start; empty ones take what is configured."""
 
     model: str = ""

@@ -3,8 +3,9 @@ look at it.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hermes.apps.cli.choices import Choices
 from hermes.apps.settings import Loaded, Settings, load
@@ -15,8 +16,7 @@ from hermes.environments.settings import TerminalSettings
 from hermes.types.error import ConfigError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Here:
+class Here(Struct, frozen=True, kw_only=True):
     """The home, the settings and the directory in force; `user_home` is the person's own."""
 
     home: Home

@@ -7,12 +7,12 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import anyio
 import click
+from msgspec import Struct
 
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
@@ -40,8 +40,7 @@ State = Literal["ok", "warning", "fault"]
 MARKS: dict[State, str] = {"ok": "✓", "warning": "!", "fault": "✗"}
 
 
-@dataclass(frozen=True, slots=True)
-class CheckResult:
+class CheckResult(Struct, frozen=True):
     """One line of the report."""
 
     state: State

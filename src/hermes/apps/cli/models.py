@@ -1,10 +1,10 @@
 """`hermes models`: what can answer here, what it costs, and fetching local models."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 import anyio
 import click
+from msgspec import Struct
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
@@ -34,8 +34,7 @@ from hermes.store.auth import AuthFile
 from hermes.types.error import ConfigError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shelf:
+class Shelf(Struct, frozen=True, kw_only=True):
     """Everything that a list of models is made of."""
 
     settings: Settings

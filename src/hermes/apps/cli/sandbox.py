@@ -8,7 +8,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -16,6 +15,8 @@ from typing import Final
 import anyio
 import click
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
@@ -146,8 +147,7 @@ async def _keep(link: DockerLink, name: str) -> None:
     await link.snapshot(name)
 
 
-@dataclass(frozen=True, slots=True)
-class _Opened:
+class _Opened(Struct, frozen=True):
     """A sandbox for this directory, or None, with the folders that it needs."""
 
     place: Here

@@ -8,11 +8,11 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
 
 import anyio
 import click
 import httpx2
+from msgspec import Struct
 
 from hermes.lib.lazy import import_object
 from hermes.models.auth import oauth
@@ -24,8 +24,7 @@ from hermes.types.error import ConfigError
 Client = Callable[[], AbstractAsyncContextManager[httpx2.AsyncClient]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
+class Wanted(Struct, frozen=True, kw_only=True):
     """What `hermes auth add` was told; `key` is a dash for standard input or empty."""
 
     label: str = ""

@@ -2,9 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.apps.tui.status import short_path
 from hermes.config.environ import environment
@@ -37,8 +39,7 @@ class ModelChoices(Protocol):
         """The profile, empty for the one in force."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartFacts:
+class StartFacts(Struct, frozen=True, kw_only=True):
     """Everything the screen is started with. `options` gives the session to ask for: resume, model and
     address if they are set.
     """

@@ -1,8 +1,9 @@
 """What slash commands can do on this screen."""
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE
 from hermes.apps.tui.picker import Picker

@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hermes.present.spans import Line, Span, cut_text, line, pad
 
@@ -10,8 +11,7 @@ ROWS = 8
 _FILE = re.compile(r"(?:^|\s)@(\S*)$")
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One row: what replaces the typed word, what is shown, and a note beside it."""
 
     insert: str
@@ -19,8 +19,7 @@ class Item:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Menu:
+class Menu(Struct, frozen=True):
     """The rows that fit, for the last `length` characters before the cursor; `chosen` counts from 0."""
 
     items: tuple[Item, ...] = ()

@@ -1,8 +1,9 @@
 """The list of earlier sessions: first words, age, messages, branch; typing filters it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from hermes.present.spans import Line, Span, cut, cut_text, fitting, line
 
@@ -13,8 +14,7 @@ _ROWS = 10
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
-@dataclass(slots=True, kw_only=True)
-class Picker:
+class Picker(Struct, kw_only=True):
     """What may be chosen: the sessions of this directory, or all."""
 
     local: "Sequence[SessionRow]"

@@ -6,10 +6,10 @@ import os
 import signal
 import sys
 import time
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import anyio
+from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE, StartFacts
 from hermes.apps.tui.picker import age

@@ -2,7 +2,7 @@
 status.
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from hermes.agent.conversation import Conversation
 from hermes.apps.tui.editor import Editor
@@ -28,8 +28,7 @@ KEYS = (
 _FRAMES = 10
 
 
-@dataclass(slots=True, kw_only=True)
-class Overlay:
+class Overlay(Struct, kw_only=True):
     """What lies over the region for a while."""
 
     boxes: list[Box] = field(default_factory=list)
@@ -44,8 +43,7 @@ class Overlay:
         return self.boxes[0] if self.boxes else None
 
 
-@dataclass(slots=True, kw_only=True)
-class LiveRegion:
+class LiveRegion(Struct, kw_only=True):
     """Everything the rows are made of; until `opened`, words in place of the header stand on top."""
 
     transcript: Transcript

@@ -6,9 +6,10 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
@@ -33,8 +34,7 @@ _MOST_INPUT = 8
 _ESCAPE_SECONDS = 0.05
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Views:
+class Views(Struct, frozen=True, kw_only=True):
     """What to draw around the input line: rows for a width and the height that is left."""
 
     above: Callable[[int, int], list[Line]]

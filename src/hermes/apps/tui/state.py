@@ -2,12 +2,12 @@
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from hermes.agent.conversation import Conversation
 from hermes.apps.tui.backing import StartFacts, protection

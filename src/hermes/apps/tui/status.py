@@ -1,7 +1,8 @@
 """The few facts that are always in sight: the header, the status line, directory and branch."""
 
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hermes.present.spans import Line, Span, columns, cut, line
 from hermes.present.words import tokens
@@ -9,8 +10,7 @@ from hermes.present.words import tokens
 _WARM, _HOT = 70, 90
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class Facts(Struct, frozen=True, kw_only=True):
     """What the header and the status line tell; `guard` says how commands are guarded, `unguarded` that
     nothing asks.
 

@@ -2,14 +2,13 @@
 tells.
 """
 
-from dataclasses import dataclass, field
+from msgspec import Struct, field
 
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.usage import Usage
 
 
-@dataclass(slots=True, kw_only=True)
-class Running:
+class Running(Struct, kw_only=True):
     """A call between its start and its result."""
 
     call: ToolCall
@@ -19,8 +18,7 @@ class Running:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FinishedCall:
+class FinishedCall(Struct, frozen=True, kw_only=True):
     """A call whose line is in the scrollback; it can be shown whole."""
 
     call: ToolCall
@@ -29,8 +27,7 @@ class FinishedCall:
     emoji: str
 
 
-@dataclass(slots=True, kw_only=True)
-class TurnProgress:
+class TurnProgress(Struct, kw_only=True):
     """What the running turn has done so far, for the working line."""
 
     started: float

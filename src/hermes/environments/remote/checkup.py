@@ -4,8 +4,9 @@ made. For `hermes doctor`.
 
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from hermes.environments.remote.choose import Choice, Origin, choose
 from hermes.environments.remote.cli_program import Answer, CliProgram, find_program
@@ -22,8 +23,7 @@ _KEYS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(Struct, frozen=True):
     """What was found, in one sentence that says what to do when it is not well."""
 
     state: Literal["ok", "warning", "fault"]

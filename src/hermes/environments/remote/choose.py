@@ -2,15 +2,17 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
 from hermes.environments.remote.link import Link
 from hermes.environments.remote.singularity import SingularityOptions, singularity_link
 from hermes.environments.remote.ssh import SshOptions, ssh_link
 from hermes.environments.settings import TerminalSettings
+from hermes.lib.abridged import Abridged
 from hermes.lib.lazy import import_object
 from hermes.lib.programs import search_path
 from hermes.types.error import EnvironmentUnavailable
@@ -18,15 +20,16 @@ from hermes.types.error import EnvironmentUnavailable
 MOUNTED: Final = "/workspace"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Origin:
+class Origin(Abridged, Struct, frozen=True, kw_only=True):
     """Who asks: the directory hermes was started in, its home, the user's environment, and a word that no
     other session has.
     """
 
+    unshown: ClassVar = ("environ",)
+
     cwd: Path
     hermes_home: Path
-    environ: Mapping[str, str] = field(repr=False)
+    environ: Mapping[str, str]
     mark: str
 
     @property
@@ -40,8 +43,7 @@ class Origin:
         return {**self.environ, "PATH": search_path(self.environ, (self.cwd,))}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Abridged, Struct, frozen=True, kw_only=True):
     """A machine elsewhere. `contained`: what happens in it stays in it, but for the folders of `binds` and
     what leaves by the network.
 
@@ -49,12 +51,14 @@ class Choice:
     `prelude` runs before each job.
     """
 
+    unshown: ClassVar = ("env",)
+
     link: Link
     contained: bool
     network: bool = True
     cwd: str = ""
     binds: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict, repr=False)
+    env: Mapping[str, str] = field(default_factory=dict)
     prelude: str = ""
 
 

@@ -2,18 +2,18 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
 
 import anyio
+from msgspec import Struct
 
+from hermes.lib.abridged import Abridged
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 _ADVICE: Final = ("Run '", "See '", "Unable to find image")
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a client said: exit code, output, and its complaint on standard error."""
 
     code: int
@@ -21,14 +21,15 @@ class Answer:
     said: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CliProgram:
+class CliProgram(Abridged, Struct, frozen=True, kw_only=True):
     """A client program of this machine, found by name, with the environment it is called with; `hint` says
     how to install it.
     """
 
+    unshown: ClassVar = ("env",)
+
     path: str
-    env: Mapping[str, str] = field(repr=False)
+    env: Mapping[str, str]
 
     async def ask(self, *arguments: str, timeout: float = 60.0, stdin: bytes = b"") -> Answer:
         """Run it to its end; ExecError when it takes longer than `timeout` seconds."""

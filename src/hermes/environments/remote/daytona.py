@@ -3,9 +3,10 @@
 import hashlib
 import math
 import shlex
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.leases import owner_from, this_process
@@ -19,8 +20,7 @@ _SECONDS: Final = 600.0  # an image may have to be built
 _CALL_SECONDS: Final = 60
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DaytonaOptions:
+class DaytonaOptions(Struct, frozen=True, kw_only=True):
     """A sandbox of `image`; sizes in megabytes.
 
     A `persistent` one is stopped when it is closed and started again for the same `key`.

@@ -4,9 +4,11 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
 from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
@@ -34,8 +36,7 @@ done
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DockerOptions:
+class DockerOptions(Struct, frozen=True, kw_only=True):
     """A container: `cpus` and the sizes in megabytes are limits, 0 for none. `volumes` are
     `host:container[:ro]`.
 

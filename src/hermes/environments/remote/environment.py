@@ -4,12 +4,12 @@ import itertools
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
+from msgspec import Struct
 
 from hermes.environments.base import Child, Finished, Job, Limits
 from hermes.environments.capture import Capture, Captured
@@ -33,8 +33,7 @@ _OWN_ENVIRONMENT: Final = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Fetched:
+class Fetched(Struct, frozen=True):
     """What a script of ours gave: exit code, bytes, and what it said on standard error."""
 
     code: int
@@ -256,8 +255,7 @@ class _Whole:
         """Nobody looks on."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Call:
+class _Call(Struct, frozen=True, kw_only=True):
     number: int
     job: Job
     begun: float

@@ -4,13 +4,13 @@ next start.
 
 import os
 import platform
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hermes.lib.lazy import import_object
 
 
-@dataclass(frozen=True, slots=True)
-class LeaseHolder:
+class LeaseHolder(Struct, frozen=True):
     """A process of ours: on which host, its id, and when it started (ids are used again)."""
 
     host: str

@@ -3,10 +3,11 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
+
+from msgspec import Struct
 
 from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.leases import owner_from, this_process
@@ -21,8 +22,7 @@ _LONGEST: Final = 24 * 3_600  # seconds that a sandbox may live
 _OWNER: Final = "hermes-owner"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModalOptions:
+class ModalOptions(Struct, frozen=True, kw_only=True):
     """A sandbox of `image`; memory in megabytes.
 
     With `kept`, a file, its files are kept as an image, under `key`, when it is closed.

@@ -9,8 +9,9 @@ on, and its exit code. Without the last one the connection was lost.
 import re
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.environments.process_tree import MARKER
 from hermes.environments.shell import Start
@@ -39,8 +40,7 @@ _FORGET: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
+class Records(Struct, frozen=True, kw_only=True):
     """What a job said beside its output: the id of its process (0: it never began), its exit code (None: no
     word of its end).
 

@@ -2,13 +2,15 @@
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final
+from typing import ClassVar, Final
+
+from msgspec import Struct, field
 
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.payload import ASIDE
 from hermes.environments.shell import DUMP
 from hermes.environments.shell_state import parse_dump
+from hermes.lib.abridged import Abridged
 from hermes.types.error import EnvironmentUnavailable
 
 _SECONDS: Final = 45.0
@@ -18,11 +20,12 @@ _FACTS: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class Machine(Abridged, Struct, frozen=True, kw_only=True):
     """A machine elsewhere: `system` as in `Linux x86_64`, `name` of the distribution, where its shell starts,
     and what it exports.
     """
+
+    unshown: ClassVar = ("exports",)
 
     system: str
     user: str
@@ -32,7 +35,7 @@ class Machine:
     cwd: str
     ripgrep: str = ""
     git: str = ""
-    exports: Mapping[str, str] = field(default_factory=dict, repr=False)
+    exports: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, wanted: str) -> str:
         """Where a shell starts that should start in `wanted`: `~` is the home there, "" where the machine's

@@ -4,9 +4,10 @@ not.
 
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
 
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.search import (
@@ -61,8 +62,7 @@ exit 0
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Where:
+class Where(Struct, frozen=True, kw_only=True):
     """Where to look: below `root`, not into what is `concealed`."""
 
     root: str

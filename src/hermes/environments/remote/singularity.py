@@ -4,9 +4,11 @@ import json
 import logging
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
 from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
@@ -23,8 +25,7 @@ _OPTIONS: Final = ("ENV", "ENV_FILE", "BIND", "BINDPATH", "MOUNT")
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SingularityOptions:
+class SingularityOptions(Struct, frozen=True, kw_only=True):
     """An instance of `image` (a file, a folder, or an address that the program can fetch). Limits are 0 for
     none, sizes in megabytes.
 

@@ -5,9 +5,10 @@ jump hosts apply.
 import hashlib
 import shlex
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
 from hermes.environments.remote.cli_program import Answer, CliProgram, find_program
@@ -29,8 +30,7 @@ _HINTS: Final = {
 _LONGEST_SOCKET: Final = 100  # a Unix socket's path takes 108 bytes, and the client adds some of its own
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SshOptions:
+class SshOptions(Struct, frozen=True, kw_only=True):
     """A host as the user's ssh config knows it; user, port (0: as configured) and key are for those without
     one.
 

@@ -2,15 +2,16 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import httpx2
+from msgspec import Struct
 
 from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.leases import owner_from, this_process
 from hermes.environments.remote.polled import PolledLink
 from hermes.environments.settings import TerminalSettings
+from hermes.lib.abridged import Abridged
 from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable
 
@@ -19,16 +20,17 @@ _LONGEST: Final = 3_600.0
 _CREDENTIALS: Final = ("VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VercelOptions:
+class VercelOptions(Abridged, Struct, frozen=True, kw_only=True):
     """A sandbox; memory follows the processors there. A `persistent` one is found again by its `key`.
 
     `base_url` is for other servers.
     """
 
+    unshown: ClassVar = ("credentials",)
+
     image: str
     key: str
-    credentials: Mapping[str, str] = field(repr=False)
+    credentials: Mapping[str, str]
     cpus: float = 1.0
     network: bool = True
     persistent: bool = True

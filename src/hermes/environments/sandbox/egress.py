@@ -3,9 +3,10 @@ there.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.environments.sandbox import egress_relay
 from hermes.environments.sandbox.proxy import Proxy, Resolve
@@ -31,8 +32,7 @@ _GIT: Final[Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class Way(Struct, frozen=True, kw_only=True):
     """What a job needs to take a way out: options of bubblewrap, and a program around its own."""
 
     options: tuple[str, ...]

@@ -5,8 +5,9 @@ here.
 import ipaddress
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Range = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -23,8 +24,7 @@ _ENTRY: Final = re.compile(
 _CARRIERS: Final = (ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("::/96"))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostEntry:
+class HostEntry(Struct, frozen=True, kw_only=True):
     """One line of the list: a name, `*.name`, `*`, an address or a range; `ports` are the ones it is meant
     for, None all.
     """

@@ -8,11 +8,11 @@ import struct
 import termios
 import weakref
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
 import anyio
+from msgspec import Struct
 
 from hermes.types.error import ExecError
 
@@ -41,8 +41,7 @@ class StartSignal:
         return self._begun
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+class Launch(Struct, frozen=True):
     """How to start a confined job: `argv` from the top folder with these descriptors open. Close it then, and
     `signal` when the job has ended.
     """

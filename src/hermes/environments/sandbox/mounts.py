@@ -4,9 +4,10 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from hermes.environments.sandbox.sensitive_paths import (
     NAME_FILES,
@@ -28,8 +29,7 @@ Kind = Literal["write", "place", "show", "read", "hide", "pin"]
 _TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108  # these are the names inside
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mounts:
+class Mounts(Struct, frozen=True, kw_only=True):
     """What a confined job sees: `writable` paths, `hidden` and `readable` ones, and `placed` (inside,
     outside) pairs, writable.
 
@@ -44,8 +44,7 @@ class Mounts:
     repositories: tuple[Path, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scratch:
+class Scratch(Struct, frozen=True, kw_only=True):
     """The folders of a workspace's own: shell states (one part seen by confined commands), uncut outputs,
     their /tmp.
     """
@@ -78,8 +77,7 @@ class Scratch:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-@dataclass(frozen=True, slots=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """One place inside, and where it comes from outside."""
 
     path: str
@@ -87,8 +85,7 @@ class Mount:
     source: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class View(Struct, frozen=True, kw_only=True):
     """What one job is to see: the mode, and whether names must be resolved over the machine's own network.
 
     `steady` limits what is covered to these paths.

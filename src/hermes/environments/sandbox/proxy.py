@@ -8,7 +8,6 @@ address it has checked.
 import os
 from collections.abc import Awaitable, Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -16,6 +15,7 @@ from urllib.parse import urlsplit
 import anyio
 import anyio.abc
 from anyio.from_thread import start_blocking_portal
+from msgspec import Struct
 
 from hermes.environments.sandbox.hosts import HostEntry, allows, entry, is_open, plain_host
 
@@ -42,8 +42,7 @@ class NoWay(Exception):
         self.status = status
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProxyRequest:
+class ProxyRequest(Struct, frozen=True, kw_only=True):
     """What a client wants: a host and a port, and for plain HTTP the head that the server gets instead."""
 
     host: str

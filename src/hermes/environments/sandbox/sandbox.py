@@ -10,9 +10,10 @@ import subprocess
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from hermes.config.environ import CONFINED
 from hermes.environments.sandbox import landlock, seccomp
@@ -30,8 +31,7 @@ _PROBE_SECONDS: Final = 10
 _PROBES: Final = 3  # a machine that is short of processes fails one, too
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SandboxOptions:
+class SandboxOptions(Struct, frozen=True, kw_only=True):
     """What is set: the mode, whether debuggers work in it, and the limits of a command; 0 is none."""
 
     mode: Mode = "workspace"
@@ -40,8 +40,7 @@ class SandboxOptions:
     file_gigabytes: int = 100
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
+class Program(Struct, frozen=True, kw_only=True):
     """A bubblewrap; `descriptors` says that it takes the sources of mounts as open descriptors, `rules` that
     Landlock works inside.
     """

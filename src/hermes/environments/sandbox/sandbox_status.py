@@ -3,14 +3,14 @@
 import os
 import platform
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hermes.environments.sandbox import landlock
 from hermes.environments.sandbox.sandbox import Sandbox
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Layer:
+class Layer(Struct, frozen=True, kw_only=True):
     """One layer: whether it is in force, and what it does or why it does not."""
 
     name: str

@@ -3,8 +3,9 @@
 import errno
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 # Instructions of the classic Berkeley packet filter, and what a program can answer.
 _LOAD: Final = 0x20
@@ -36,8 +37,7 @@ _PERSONALITIES: Final = (
 )  # 32 bits, a fixed layout, a question
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SyscallTable:
+class SyscallTable(Struct, frozen=True, kw_only=True):
     """The numbers of an architecture: its name for the kernel, its calls, and whether a second set of numbers
     lies on top.
     """
@@ -111,8 +111,7 @@ _TRACING: Final = (
 _JUDGED: Final = ("clone", "clone3", "socket", "ioctl", "personality")  # by their arguments
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """One instruction; `no` says how many instructions to pass over when its condition does not hold, and
     `yes` when it does.
     """

@@ -6,8 +6,9 @@ import difflib
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 Span = tuple[int, int]
 Rule = Callable[[str, str], Iterator[Span]]
@@ -20,8 +21,7 @@ class NoMatch(ValueError):
     """The text is not there, or is there more than once; the message is for the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replaced:
+class Replaced(Struct, frozen=True):
     """The new text, the rule that found the place, and how many places were changed."""
 
     text: str

@@ -2,16 +2,16 @@
 edit.
 """
 
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _BOM: Final = "\ufeff"
 _SNIFF: Final = 8_192
 _IMAGES: Final = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"BM", b"II*\x00", b"MM\x00*")
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(Struct, frozen=True):
     """How a file writes its text."""
 
     bom: bool = False

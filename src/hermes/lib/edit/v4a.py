@@ -1,7 +1,8 @@
 """Read multi-file patches in the V4A form and apply their hunks to texts; nothing here touches a file."""
 
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from hermes.lib.edit.cascade import NoMatch, replace_text
 
@@ -16,8 +17,7 @@ class BadPatch(ValueError):
     """The patch cannot be read or does not fit; the message is for the model."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hunk:
+class Hunk(Struct, frozen=True, kw_only=True):
     """Lines to find and lines to put there; `context` are the places named after `@@`, from the outside
     in.
     """
@@ -28,8 +28,7 @@ class Hunk:
     at_end: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileChange:
+class FileChange(Struct, frozen=True, kw_only=True):
     """One file's part: `text` is a new file's content, `to` the new path of a moved one."""
 
     kind: Literal["add", "update", "delete"]

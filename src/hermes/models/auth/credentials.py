@@ -5,9 +5,11 @@ alone.
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.models.catalog.catalogue import Provider
 from hermes.models.settings import Strategy
@@ -41,8 +43,7 @@ class CredentialStore(Protocol):
         """Alone, among all processes, with the right to refresh one."""
 
 
-@dataclass(slots=True, kw_only=True)
-class Pool:
+class Pool(Struct, kw_only=True):
     """One provider's credentials: keys of the environment, then what is kept.
 
     `account_quota` says that they share one quota, so that another does not help when it is used up.

@@ -6,14 +6,15 @@ import base64
 import hashlib
 import json
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import anyio
 import httpx2
 from anyio.abc import SocketAttribute, SocketStream
+from msgspec import Struct
 
+from hermes.lib.abridged import Abridged
 from hermes.models.catalog.catalogue import SignIn
 from hermes.types.error import HermesError
 
@@ -32,17 +33,17 @@ class SignInError(HermesError):
         self.final = final
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tokens:
+class Tokens(Abridged, Struct, frozen=True, kw_only=True):
     """What a sign-in gives; `expires_at` is in epoch seconds, None where the server does not say."""
 
-    access: str = field(repr=False)
-    refresh: str = field(default="", repr=False)
+    unshown: ClassVar = ("access", "refresh")
+
+    access: str
+    refresh: str = ""
     expires_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DevicePrompt:
+class DevicePrompt(Struct, frozen=True, kw_only=True):
     """What a person has to do: open `url` and enter `code`; `whole_url`, where there is one, has the code in
     it.
     """
@@ -52,8 +53,7 @@ class DevicePrompt:
     whole_url: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tools:
+class Tools(Struct, frozen=True, kw_only=True):
     """What a sign-in needs from outside: HTTP, the time in epoch seconds, and random bytes."""
 
     http: httpx2.AsyncClient

@@ -2,10 +2,9 @@
 shortest reply.
 """
 
-from dataclasses import replace
-
 import anyio
 import httpx2
+from msgspec.structs import replace
 
 from hermes.models import client
 from hermes.models.auth.aws import sign

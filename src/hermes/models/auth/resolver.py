@@ -1,12 +1,15 @@
 """The secret of a credential at the moment of use: tokens are refreshed, commands run, the key ring asked."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from typing import ClassVar
 
 import anyio
 import anyio.to_thread
 import httpx2
+from msgspec import Struct, field
+from msgspec.structs import replace
 
+from hermes.lib.abridged import Abridged
 from hermes.lib.lazy import Missing, import_object
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.auth import oauth
@@ -29,20 +32,21 @@ class CredentialUnavailable(HermesError):
         self.final = final
 
 
-@dataclass(slots=True, kw_only=True)
-class SecretResolver:
+class SecretResolver(Abridged, Struct, kw_only=True):
     """Gets at secrets. `environ` is what commands run with, `now` the time in epoch seconds.
 
     What a command or the key ring gave is kept in memory for five minutes. `known` learns every secret that
     comes this way.
     """
 
+    unshown: ClassVar = ("_kept",)
+
     http: httpx2.AsyncClient
     keep: CredentialStore
     environ: Mapping[str, str]
     now: Callable[[], float]
     known: SecretValues = field(default_factory=SecretValues)
-    _kept: dict[str, tuple[str, float]] = field(default_factory=dict, repr=False)
+    _kept: dict[str, tuple[str, float]] = field(default_factory=dict)
 
     async def open(self, provider: str, credential: Credential) -> Credential:
         """The credential with its secret in it; CredentialUnavailable says in a sentence why not."""
@@ -175,14 +179,15 @@ async def _from_keyring(provider: str, credential: Credential) -> str:
     return str(found)
 
 
-@dataclass(slots=True, kw_only=True)
-class PooledKeys:
+class PooledKeys(Abridged, Struct, kw_only=True):
     """The pool as the executor uses it: a secret to try, and what to do when it failed."""
+
+    unshown: ClassVar = ("_given",)
 
     pool: Pool
     resolver: SecretResolver
     _trouble: str = ""
-    _given: dict[str, Credential] = field(default_factory=dict, repr=False)
+    _given: dict[str, Credential] = field(default_factory=dict)
     _forced: dict[str, float] = field(default_factory=dict)
 
     async def take(self) -> str | None:

@@ -4,12 +4,13 @@ import difflib
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.settings import OwnModel, OwnProvider, ProviderSettings
@@ -20,8 +21,7 @@ from hermes.types.request import Auth, Protocol
 DEFAULT_WINDOW = 128_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class Family(Struct, frozen=True, kw_only=True):
     """Models in whose name the regular expression `pattern` is found: their window in tokens and their
     profile.
     """
@@ -92,8 +92,7 @@ _VARIABLE = re.compile(r"\$\{([\w|]+)(?::-([^}]*))?\}")
 _DATE = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2})$")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SignIn:
+class SignIn(Struct, frozen=True, kw_only=True):
     """Where and as whom to sign in; what is empty is not known.
 
     `parameters` go with the authorization request.
@@ -110,8 +109,7 @@ class SignIn:
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TokenForm:
+class TokenForm(Struct, frozen=True, kw_only=True):
     """Credentials that begin with `prefix` travel in another way, with more headers."""
 
     prefix: str
@@ -119,8 +117,7 @@ class TokenForm:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Provider:
+class Provider(Struct, frozen=True, kw_only=True):
     """One place that serves models; data/providers.toml says what each field means."""
 
     name: str
@@ -149,8 +146,7 @@ class Provider:
     own: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Model:
+class Model(Struct, frozen=True, kw_only=True):
     """A model as its provider names it; 0, None and empty mean that nobody says."""
 
     provider: str
@@ -307,7 +303,7 @@ def _overridden(base: Provider, given: OwnProvider) -> Provider:
 
 
 def _model(provider: str, id_: str, row: Mapping[str, Any]) -> Model:
-    price = {name: value for name, value in row.items() if name in Price.__slots__}
+    price = {name: value for name, value in row.items() if name in Price.__struct_fields__}
     rest = {name: value for name, value in row.items() if name not in price}
     return Model(provider=provider, id=id_, price=msgspec.convert(price, Price) if price else None, **rest)
 

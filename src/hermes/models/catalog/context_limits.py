@@ -5,13 +5,13 @@ stated it; remembered.
 import contextlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import anyio
 import httpx2
 import msgspec
+from msgspec import Struct, field
 
 from hermes.lib.files import write_atomic
 from hermes.types.request import Endpoint
@@ -25,8 +25,7 @@ _NAMES = (
 _SMALLEST, _LARGEST = 256, 100_000_000
 
 
-@dataclass(slots=True)
-class ContextLimits:
+class ContextLimits(Struct):
     """The windows that one home has learned, by address and model.
 
     A server is asked once in the life of a runtime.

@@ -4,10 +4,12 @@ import base64
 import json
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import (
@@ -33,8 +35,7 @@ LOCAL_WINDOW = 8192
 _LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
-@dataclass(frozen=True, slots=True)
-class AddressRule:
+class AddressRule(Struct, frozen=True):
     """An address whose host, path and model match speaks `protocol`."""
 
     host: str
@@ -63,8 +64,7 @@ RULES: tuple[AddressRule, ...] = (
 """What an address tells; the first that fits counts, and everything else speaks chat completions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Catalog:
+class Catalog(Struct, frozen=True, kw_only=True):
     """All that a choice is looked up in; `stored` names the providers that have credentials in auth.json."""
 
     providers: Mapping[str, Provider]

@@ -7,8 +7,9 @@ import email.utils
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 _MILLISECONDS_FROM = 100_000_000_000
 _EPOCH_FROM = 1_000_000_000
@@ -99,8 +100,7 @@ _WINDOWS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ErrorBody:
+class ErrorBody(Struct, frozen=True, kw_only=True):
     """`message` is for a person, `code` the provider's own words for the kind, `whole` all of it in lower
     case, to be searched.
     """

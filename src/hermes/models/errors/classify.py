@@ -6,13 +6,14 @@ The executor reads the flags and never looks at an error again.
 import ssl
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Literal, get_args
 
 import httpx2
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.models.errors.body import ErrorBody, one_line, parse_error_body, reset_at, window_in
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
@@ -22,8 +23,7 @@ from hermes.types.request import Endpoint
 from hermes.types.usage import Stop
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReasonEntry:
+class ReasonEntry(Struct, frozen=True, kw_only=True):
     """One reason: the flags of its Failure, a sentence for a person, the words that tell it, and names of
     parts a request can lack.
 
@@ -95,8 +95,7 @@ class StalledError(Exception):
     """Nothing of the reply came for longer than is allowed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestFault:
+class RequestFault(Struct, frozen=True, kw_only=True):
     """What the rules look at: `status` is 0 without one; `crowded` says that the prompt fills most of the
     window.
     """

@@ -6,11 +6,11 @@ import ast
 import json
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import replace
 from typing import Any
 
 import json_repair
 import msgspec
+from msgspec.structs import replace
 
 from hermes.models.local import constrained
 from hermes.models.transports.base import Transport, WireRequest

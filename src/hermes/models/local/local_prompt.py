@@ -6,10 +6,11 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
+
+from msgspec import Struct
 
 from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
 
@@ -24,8 +25,7 @@ def prompt() -> str:
     return text.strip()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Steering:
+class Steering(Struct, frozen=True, kw_only=True):
     """The words of one language by which the next step of a small model is chosen.
 
     `work` speaks of what only a tool can find, `run` asks for a run, `authors` for text to be written and

@@ -6,7 +6,6 @@ import json
 import secrets
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
@@ -14,6 +13,8 @@ import anyio
 import anyio.to_thread
 import httpx2
 import psutil
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.lib.lazy import import_object
 from hermes.models.local.catalogue import LocalModel, default, find, is_whole, location
@@ -86,8 +87,7 @@ def _string(stream: BinaryIO) -> bytes:
 _KEPT = 3
 
 
-@dataclass(frozen=True, slots=True)
-class States:
+class States(Struct, frozen=True):
     """The states of one model file in a folder; the name of each has its prompt's digest and its own sum."""
 
     folder: Path
@@ -230,8 +230,7 @@ def _parameters(library: Any, path: Path, context_window: int, key: str) -> Any:
 Tell = Callable[[str], None]
 
 
-@dataclass(slots=True)
-class LocalModels:
+class LocalModels(Struct):
     """Models that run in this process, each served on loopback once however many sessions use it."""
 
     cache: Path

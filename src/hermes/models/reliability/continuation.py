@@ -3,7 +3,8 @@ one answer.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hermes.types.message import CONTINUATION, Assistant, Cut, Message, Thinking, User
 from hermes.types.usage import NO_USAGE, Usage

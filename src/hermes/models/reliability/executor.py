@@ -4,13 +4,15 @@ Every request goes through here.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import ClassVar, cast
 
 import anyio
 import anyio.to_thread
 import httpx2
+from msgspec import Struct, field
+from msgspec.structs import replace
 
+from hermes.lib.abridged import Abridged
 from hermes.lib.lazy import Missing
 from hermes.models import client
 from hermes.models.auth.aws import sign
@@ -32,8 +34,7 @@ SHORTEST_KEY, HIDDEN = 6, "[the key]"
 DONE = RecoveryAction("done")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReplyListener:
+class ReplyListener(Struct, frozen=True, kw_only=True):
     """Who hears of a reply as it comes: `emit` gets its pieces, `tell` the end of every request, before the
     pause that may follow.
 
@@ -46,8 +47,7 @@ class ReplyListener:
     broken: Callable[[PrefixBroken], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RequestExecutor:
+class RequestExecutor(Struct, frozen=True, kw_only=True):
     """What attempts need from outside: the HTTP client, timeouts, a clock in epoch seconds and one for spans,
     and randomness.
 
@@ -80,7 +80,9 @@ class RequestExecutor:
         """
         total = self.timeouts.total if seconds is None else min(seconds, self.timeouts.total)
         request = replace(request, messages=spelled_out(request.messages))
-        attempts = _AttemptState(self, request, route, listener, budget, self.monotonic() + total)
+        attempts = _AttemptState(
+            self, request, route, listener, budget, delays(self.uniform), self.monotonic() + total
+        )
         try:
             while True:
                 reply = await attempts.once()
@@ -90,27 +92,25 @@ class RequestExecutor:
             raise ConfigError(str(error)) from error
 
 
-@dataclass(slots=True)
-class _AttemptState:
+class _AttemptState(Abridged, Struct):
     """The attempts at one reply: `here` counts the failures at the target and key in use, which begin anew
     with their pauses at another.
     """
+
+    unshown: ClassVar = ("refused",)
 
     executor: RequestExecutor
     request: Request
     route: Route
     listener: ReplyListener
     budget: Budget
+    pauses: Iterator[float]
     deadline: float
     failures: list[Failure] = field(default_factory=list)
     here: int = 0
     used: Usage = NO_USAGE
-    refused: set[str] = field(default_factory=set, repr=False)
+    refused: set[str] = field(default_factory=set)
     wordless: int = 0
-    pauses: Iterator[float] = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.pauses = delays(self.executor.uniform)
 
     async def once(self) -> Assistant | None:
         """Send one request and do what follows; None where that is another attempt."""

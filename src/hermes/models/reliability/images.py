@@ -2,9 +2,10 @@
 
 import base64
 import io
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
+
+from msgspec.structs import replace
 
 from hermes.lib.lazy import Missing, import_object
 from hermes.types.message import Attachment, Message, ToolResult, User

@@ -1,7 +1,8 @@
 """What to do about a failed request: a pure function of the failure's flags and of what is left to try."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hermes.types.error import Failure
 from hermes.types.event import Action
@@ -19,8 +20,7 @@ come from nobody who is overloaded: the first try again comes after a tenth of t
 _LARGER_PART = {"large_images": "images", "tool_images": "images"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RecoveryContext:
+class RecoveryContext(Struct, frozen=True, kw_only=True):
     """What is left to try: `failures` so far at this endpoint, of `retries` allowed after the first attempt;
     `left` in seconds.
 
@@ -39,8 +39,7 @@ class RecoveryContext:
     refused: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class RecoveryAction:
+class RecoveryAction(Struct, frozen=True):
     """What follows, after how many seconds, and without which part of the request."""
 
     action: Action

@@ -3,8 +3,9 @@ its breaker, what it has refused and what it was sent.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
+
+from msgspec import Struct, field
 
 from hermes.models.budget import cost_of
 from hermes.models.transports.base import Transport
@@ -19,14 +20,12 @@ COUNTED: frozenset[Reason] = frozenset(
 )
 
 
-@dataclass(slots=True)
-class _State:
+class _State(Struct):
     failures: int = 0
     until: float = 0.0
 
 
-@dataclass(slots=True)
-class Breakers:
+class Breakers(Struct):
     """The breakers of one runtime, shared by its sessions; `monotonic` is in seconds."""
 
     monotonic: Callable[[], float]
@@ -68,8 +67,7 @@ def _key(endpoint: Endpoint) -> tuple[str, str]:
     return endpoint.base_url, endpoint.model
 
 
-@dataclass(slots=True)
-class PrefixWatch:
+class PrefixWatch(Struct):
     """The last request of a session, and the transport that rendered it; it keeps what it rendered, so equal
     messages are equal bytes.
     """
@@ -136,8 +134,7 @@ class KeySource(Protocol):
         """
 
 
-@dataclass(slots=True)
-class OneKey:
+class OneKey(Struct):
     """The only credential of an endpoint, or none at all."""
 
     credential: str
@@ -159,8 +156,7 @@ class OneKey:
         return ""
 
 
-@dataclass(slots=True)
-class Target:
+class Target(Struct):
     """One endpoint as a session uses it; `without` grows when the endpoint refuses a part of a request.
 
     `prepare` gives an endpoint its address: a model that runs here is started when it is first used.
@@ -183,8 +179,7 @@ class Target:
         self.transport = None
 
 
-@dataclass(slots=True)
-class Route:
+class Route(Struct):
     """The targets of a session, in order of preference; `at` is the one in use. A turn that left the first
     stays where it is.
 

@@ -2,9 +2,11 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
+from msgspec import Struct
+
+from hermes.lib.abridged import Abridged
 from hermes.types.message import Assistant, ToolResult
 from hermes.types.request import Delta, Request
 from hermes.types.usage import Usage
@@ -32,12 +34,13 @@ def result_text(result: ToolResult) -> str:
     return OUTSIDE.format(mark=mark, source=result.outside, content=result.content) + note
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WireRequest:
+class WireRequest(Abridged, Struct, frozen=True, kw_only=True):
     """Bytes to send. `headers` may hold a credential, so it stays out of the representation."""
 
+    unshown: ClassVar = ("headers",)
+
     url: str
-    headers: Mapping[str, str] = field(repr=False)
+    headers: Mapping[str, str]
     body: bytes
 
 

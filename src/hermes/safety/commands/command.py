@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from typing import TYPE_CHECKING, Final
 
 from hermes.safety.commands.expansion import (

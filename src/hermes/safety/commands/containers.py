@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from typing import Final
 
 from hermes.safety.commands.nested_commands import CONTAINED

@@ -7,7 +7,7 @@ import posixpath
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from typing import Final
 
 from hermes.safety.commands.code import SHELLS

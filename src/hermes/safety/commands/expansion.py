@@ -3,10 +3,12 @@
 import posixpath
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -32,8 +34,7 @@ _NAMED: Final = re.compile(r"[A-Za-z_]\w*=(?=~)")
 _MOST_WORDS: Final = 200
 
 
-@dataclass(slots=True)
-class VariableScope:
+class VariableScope(Struct):
     """What is known at a point of a script: variables, arrays (`@` holds the positional words), aliases, the
     directory.
 

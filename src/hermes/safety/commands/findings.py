@@ -4,8 +4,10 @@ can tell.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.safety.commands.code import SHELLS, program_text, unreadable_reason
 from hermes.safety.commands.dataflow import INTERPRETERS, rerouted, runs_fetched, upstream, written_scripts
@@ -43,8 +45,7 @@ _DATABASES: Final = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """A command line as it was read: the commands that it would run, and what was found in them."""
 
     commands: tuple[Simple, ...]

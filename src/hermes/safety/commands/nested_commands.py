@@ -4,7 +4,7 @@ x'`.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from functools import lru_cache
 from typing import Final
 

@@ -2,8 +2,9 @@
 
 import posixpath
 import re
-from dataclasses import dataclass
 from typing import Final, Literal
+
+from msgspec import Struct
 
 from hermes.safety.commands.expansion import UNKNOWN
 
@@ -65,8 +66,7 @@ _DISPOSABLE: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Map:
+class Map(Struct, frozen=True, kw_only=True):
     """The folders that matter, absolute and without a slash at the end."""
 
     workspace: str

@@ -2,13 +2,13 @@
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
+
+class Prefix(Struct, frozen=True):
     """Options that take a value, how many words come before the program to run, and the subcommands that run
     one.
     """

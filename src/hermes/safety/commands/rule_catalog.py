@@ -1,15 +1,15 @@
 """What every finding in a command means, for people: the rules of the table, and what only code finds."""
 
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+from msgspec import Struct
 
 from hermes.safety.commands.rules import table
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CatalogEntry:
+class CatalogEntry(Struct, frozen=True, kw_only=True):
     """A rule's name, its effect and reason; commands that it finds, and near ones that pass."""
 
     id: str

@@ -4,7 +4,7 @@ import itertools
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from typing import Final
 
 from hermes.safety.commands.code import SHELLS, program_text, shell_texts

@@ -5,9 +5,10 @@ import binascii
 import html
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote
+
+from msgspec import Struct
 
 _LONG_WORD: Final = re.compile(r"\S{16,}")
 _LONG_LINES: Final = re.compile(r"\S{40}\r?\n\S")
@@ -32,8 +33,7 @@ _RUNS: Final = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Decoded:
+class Decoded(Struct, frozen=True):
     """What stands behind a piece of a text; `runs` says that it is a command which downloads and runs,
     deletes or connects.
     """

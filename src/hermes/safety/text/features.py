@@ -5,10 +5,11 @@ may add up to.
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
+
+from msgspec import Struct
 
 from hermes.safety.text.folding import fold_words
 
@@ -25,8 +26,7 @@ _EAST_ASIAN: Final = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff]")
 _STEM: Final = 3
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
+class Aim(Struct, frozen=True, kw_only=True):
     """What an act and an object near each other ask for; the words in `signs.toml` say what each field is."""
 
     id: str
@@ -47,8 +47,7 @@ class Aim:
         return self.points + (not self.claim) + min(MOST_PLUS, plus.bit_count())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Speech:
+class Speech(Struct, frozen=True, kw_only=True):
     """Words that tell orders from what is told: those an order begins behind, and those that deny it."""
 
     openers: frozenset[str]
@@ -60,8 +59,7 @@ class Speech:
     denials: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
-class LexiconEntry:
+class LexiconEntry(Struct, frozen=True):
     """A word or phrase of the table: the words after its first, the sign it is, and whether its form alone
     makes it an order.
     """
@@ -71,8 +69,7 @@ class LexiconEntry:
     orders: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Struct, frozen=True):
     """A sign among the words of a sentence."""
 
     start: int
@@ -80,8 +77,7 @@ class Sign:
     orders: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signs:
+class Signs(Struct, frozen=True, kw_only=True):
     """All of `signs.toml`; `bits` has a bit for each sign, `masks` for each aim those that it needs and those
     that add to it.
     """

@@ -6,8 +6,9 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 INVISIBLE: Final = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
@@ -29,8 +30,7 @@ _WORD: Final = re.compile(r"\w+")
 _STROKED: Final = str.maketrans("łøđðħŧıßœæþ", "lodohtisoat")
 
 
-@dataclass(frozen=True, slots=True)
-class Folded:
+class Folded(Struct, frozen=True):
     """A folded text; `mixed` are the words in it that were written with letters of two scripts."""
 
     text: str

@@ -4,8 +4,9 @@ is not shown.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 _TAGS: Final = re.compile("[\U000e0000-\U000e007f]+")
 _FLAG: Final = "\U0001f3f4"
@@ -37,8 +38,7 @@ _IMAGE: Final = re.compile(r"!\[([^\]]{12,1000})\]\(|\]\([^)\s]{1,500} [\"']([^\
 _INNER: Final = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Area:
+class Area(Struct, frozen=True):
     """A stretch that is not shown, the part of it that holds the words, and why it is not shown."""
 
     start: int

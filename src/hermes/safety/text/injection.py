@@ -7,9 +7,10 @@ text says.
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.safety.text.encoded import Decoded, decoded
 from hermes.safety.text.features import Aim, possible
@@ -44,8 +45,7 @@ _REPORTED: Final = re.compile(
 _QUOTES: Final = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "«": "»", "„": "“", "「": "」"}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ThreatSpan:
+class ThreatSpan(Struct, frozen=True, kw_only=True):
     """A stretch of a text that was found: `kind` names what it tries, `rule` what found it, `why` goes after
     "because".
     """

@@ -6,8 +6,9 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.safety.text.folding import INVISIBLE
 from hermes.safety.text.injection import ThreatSpan, scan
@@ -16,8 +17,7 @@ _UNSEEN: Final = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f{INVISIBLE}\ud80
 _DIGITS: Final = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QuarantineFinding:
+class QuarantineFinding(Struct, frozen=True, kw_only=True):
     """A span as a person sees it: line and column count from 1, `text` spells out what cannot be seen, `hash`
     names it in an allowance.
     """
@@ -29,8 +29,7 @@ class QuarantineFinding:
     hash: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quarantined:
+class Quarantined(Struct, frozen=True, kw_only=True):
     """What is left of a text, and what was taken out of it."""
 
     text: str

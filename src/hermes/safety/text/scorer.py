@@ -4,8 +4,9 @@ spoken to, and what calms.
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.safety.text.features import AIDS, MOST_OTHERS, MOST_PLUS, Aim, Sign, seen, speech
 from hermes.safety.text.tokenizer import Sentence
@@ -25,8 +26,7 @@ _LABELS: Final = frozenset({"labelled", "speaker"})
 _REACH: Final = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(Struct, frozen=True):
     """The heaviest aim of a sentence, its points, and the words that show it."""
 
     aim: Aim
@@ -109,8 +109,7 @@ def _elsewhere(signs: Sequence[Sign], act: Sign, thing: Sign) -> bool:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Spoken:
+class _Spoken(Struct, frozen=True):
     """How the words of a sentence are said."""
 
     words: Sequence[str]

@@ -6,8 +6,9 @@ import codecs
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.safety.text.threats import Index, Needs, Threats
 
@@ -29,8 +30,7 @@ _OTHER_LETTERS: Final = str.maketrans("0134578@$", "oleastbas")
 _TURNED: Final = ("ignore", "disregard", "forget", "instructions", "previous", "password", "secret")
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """The words of a stretch of a folded text; `starts` are their places among the words, `places` those in
     the text.
     """
@@ -49,8 +49,7 @@ class Sentence:
         return low[0], high[1]
 
 
-@dataclass(frozen=True, slots=True)
-class TextReading:
+class TextReading(Struct, frozen=True):
     """What is known of a text's words: the sayings that each makes worth a look, and how some are spelt
     rightly.
     """

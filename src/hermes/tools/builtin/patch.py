@@ -1,8 +1,9 @@
 """The patch tool: change part of a file, or several files at once."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hermes.lib.edit.cascade import NoMatch, replace_text
 from hermes.lib.edit.diff import unified
@@ -16,8 +17,7 @@ from hermes.types.tool import ToolManifest
 from hermes.types.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Edit:
+class _Edit(Struct, frozen=True, kw_only=True):
     """What will become of one path: None stands for no file, before or after."""
 
     path: str

@@ -1,8 +1,9 @@
 """The chat-completions wire: any OpenAI-compatible endpoint, streaming or not."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hermes.models.transports.base import WireRequest, result_text
 from hermes.models.transports.chat.reader import ChatReader
@@ -31,8 +32,7 @@ LOST_REASONING = "(The reasoning was not kept.)"
 PICTURES = "The images of the results above:"
 
 
-@dataclass(frozen=True, slots=True)
-class MessageForm:
+class MessageForm(Struct, frozen=True):
     """What decides how a message is written: two requests of the same form write a message in the same
     bytes.
     """

@@ -6,8 +6,10 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
 from typing import Any, Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.models.transports.base import result_text
 from hermes.models.transports.common.dialects import adapt
@@ -77,8 +79,7 @@ class BlockSpelling(Protocol):
         """Whether this block is reasoning."""
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedMessage:
+class EncodedMessage(Struct, frozen=True):
     """One message as the wire takes it: encoded blocks of one role.
 
     `carries` says that a cache mark may stand at its end, `thinks` that it begins with reasoning.

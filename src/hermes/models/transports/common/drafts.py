@@ -3,10 +3,11 @@
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.lib.codec import mended
 from hermes.lib.jsonfix import parse_arguments
@@ -29,8 +30,7 @@ FAULTS: Mapping[Stop, str] = {"length": CUT, "refusal": FILTERED, "error": BROKE
 """What is wrong with every call of a reply that ended so: it may not be whole, or not what was meant."""
 
 
-@dataclass(slots=True)
-class CallDraft:
+class CallDraft(Struct):
     """One call as far as it has come."""
 
     id: str = ""
@@ -120,8 +120,7 @@ _LETTERS: dict[Kind, str] = {"thinking": "r", "redacted": "r", "text": "t", "cal
 _is_plain = re.compile("r*t*c*").fullmatch
 
 
-@dataclass(slots=True)
-class DraftItem:
+class DraftItem(Struct):
     """One block as far as it has come: `tree` is the wire's own; `rich` says that no field of a message can
     hold all of it.
     """

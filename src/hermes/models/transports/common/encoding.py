@@ -8,10 +8,10 @@ import contextlib
 import hashlib
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from hermes.lib.codec import mended
 from hermes.types.message import Attachment, Message, ToolCall, ToolResult
@@ -25,8 +25,7 @@ MARKS = 3
 Messages = tuple[Message, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """Bytes that ask for the prompt to be cached up to here; `before` is how many bytes of a block come after
     them.
     """
@@ -39,16 +38,14 @@ class Mark:
         return block[: -self.before] + self.text + block[-self.before :]
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(Struct, frozen=True):
     """One block of a conversation; `carries` says that a mark may be put on it."""
 
     data: bytes
     carries: bool = False
 
 
-@dataclass(slots=True)
-class PrefixBuffer:
+class PrefixBuffer(Struct):
     """The blocks of a conversation: those that do not change any more are joined already, the last ones are
     open.
     """
@@ -105,8 +102,7 @@ class PrefixBuffer:
         return self._settled, b",".join(rest)
 
 
-@dataclass(slots=True)
-class MessageBuffer:
+class MessageBuffer(Struct):
     """What one session's requests are in bytes on a wire whose messages stand alone.
 
     Each is encoded once, unless the form changes in which the endpoint takes them; the frame around them is

@@ -1,8 +1,9 @@
 """Sampling, limits and depth of reasoning, by the model's profile."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hermes.types.request import Request
 
@@ -65,8 +66,7 @@ LEAST_BUDGET = 1024
 DEFAULT_LIMIT = 32_000
 
 
-@dataclass(frozen=True, slots=True)
-class OutputLimits:
+class OutputLimits(Struct, frozen=True):
     """The output limit in tokens, reasoning included; `fields` ask for reasoning; `thinks` says that they
     switch it on.
     """
