@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx2
-import platformdirs
 from msgspec import Struct
 
 from hermes.agent.context import WholeLog
@@ -73,9 +72,8 @@ class Connections(Struct, frozen=True, kw_only=True):
 class HomeRoutes:
     """The ways of one home's requests, with its local models made ready when they are first used."""
 
-    def __init__(self, routes: Routes, cache: Path) -> None:
+    def __init__(self, routes: Routes) -> None:
         self.routes = routes
-        self._cache = cache
         self._local: Any = None
 
     def route_for(self, session: Session, endpoint: Endpoint) -> Route:
@@ -105,7 +103,7 @@ class HomeRoutes:
         """The endpoint once it can answer: a model of this machine is fetched and loaded first."""
         if self._local is None:
             self._local = import_object("hermes.models.local.serving:LocalModels")(
-                self._cache, self.routes.http
+                model_cache(self.routes.environ), self.routes.http
             )
         first = Request(
             endpoint=endpoint, system=session.system, messages=(), tools=session.tools.definitions
@@ -213,7 +211,7 @@ def services_for(
         estimator=ledger.estimator,
         redact=redactor.redact,
     )
-    routing = HomeRoutes(routes, model_cache(environ))
+    routing = HomeRoutes(routes)
     environments = HomeEnvironments(settings, home, environ, known, ports)
     services = RuntimeServices(
         store=store,
@@ -261,6 +259,8 @@ def open_tools(home: Home) -> ToolFolder:
 
 def model_cache(environ: Mapping[str, str]) -> Path:
     """The folder of fetched models: HERMES_CACHE, or the user's cache folder."""
+    import platformdirs  # noqa: PLC0415  # only a local model is looked for there
+
     return Path(environ.get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "models"
 
 

@@ -4,8 +4,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from dotenv import dotenv_values
-
 from hermes.types.error import ConfigError
 
 CONFINED = "HERMES_SANDBOXED"
@@ -40,6 +38,8 @@ def with_dotenv(environ: Mapping[str, str], env_file: Path) -> dict[str, str]:
     """`environ` on top of the values of a `.env` file; a variable that is set in the process wins."""
     if not env_file.is_file():
         return dict(environ)
+    from dotenv import dotenv_values  # noqa: PLC0415  # where there is a file to read
+
     try:
         found = dotenv_values(env_file, interpolate=False)
     except (OSError, UnicodeDecodeError) as error:

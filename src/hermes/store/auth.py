@@ -8,16 +8,18 @@ import json
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import msgspec
-from filelock import FileLock, Timeout
 from msgspec import Struct
 
 from hermes.lib.files import write_atomic
 from hermes.types.credential import Credential
 from hermes.types.error import StorageDamaged, StoreError
+
+if TYPE_CHECKING:
+    from filelock import FileLock
 
 VERSION = 1
 LOCK_SECONDS = 10.0
@@ -97,7 +99,7 @@ class AuthFile(Struct, frozen=True):
         too long.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(self.path.with_name(f".{self.path.name}.{credential_id}.lock"), thread_local=False)
+        lock = _lock(self.path.with_name(f".{self.path.name}.{credential_id}.lock"))
         await _taken(lock, self.patience)
         try:
             yield
@@ -108,14 +110,14 @@ class AuthFile(Struct, frozen=True):
     def _changed(self) -> Iterator[dict[str, Any]]:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=LOCK_SECONDS):
+            with _lock(self.path.with_name(f".{self.path.name}.lock")).acquire(timeout=LOCK_SECONDS):
                 tree = self._read()
                 before = json.dumps(tree)
                 yield tree
                 if json.dumps(tree) != before:
                     self._clear_leftovers()
                     write_atomic(self.path, json.dumps(tree, indent=1).encode() + b"\n", mode=0o600)
-        except Timeout as error:
+        except TimeoutError as error:
             raise StoreError(
                 f"{self.path} has been locked by another process for {LOCK_SECONDS:.0f} s; try again."
             ) from error
@@ -143,12 +145,18 @@ class AuthFile(Struct, frozen=True):
         return dict(tree)
 
 
-async def _taken(lock: FileLock, patience: float) -> None:
+def _lock(path: Path) -> "FileLock":
+    from filelock import FileLock  # noqa: PLC0415  # most starts change no credential
+
+    return FileLock(path, thread_local=False)
+
+
+async def _taken(lock: "FileLock", patience: float) -> None:
     end = anyio.current_time() + patience
     while True:
         try:
             lock.acquire(blocking=False)
-        except Timeout:
+        except TimeoutError:
             if anyio.current_time() > end:
                 raise StoreError(
                     f"Another process has been refreshing a token for {patience:.0f} s; end it, or try again."

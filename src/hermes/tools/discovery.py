@@ -1,4 +1,6 @@
-"""Find tool files by reading their syntax trees, load them into a registry, and report those that fail."""
+"""Load the built-in tools; find other tool files by their syntax trees, load them into a registry, and report
+those that fail.
+"""
 
 import ast
 import errno
@@ -10,9 +12,9 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
-from importlib.resources import files
 from itertools import count
 from pathlib import Path
+from pkgutil import iter_modules
 
 from msgspec import Struct
 
@@ -34,13 +36,13 @@ class ToolFileFault(Struct, frozen=True, kw_only=True):
 
 @cache
 def discover_builtin_tools() -> tuple[str, ...]:
-    """Import every built-in file that registers a tool, once; the names of the modules.
+    """Import every built-in file, once; the names of the modules.
 
     A module that fails is logged, and left out.
     """
     imported = []
-    for path in tool_files(Path(str(files(BUILTIN)))):
-        module = f"{BUILTIN}.{path.stem}"
+    for found in sorted(iter_modules(importlib.import_module(BUILTIN).__path__)):
+        module = f"{BUILTIN}.{found.name}"
         try:
             with PROCESS.loading("built-in"):
                 importlib.import_module(module)
@@ -106,7 +108,7 @@ class ToolFolder:
             self._fault(path, f"it cannot be read: {error.strerror}")
             return
         try:
-            if _registers_tools(source):
+            if registers_tools(source):
                 self._run(path)
         except BaseException as error:  # a tool file's fault stops nothing but itself
             if is_ctrl_c(error):
@@ -139,31 +141,11 @@ class ToolFolder:
         sys.modules.pop(self._modules.pop(path, ""), None)
 
 
-def tool_files(folder: Path) -> list[Path]:
-    """The folder's files with a top-level `registry.register(...)`, sorted by name."""
-    return [path for path in sorted(folder.glob("*.py")) if registers_tools(path)]
-
-
-def registers_tools(path: Path) -> bool:
+def registers_tools(source: bytes) -> bool:
     """Whether a file calls `registry.register` at its top level.
 
     A file that is no Python but names it counts: its import tells why.
     """
-    try:
-        return _registers_tools(_source(path))
-    except OSError:
-        return False
-
-
-def _source(path: Path) -> bytes:
-    """What a file holds; OSError for a pipe or a device too, at which reading could wait for ever."""
-    mode = path.stat().st_mode
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        raise OSError(errno.EINVAL, "Not a regular file")
-    return path.read_bytes()
-
-
-def _registers_tools(source: bytes) -> bool:
     if b"registry.register" not in source:  # parsing is dear, and few files register anything
         return False
     try:
@@ -175,6 +157,14 @@ def _registers_tools(source: bytes) -> bool:
             case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="registry"), attr="register"))):
                 return True
     return False
+
+
+def _source(path: Path) -> bytes:
+    """What a file holds; OSError for a pipe or a device too, at which reading could wait for ever."""
+    mode = path.stat().st_mode
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise OSError(errno.EINVAL, "Not a regular file")
+    return path.read_bytes()
 
 
 def _words(error: BaseException) -> str:

@@ -56,10 +56,8 @@ registry.register(
         ("registry.registered()", False),
     ],
 )
-def test_only_a_top_level_register_call_makes_a_tool_file(tmp_path: Path, source: str, found: bool) -> None:
-    path = tmp_path / "file.py"
-    path.write_text(source)
-    assert registers_tools(path) is found
+def test_only_a_top_level_register_call_makes_a_tool_file(source: str, found: bool) -> None:
+    assert registers_tools(source.encode()) is found
 
 
 def opened(folder: Path) -> ToolFolder:
