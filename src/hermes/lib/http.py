@@ -1,9 +1,9 @@
 """The HTTP client of a runtime: keep-alive, proxies and certificates as the environment it is given says."""
 
 import ssl
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import httpx2
@@ -12,6 +12,7 @@ from hermes.lib.aio import background
 from hermes.lib.connection_pool import ONE, ConnectionPool
 
 CONNECT_SECONDS = 15.0
+Trusted = Callable[[], ssl.SSLContext]
 
 
 def new_client(
@@ -24,8 +25,11 @@ def new_client(
     file) adds to them, and `hosts` adds a file for single hosts. ValueError says which file or address is
     none.
     """
-    trusted = _context(environ, ca_cert)
+    trusted = cache(partial(_context, environ, ca_cert))
+    if ca_cert or environ.get("SSL_CERT_FILE"):
+        trusted()  # says what is wrong with the file now, not at the first request
     mounts = {
+        "http://": _direct(_trusting_nobody),
         **dict(_proxied(environ, trusted)),
         **{f"https://{host}": _to(host, environ, file) for host, file in (hosts or {}).items()},
     }
@@ -66,16 +70,14 @@ def _read(environ: Mapping[str, str], name: str) -> str:
     return environ.get(name) or environ.get(name.upper()) or ""
 
 
-def _proxied(
-    environ: Mapping[str, str], trusted: ssl.SSLContext
-) -> Iterator[tuple[str, ConnectionPool | None]]:
+def _proxied(environ: Mapping[str, str], trusted: Trusted) -> Iterator[tuple[str, ConnectionPool | None]]:
     without = excluded(environ)
     if "*" in without:
         return
     for scheme in ("http", "https"):
         address = proxy_for(scheme, environ)
         if address:
-            yield f"{scheme}://", _through(address, trusted)
+            yield f"{scheme}://", _through(address, trusted())
     for host in without:
         bare = host.removeprefix("*").lstrip(".")
         yield f"all://{f'[{bare}]' if ':' in bare and bare.count(':') > 1 else bare}", None
@@ -89,11 +91,17 @@ def _to(host: str, environ: Mapping[str, str], ca_cert: str) -> ConnectionPool:
         one == "*" or host == one.lstrip("*.") or host.endswith("." + one.lstrip("*."))
         for one in excluded(environ)
     )
-    return _through(address, trusted) if address and not skipped else _direct(trusted)
+    return _through(address, trusted) if address and not skipped else _direct(lambda: trusted)
 
 
-def _direct(trusted: ssl.SSLContext) -> ConnectionPool:
-    return ConnectionPool(partial(httpx2.AsyncHTTPTransport, verify=trusted, limits=ONE, trust_env=False))
+def _direct(trusted: Trusted) -> ConnectionPool:
+    return ConnectionPool(lambda: httpx2.AsyncHTTPTransport(verify=trusted(), limits=ONE, trust_env=False))
+
+
+@cache
+def _trusting_nobody() -> ssl.SSLContext:
+    """For connections without TLS: reading the certificates takes 26 ms of a start."""
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def _through(address: str, trusted: ssl.SSLContext) -> ConnectionPool:

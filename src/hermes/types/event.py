@@ -32,7 +32,7 @@ class EventStamp(NamedTuple):
 UNSTAMPED: Final = EventStamp()
 
 
-class _Stamped(Abridged, Struct, frozen=True, kw_only=True):
+class _Stamped(Abridged, Struct, frozen=True, kw_only=True, gc=False):
     """What every event carries; it is put on when the session emits the event, and two events that say the
     same are equal whenever they were.
     """
