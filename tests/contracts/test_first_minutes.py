@@ -4,8 +4,9 @@ import json
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,14 @@ WITHOUT_PROGRAMS = {
 
 
 @pytest.fixture
-def attempt(environ: dict[str, str], tmp_path: Path) -> Try:
+def short_home() -> Iterator[Path]:
+    """A home with so short a name that sockets fit below it, however the tests are run."""
+    with tempfile.TemporaryDirectory(prefix="hermes-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def attempt(environ: dict[str, str], tmp_path: Path, short_home: Path) -> Try:
     """`attempt({"backend": …}, "doctor", NAME="value")`: exit code, what was said, and seconds."""
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -48,9 +56,7 @@ def attempt(environ: dict[str, str], tmp_path: Path) -> Try:
         (programs / name).symlink_to(shutil.which(name) or "")
 
     def attempt(terminal: dict[str, Any], *words: str, **more: str) -> tuple[int, str, float]:
-        home = Path(environ["HERMES_HOME"])
-        home.mkdir(exist_ok=True)
-        (home / "config.yaml").write_text(json.dumps({"terminal": terminal}))
+        (short_home / "config.yaml").write_text(json.dumps({"terminal": terminal}))
         command = [
             sys.executable,
             "-m",
@@ -58,7 +64,7 @@ def attempt(environ: dict[str, str], tmp_path: Path) -> Try:
             *(words or ("--base-url", "http://127.0.0.1:9/v1", "--model", "any", "-z", "hello")),
         ]
         begun = time.monotonic()
-        wanted = {**environ, "PATH": str(programs), **more}
+        wanted = {**environ, "HERMES_HOME": str(short_home), "PATH": str(programs), **more}
         done = subprocess.run(
             command,
             cwd=tmp_path,

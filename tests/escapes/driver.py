@@ -7,8 +7,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
+
+import anyio
 
 from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, SandboxOptions
@@ -38,8 +41,16 @@ def _done(asked: dict[str, Any], sandboxes: dict[str, Sandbox]) -> str:
     sandbox = sandboxes[key]
     argv = (*BASH, f"{sandbox.first}\n{script}", "bash")
     network = tuple(asked["network"]) if isinstance(asked["network"], list) else asked["network"]
-    with sandbox.launch(argv, env=variables, network=network) as launch:
-        return _run(launch.argv, CLEAN, launch.descriptors)
+    retries = sandbox.retries()
+    while True:  # sockets of other programs come and go while the sandbox is set up
+        with (
+            sandbox.launch(argv, env=variables, network=network, steady=retries.steady) as launch,
+            closing(launch.signal),
+        ):
+            output = _run(launch.argv, CLEAN, launch.descriptors)
+            if launch.signal.begun():
+                return output
+        anyio.run(retries.again, output)
 
 
 def _sandbox(asked: dict[str, Any], variables: dict[str, str]) -> Sandbox:

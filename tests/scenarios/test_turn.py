@@ -428,3 +428,13 @@ async def test_a_listener_that_leaves_early_interrupts_the_turn(talk: Talk) -> N
                         break
         assert session.busy is False
         assert kinds(session.log) == ["user", "assistant"]
+
+
+async def test_the_end_that_send_gives_is_the_one_that_listeners_hear(talk: Talk) -> None:
+    async with talk(ScriptedModel("hi")) as session:
+        with session.watch() as listener:
+            end = await session.send("hello")
+            listener.close()
+            heard = [event async for event in listener]
+    assert end.stamp == heard[-1].stamp
+    assert (end.stamp.session, end.stamp.turn, end.stamp.sequence > 0) == (session.id, 1, True)

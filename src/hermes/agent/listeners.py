@@ -7,7 +7,7 @@ is too much of it, shortened in the middle; nothing else is ever dropped.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import cast
+from typing import TypeVar, cast
 
 import anyio
 from msgspec.structs import replace
@@ -22,6 +22,7 @@ KEPT = 2_000
 """The last events of a session that can be read again."""
 
 Streamed = TextDelta | ThinkingDelta | ToolProgress
+E = TypeVar("E", bound=Event)
 
 
 class EventQueue:
@@ -131,14 +132,15 @@ class Listeners:
         self._closed = False
         self.turn = 0
 
-    def emit(self, event: Event) -> None:
-        """Stamp the event and hand it to every listener."""
+    def emit(self, event: E) -> E:
+        """Stamp the event and hand it to every listener; the stamped one."""
         self._sequence += 1
         stamp = EventStamp(self._session, self.turn, self._sequence, self._now(), self._parent)
         stamped = replace(event, stamp=stamp)
         self._kept.append(stamped)
         for listener in self._all:
             listener.put(stamped)
+        return stamped
 
     def since(self, sequence: int) -> tuple[Event, ...]:
         """The kept events with a higher number, in order."""

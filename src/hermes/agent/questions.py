@@ -56,7 +56,7 @@ class Questions(Struct, kw_only=True):
     `actor` is who answers, unless a question says another; `spawn` runs a write beside the caller.
     """
 
-    emit: Callable[[Event], None]
+    emit: Callable[[Event], object]
     ports: Ports
     store: SessionStore
     spawn: Callable[[Async[Any]], object]

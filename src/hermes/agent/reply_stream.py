@@ -23,7 +23,7 @@ class ReplyStream:
     something else, the text shown so far is declared void and the new text is shown from its beginning.
     """
 
-    def __init__(self, redactor: Redactor, emit: Callable[[Event], None]) -> None:
+    def __init__(self, redactor: Redactor, emit: Callable[[Event], object]) -> None:
         self._redactor, self._emit = redactor, emit
         self._text = StreamRedactor(redactor.known, self._show)
         self._thinking = StreamRedactor(redactor.known, lambda text: emit(ThinkingDelta(text=text)))

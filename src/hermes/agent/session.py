@@ -249,10 +249,9 @@ class Session:
         await self.settle(*answers(self._log.open, begun, self.services.ports))
 
     def end_turn(self, end: events.TurnFinished | None) -> None:
-        """Tell how the turn ended, if that can be said; from now on the session is free."""
+        """From now on the session is free; `end` is how the turn ended, if that can be said."""
         if end is not None:
             self.last_turn = end.usage
-            self.emit(end)
         self._scope = None
         self._idle.set()
 

@@ -251,15 +251,17 @@ class TurnRunner:
                 with contextlib.suppress(StoreError):  # the end is told whatever becomes of the name
                     await name(session, self._text, answer if outcome == "done" else "")
         refused = tuple(session.opened.gate.take_refused()) if session.opened else ()
-        self._end = TurnFinished(
-            turn=session.turns,
-            outcome="refused" if refused and outcome == "done" and not session.spec.attended else outcome,
-            text=answer,
-            usage=session.usage - self._used,
-            seconds=self._services.ports.monotonic() - self._started,
-            failure=failure,
-            refused=refused,
-            unsent=session.take_unsent(),
+        self._end = session.emit(
+            TurnFinished(
+                turn=session.turns,
+                outcome="refused" if refused and outcome == "done" and not session.spec.attended else outcome,
+                text=answer,
+                usage=session.usage - self._used,
+                seconds=self._services.ports.monotonic() - self._started,
+                failure=failure,
+                refused=refused,
+                unsent=session.take_unsent(),
+            )
         )
         session.end_turn(self._end)
 

@@ -63,7 +63,8 @@ class Capture:
         if self._file is None and self.total + len(data) < _AT_ONCE:
             self.feed(data)
         else:
-            await anyio.to_thread.run_sync(self.feed, data)
+            # With a place of its own: the end of a job must not wait until others leave theirs.
+            await anyio.to_thread.run_sync(self.feed, data, limiter=anyio.CapacityLimiter(1))
 
     async def show(self) -> None:
         """Show what is taken, until cancelled."""

@@ -59,13 +59,15 @@ async def background() -> AsyncIterator[Callable[[Async[Any]], object]]:
     """A function that starts jobs beside the caller's work; what still runs at the end is cancelled. Jobs see
     to their own errors.
 
-    An error of the caller's body leaves as it is, not wrapped in a group.
+    What the caller's body raises leaves as it is, not wrapped in a group: an exit of the program, too.
     """
-    error: Exception | None = None
+    error: BaseException | None = None
     async with anyio.create_task_group() as group:
         try:
             yield group.start_soon
-        except Exception as found:  # noqa: BLE001  # raised again below, outside the group
+        except anyio.get_cancelled_exc_class():
+            raise
+        except BaseException as found:  # noqa: BLE001  # raised again below, outside the group
             error = found
         group.cancel_scope.cancel()
     if error is not None:

@@ -82,12 +82,15 @@ class _Returning(httpx2.AsyncByteStream):
     """A response's body that gives its connection back when it is closed."""
 
     def __init__(self, body: httpx2.AsyncByteStream, put_back: Callable[[], None]) -> None:
-        self._body, self._put_back = body, put_back
+        self._body, self._put_back, self._closed = body, put_back, False
 
     def __aiter__(self) -> AsyncIterator[bytes]:
         return self._body.__aiter__()  # itself, not its pieces again: there are many
 
     async def aclose(self) -> None:
+        if self._closed:
+            return
+        self._closed = True
         try:
             await self._body.aclose()
         finally:

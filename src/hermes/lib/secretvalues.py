@@ -124,7 +124,7 @@ class StreamRedactor:
     follows.
     """
 
-    def __init__(self, known: SecretValues, show: Callable[[str], None]) -> None:
+    def __init__(self, known: SecretValues, show: Callable[[str], object]) -> None:
         self._known, self._show = known, show
         self.waiting = ""
 
@@ -154,12 +154,12 @@ def forms(secret: str) -> Iterator[str]:
         yield once.replace("/", "\\/")
         yield json.dumps(once)[1:-1]
         yield json.dumps(once, ensure_ascii=False)[1:-1]
-    for quoted in (quote(secret, safe=""), quote(secret), quote_plus(secret)):
+    data = secret.encode("utf-8", "surrogateescape")
+    for quoted in (quote(data, safe=""), quote(data), quote_plus(data)):
         yield quoted
         yield _lower_escapes(quoted)
     yield html.escape(secret)
     yield html.escape(secret, quote=False)
-    data = secret.encode("utf-8", "surrogateescape")
     yield data.hex()
     yield data.hex().upper()
     yield from _in_base64(data)

@@ -198,7 +198,9 @@ class SessionStore(Protocol):
         """Remove a session and its messages; whether it was there. SessionOwned while it is open."""
 
     async def search(self, words: str, *, limit: int = 20) -> list[Hit]:
-        """Messages of all sessions that hold all the words, best first; of very many, those of the newest."""
+        """Messages of all sessions that hold all the words, best first; of very many, those of the sessions
+        begun last.
+        """
 
     def count(self, entry: UsageEntry) -> None:
         """Note what a request has used, without waiting: it is written with the next write, or soon, and

@@ -14,7 +14,8 @@ from hermes.types.message import Assistant, Compaction, Message, ToolResult, Use
 
 BATCH = 2000
 RANKED = 1000
-"""Of more messages that hold the words, the newest are ranked: ranking looks at each of them."""
+"""Of more messages that hold the words, those of the sessions begun last are ranked: it looks at each."""
+ALL = -1
 _BEST = """
 SELECT rowid FROM (SELECT rowid, rank FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?)
 ORDER BY rank, rowid
@@ -35,14 +36,18 @@ class SearchIndex:
         self._behind: list[int] = []
 
     def find(self, words: str, limit: int) -> list[Hit]:
-        """Messages that hold all the words, best first, of those that are indexed: of more than `RANKED`, of
-        the newest.
+        """Messages that hold all the words, best first, of those that are indexed: of more than `RANKED`,
+        those of the sessions begun last, as long as `limit` of them are still there.
         """
+        if not words.split():
+            return []
+        hits = self._ranked(words, RANKED, limit)
+        return hits if len(hits) == limit else self._ranked(words, ALL, limit)
+
+    def _ranked(self, words: str, most: int, limit: int) -> list[Hit]:
         query = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
         hits: list[Hit] = []
-        if not query:
-            return hits
-        with self._database.faults(), closing(self._rows.execute(_BEST, (query, RANKED))) as ranked:
+        with self._database.faults(), closing(self._rows.execute(_BEST, (query, most))) as ranked:
             while len(hits) < limit and (rows := ranked.fetchmany(limit - len(hits))):
                 hits += [
                     Hit(session=session, message=message, snippet=snippet(text_of(message), words))

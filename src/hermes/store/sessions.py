@@ -241,8 +241,10 @@ class SessionTables:
                 (json.dumps(places),),
             )
             found = {place: message for place, *row in rows if (message := message_of(*row)) is not None}
-            sessions = {key: self._list("WHERE key = ?", (key,))[0] for key in {at >> SHIFT for at in found}}
-        return [(sessions[place >> SHIFT], found[place]) for place in places if place in found]
+            keys = {place >> SHIFT for place in found}
+            sessions = {key: row for key in keys for row in self._list("WHERE key = ?", (key,))}
+        there = (place for place in places if place in found and place >> SHIFT in sessions)
+        return [(sessions[place >> SHIFT], found[place]) for place in there]
 
     def _write_new(self, new: _New) -> SessionEnd:
         row = new.row

@@ -63,6 +63,10 @@ def tool(
     the tool. `manifest` declares what it does; TypeError for a function whose parameters a model cannot
     give.
     """
+    if unknown := sorted(declared.keys() - _Declared.__annotations__.keys()):
+        raise TypeError(f"@tool takes no {unknown[0]}; it takes {', '.join(_Declared.__annotations__)}.")
+    if isinstance(declared.get("requires_env"), str):
+        raise TypeError(f"@tool: requires_env is a list of names, not {declared['requires_env']!r}.")
     if function is None:
         return lambda given: _made(given, declared)
     return _made(function, declared)

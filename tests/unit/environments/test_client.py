@@ -1,12 +1,18 @@
 """What a program that carries a job's streams promises: all of the output comes, and nobody is waited for in vain."""
 
 import os
+import threading
 import time
+from functools import partial
+from pathlib import Path
 from typing import cast
 
 import anyio
+import anyio.to_thread
 import pytest
 
+from hermes.environments.base import Limits
+from hermes.environments.capture import Capture
 from hermes.environments.remote.cli_child import start_client
 from hermes.environments.supervise import Followed, follow
 
@@ -108,3 +114,20 @@ async def test_output_that_waits_in_the_pipe_is_read_however_long_taking_it_last
     assert not await follow(cast(Followed, job), kept, 20, None)
     os.close(job.output)
     assert len(kept.data) == 40_000
+
+
+async def test_the_time_of_a_flood_runs_out_though_all_threads_are_busy(tmp_path: Path) -> None:
+    let_go, limiter = threading.Event(), anyio.to_thread.current_default_thread_limiter()
+    capture = Capture(Limits(), tmp_path / "spilled")
+    async with anyio.create_task_group() as tasks:
+        for _ in range(int(limiter.total_tokens)):
+            tasks.start_soon(partial(anyio.to_thread.run_sync, let_go.wait, 60))
+        await anyio.wait_all_tasks_blocked()
+        assert limiter.available_tokens == 0
+        child = start_client(
+            ("bash", "-c", f"{RECORDS}; exec yes"), {"PATH": "/usr/bin:/bin"}, stdin=b"", end=never
+        )
+        await follow(child, capture, 20, None)
+        child.release()
+        let_go.set()
+    assert capture.finish().clipped

@@ -1,5 +1,6 @@
 """The pool against a real server on loopback that counts its connections."""
 
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -132,3 +133,23 @@ async def test_servers_do_not_share_connections() -> None:
         for server in (one, other, one, other):
             await http.get(server.url)
         assert (one.opened, one.asked, other.opened, other.asked) == (1, 2, 1, 2)
+
+
+async def test_a_body_that_is_closed_twice_gives_its_connection_back_once() -> None:
+    async with serving() as server, new_client({}) as http:
+        response = await http.send(http.build_request("GET", server.url), stream=True)
+        await response.stream.aclose()  # type: ignore[union-attr]  # of an async client
+        await response.aclose()
+        async with anyio.create_task_group() as group:
+            for _ in range(2):
+                group.start_soon(http.get, f"{server.url}/slow")
+            await server.until(asked=3)
+            server.go.set()
+        assert server.open_now == 2
+
+
+async def test_the_end_of_the_program_leaves_a_client_as_it_is() -> None:
+    with pytest.raises(SystemExit) as ended:
+        async with new_client({}):
+            sys.exit(3)
+    assert ended.value.code == 3

@@ -3,6 +3,7 @@
 import base64
 import itertools
 import json
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import quote, quote_plus
@@ -177,3 +178,8 @@ def test_a_password_that_is_a_plain_word_does_not_hide_that_word() -> None:
         SecretValues("postgres9", "correcthorsebattery").redact("postgres9 correcthorsebattery")
         == "[redacted] [redacted]"
     )
+
+
+def test_a_secret_that_is_no_text_is_hidden_as_any_other() -> None:
+    secret = os.fsdecode(b"abc\xff9defghijkl1")
+    assert SecretValues(secret).redact(f"it is {secret}.") == f"it is {MASK}."

@@ -96,12 +96,24 @@ async def test_messages_that_were_taken_back_take_no_place_of_others(tmp_path: P
         ]
 
 
-async def test_of_more_messages_than_are_ranked_the_newest_are(tmp_path: Path) -> None:
+async def test_a_deleted_session_takes_no_place_of_others_however_many_messages_it_had(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, "kept", "deleted") as store:
+        await store.append("kept", said("here", "elm"))
+        await store.append("deleted", *(said(f"u{number}", "elm") for number in range(RANKED)))
+        await store.search("elm")  # all of it is indexed
+        await store.delete("deleted")
+        assert [hit.message.id for hit in await store.search("elm")] == ["here"]
+
+
+async def test_of_more_messages_than_are_ranked_those_of_the_last_sessions_are(tmp_path: Path) -> None:
     async with opened(tmp_path, "old", "new") as store:
         await store.append("old", said("best", "elm"))
         await store.append("new", *(said(f"u{number}", f"elm {'oak ' * 9}") for number in range(RANKED)))
-        hits = await store.search("elm", limit=RANKED + 1)
-    assert [hit.message.id for hit in hits] == [f"u{number}" for number in range(RANKED)]
+        hits, all_of_them = await store.search("elm", limit=20), await store.search("elm", limit=RANKED + 1)
+    assert [hit.message.id for hit in hits] == [f"u{number}" for number in range(20)]
+    assert [hit.message.id for hit in all_of_them] == ["best", *(f"u{number}" for number in range(RANKED))]
 
 
 async def test_an_index_that_is_far_behind_looks_once_for_the_sessions_that_are_not_in_it(

@@ -152,3 +152,19 @@ async def test_defaults_that_json_does_not_have_are_filled_in_by_the_function_al
 def test_results_and_errors_are_json_whatever_numbers_are_in_them() -> None:
     assert tool_result(a=float("nan"), b=[float("inf"), (1.5, "ü")]) == '{"a": null, "b": [null, [1.5, "ü"]]}'
     assert tool_error("no", seconds=float("-inf")) == '{"error": "no", "seconds": null}'
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        (
+            {"parallell": True},
+            "@tool takes no parallell; it takes outside, requires_env, parallel, manifest.",
+        ),
+        ({"requires_env": "SHOP_TOKEN"}, "@tool: requires_env is a list of names, not 'SHOP_TOKEN'."),
+    ],
+)
+def test_what_a_tool_cannot_declare_is_refused_in_one_sentence(declared: Any, told: str) -> None:
+    with pytest.raises(TypeError) as refused:
+        hermes.tool(**declared)
+    assert str(refused.value) == told

@@ -44,7 +44,7 @@ class ReplyListener(Struct, frozen=True, kw_only=True):
 
     emit: Callable[[Delta], None]
     tell: Callable[[Attempted], None]
-    broken: Callable[[PrefixBroken], None]
+    broken: Callable[[PrefixBroken], object]
 
 
 class RequestExecutor(Struct, frozen=True, kw_only=True):
