@@ -333,6 +333,8 @@ PARTS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
 def main() -> None:
     """Run the parts named on the command line, or all, and print one Markdown table."""
     chosen = sys.argv[1:] or list(PARTS)
+    if unknown := [name for name in chosen if name not in PARTS]:
+        sys.exit(f"scripts/bench: there is no part {unknown[0]}; there are {', '.join(PARTS)}.")
     raise_file_limit()
     print(
         f"{SYSTEM_PORTS.now():.0f} epoch seconds, {os.cpu_count()} cores, Python {sys.version.split()[0]}\n"
