@@ -33,7 +33,8 @@ _SETTLE_SECONDS: Final = 5.0
 # end.
 _RUN: Final = """
 mkdir -p -m 700 -- {folder} && : >{folder}/aside && mkfifo {folder}/pipe {fifo} || exit 9
-( cd {folder}; n=0; exec 5<pipe; while dd bs=65536 count=512 <&5 >"out.$n" 2>/dev/null; [ -s "out.$n" ]; do
+( cd {folder}; n=0; exec 5<pipe
+  while [ -e pipe ] && dd bs=65536 count=512 <&5 >"out.$n" 2>/dev/null; [ -s "out.$n" ]; do
     n=$((n + 1)); while [ -e "out.$((n - 4))" ]; do sleep 0.05; done
   done; : >drained ) >/dev/null 2>&1 </dev/null &
 {holder}
@@ -172,8 +173,10 @@ class _Job:
         """Remove its folder, and what kept its pipes open."""
         with suppress(ExecError):
             self._cloud.call(
-                f'holder=$(cat {self._folder}/holder 2>/dev/null); rm -rf -- {self._folder}; [ -n "$holder" ]'
-                ' && kill "$holder"; exit 0'
+                # Again while it is there: whoever writes its output may make one more file meanwhile.
+                f"cd /; holder=$(cat {self._folder}/holder 2>/dev/null); for n in 1 2 3 4 5 6 7 8 9; do"
+                f" rm -rf -- {self._folder} 2>/dev/null; [ -e {self._folder} ] || break; sleep 0.1; done;"
+                ' [ -n "$holder" ] && kill "$holder"; exit 0'
             )
 
     def _look(self, wait: int) -> str:
