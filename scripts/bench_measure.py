@@ -145,16 +145,4 @@ def options(url: str) -> SessionOptions:
 
 def stored_row(session_id: str) -> SessionRow:
     """A session for a store that is used by itself."""
-    return SessionRow(
-        id=session_id,
-        title="",
-        cwd="/",
-        branch="",
-        model="m",
-        source="cli",
-        parent="",
-        created=0.0,
-        updated=0.0,
-        messages=0,
-        first_text="",
-    )
+    return SessionRow(id=session_id, cwd="/", model="m", source="cli", created=0.0, updated=0.0)

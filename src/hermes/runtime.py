@@ -164,7 +164,6 @@ class Runtime(Struct, kw_only=True):
         )
         row = SessionRow(
             id=spec.id,
-            title="",
             cwd=str(cwd),
             branch=git_branch(cwd),
             model=f"{endpoint.provider}/{endpoint.model}",
@@ -172,8 +171,6 @@ class Runtime(Struct, kw_only=True):
             parent=spec.parent,
             created=now,
             updated=now,
-            messages=0,
-            first_text="",
         )
         await self.store.create(row, system=spec.system, tools=spec.tools.definitions)
         async with self._claimed(row.id, chosen):

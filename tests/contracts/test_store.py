@@ -57,19 +57,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Opened:
 
 
 def row(name: str, **more: Any) -> SessionRow:
-    plain = SessionRow(
-        id=name,
-        title="",
-        cwd="/w",
-        branch="",
-        model="m",
-        source="cli",
-        parent="",
-        created=1.0,
-        updated=1.0,
-        messages=0,
-        first_text="",
-    )
+    plain = SessionRow(id=name, cwd="/w", model="m", source="cli", created=1.0, updated=1.0)
     return replace(plain, **more)
 
 

@@ -91,10 +91,7 @@ WAYS: Final[tuple[Way, ...]] = (
 async def questions(emit: Callable[[Event], None], *, attended: bool, seconds: float = 0.05) -> Questions:
     """The questions of a session that is in a store."""
     store = MemoryStore()
-    row = SessionRow(
-        id="s", title="", cwd="", branch="", model="", source="cli", parent="", created=0.0, updated=0.0, messages=0,
-        first_text="",
-    )  # fmt: skip
+    row = SessionRow(id="s", cwd="", model="", source="cli", created=0.0, updated=0.0)
     await store.create(row, system="", tools=())
     await store.append("s", User(id="u", at=0.0, text="go"))
     return Questions(

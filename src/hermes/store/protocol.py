@@ -16,16 +16,16 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     """A session as a list shows it; times in epoch seconds."""
 
     id: str
-    title: str
+    title: str = ""
     cwd: str
-    branch: str
+    branch: str = ""
     model: str
-    source: str
-    parent: str
+    source: str = ""
+    parent: str = ""
     created: float
     updated: float
-    messages: int
-    first_text: str
+    messages: int = 0
+    first_text: str = ""
 
 
 class StoredSession(Struct, frozen=True, kw_only=True):

@@ -47,10 +47,7 @@ class Bench:
         self.job = job
 
     async def opened(self) -> "Bench":
-        row = SessionRow(
-            id="s", title="", cwd="", branch="", model="", source="cli", parent="", created=0.0, updated=0.0,
-            messages=0, first_text="",
-        )  # fmt: skip
+        row = SessionRow(id="s", cwd="", model="", source="cli", created=0.0, updated=0.0)
         await self.store.create(row, system="", tools=())
         await self.store.append("s", User(id="u", at=0.0, text="go"))
         return self

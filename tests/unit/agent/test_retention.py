@@ -17,8 +17,7 @@ NOW = 1_800_000_000.0
 
 
 def plain_row(id_: str) -> SessionRow:
-    texts = dict.fromkeys(("title", "branch", "source", "parent", "first_text"), "")
-    return SessionRow(id=id_, cwd="/w", model="m", created=NOW, updated=NOW, messages=0, **texts)
+    return SessionRow(id=id_, cwd="/w", model="m", created=NOW, updated=NOW)
 
 
 def kept(folder: Path, name: str, age: float) -> Path:

@@ -24,19 +24,7 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=12).map(" ".join)
 async def opened(path: Path, *names: str) -> AsyncIterator[SqliteStore]:
     async with open_store(path / "s.db", path / "f.db") as store:
         for name in names:
-            row = SessionRow(
-                id=name,
-                title="",
-                cwd="/w",
-                branch="",
-                model="m",
-                source="cli",
-                parent="",
-                created=1.0,
-                updated=1.0,
-                messages=0,
-                first_text="",
-            )
+            row = SessionRow(id=name, cwd="/w", model="m", source="cli", created=1.0, updated=1.0)
             await store.create(row, system="", tools=[])
         yield store
 

@@ -26,19 +26,8 @@ pytestmark = pytest.mark.anyio
 
 
 def row(name: str, **more: object) -> SessionRow:
-    given_ = {
-        "title": "",
-        "cwd": "/w",
-        "branch": "",
-        "model": "m",
-        "source": "cli",
-        "parent": "",
-        "created": 1.0,
-        "updated": 1.0,
-        "messages": 0,
-        "first_text": "",
-    }
-    return SessionRow(id=name, **(given_ | more))  # type: ignore[arg-type]
+    plain = SessionRow(id=name, cwd="/w", model="m", source="cli", created=1.0, updated=1.0)
+    return replace(plain, **more)
 
 
 @asynccontextmanager
@@ -416,8 +405,7 @@ from hermes.types.message import User
 
 async def main(folder, name):
     async with open_store(folder / "s.db", folder / "f.db") as store:
-        row = SessionRow(id=name, title="", cwd="", branch="", model="", source="", parent="", created=0.0,
-                         updated=0.0, messages=0, first_text="")
+        row = SessionRow(id=name, cwd="", model="", created=0.0, updated=0.0)
         await store.create(row, system="x" * 20_000, tools=[])
         for number in range(12):
             await store.append(name, User(id=f"u{number}", at=0.0, text="y" * 20_000))
