@@ -7,6 +7,12 @@ from typing import ClassVar, Final
 import anyio
 from msgspec import Struct
 
+from hermes.environments.remote.cli_child import (
+    ClientChild,
+    End,
+    start_client,
+    start_client_on_terminal,
+)
 from hermes.lib.abridged import Abridged
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
@@ -52,6 +58,15 @@ class CliProgram(Abridged, Struct, frozen=True, kw_only=True):
             done.stdout.decode("utf-8", "replace").strip(),
             done.stderr.decode("utf-8", "replace").strip(),
         )
+
+    def launch(self, *arguments: str, stdin: bytes | None, pty: bool, end: End) -> ClientChild:
+        """Start it with pipes, where `stdin` is all of its input and None leaves it open, or on a terminal of
+        its own; `end` ends the job at the other side.
+        """
+        argv = (self.path, *arguments)
+        if pty:
+            return start_client_on_terminal(argv, self.env, end=end)
+        return start_client(argv, self.env, stdin=stdin, end=end)
 
     async def must(self, *arguments: str, what: str, timeout: float = 60.0) -> str:
         """What it printed; EnvironmentUnavailable, with its complaint, when it failed at `what`."""

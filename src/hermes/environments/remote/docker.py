@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
-from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.cli_child import ClientChild
 from hermes.environments.remote.cli_program import CliProgram, find_program
 from hermes.environments.remote.leases import owner_from, this_process
 
@@ -116,17 +116,14 @@ class DockerLink:
         end: Callable[[float], Awaitable[None]],
     ) -> ClientChild:
         """Start `argv` in the container."""
-        call = (
-            self._program.path,
+        words = (
             "exec",
             "--interactive",
             *(("--tty",) if pty else ()),
             self._container or "none",
             *argv,
         )
-        if pty:
-            return start_client_on_terminal(call, self._program.env, end=end)
-        return start_client(call, self._program.env, stdin=stdin, end=end)
+        return self._program.launch(*words, stdin=stdin, pty=pty, end=end)
 
     async def snapshot(self, tag: str) -> str:
         """Keep the container's files as an image named `tag`, which `image` may name later; its id."""

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
-from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.cli_child import ClientChild
 from hermes.environments.remote.cli_program import CliProgram, find_program
 from hermes.environments.remote.leases import LeaseHolder, owner_from, this_process
 from hermes.types.error import EnvironmentUnavailable, ExecError
@@ -140,8 +140,7 @@ class SingularityLink:
         end: Callable[[float], Awaitable[None]],
     ) -> ClientChild:
         """Start `argv` in the instance."""
-        call = (
-            self._program.path,
+        words = (
             "--silent",
             "exec",
             "--cleanenv",
@@ -149,9 +148,7 @@ class SingularityLink:
             f"instance://{self._instance}",
             *argv,
         )
-        if pty:
-            return start_client_on_terminal(call, self._program.env, end=end)
-        return start_client(call, self._program.env, stdin=stdin, end=end)
+        return self._program.launch(*words, stdin=stdin, pty=pty, end=end)
 
     async def _running(self) -> tuple[str, ...]:
         answer = await self._program.must("instance", "list", "--json", what=f"{self.name} does not answer")

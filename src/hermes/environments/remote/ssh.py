@@ -10,7 +10,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.cli_child import ClientChild
 from hermes.environments.remote.cli_program import Answer, CliProgram, find_program
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
@@ -109,17 +109,14 @@ class SshLink:
         end: Callable[[float], Awaitable[None]],
     ) -> ClientChild:
         """Start `argv` there, over the kept connection and no other."""
-        call = (
-            self._program.path,
+        words = (
             *self._common(),
             "-tt" if pty else "-T",
             "--",
             self.where,
             shlex.join(argv),
         )
-        if pty:
-            return start_client_on_terminal(call, self._program.env, end=end)
-        return start_client(call, self._program.env, stdin=stdin, end=end)
+        return self._program.launch(*words, stdin=stdin, pty=pty, end=end)
 
     def _common(self) -> tuple[str, ...]:
         chosen = self._options
