@@ -41,19 +41,22 @@ class SearchIndex:
         """
         if not words.split():
             return []
-        hits = self._ranked(words, RANKED, limit)
-        return hits if len(hits) == limit else self._ranked(words, ALL, limit)
+        hits, seen = self._ranked(words, RANKED, limit)
+        return hits if len(hits) == limit or seen < RANKED else self._ranked(words, ALL, limit)[0]
 
-    def _ranked(self, words: str, most: int, limit: int) -> list[Hit]:
+    def _ranked(self, words: str, most: int, limit: int) -> tuple[list[Hit], int]:
+        """The best hits among the last `most` messages that hold the words, and how many were looked at."""
         query = " ".join('"' + word.replace('"', '""') + '"' for word in words.split())
         hits: list[Hit] = []
+        seen = 0
         with self._database.faults(), closing(self._rows.execute(_BEST, (query, most))) as ranked:
             while len(hits) < limit and (rows := ranked.fetchmany(limit - len(hits))):
+                seen += len(rows)
                 hits += [
                     Hit(session=session, message=message, snippet=snippet(text_of(message), words))
                     for session, message in self._sessions.messages_at([place for (place,) in rows])
                 ]
-        return hits
+        return hits, seen
 
     def catch_up(self) -> bool:
         """Index the next messages that were appended since the last time; whether there were any."""
