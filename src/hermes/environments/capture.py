@@ -54,6 +54,8 @@ class Capture:
         self._copied = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
         self._veil = StreamRedactor(self._known, self._write)
         self._spilled = 0
+        # A place of its own: the end of a job must not wait until others leave theirs.
+        self._limiter = anyio.CapacityLimiter(1)
         self.total = 0
 
     async def take(self, data: bytes) -> None:
@@ -63,8 +65,7 @@ class Capture:
         if self._file is None and self.total + len(data) < _AT_ONCE:
             self.feed(data)
         else:
-            # With a place of its own: the end of a job must not wait until others leave theirs.
-            await anyio.to_thread.run_sync(self.feed, data, limiter=anyio.CapacityLimiter(1))
+            await anyio.to_thread.run_sync(self.feed, data, limiter=self._limiter)
 
     async def show(self) -> None:
         """Show what is taken, until cancelled."""
@@ -77,7 +78,7 @@ class Capture:
             self._live.flush()
         if self.total < _AT_ONCE:
             return self.finish()
-        return await anyio.to_thread.run_sync(self.finish)
+        return await anyio.to_thread.run_sync(self.finish, limiter=self._limiter)
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes, and show nothing."""
