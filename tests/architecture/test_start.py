@@ -1,4 +1,5 @@
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -7,8 +8,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 
 
+# With it set, what was edited since the last start would be compiled at every one.
+ENVIRON = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, check=True)
+    words = [sys.executable, *arguments]
+    return subprocess.run(words, cwd=ROOT, env=ENVIRON, capture_output=True, text=True, check=True)
 
 
 def imported(statement: str) -> set[str]:
