@@ -11,6 +11,7 @@ import click
 from hermes import __version__
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.streams import abandon_stdout, prepare
+from hermes.lib.collector import keep_start
 from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError, EnvironmentUnavailable, HermesError
 
@@ -163,6 +164,7 @@ def main() -> None:
     interrupted.
     """
     debug = "--debug" in sys.argv
+    keep_start()
     prepare()
     try:
         cli.main(prog_name="hermes", standalone_mode=False)
