@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from hermes.lib.http import new_client, proxy_for
+from hermes.lib.http import BadCertificates, new_client, proxy_for
 
 pytestmark = pytest.mark.anyio
 
@@ -132,6 +132,18 @@ async def test_a_certificate_of_ones_own_is_trusted_when_named_and_only_then(
     async with new_client({}, hosts={"other.example": own}) as http:
         with pytest.raises(httpx2.ConnectError):
             await http.get(address)
+
+
+async def test_a_file_damaged_behind_its_first_certificate_is_told_at_the_first_request_with_tls(
+    secure: int, certificate: Path, tmp_path: Path
+) -> None:
+    damaged = tmp_path / "damaged.pem"
+    damaged.write_bytes((certificate / "cert.pem").read_bytes() * 2 + b"-----BEGIN CERTIFICATE-----\n")
+    with serving("plain") as (port, _):
+        async with new_client({"SSL_CERT_FILE": str(damaged)}) as http:
+            assert (await http.get(f"http://127.0.0.1:{port}/")).text == "plain"
+            with pytest.raises(BadCertificates, match=r"damaged\.pem is not a file of certificates"):
+                await http.get(f"https://127.0.0.1:{secure}/")
 
 
 def test_what_is_no_certificate_and_no_proxy_is_told(tmp_path: Path) -> None:

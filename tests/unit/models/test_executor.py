@@ -5,9 +5,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import anyio
+import httpx2
 import pytest
 from msgspec.structs import replace
 
+from hermes.lib.http import BadCertificates
 from hermes.models.budget import Budget, SpendingLimits
 from hermes.models.client import Timeouts
 from hermes.models.reliability.executor import ReplyListener, RequestExecutor
@@ -86,16 +88,19 @@ class Talk:
 
     async def ask(self, **changes: Any) -> Assistant:
         async with network(self.models) as http:
-            executor = RequestExecutor(
-                http=http,
-                timeouts=self.timeouts,
-                retries=2,
-                now=lambda: 1000.0,
-                monotonic=anyio.current_time,
-                uniform=lambda low, high: 0.0,
-            )
-            request = Request(endpoint=FIRST, system="s", messages=self.messages, **changes)
-            return await executor.stream(request, self.route, self.listener, self.budget)
+            return await self.ask_over(http, **changes)
+
+    async def ask_over(self, http: httpx2.AsyncClient, **changes: Any) -> Assistant:
+        executor = RequestExecutor(
+            http=http,
+            timeouts=self.timeouts,
+            retries=2,
+            now=lambda: 1000.0,
+            monotonic=anyio.current_time,
+            uniform=lambda low, high: 0.0,
+        )
+        request = Request(endpoint=FIRST, system="s", messages=self.messages, **changes)
+        return await executor.stream(request, self.route, self.listener, self.budget)
 
     @property
     def actions(self) -> list[tuple[str, str | None, str]]:
@@ -329,3 +334,14 @@ async def test_a_host_that_cannot_be_reached_gives_way() -> None:
     talk = Talk({"two": ScriptedModel("two")})
     assert (await talk.ask()).text == "two"
     assert [one.failure.message for one in talk.told if one.failure] == ["the server cannot be reached"] * 3
+
+
+async def test_damaged_certificates_are_a_fault_of_what_was_set_and_nothing_is_tried() -> None:
+    def opened(_: httpx2.Request) -> httpx2.Response:
+        raise BadCertificates("x.pem is not a file of certificates")
+
+    talk = Talk({})
+    async with httpx2.AsyncClient(transport=httpx2.MockTransport(opened)) as http:
+        with pytest.raises(ConfigError, match=r"x\.pem is not a file of certificates"):
+            await talk.ask_over(http)
+    assert [one.action for one in talk.told] == ["interrupted"]

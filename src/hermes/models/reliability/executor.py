@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.lib.abridged import Abridged
+from hermes.lib.http import BadCertificates
 from hermes.lib.lazy import Missing
 from hermes.models import client
 from hermes.models.auth.aws import sign
@@ -76,7 +77,8 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
         """The reply; its usage is of all requests that it took.
 
         `seconds` is what is left for it. Raises ContextOverflow for the turn to handle, BudgetSpent before a
-        call that may not start, ConfigError where a package is missing, else ModelError when nothing helps.
+        call that may not start, ConfigError where a package is missing or the certificates to trust are
+        damaged, else ModelError when nothing helps.
         """
         total = self.timeouts.total if seconds is None else min(seconds, self.timeouts.total)
         request = replace(request, messages=spelled_out(request.messages))
@@ -88,7 +90,7 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
                 reply = await attempts.once()
                 if reply is not None:
                     return reply
-        except Missing as error:
+        except (Missing, BadCertificates) as error:
             raise ConfigError(str(error)) from error
 
 
