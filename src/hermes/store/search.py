@@ -34,6 +34,7 @@ class SearchIndex:
             self._database = Database(path, "search")
         self._rows = self._database.rows
         self._behind: list[int] = []
+        self._indexed: object = None
 
     def find(self, words: str, limit: int) -> list[Hit]:
         """Messages that hold all the words, best first, of those that are indexed: of more than `RANKED`,
@@ -60,8 +61,12 @@ class SearchIndex:
 
     def catch_up(self) -> bool:
         """Index the next messages that were appended since the last time; whether there were any."""
+        written = self._sessions.written()  # first: what is written meanwhile is for the next time
+        if written == self._indexed:
+            return False
         left, behind = BATCH, self._behind or self._sessions_behind()
         if not behind:
+            self._indexed = written
             return False
         with self._database.transaction():
             while behind and left:

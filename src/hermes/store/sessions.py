@@ -217,6 +217,11 @@ class SessionTables:
         self._rows.execute("DELETE FROM sessions WHERE key = ?", (key,))
         return True
 
+    def written(self) -> object:
+        """What is another value after every write to the file, whichever connection made it."""
+        with self._database.faults():
+            return self._rows.execute("PRAGMA data_version").fetchone(), self._rows.total_changes
+
     def last_places(self) -> dict[int, int]:
         """The place of each session's last message by the session's key, 0 where there is none."""
         with self._database.faults():
@@ -234,17 +239,22 @@ class SessionTables:
         """The messages at those places, in their order, with their sessions; without those that are gone or
         cannot be read.
         """
+        wanted, keys = json.dumps(places), json.dumps([place >> SHIFT for place in places])
         with self._database.faults():
             rows = self._rows.execute(
-                "SELECT place, kind, body FROM messages WHERE dropped = 0 AND place IN"
-                " (SELECT value FROM json_each(?))",
-                (json.dumps(places),),
+                "SELECT place, sessions.id, kind, body FROM messages JOIN sessions ON key = place >> 24"
+                " WHERE dropped = 0 AND place IN (SELECT value FROM json_each(?))",
+                (wanted,),
             )
-            found = {place: message for place, *row in rows if (message := message_of(*row)) is not None}
-            keys = {place >> SHIFT for place in found}
-            sessions = {key: row for key in keys for row in self._list("WHERE key = ?", (key,))}
-        there = (place for place in places if place in found and place >> SHIFT in sessions)
-        return [(sessions[place >> SHIFT], found[place]) for place in there]
+            found = {
+                place: (session, message)
+                for place, session, *row in rows
+                if (message := message_of(*row)) is not None
+            }
+            listed = self._list("WHERE key IN (SELECT value FROM json_each(?))", (keys,))
+        sessions = {row.id: row for row in listed}
+        there = (found[place] for place in places if place in found)
+        return [(sessions[session], message) for session, message in there if session in sessions]
 
     def _write_new(self, new: _New) -> SessionEnd:
         row = new.row

@@ -116,4 +116,18 @@ async def test_an_index_that_is_far_behind_looks_once_for_the_sessions_that_are_
         assert [len(await store.search(f"elm {name}", limit=200)) for name in ("s00", "s39")] == [100, 100]
         store._database.rows.set_trace_callback(None)
     listed = [one for one in asked if one.lstrip().startswith("SELECT key,\n  coalesce")]
-    assert len(listed) == 3  # with what is behind, and after it for each search
+    assert (
+        len(listed) == 2
+    )  # with what is behind, and after it; not for a search since which nothing was written
+
+
+async def test_what_was_written_since_the_last_search_is_found_here_and_by_another_process(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, "one") as store, opened(tmp_path, "two") as other:
+        found: list[list[str]] = []
+        for writer, session, name in ((store, "one", "a"), (other, "two", "b"), (store, "one", "c")):
+            await writer.append(session, said(name, "elm"))
+            hits = [await reader.search("elm") for reader in (store, other, store)]
+            found += [sorted(hit.message.id for hit in one) for one in hits]
+    assert found == [*[["a"]] * 3, *[["a", "b"]] * 3, *[["a", "b", "c"]] * 3]
