@@ -192,7 +192,9 @@ class Ground:
             found += ["reached the pipe"] if os.read(self.fifo, 10) else []
         found += (
             ["stopped the victim"]
-            if _state_of(self.victim.pid) not in {"S", "R"} or self.victim.poll() is not None
+            if _has_signals(self.victim.pid)
+            or _state_of(self.victim.pid) not in {"S", "R"}
+            or self.victim.poll() is not None
             else []
         )
         found += ["changed the victim"] if _set_of(self.victim.pid) != self._usual else []
@@ -393,6 +395,15 @@ def _state_of(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
+
+
+def _has_signals(pid: int) -> bool:
+    """Whether signals wait for the process: on a busy machine it is a while until it stops of one."""
+    try:
+        told = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return False
+    return any(int(line.split()[1], 16) for line in told if line.startswith(("SigPnd:", "ShdPnd:")))
 
 
 def _set_of(pid: int) -> tuple[object, ...]:
