@@ -9,12 +9,14 @@ import importlib.util
 import logging
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from itertools import count
 from pathlib import Path
 from pkgutil import iter_modules
+from typing import Any
 
 from msgspec import Struct
 
@@ -51,6 +53,13 @@ def discover_builtin_tools() -> tuple[str, ...]:
         else:
             imported.append(module)
     return tuple(imported)
+
+
+class _AsWritten(SourceFileLoader):
+    """Runs the file itself: compiled files that Python keeps cannot tell apart two edits of one second."""
+
+    def path_stats(self, path: str) -> Mapping[str, Any]:
+        raise OSError(errno.ENOTSUP, "no compiled file is kept", path)
 
 
 class ToolFolder:
@@ -118,14 +127,14 @@ class ToolFolder:
     def _run(self, path: Path) -> None:
         """Import a file's own copy of its module."""
         module = self._modules[path] = f"{GUEST_MODULES}{path.stem}_{next(_loads)}"
-        spec = importlib.util.spec_from_file_location(module, path)
-        if spec is None or spec.loader is None:
-            raise ImportError(f"{path} is not a Python file")
+        loader = _AsWritten(module, str(path))
+        spec = ModuleSpec(module, loader, origin=str(path))
+        spec.has_location = True  # the module's __file__
         loaded = importlib.util.module_from_spec(spec)
         sys.modules[module] = loaded
         try:
             with self.registry.loading(str(path), module) as refused:
-                spec.loader.exec_module(loaded)
+                loader.exec_module(loaded)
         except BaseException:
             sys.modules.pop(module, None)
             raise

@@ -2,6 +2,7 @@ import importlib
 import json
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
 
@@ -143,6 +144,23 @@ def test_an_edited_check_decides_for_its_toolset(tmp_path: Path) -> None:
     path.write_text(IMPORT + probe("checked", toolset="games", more=", check_fn=lambda: 'yes'"))
     folder.refresh()
     assert (before, folder.registry.is_toolset_available("games")) == (False, True)
+
+
+@pytest.mark.parametrize("python_keeps_none", [True, False])
+def test_of_two_edits_within_a_second_the_last_runs_and_nothing_is_kept_beside_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, python_keeps_none: bool
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", python_keeps_none)
+    path = tmp_path / "edited.py"
+    for name in ("one", "two"):
+        path.write_text(IMPORT + probe(name))
+        os.utime(path, ns=(0, 1_000_000_000 + len(name) + (name == "two")))
+        folder = opened(tmp_path)
+        assert (
+            [one for one in ("one", "two") if folder.registry.get_entry(one)],
+            sys.modules[folder.registry.entries()[name].handler.__module__].__file__,
+        ) == ([name], str(path))
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_what_cannot_be_read_is_named_and_stops_nothing(tmp_path: Path) -> None:
