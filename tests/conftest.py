@@ -1,7 +1,9 @@
 """What every test shares: both async backends, a home of its own, no network but loopback, the --long switch."""
 
+import os
 import signal
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +68,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def unicode_table() -> None:
     """Built once, before any test: in a fresh clone it takes two seconds, which the first test that draws text would be blamed for."""
     strategies.text().validate()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_core(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The real model and the programs that serve it get one core: its threads wait for each other without rest, so that beside other work
+    two cores take longer than one.
+    """
+    if not request.node.get_closest_marker("real_model") or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    allowed = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(allowed)})
+    yield
+    os.sched_setaffinity(0, allowed)
 
 
 @pytest.fixture(params=["asyncio", "trio"])

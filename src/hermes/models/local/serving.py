@@ -222,9 +222,16 @@ def _parameters(library: Any, path: Path, context_window: int, key: str) -> Any:
     values.ui = False
     values.verbosity = _SILENT
     values.api_keys = [key]
-    cores = psutil.cpu_count(logical=False) or 1
-    values.cpuparams.n_threads = values.cpuparams_batch.n_threads = cores
+    values.cpuparams.n_threads = values.cpuparams_batch.n_threads = usable_cores()
     return values
+
+
+def usable_cores() -> int:
+    """The cores that this process may use, as `taskset` and the CPU sets of containers say."""
+    cores = psutil.cpu_count(logical=False) or 1
+    if not hasattr(psutil.Process, "cpu_affinity"):
+        return cores
+    return min(cores, len(psutil.Process().cpu_affinity()))
 
 
 Tell = Callable[[str], None]
