@@ -70,3 +70,16 @@ def test_the_runtime_imports_in_at_most_twice_the_time_of_its_libraries() -> Non
         for _ in range(9)
     ]
     assert min(ours for ours, _ in pairs) <= 2 * min(floor for _, floor in pairs)
+
+
+def test_a_server_of_ones_own_needs_no_table_of_providers_models_and_families() -> None:
+    read = run(
+        "-c",
+        "from hermes.config.sections import Settings\n"
+        "from hermes.models.catalog import catalogue\n"
+        "from hermes.models.catalog.endpoint import resolve\n"
+        "resolve(Settings(), {}, base_url='http://127.0.0.1:1/v1')\n"
+        "tables = (catalogue.providers, catalogue.models, catalogue.families)\n"
+        "print([table.cache_info().currsize for table in tables])",
+    )
+    assert read.stdout == "[0, 0, 0]\n"

@@ -16,7 +16,7 @@ from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.auth.credentials import Pool, environment_keys
 from hermes.models.auth.resolver import PooledKeys, SecretResolver
-from hermes.models.catalog.catalogue import known_models, known_providers
+from hermes.models.catalog.catalogue import known_models, known_provider
 from hermes.models.catalog.context_limits import ContextLimits
 from hermes.models.catalog.endpoint import fallbacks, resolve
 from hermes.models.reliability.route import Breakers, KeySource, OneKey, Route, Target
@@ -93,7 +93,8 @@ class Routes(Struct, kw_only=True):
         if endpoint.base_url in self._seen:
             return
         self._seen.add(endpoint.base_url)
-        listed = f"{endpoint.provider}/{endpoint.model}" in known_models(self.settings)
+        known = known_models(self.settings, of=endpoint.provider)
+        listed = f"{endpoint.provider}/{endpoint.model}" in known
         fixed = endpoint.local or self.settings[ModelSettings].context_window
         if not (listed or fixed or self.windows.of(endpoint)):
             self.spawn(partial(self.windows.ask, endpoint))
@@ -101,7 +102,7 @@ class Routes(Struct, kw_only=True):
     def _keys_of(self, endpoint: Endpoint) -> KeySource:
         """The provider's pool; an endpoint with a key of its own keeps to that."""
         self.known.learn(endpoint.credential, *_secret_headers(endpoint))
-        provider = known_providers(self.settings).get(endpoint.provider)
+        provider = known_provider(endpoint.provider, self.settings)
         environment = environment_keys(provider, self.environ) if provider else ()
         own = endpoint.credential and endpoint.credential not in {one.secret for one in environment}
         stored = any(not one.from_environment for one in self.auth.credentials(endpoint.provider))

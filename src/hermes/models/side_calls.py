@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.budget import Budget
-from hermes.models.catalog.catalogue import Provider, known_providers, provider
+from hermes.models.catalog.catalogue import CUSTOM, Provider, known_provider, known_providers, provider
 from hermes.models.catalog.endpoint import resolve
 from hermes.models.reliability.executor import ReplyListener, RequestExecutor
 from hermes.models.reliability.route import Route
@@ -88,7 +88,7 @@ class SideCalls(Struct, frozen=True, kw_only=True):
 SMALL_ENOUGH: frozenset[Task] = frozenset({"title", "search_summary", "web_extract", "approval"})
 """Tasks that a provider's small model does as well as its large one."""
 SHORT: Mapping[Task, int] = {"title": 200, "approval": 400}
-OWN, SERVER, KEYS = "main", "custom", "keys"
+OWN, SERVER, KEYS = "main", CUSTOM, "keys"
 """Words of `auxiliary.chain` beside providers: the session's own, the server of `model.base_url`, and every
 provider that has a key.
 """
@@ -140,28 +140,27 @@ class _TaskModels(Struct, frozen=True):
 
     def chain(self, names: Collection[str]) -> Iterator[Endpoint]:
         """The listed providers, as far as they can be used, then the session's own."""
-        known = known_providers(self.settings)
         for name in names:
             if name == OWN:
-                yield from self.near(known)
+                yield from self.near()
             elif name == SERVER and self.settings[ModelSettings].base_url:
                 yield resolve(self.settings, self.environ, stored=self.stored)
             elif name == KEYS:
-                usable = (one for one in known.values() if self.has_key(one))
+                usable = (one for one in known_providers(self.settings).values() if self.has_key(one))
                 yield from filter(None, map(self.small, usable))
             elif name != SERVER:
-                one = provider(name, known)
+                one = provider(name, known_providers(self.settings))
                 found = self.small(one) if self.has_key(one) else None
                 if found is not None:
                     yield found
-        yield from self.near(known)
+        yield from self.near()
 
-    def near(self, known: Mapping[str, Provider]) -> Iterator[Endpoint]:
+    def near(self) -> Iterator[Endpoint]:
         """The small model of the session's own provider at the session's own address, then the session's own
         model.
         """
         main, task = self.main, self.task
-        own = known.get(main.provider)
+        own = known_provider(main.provider, self.settings)
         small = self.small(own) if own and task in SMALL_ENOUGH else None
         if small is not None and urlsplit(small.base_url).netloc == urlsplit(main.base_url).netloc:
             yield small

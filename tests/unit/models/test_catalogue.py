@@ -1,10 +1,17 @@
+import re
+
 import pytest
 
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import (
+    CUSTOM,
+    UNNAMED,
+    _tables,
     address,
+    families,
     key_of,
     known_models,
+    known_provider,
     known_providers,
     model_of,
     models,
@@ -35,6 +42,26 @@ def test_of_an_unknown_model_nothing_is_claimed() -> None:
         0,
         None,
     )
+
+
+def test_no_table_speaks_of_the_provider_and_the_model_that_nobody_named() -> None:
+    known = {*providers(), *(model.provider for model in models().values())}
+    aliases = {alias for one in providers().values() for alias in one.aliases}
+    assert CUSTOM not in known | aliases | {*_tables()["provider"]}
+    assert [one.pattern for one in families() if re.search(one.pattern, UNNAMED)] == []
+
+
+def test_what_the_user_tells_of_an_address_is_known() -> None:
+    told = ProviderSettings(
+        providers={CUSTOM: OwnProvider(base_url="http://127.0.0.1:1/v1", api_key_env="MINE")},
+        models={"custom/m": OwnModel(context_window=9000), "openai/gpt-5": OwnModel(context_window=7)},
+    )
+    settings = Settings((told,))
+    assert known_models(settings, of=CUSTOM)["custom/m"].window == 9000
+    found = known_provider(CUSTOM, settings)
+    assert found is not None
+    assert (found.keys, known_provider(CUSTOM, Settings())) == (("MINE",), None)
+    assert known_provider("openai", Settings()) == providers()["openai"]
 
 
 def test_addresses_take_variables_of_the_environment() -> None:

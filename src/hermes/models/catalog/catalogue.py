@@ -19,6 +19,10 @@ from hermes.types.profile import PLAIN, Price, Profile
 from hermes.types.request import Auth, Protocol
 
 DEFAULT_WINDOW = 128_000
+CUSTOM = "custom"
+"""The provider of an address that somebody gave; no table speaks of it."""
+UNNAMED = "default"
+"""The model that a server is asked for when nobody named one; it is of no family."""
 
 
 class Family(Struct, frozen=True, kw_only=True):
@@ -57,7 +61,7 @@ def profile_of(model: str, provider: str = "") -> Profile:
 
 def _changes(provider: str, family: str) -> Mapping[str, Any]:
     """What a provider changes for all its models, and for those of one family."""
-    row = _tables().get("provider", {}).get(provider, {})
+    row = {} if provider == CUSTOM else _tables().get("provider", {}).get(provider, {})
     every = {name: value for name, value in row.items() if name != "family"}
     return {**every, **row.get("family", {}).get(family, {})}
 
@@ -79,8 +83,8 @@ def _family(row: Mapping[str, Any]) -> Family:
 
 
 def _find(model: str) -> Family | None:
-    lower = model.lower()
-    return next((family for family in families() if re.search(family.pattern, lower)), None)
+    known, lower = () if model == UNNAMED else families(), model.lower()
+    return next((family for family in known if re.search(family.pattern, lower)), None)
 
 
 Entry = Literal["api_key", "device_code", "pkce", "aws", "external"]
@@ -199,9 +203,18 @@ def known_providers(settings: Settings) -> Mapping[str, Provider]:
     return found
 
 
-def known_models(settings: Settings) -> Mapping[str, Model]:
-    """The models of the data and those the user knows, whose word wins."""
-    found = dict(models())
+def known_provider(name: str, settings: Settings) -> Provider | None:
+    """The provider of exactly that name; the table is not read for what it does not speak of."""
+    if name == CUSTOM and name not in settings[ProviderSettings].by_name():
+        return None
+    return known_providers(settings).get(name)
+
+
+def known_models(settings: Settings, *, of: str = "") -> Mapping[str, Model]:
+    """The models of the data and those the user knows, whose word wins; all, or at least those of one
+    provider.
+    """
+    found = {} if of == CUSTOM else dict(models())
     listed = settings[ProviderSettings].by_name()
     own = [
         (f"{name}/{id_}", told)

@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import (
+    CUSTOM,
+    UNNAMED,
     Model,
     Provider,
     address,
@@ -65,12 +67,28 @@ RULES: tuple[AddressRule, ...] = (
 
 
 class Catalog(Struct, frozen=True, kw_only=True):
-    """All that a choice is looked up in; `stored` names the providers that have credentials in auth.json."""
+    """All that a choice is looked up in; `stored` names the providers that have credentials in auth.json.
 
-    providers: Mapping[str, Provider]
-    models: Mapping[str, Model]
+    The tables are read when they are asked: an address of one's own needs none of them.
+    """
+
+    settings: Settings
     environ: Mapping[str, str]
     stored: Collection[str] = ()
+
+    @property
+    def providers(self) -> Mapping[str, Provider]:
+        """By their names."""
+        return known_providers(self.settings)
+
+    @property
+    def models(self) -> Mapping[str, Model]:
+        """By `provider/id`."""
+        return known_models(self.settings)
+
+    def model(self, found: Provider, id_: str) -> Model:
+        """What is known of a provider's model."""
+        return model_of(found.name, id_, known_models(self.settings, of=found.name))
 
 
 def resolve(
@@ -91,7 +109,7 @@ def resolve(
     chosen, place = model or own.default, base_url or ("" if model and "/" in model else own.base_url)
     if not place and _is_local(chosen):
         return _limits(_local(chosen), own)
-    known = _known(settings, environ, stored)
+    known = Catalog(settings=settings, environ=environ, stored=stored)
     if place:
         return _limits(_own_server(chosen, place, own.api_key_env, known), own, protocol=own.protocol)
     return _limits(_hosted(*_found(chosen, known), known), own, protocol="" if model else own.protocol)
@@ -103,7 +121,7 @@ def fallbacks(
     """The endpoints to go on with, in the order of `fallback_providers`; ConfigError names the one that
     cannot be had.
     """
-    known = _known(settings, environ, stored)
+    known = Catalog(settings=settings, environ=environ, stored=stored)
     listed = settings[ProviderSettings].fallback_providers
     return tuple(_fallback(entry, known, number) for number, entry in enumerate(listed, start=1))
 
@@ -145,12 +163,6 @@ def with_credential(endpoint: Endpoint, credential: str) -> Endpoint:
     if account:
         more[found.account_header] = account
     return replace(changed, auth=auth, headers={**endpoint.headers, **more})
-
-
-def _known(settings: Settings, environ: Mapping[str, str], stored: Collection[str]) -> Catalog:
-    return Catalog(
-        providers=known_providers(settings), models=known_models(settings), environ=environ, stored=stored
-    )
 
 
 def _is_local(chosen: str) -> bool:
@@ -206,7 +218,7 @@ def _hosted(
 
 
 def _endpoint(found: Provider, model: str, place: str, key: str, known: Catalog) -> Endpoint:
-    told = model_of(found.name, model, known.models)
+    told = known.model(found, model)
     kind = told.family or model
     return with_credential(
         Endpoint(
@@ -242,11 +254,9 @@ def _own_server(model: str, place: str, key_env: str, known: Catalog) -> Endpoin
     parts = urlsplit(place)
     if parts.scheme not in {"http", "https"} or not parts.netloc:
         raise ConfigError(f"{place!r} is not an address; write it like http://127.0.0.1:8080/v1.")
-    found = _at(parts.hostname or "", known) or Provider(
-        name="custom", base_url=place, keyless=True, own=True
-    )
+    found = _at(parts.hostname or "", known) or Provider(name=CUSTOM, base_url=place, keyless=True, own=True)
     key = known.environ.get(key_env, "") if key_env else key_of(found, known.environ)[1]
-    return _endpoint(found, model.removeprefix("custom/") or "default", place, key, known)
+    return _endpoint(found, model.removeprefix(f"{CUSTOM}/") or UNNAMED, place, key, known)
 
 
 def _at(host: str, known: Catalog) -> Provider | None:
@@ -279,7 +289,7 @@ def _fallback(entry: str | Fallback, known: Catalog, number: int) -> Endpoint:
             return _local(entry) if _is_local(entry) else _hosted(*_found(entry, known), known)
         if entry.provider == LOCAL:
             return local(entry.model)
-        if entry.base_url and entry.provider in {"", "custom"}:
+        if entry.base_url and entry.provider in {"", CUSTOM}:
             return _own_server(entry.model, entry.base_url, entry.api_key_env, known)
         if not entry.provider:
             return _hosted(*_found(entry.model, known), known)
