@@ -3,8 +3,10 @@
 import contextlib
 import queue
 import threading
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import anyio
 
@@ -12,44 +14,52 @@ from hermes.lib.threads import waker
 
 T = TypeVar("T")
 Job = Callable[[], None]
+Wake = Callable[[Job], object]
 
 
 class Worker:
-    """A thread with a queue. `idle` is called in it when no job has come for `pause` seconds after one."""
+    """A thread with a queue.
 
-    def __init__(self, name: str, *, idle: Job, pause: float) -> None:
+    `batch` is what stands around functions that run together. `idle` is called in the thread when no job has
+    come for `pause` seconds after one.
+    """
+
+    def __init__(
+        self, name: str, *, batch: Callable[[], AbstractContextManager[None]], idle: Job, pause: float
+    ) -> None:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._idle, self._pause = idle, pause
+        self._waiting: dict[Wake, list[_Call[Any]]] = {}  # of each loop that has a batch under way
+        self._batch, self._idle, self._pause = batch, idle, pause
         self._worked = False
         self._thread = threading.Thread(  # noqa: TID251  # one thread for one file, whatever loop asks
             target=self._work, name=name, daemon=True
         )
         self._thread.start()
 
-    async def run(self, function: Callable[..., T], *args: Any, **more: Any) -> T:
+    async def run(self, function: Callable[..., T], *args: Any) -> T:
         """Wait for `function` to run in the thread; its result, or its exception.
 
         What was asked for is done, whatever is cancelled meanwhile: a cancellation arrives at the caller's
         next await, so that it always learns what has happened.
         """
-        results: list[T] = []
-        errors: list[BaseException] = []
-        over = anyio.Event()
-        wake = waker()
+        call = _Call(partial(function, *args))
+        self._hand_over(call.wake)  # what was asked for before runs before
+        self._jobs.put(partial(_run_alone, call))
+        return await call.end()
 
-        def job() -> None:
-            try:
-                results.append(function(*args, **more))
-            except BaseException as error:  # noqa: BLE001  # raised again in the caller
-                errors.append(error)
-            with contextlib.suppress(RuntimeError):  # the loop is gone, and so is the caller
-                wake(over.set)
+    async def run_batched(self, function: Callable[..., T], *args: Any) -> T:
+        """The same in one batch with all that this loop asks for while the batch before is under way, and
+        told with them: a hand-over to the thread and back costs more than most functions.
 
-        self._jobs.put(job)
-        await _wait(over)
-        if errors:
-            raise errors.pop()
-        return results[0]
+        Where one fails, each runs anew in a batch of its own, so that it fails alone.
+        """
+        call = _Call(partial(function, *args))
+        if call.wake in self._waiting:
+            self._waiting[call.wake].append(call)
+        else:
+            self._waiting[call.wake] = [call]
+            self._hand_over(call.wake)
+        return await call.end()
 
     def post(self, function: Job) -> None:
         """Have `function` run in its turn, without waiting for it; it sees to its own errors."""
@@ -61,10 +71,24 @@ class Worker:
             self._jobs.put(lambda: None)
 
     async def close(self) -> None:
-        """End the thread when all jobs are done."""
+        """End the thread when all is done that this loop has asked for."""
         await self.run(int)
         self._jobs.put(None)
         self._thread.join()
+
+    def _hand_over(self, wake: Wake) -> None:
+        if calls := self._waiting.get(wake):
+            self._waiting[wake] = []
+            self._jobs.put(partial(self._run_batch, calls))
+
+    def _end_batch(self, calls: "Sequence[_Call[Any]]") -> None:
+        for call in calls:
+            call.over.set()
+        if not self._waiting.get(call.wake):
+            self._waiting.pop(call.wake, None)
+        self._hand_over(call.wake)
+
+    # ------------------------------------------------------------------ in the thread
 
     def _work(self) -> None:
         while True:
@@ -78,6 +102,58 @@ class Worker:
                 return
             self._worked = True
             job()
+
+    def _run_batch(self, calls: "Sequence[_Call[Any]]") -> None:
+        self._run_within(calls)
+        _tell(calls[0].wake, partial(self._end_batch, calls))
+
+    def _run_within(self, calls: "Sequence[_Call[Any]]") -> None:
+        begun = False
+        try:
+            with self._batch():
+                begun = True
+                for call in calls:
+                    call.run()
+        except BaseException as error:  # noqa: BLE001  # raised again in the callers
+            if begun and len(calls) > 1:
+                for call in calls:
+                    self._run_within([call])
+            else:
+                for call in calls:
+                    call.errors.append(error)
+
+
+class _Call(Generic[T]):
+    """A function, and the task that waits for its end."""
+
+    def __init__(self, function: Callable[[], T]) -> None:
+        self._function = function
+        self._results: list[T] = []
+        self.errors: list[BaseException] = []
+        self.over, self.wake = anyio.Event(), waker()
+
+    def run(self) -> None:
+        self._results = [self._function()]
+
+    async def end(self) -> T:
+        """Its result, or its exception, once it has run."""
+        await _wait(self.over)
+        if self.errors:
+            raise self.errors.pop()
+        return self._results[0]
+
+
+def _run_alone(call: _Call[Any]) -> None:
+    try:
+        call.run()
+    except BaseException as error:  # noqa: BLE001  # raised again in the caller
+        call.errors.append(error)
+    _tell(call.wake, call.over.set)
+
+
+def _tell(wake: Wake, what: Job) -> None:
+    with contextlib.suppress(RuntimeError):  # the loop is gone, and so are those who wait there
+        wake(what)
 
 
 async def _wait(event: anyio.Event) -> None:

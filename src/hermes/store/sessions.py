@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
@@ -52,7 +53,7 @@ class _New(Struct, frozen=True):
     tools: bytes
 
 
-class SessionEnd(Struct, frozen=True):
+class _End(Struct, frozen=True):
     """Where the log of an open session ends; `last` is the place of its last message."""
 
     key: int
@@ -60,26 +61,34 @@ class SessionEnd(Struct, frozen=True):
 
 
 class SessionTables:
-    """The tables of one file; its writes belong in a transaction of the caller.
+    """The tables of one file; its writes belong in a `transaction`.
 
-    They know how far each open session has been written from here. `committed` is told of the ends that
-    `append` gives once their transaction has ended well, so that they agree with the file whatever fails.
+    They know how far each open session has been written from here, which agrees with the file whatever fails.
     """
 
     def __init__(self, database: Database) -> None:
         self._database, self._rows = database, database.rows
         self._new: dict[str, _New] = {}
-        self._ends: dict[str, SessionEnd] = {}
+        self._ends: dict[str, _End] = {}
+        self._written: dict[str, _End] = {}  # in the transaction that runs
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Write all of it or nothing; StoreError when it could not be written."""
+        self._written.clear()
+        with self._database.transaction():
+            yield
+        self._ends |= self._written
+        for session_id in self._written:
+            self._new.pop(session_id, None)
 
     def create(self, row: SessionRow, system: str, tools: Sequence[object]) -> None:
         """Keep a session until its first message comes."""
         self._new[row.id] = _New(row, system, msgspec.json.encode(tools))
 
-    def append(self, session_id: str, messages: Sequence[Message]) -> SessionEnd:
-        """Write messages at the end of a log; where it ends then. StoreError when somebody else has written
-        there.
-        """
-        new = self._new.get(session_id)
+    def append(self, session_id: str, messages: Sequence[Message]) -> None:
+        """Write messages at the end of a log; StoreError when somebody else has written there."""
+        new = self._unwritten(session_id)
         end = self._write_new(new) if new is not None else self._end(session_id)
         rows = [
             (place, message.kind, MESSAGES.encode(message))
@@ -96,12 +105,12 @@ class SessionTables:
             ) from error
         if new is not None or any(isinstance(message, User) for message in messages):
             self._rows.execute(_USED, {"key": end.key})
-        return SessionEnd(end.key, end.last + len(rows))
+        self._written[session_id] = _End(end.key, end.last + len(rows))
 
-    def committed(self, session_id: str, end: SessionEnd) -> None:
-        """What `append` wrote is in the file."""
-        self._new.pop(session_id, None)
-        self._ends[session_id] = end
+    def settle(self, session_id: str, results: Sequence[ToolResult]) -> None:
+        """Write results at the end of a log and forget the intents of its session."""
+        self.append(session_id, results)
+        self._rows.execute("DELETE FROM intents WHERE session = ?", (self._end(session_id).key,))
 
     def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
         """Write the intent to run a call that has effects."""
@@ -118,10 +127,6 @@ class SessionTables:
             (self._end(session_id).key, result.call_id, result.name, MESSAGES.encode(result)),
         )
 
-    def close_journal(self, end: SessionEnd) -> None:
-        """Forget the intents of the session that ends there."""
-        self._rows.execute("DELETE FROM intents WHERE session = ?", (end.key,))
-
     def load(self, session_id: str) -> StoredSession:
         """A session whole, to be written to from here."""
         stored = self.read(session_id)
@@ -137,7 +142,7 @@ class SessionTables:
                 " AND place < (key + 1) << 24), key << 24) FROM sessions WHERE id = ?",
                 (session_id,),
             ).fetchone()
-        self._ends[session_id] = SessionEnd(key, last)
+        self._ends[session_id] = _End(key, last)
         return stored
 
     def read(self, session_id: str) -> StoredSession:
@@ -178,7 +183,7 @@ class SessionTables:
 
     def update(self, session_id: str, title: str | None, model: str | None) -> None:
         """Change a session's title or model."""
-        if new := self._new.get(session_id):
+        if new := self._unwritten(session_id):
             row = replace(new.row, title=title or new.row.title, model=model or new.row.model)
             self._new[session_id] = replace(new, row=row)
             return
@@ -256,7 +261,10 @@ class SessionTables:
         there = (found[place] for place in places if place in found)
         return [(sessions[session], message) for session, message in there if session in sessions]
 
-    def _write_new(self, new: _New) -> SessionEnd:
+    def _unwritten(self, session_id: str) -> _New | None:
+        return None if session_id in self._written else self._new.get(session_id)
+
+    def _write_new(self, new: _New) -> _End:
         row = new.row
         done = self._rows.execute(
             "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, system, tools)"
@@ -267,10 +275,10 @@ class SessionTables:
             ),
         )  # fmt: skip
         key = done.lastrowid or 0
-        return SessionEnd(key, key << SHIFT)
+        return _End(key, key << SHIFT)
 
-    def _end(self, session_id: str) -> SessionEnd:
-        end = self._ends.get(session_id)
+    def _end(self, session_id: str) -> _End:
+        end = self._written.get(session_id) or self._ends.get(session_id)
         if end is None:
             raise StoreError(f"Session {session_id} is not open here; load it before writing to it.")
         return end

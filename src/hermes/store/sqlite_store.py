@@ -8,7 +8,7 @@ import contextlib
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import anyio.to_thread
 from msgspec.structs import replace
@@ -70,7 +70,7 @@ class SqliteStore:
         self._owners = Owners(_owners_folder(database.path))
         self._counted: list[UsageEntry] = []
         self._open = True
-        self._worker = Worker("hermes-store", idle=self._tidy, pause=PAUSE)
+        self._worker = Worker("hermes-store", batch=self._transaction, idle=self._tidy, pause=PAUSE)
 
     async def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
         """Announce a session."""
@@ -78,31 +78,31 @@ class SqliteStore:
 
     async def append(self, session_id: str, *messages: Message) -> None:
         """Write messages."""
-        await self._run(self._append, session_id, messages)
+        await self._own(self._sessions.append, session_id, messages)
 
     async def settle(self, session_id: str, *results: ToolResult) -> None:
         """Write the missing results and close the journal."""
-        await self._run(self._settle, session_id, results)
+        await self._own(self._sessions.settle, session_id, results)
 
     async def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
         """Write an intent."""
-        await self._run(self._own, self._sessions.begin, session_id, call_id, tool, digest)
+        await self._own(self._sessions.begin, session_id, call_id, tool, digest)
 
     async def finish(self, session_id: str, result: ToolResult) -> None:
         """Write an outcome."""
-        await self._run(self._own, self._sessions.finish, session_id, result)
+        await self._own(self._sessions.finish, session_id, result)
 
     async def ask(self, asked: StoredQuestion) -> None:
         """Write a question."""
-        await self._run(self._own, self._questions.ask, asked.session, asked)
+        await self._own(self._questions.ask, asked.session, asked)
 
     async def answer(self, question_id: str, answer: Answer, *, by: str, at: float) -> bool:
         """Write an answer."""
-        return await self._run(self._write, self._questions.answer, question_id, checked(answer), by, at)
+        return await self._write(self._questions.answer, question_id, checked(answer), by, at)
 
     async def end_question(self, question_id: str, state: Ended) -> StoredQuestion | None:
         """Write that a question is over."""
-        return await self._run(self._end, question_id, state)
+        return await self._write(self._end, question_id, state)
 
     async def question(self, question_id: str) -> StoredQuestion | None:
         """Read a question."""
@@ -138,11 +138,11 @@ class SqliteStore:
 
     async def drop_last(self, session_id: str, count: int) -> None:
         """Take messages off the end."""
-        await self._run(self._own, self._sessions.drop_last, session_id, count)
+        await self._own(self._sessions.drop_last, session_id, count)
 
     async def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
         """Change what a list shows."""
-        await self._run(self._write, self._sessions.update, session_id, title, model)
+        await self._write(self._sessions.update, session_id, title, model)
 
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """List sessions."""
@@ -154,7 +154,7 @@ class SqliteStore:
 
     async def delete(self, session_id: str) -> bool:
         """Remove a session."""
-        return await self._run(self._delete, session_id)
+        return await self._write(self._delete, session_id)
 
     async def search(self, words: str, *, limit: int = 20) -> list[Hit]:
         """Find messages; the index is brought up to date in pieces, between which others may write."""
@@ -199,10 +199,22 @@ class SqliteStore:
             finally:
                 await self._worker.close()
 
-    async def _run(self, function: Callable[..., T], *values: Any) -> T:
+    async def _own(self, change: Callable[..., None], session_id: str, *values: object) -> None:
+        """Change a session, unless it was taken from this process."""
+        await self._write(self._change_own, change, session_id, *values)
+
+    async def _write(self, change: Callable[..., T], *values: object) -> T:
+        """Change something in one transaction with all that is to be written at the time."""
+        self._refuse_closed()
+        return await self._worker.run_batched(change, *values)
+
+    async def _run(self, function: Callable[..., T], *values: object) -> T:
+        self._refuse_closed()
+        return await self._worker.run(function, *values)
+
+    def _refuse_closed(self) -> None:
         if not self._open:
             raise StoreError(f"{self._database.path} is closed; open the store again to use it.")
-        return await self._worker.run(function, *values)
 
     # ------------------------------------------------------------------ in the thread
 
@@ -210,7 +222,7 @@ class SqliteStore:
     def _transaction(self) -> Iterator[None]:
         """One transaction, with what was counted meanwhile."""
         counted = tuple(self._counted)
-        with self._database.transaction():
+        with self._sessions.transaction():
             for entry in counted:
                 self._usage.add(entry)
             yield
@@ -218,53 +230,36 @@ class SqliteStore:
         if self._database.checkpoints.is_overdue():
             self._worker.post(self._database.checkpoints.run)  # whoever waits for the write does not for this
 
+    def _write_counted(self) -> None:
+        if self._counted:
+            with self._transaction():
+                pass
+
+    def _change_own(self, change: Callable[..., None], session_id: str, *values: object) -> None:
+        self._owners.guard(session_id)
+        change(session_id, *values)
+
     def _delete(self, session_id: str) -> bool:
         self._owners.refuse_open(session_id)
-        return self._write(self._sessions.delete, session_id)
-
-    def _own(self, change: Callable[..., None], session_id: str, *values: object) -> None:
-        """Change a session, unless it was taken from this process."""
-        self._owners.guard(session_id)
-        self._write(change, session_id, *values)
-
-    def _append(self, session_id: str, messages: Sequence[Message]) -> None:
-        self._owners.guard(session_id)
-        with self._transaction():
-            end = self._sessions.append(session_id, messages)
-        self._sessions.committed(session_id, end)
-
-    def _settle(self, session_id: str, results: Sequence[ToolResult]) -> None:
-        self._owners.guard(session_id)
-        with self._transaction():
-            end = self._sessions.append(session_id, results)
-            self._sessions.close_journal(end)
-        self._sessions.committed(session_id, end)
-
-    def _write(self, change: Callable[..., T], *values: object) -> T:
-        with self._transaction():
-            return change(*values)
+        return self._sessions.delete(session_id)
 
     def _end(self, question_id: str, state: Ended) -> StoredQuestion | None:
         found = self._questions.find(question_id)
         if found is not None:
             self._owners.guard(found.session)
-        return (
-            self._questions.find(question_id)
-            if self._write(self._questions.end, question_id, state)
-            else None
-        )
+        return self._questions.find(question_id) if self._questions.end(question_id, state) else None
 
     def _unended(self, session_id: str) -> list[StoredQuestion]:
         """What can be read of it; what cannot is ended, so that it holds up nothing else."""
         found, unreadable = self._questions.unended(session_id)
         for question_id in unreadable:
-            self._write(self._questions.end, question_id, "withdrawn")
+            with self._transaction():
+                self._questions.end(question_id, "withdrawn")
         return found
 
     def _read(self, question: Callable[..., T], *values: object) -> T:
         """What is in the tables, with all that was counted before."""
-        if self._counted:
-            self._write(_nothing)
+        self._write_counted()
         return question(*values)
 
     def _with_usage(self, read: Callable[[str], StoredSession], session_id: str) -> StoredSession:
@@ -289,15 +284,13 @@ class SqliteStore:
 
     def _tidy(self) -> None:
         """Write what was only counted, and fold in the log; a fault shows at the next write."""
-        if self._counted:
-            with contextlib.suppress(StoreError):
-                self._write(_nothing)
+        with contextlib.suppress(StoreError):
+            self._write_counted()
         self._database.checkpoints.run()
 
     def _close(self) -> None:
         try:
-            if self._counted:
-                self._write(_nothing)
+            self._write_counted()
             self._database.checkpoints.run()
         finally:
             if self._index is not None:
@@ -318,7 +311,3 @@ def _is_emptied(path: Path) -> bool:
 
 def _owners_folder(path: Path) -> Path:
     return path.with_name(f"{path.stem}.locks")
-
-
-def _nothing() -> None:
-    """Change nothing: for a transaction that only writes what was counted."""

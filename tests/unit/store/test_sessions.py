@@ -3,6 +3,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -340,6 +341,41 @@ async def test_a_lock_that_another_holds_stops_nothing_but_the_write(tmp_path: P
         lock.close()
         assert turns == 20
         assert await ids(store) == ["u1", "u2"]
+
+
+async def test_of_writes_that_wait_together_the_one_that_may_not_be_fails_alone(tmp_path: Path) -> None:
+    """The others are in the file, in the order in which they were asked for."""
+    faults = list[str]()
+    async with opened(tmp_path, "one", "two", "new") as store, opened(tmp_path) as theirs:
+        await store.append("one", said(1))
+        await store.append("two", said(1))
+        await store.claim("two", ME)
+        await theirs.evict("two")
+        lock = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+        lock.execute("BEGIN IMMEDIATE")
+
+        async def taken() -> None:
+            with pytest.raises(StoreError, match="Session two was taken over") as fault:
+                await store.append("two", said(2))
+            faults.append(str(fault.value))
+
+        async with anyio.create_task_group() as group:
+            for write in (
+                partial(store.append, "one", said(2)),
+                partial(store.append, "new", said(1)),
+                taken,
+                partial(store.update, "new", title="named"),
+                partial(store.append, "one", said(3)),
+                partial(store.append, "new", said(2)),
+            ):
+                group.start_soon(write)
+                await anyio.wait_all_tasks_blocked()
+            lock.execute("COMMIT")
+        lock.close()
+        assert len(faults) == 1
+        logs = {name: [one.id for one in (await store.load(name)).log] for name in ("one", "two", "new")}
+        assert logs == {"one": ["u1", "u2", "u3"], "two": ["u1"], "new": ["u1", "u2"]}
+        assert (await store.read("new")).row.title == "named"
 
 
 async def test_a_write_under_way_ends_before_a_cancellation_arrives(tmp_path: Path) -> None:
