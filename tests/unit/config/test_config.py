@@ -348,7 +348,7 @@ BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
 )
 
 
-@pytest.mark.parametrize("text", [BOMB, "a: " + "[" * 3000 + "]" * 3000])
+@pytest.mark.parametrize("text", [BOMB, "a: " + "[" * 600 + "]" * 600])
 def test_what_is_larger_than_settings_are_is_told_at_once(path: Path, text: str) -> None:
     path.write_text(text)
     with pytest.raises(
@@ -358,7 +358,7 @@ def test_what_is_larger_than_settings_are_is_told_at_once(path: Path, text: str)
 
 
 def test_a_value_that_is_no_yaml_changes_nothing(path: Path) -> None:
-    for text in ("[", "[" * 3000):
+    for text in ("[", "[" * 600):
         with pytest.raises(ConfigError, match=r"model.default cannot be '\[+': that is not valid YAML"):
             edit.set_key(path, "model.default", text)
     assert path.read_text() == TEXT
