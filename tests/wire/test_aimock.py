@@ -10,8 +10,7 @@ from msgspec.structs import replace
 
 from hermes.models.auth import aws
 from hermes.models.client import Timeouts, send
-from hermes.models.errors.classify import StatusError
-from hermes.models.transports.base import Transport
+from hermes.models.transports.base import StatusError, Transport
 from hermes.models.transports.registry import WIRES, transport_for
 from hermes.types.message import Assistant, Message, ToolResult, User
 from hermes.types.request import CallStarted, Delta, Endpoint, Request, Text

@@ -4,7 +4,7 @@ of their windows.
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 from msgspec import Struct, field
@@ -12,10 +12,10 @@ from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.lib.aio import Async
+from hermes.lib.lazy import import_object
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.auth.credentials import Pool, environment_keys
-from hermes.models.auth.resolver import PooledKeys, SecretResolver
 from hermes.models.catalog.catalogue import known_models, known_provider
 from hermes.models.catalog.context_limits import ContextLimits
 from hermes.models.catalog.endpoint import fallbacks, resolve
@@ -25,6 +25,9 @@ from hermes.models.transports.registry import transport_for
 from hermes.store.auth import AuthFile
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint
+
+if TYPE_CHECKING:
+    from hermes.models.auth.resolver import PooledKeys
 
 Prepare = Callable[[Endpoint], Awaitable[Endpoint]]
 
@@ -43,7 +46,7 @@ class Routes(Struct, kw_only=True):
     breakers: Breakers
     spawn: Callable[[Async[Any]], object]
     known: SecretValues
-    _keys: dict[str, KeySource] = field(default_factory=dict)
+    _keys: "dict[str, PooledKeys]" = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
     def endpoint(self, model: str = "", base_url: str = "") -> Endpoint:
@@ -118,10 +121,11 @@ class Routes(Struct, kw_only=True):
                 strategy=strategies.get(provider.name, "fill_first"),
                 account_quota=provider.quota == "account",
             )
-            resolver = SecretResolver(
+            pooled = import_object("hermes.models.auth.resolver")  # most have one key, or none
+            resolver = pooled.SecretResolver(
                 http=self.http, keep=self.auth, environ=self.environ, now=self.ports.now, known=self.known
             )
-            self._keys[provider.name] = PooledKeys(pool=pool, resolver=resolver)
+            self._keys[provider.name] = pooled.PooledKeys(pool=pool, resolver=resolver)
         return self._keys[provider.name]
 
     def learn_secrets(self) -> None:
@@ -131,8 +135,7 @@ class Routes(Struct, kw_only=True):
     def close(self) -> None:
         """Write what the pools have only counted so far."""
         for keys in self._keys.values():
-            if isinstance(keys, PooledKeys):
-                keys.pool.flush()
+            keys.pool.flush()
 
 
 def _secret_headers(endpoint: Endpoint) -> Iterator[str]:

@@ -16,9 +16,16 @@ from hermes.config.sections import Settings
 from hermes.lib.http import new_client
 from hermes.lib.threads import clock
 from hermes.models.catalog.catalogue import address, known_providers
-from hermes.models.errors.classify import StalledError, StatusError
 from hermes.models.settings import NetworkSettings, ProviderSettings
-from hermes.models.transports.base import BadReplyError, CutShortError, ReplyReader, WireError, WireRequest
+from hermes.models.transports.base import (
+    BadReplyError,
+    CutShortError,
+    ReplyReader,
+    StalledError,
+    StatusError,
+    WireError,
+    WireRequest,
+)
 from hermes.types.error import ConfigError
 from hermes.types.message import Assistant
 from hermes.types.request import Delta

@@ -12,8 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.models.errors.classify import CROWDED, StalledError, StatusError, classify, reasons
-from hermes.models.transports.base import BadReplyError, CutShortError, WireError
+from hermes.models.errors.classify import CROWDED, classify, reasons
+from hermes.models.transports.base import (
+    BadReplyError,
+    CutShortError,
+    StalledError,
+    StatusError,
+    WireError,
+)
 from hermes.types.error import Failure, Reason
 from hermes.types.request import Endpoint
 

@@ -1,9 +1,9 @@
 import httpx2
 import pytest
 
-from hermes.models.errors.classify import StalledError, StatusError, classify
+from hermes.models.errors.classify import classify
 from hermes.models.reliability.recovery import delays
-from hermes.models.transports.base import CutShortError, WireError
+from hermes.models.transports.base import CutShortError, StalledError, StatusError, WireError
 from hermes.types.error import Failure
 from hermes.types.request import Endpoint
 

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from hermes.models import client
 from hermes.models.auth.aws import sign
-from hermes.models.errors.classify import StatusError, classify
+from hermes.models.errors.classify import classify
+from hermes.models.transports.base import StatusError
 from hermes.models.transports.registry import transport_for
 from hermes.types.error import Failure
 from hermes.types.message import User

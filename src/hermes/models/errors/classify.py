@@ -16,7 +16,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.models.errors.body import ErrorBody, one_line, parse_error_body, reset_at, window_in
-from hermes.models.transports.base import BadReplyError, CutShortError, WireError
+from hermes.models.transports.base import (
+    BadReplyError,
+    CutShortError,
+    StalledError,
+    StatusError,
+    WireError,
+)
 from hermes.types.error import Failure, Reason
 from hermes.types.message import Assistant
 from hermes.types.request import Endpoint
@@ -79,20 +85,6 @@ Kind = Literal["status", "wire", "stall", "transport", "cut", "tls", "bad", "oth
 
 UNANSWERED: Mapping[Stop, Reason] = {"refusal": "content_policy_blocked", "error": "bad_reply"}
 """What a reply without words and calls is that ended so; ended in any other way it is empty."""
-
-
-class StatusError(Exception):
-    """The server answered with an HTTP error, or pointed elsewhere: a key is not sent on to an address that
-    nobody wrote down.
-    """
-
-    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
-        super().__init__(f"HTTP {status}")
-        self.status, self.headers, self.body = status, headers, body
-
-
-class StalledError(Exception):
-    """Nothing of the reply came for longer than is allowed."""
 
 
 class RequestFault(Struct, frozen=True, kw_only=True):

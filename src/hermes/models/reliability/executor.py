@@ -4,7 +4,7 @@ Every request goes through here.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import ClassVar, cast
+from typing import Any, ClassVar, cast
 
 import anyio
 import anyio.to_thread
@@ -14,12 +14,11 @@ from msgspec.structs import replace
 
 from hermes.lib.abridged import Abridged
 from hermes.lib.http import BadCertificates
-from hermes.lib.lazy import Missing
+from hermes.lib.lazy import Missing, import_object
 from hermes.models import client
 from hermes.models.auth.aws import sign
 from hermes.models.budget import Budget, PriceEstimator, Reservation, priced
 from hermes.models.catalog.endpoint import with_credential
-from hermes.models.errors.classify import classify, unanswered
 from hermes.models.reliability.continuation import spelled_out, to_be_continued, tokens
 from hermes.models.reliability.images import smaller
 from hermes.models.reliability.recovery import RecoveryAction, RecoveryContext, choose_recovery, delays
@@ -144,7 +143,9 @@ class _AttemptState(Abridged, Struct):
             result = self._checked(reply, endpoint)
         except client.FAULTS as error:
             size = 0 if reader.progress else self._prompt
-            result = self._without_secrets(classify(error, endpoint, size, now=executor.now()), endpoint)
+            result = self._without_secrets(
+                _faults().classify(error, endpoint, size, now=executor.now()), endpoint
+            )
         except BaseException:  # the turn was interrupted, and what came so far has been paid for
             usage = self._account(wanted, reader, endpoint)
             self._tell(usage, started, RecoveryAction("interrupted"))
@@ -167,7 +168,8 @@ class _AttemptState(Abridged, Struct):
             begun = (*self.request.messages, to_be_continued(Assistant(id="", at=0.0)))
             self.request = replace(self.request, messages=spelled_out(begun))
             self.wordless += 1
-        return unanswered(reply, endpoint)
+        failure: Failure = _faults().unanswered(reply, endpoint)
+        return failure
 
     async def _rendered(self, request: Request, transport: Transport) -> WireRequest:
         """The request as bytes, signed where its endpoint wants that; a broken prefix is told."""
@@ -306,3 +308,8 @@ def _no_key(target: Target, before: list[Failure]) -> Failure:
         fall_back=True,
         reset_at=reset_at,
     )
+
+
+def _faults() -> Any:
+    """What reads faults; most sessions have none."""
+    return import_object("hermes.models.errors.classify")

@@ -44,6 +44,20 @@ class WireRequest(Abridged, Struct, frozen=True, kw_only=True):
     body: bytes
 
 
+class StatusError(Exception):
+    """The server answered with an HTTP error, or pointed elsewhere: a key is not sent on to an address that
+    nobody wrote down.
+    """
+
+    def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
+        super().__init__(f"HTTP {status}")
+        self.status, self.headers, self.body = status, headers, body
+
+
+class StalledError(Exception):
+    """Nothing of the reply came for longer than is allowed."""
+
+
 class WireError(Exception):
     """The provider answered with an error inside a body or stream that began well; `code` is its own word for
     it.
