@@ -2,6 +2,7 @@
 writing.
 """
 
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -18,7 +19,10 @@ class Union(Generic[T]):
     """One codec for a closed union of frozen structs, each with a literal `kind`."""
 
     def __init__(self, *members: type[T]) -> None:
-        self._decoders = {kind_of(member): msgspec.json.Decoder(member) for member in members}
+        self.decoders: Mapping[str, Callable[[bytes], T]] = {
+            kind_of(member): msgspec.json.Decoder(member).decode for member in members
+        }
+        """What reads the values of each kind; they raise msgspec.DecodeError."""
         self._fields = {member: _optional(member) for member in members}
 
     def encode(self, value: T) -> bytes:
@@ -39,10 +43,10 @@ class Union(Generic[T]):
 
     def decode_kind(self, kind: str, data: bytes) -> T:
         """The value, where the kind is known already."""
-        decoder = self._decoders.get(kind)
-        if decoder is None:
+        decode = self.decoders.get(kind)
+        if decode is None:
             raise msgspec.DecodeError(f"no such kind: {kind}")
-        return decoder.decode(data)
+        return decode(data)
 
 
 class _Tagged(msgspec.Struct):

@@ -18,7 +18,6 @@ from hermes.types.message import Assistant, Compaction, Message, ToolResult, Use
 
 MESSAGES: codec.Union[Message] = codec.Union(User, Assistant, ToolResult, Compaction)
 SHIFT = 24
-_WORDS_OF = {"user": ("recalled", b'"recalled":'), "tool_result": ("note", b'"note":')}
 _LATEST = frozenset({"", "latest", "last"})
 _LIST = """
 SELECT id, title, cwd, branch, model, source, parent, created,
@@ -45,6 +44,16 @@ SELECT :key WHERE :key IS NOT (SELECT session FROM uses ORDER BY number DESC LIM
 """
 _KEYS = "SELECT key FROM sessions LEFT JOIN uses ON uses.session = sessions.key"
 _LAST_USED = "ORDER BY uses.number DESC, key DESC"
+
+
+class _Words(Struct, frozen=True):
+    """Where a kind of message once kept what its blocks say now."""
+
+    name: str
+    mark: bytes
+
+
+_OLD = {"user": _Words("recalled", b'"recalled":'), "tool_result": _Words("note", b'"note":')}
 
 
 class _New(Struct, frozen=True):
@@ -167,7 +176,7 @@ class SessionTables:
                 row=self._list("WHERE key = ?", (key,))[0],
                 system=system,
                 tools=tuple(msgspec.json.decode(tools)),
-                log=tuple(message for message in log if message is not None),
+                log=tuple(filter(None, log)),
                 begun={call_id: _result(body) for call_id, body in begun},
                 unreadable=tuple(number for number, message in enumerate(log, 1) if message is None),
             )
@@ -293,19 +302,18 @@ class SessionTables:
 
 def message_of(kind: str, body: bytes) -> Message | None:
     """The message of a row, or None when it cannot be read."""
+    # One call a row where nothing is to be done: a session that is resumed has thousands of them
+    old = _OLD.get(kind)
     try:
-        return MESSAGES.decode_kind(kind, _with_blocks(kind, body))
-    except (msgspec.DecodeError, UnicodeDecodeError, TypeError):
+        return MESSAGES.decoders[kind](_with_blocks(old, body) if old and old.mark in body else body)
+    except (msgspec.DecodeError, UnicodeDecodeError, TypeError, KeyError):
         return None
 
 
-def _with_blocks(kind: str, body: bytes) -> bytes:
+def _with_blocks(old: _Words, body: bytes) -> bytes:
     """The row as it is written now: before there were blocks, what they say stood in one text."""
-    name, mark = _WORDS_OF.get(kind, ("", b""))
-    if not name or mark not in body:
-        return body
     tree = msgspec.json.decode(body, type=dict[str, Any])
-    words = tree.pop(name, "")
+    words = tree.pop(old.name, "")
     return msgspec.json.encode({"blocks": [{"kind": "other", "text": words}] if words else [], **tree})
 
 
