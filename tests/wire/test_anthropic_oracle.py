@@ -2,12 +2,9 @@
 
 import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import anthropic
 import pytest
-from anthropic.types import Message as TheirMessage
-from anthropic.types import MessageParam, ToolParam
 from msgspec.structs import replace
 from pydantic import TypeAdapter
 
@@ -28,6 +25,14 @@ from tests.wire.test_anthropic_messages import (
     stopped,
     told,
 )
+
+if TYPE_CHECKING:
+    from anthropic import Anthropic
+    from anthropic.types import Message as TheirMessage
+
+pytestmark = pytest.mark.xdist_group(
+    "official clients"
+)  # imported late and by one process: they take seconds
 
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PNG}}
 
@@ -86,7 +91,9 @@ def server() -> Iterator[Recorder]:
 
 
 @pytest.fixture(scope="module")
-def client(server: Recorder) -> Iterator[anthropic.Anthropic]:
+def client(server: Recorder) -> "Iterator[Anthropic]":
+    import anthropic
+
     with anthropic.Anthropic(base_url=server.address, api_key="secret", max_retries=0) as client:
         yield client
 
@@ -118,7 +125,7 @@ def made_ids(tree: Any) -> dict[str, str]:
     }
 
 
-def sent_by_them(client: anthropic.Anthropic, server: Recorder, name: str, **fields: Any) -> dict[str, Any]:
+def sent_by_them(client: "Anthropic", server: Recorder, name: str, **fields: Any) -> dict[str, Any]:
     messages: Any = [{"role": role, "content": content} for role, content in THEIRS[name]]
     tools: Any = [
         {"name": tool["function"]["name"], "description": tool["function"]["description"], "input_schema": tool["function"]["parameters"]} | ({"strict": True} if tool["function"].get("strict") else {})
@@ -136,7 +143,7 @@ def sent_by_them(client: anthropic.Anthropic, server: Recorder, name: str, **fie
 
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_the_same_conversation_gives_the_same_request(
-    client: anthropic.Anthropic, server: Recorder, name: str
+    client: "Anthropic", server: Recorder, name: str
 ) -> None:
     ours = rendered(name)
     written = json.dumps(ours)
@@ -148,12 +155,14 @@ def test_the_same_conversation_gives_the_same_request(
 @pytest.mark.parametrize("name", CONVERSATIONS)
 def test_requests_are_of_the_types_that_the_client_declares(name: str) -> None:
     tree = rendered(name, options=Options(cache="1h"))
+    from anthropic.types import MessageParam, ToolParam
+
     TypeAdapter(list[MessageParam]).validate_python(tree["messages"])
     TypeAdapter(list[ToolParam]).validate_python(tree["tools"])
 
 
 def test_parameters_address_and_headers_are_those_that_the_client_sends(
-    client: anthropic.Anthropic, server: Recorder
+    client: "Anthropic", server: Recorder
 ) -> None:
     theirs = sent_by_them(client, server, "words", thinking={"type": "enabled", "budget_tokens": 4096})
     assert rendered("words", options=Options(effort="low")) == theirs
@@ -167,7 +176,9 @@ def test_parameters_address_and_headers_are_those_that_the_client_sends(
     )
 
 
-def ours_and_theirs(data: bytes) -> tuple[Assistant, TheirMessage]:
+def ours_and_theirs(data: bytes) -> "tuple[Assistant, TheirMessage]":
+    import anthropic
+
     with (
         recording(data, "text/event-stream") as recorder,
         anthropic.Anthropic(base_url=recorder.address, api_key="x", max_retries=0) as client,

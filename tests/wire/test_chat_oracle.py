@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
-import openai
 import pydantic
 import pytest
-from openai.types.chat import ChatCompletionMessageParam, ChatCompletionToolParam
 
 from hermes.models import client
 from hermes.models.transports.chat.reader import ChatReader
@@ -18,6 +16,14 @@ from hermes.types.profile import Profile
 from hermes.types.request import Endpoint, Options, Request
 from tests.wire.recorder import recording
 from tests.wire.test_chat_completions import delta, finish, piece, stream
+
+if TYPE_CHECKING:
+    from openai import OpenAI
+    from openai.types.chat import ChatCompletionToolParam
+
+pytestmark = pytest.mark.xdist_group(
+    "official clients"
+)  # imported late and by one process: they take seconds
 
 GPT = Profile(
     family="gpt", system_role="developer", limit_name="max_completion_tokens", thinking="effort", efforts=("low", "high"), dialect="strict", documents=True
@@ -49,7 +55,7 @@ MESSAGES: list[Any] = [
     {"role": "assistant", "content": "Both, ü 🎉."},
     {"role": "user", "content": "go on"},
 ]  # fmt: skip
-STRICT: list[ChatCompletionToolParam] = [
+STRICT: "list[ChatCompletionToolParam]" = [
     {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": {**SCHEMA, "additionalProperties": False}, "strict": True}}
 ]  # fmt: skip
 USAGE = {
@@ -74,7 +80,9 @@ def endpoint(address: str) -> Endpoint:
     return Endpoint(provider="openai", base_url=f"{address}/v1", model="m", profile=GPT, credential="secret")
 
 
-def sdk(address: str) -> openai.OpenAI:
+def sdk(address: str) -> "OpenAI":
+    import openai
+
     return openai.OpenAI(base_url=f"{address}/v1", api_key="secret", max_retries=0)
 
 
@@ -105,6 +113,8 @@ def test_the_request_is_the_one_that_the_official_client_sends() -> None:
 def test_every_message_is_one_of_the_official_types() -> None:
     request = Request(endpoint=endpoint("http://h"), system="be good", messages=LOG, tools=TOOLS)
     body = json.loads(ChatCompletions().render(request).body)
+    from openai.types.chat import ChatCompletionMessageParam
+
     official = pydantic.TypeAdapter[Any](ChatCompletionMessageParam)
     assert [message["role"] for message in body["messages"] if official.validate_python(message)] == [
         message["role"] for message in MESSAGES
@@ -114,6 +124,8 @@ def test_every_message_is_one_of_the_official_types() -> None:
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.anyio
 async def test_the_reply_is_the_one_that_the_official_client_reads(name: str) -> None:
+    import openai
+
     with recording(dressed(STREAMS[name]), "text/event-stream") as server:
         with (
             sdk(server.address) as official,

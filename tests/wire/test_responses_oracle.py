@@ -2,13 +2,11 @@
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
-import openai
 import pydantic
 import pytest
-from openai.types.responses import FunctionToolParam, ResponseInputItemParam, ResponseOutputItem
 
 from hermes.models import client
 from hermes.models.transports.responses.transport import CodexResponses
@@ -35,7 +33,15 @@ INPUT: list[Any] = [
     *ITEMS,
     {"type": "function_call_output", "call_id": "c1", "output": [{"type": "input_text", "text": "{}"}, IMAGE]},
 ]  # fmt: skip
-FLAT: list[FunctionToolParam] = [
+if TYPE_CHECKING:
+    from openai import OpenAI
+    from openai.types.responses import FunctionToolParam
+
+pytestmark = pytest.mark.xdist_group(
+    "official clients"
+)  # imported late and by one process: they take seconds
+
+FLAT: "list[FunctionToolParam]" = [
     {
         "type": "function",
         "name": "t",
@@ -65,7 +71,9 @@ def endpoint(address: str) -> Endpoint:
     return Endpoint(provider="openai", base_url=f"{address}/v1", model="m", profile=GPT, credential="secret")
 
 
-def sdk(address: str) -> openai.OpenAI:
+def sdk(address: str) -> "OpenAI":
+    import openai
+
     return openai.OpenAI(base_url=f"{address}/v1", api_key="secret", max_retries=0)
 
 
@@ -149,6 +157,8 @@ def test_every_item_is_one_of_the_official_types() -> None:
     body = json.loads(
         CodexResponses().render(Request(endpoint=endpoint("http://h"), system="", messages=log)).body
     )
+    from openai.types.responses import ResponseInputItemParam
+
     official = pydantic.TypeAdapter[Any](ResponseInputItemParam)
     assert [item["type"] for item in body["input"] if official.validate_python(item)] == [
         item["type"] for item in body["input"]
@@ -158,6 +168,8 @@ def test_every_item_is_one_of_the_official_types() -> None:
 @pytest.mark.parametrize("name", REPLIES)
 @pytest.mark.anyio
 async def test_the_reply_is_the_one_that_the_official_client_reads(name: str) -> None:
+    from openai.types.responses import ResponseOutputItem
+
     with recording(recorded(*REPLIES[name]), "text/event-stream") as server:
         with sdk(server.address) as official, official.responses.stream(model="m", input="x") as events:
             expected: Any = next((one.response for one in events if one.type == "response.completed"), None)
