@@ -1,4 +1,8 @@
-"""The messages of a session's log: frozen, written once, never changed."""
+"""The messages of a session's log: frozen, written once, never changed.
+
+What they hold was text or JSON, so none can lead back to itself: the garbage collector does not visit them
+(`gc=False`).
+"""
 
 from collections.abc import Mapping
 from typing import Any, Literal
@@ -11,7 +15,7 @@ CONTINUATION = "continuation"
 """The origin of what asks a model to go on with a reply; no log holds such a message."""
 
 
-class Attachment(Struct, frozen=True, kw_only=True):
+class Attachment(Struct, frozen=True, kw_only=True, gc=False):
     """A file that travels with a message: `data` is base64."""
 
     media_type: str
@@ -19,7 +23,7 @@ class Attachment(Struct, frozen=True, kw_only=True):
     name: str = ""
 
 
-class Thinking(Struct, frozen=True, kw_only=True):
+class Thinking(Struct, frozen=True, kw_only=True, gc=False):
     """Reasoning text of a model, with the provider's opaque signature when it gives one.
 
     `redacted` says that there is no text: the signature is all the provider gave, and it goes back as it
@@ -31,7 +35,7 @@ class Thinking(Struct, frozen=True, kw_only=True):
     redacted: bool = False
 
 
-class ToolCall(Struct, frozen=True, kw_only=True):
+class ToolCall(Struct, frozen=True, kw_only=True, gc=False):
     """A model's wish to run a tool.
 
     `arguments` is what will be run; `raw` the text the model wrote; `repaired` says that the text had to be
@@ -47,7 +51,7 @@ class ToolCall(Struct, frozen=True, kw_only=True):
     fault: str = ""
 
 
-class ContextBlock(Struct, frozen=True, kw_only=True):
+class ContextBlock(Struct, frozen=True, kw_only=True, gc=False):
     """Words that the model reads with a message and that are not part of it.
 
     `memory` was recalled, `process` is news of a background process, a `note` was said while a turn ran, a
@@ -67,7 +71,7 @@ class ContextBlock(Struct, frozen=True, kw_only=True):
         return f"the user said: {self.text}" if self.kind == "note" else self.text
 
 
-class User(Struct, frozen=True, kw_only=True):
+class User(Struct, frozen=True, kw_only=True, gc=False):
     """What a person (or a job) said; `blocks` go before the text."""
 
     id: str
@@ -89,7 +93,7 @@ class User(Struct, frozen=True, kw_only=True):
         return f"{self.context}\n\n{self.text}" if self.context else self.text
 
 
-class Cut(Struct, frozen=True, kw_only=True):
+class Cut(Struct, frozen=True, kw_only=True, gc=False):
     """Where a reply was cut by its length and continued: how much of its text, reasoning and own items of the
     wire had come.
 
@@ -102,7 +106,7 @@ class Cut(Struct, frozen=True, kw_only=True):
     tokens: int = 0
 
 
-class Assistant(Struct, frozen=True, kw_only=True):
+class Assistant(Struct, frozen=True, kw_only=True, gc=False):
     """One whole reply of a model.
 
     `provider`, `model`, `protocol` and `family` say where it came from: signed reasoning is replayed to the
@@ -127,7 +131,7 @@ class Assistant(Struct, frozen=True, kw_only=True):
     kind: Literal["assistant"] = "assistant"
 
 
-class ToolResult(Struct, frozen=True, kw_only=True):
+class ToolResult(Struct, frozen=True, kw_only=True, gc=False):
     """The answer to one call. `blocks` ride on it; `full` is the path of the uncut text, when clipped.
 
     `outside` names where the content came from when nobody here wrote it: the model gets it fenced, as data.
@@ -151,7 +155,7 @@ class ToolResult(Struct, frozen=True, kw_only=True):
         return "\n".join(block.words for block in self.blocks)
 
 
-class Compaction(Struct, frozen=True, kw_only=True):
+class Compaction(Struct, frozen=True, kw_only=True, gc=False):
     """An entry that stands for the older part of a log: `summary`, and the id of the first message kept."""
 
     id: str

@@ -10,7 +10,7 @@ unknown way.
 """
 
 
-class Usage(Struct, frozen=True, kw_only=True):
+class Usage(Struct, frozen=True, kw_only=True, gc=False):
     """Tokens and money of one or more model calls.
 
     `input_tokens` is the whole prompt, what was read from a cache (`cache_read`) and written to one

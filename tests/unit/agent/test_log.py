@@ -1,10 +1,24 @@
+import gc
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from hermes.agent.log import Log, PairingError, replay
-from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
+from hermes.types.message import (
+    Assistant,
+    Attachment,
+    Compaction,
+    ContextBlock,
+    Message,
+    Thinking,
+    ToolCall,
+    ToolResult,
+    User,
+)
+
+NOTE = ContextBlock(kind="note", text="faster")
 
 
 def user(number: int = 0) -> User:
@@ -110,3 +124,14 @@ def test_open_calls_are_those_without_a_result(counts: list[int]) -> None:
             log = log.add(result(f"c{number}"))
         log = log.add(assistant()) if log.awaits else log
     assert log.open == ()
+
+
+def test_the_collector_visits_no_message_however_long_the_log_is() -> None:
+    call = ToolCall(id="c", name="t", arguments={"paths": [{"path": "a"}]})
+    log = (
+        User(id="u", at=0.0, text="go", attachments=(Attachment(media_type="image/png", data=""),)),
+        Assistant(id="a", at=0.0, calls=(call,), thinking=(Thinking(text="so"),), opaque=({"kept": [1]},)),
+        ToolResult(id="r", at=0.0, call_id="c", name="t", content="{}", blocks=(NOTE,)),
+        Compaction(id="k", at=0.0, summary="", first_kept="u"),
+    )
+    assert [gc.is_tracked(one) for one in (*log, call, log[0].attachments[0], NOTE)] == [False] * 7
