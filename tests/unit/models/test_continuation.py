@@ -37,6 +37,15 @@ def test_each_request_extends_the_one_before_and_the_log_extends_the_last(texts:
     assert whole.text == "".join(texts)
 
 
+@given(st.lists(st.booleans(), max_size=6), st.integers(0, 6), st.booleans())
+def test_what_was_spelled_out_before_changes_nothing(cut: list[bool], sent: int, same: bool) -> None:
+    """Neither where the log extends it nor where it says something else by now."""
+    replies = (joined(part("Half"), part(" more")) if each else part("Whole") for each in cut)
+    log = tuple(replace(reply, id=str(number)) for number, reply in enumerate(replies))
+    before = spelled_out(log[:sent] if same else (HI, *log[1:sent]))
+    assert spelled_out(log, before) == spelled_out(log)
+
+
 def test_the_model_sees_each_part_with_its_own_reasoning_and_what_asked_for_more() -> None:
     whole = replace(joined(part("Half"), part(" more", number=1)), id="2", at=1.0)
     assert spelled_out((HI, whole)) == (

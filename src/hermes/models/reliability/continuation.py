@@ -25,14 +25,15 @@ the third, may be what the text says twice.
 """
 
 
-def spelled_out(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def spelled_out(messages: tuple[Message, ...], known: tuple[Message, ...] = ()) -> tuple[Message, ...]:
     """The messages as they were sent and answered: a continued reply in its parts, each with the request for
     more.
 
-    A longer log gives the same messages and more, so that a continuation extends the request before it.
+    A longer log gives the same messages and more, so that a continuation extends the request before it. Its
+    spelled out messages may be given as `known`: a log that begins with them is looked at from there on.
     """
-    # Each request looks at the whole log: by its kind, which is quicker than by its class
-    if not [1 for message in messages if message.kind == "assistant" and message.cuts]:
+    fresh = messages[len(known) :] if messages[: len(known)] == known else messages
+    if not any(isinstance(message, Assistant) and message.cuts for message in fresh):
         return messages
     found: list[Message] = []
     for message in messages:

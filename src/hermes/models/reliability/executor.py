@@ -80,7 +80,9 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
         damaged, else ModelError when nothing helps.
         """
         total = self.timeouts.total if seconds is None else min(seconds, self.timeouts.total)
-        request = replace(request, messages=spelled_out(request.messages))
+        sent = route.prefix.request
+        known = sent.messages if sent else ()
+        request = replace(request, messages=spelled_out(request.messages, known))
         attempts = _AttemptState(
             self, request, route, listener, budget, delays(self.uniform), self.monotonic() + total
         )
