@@ -3,8 +3,9 @@ for.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, aclosing
+from typing import cast
 from urllib.parse import urlsplit
 
 import anyio
@@ -100,7 +101,7 @@ async def send(
             if response.status_code >= 300:
                 raise StatusError(response.status_code, response.headers, await _error_body(response))
             seen, move = 0, -math.inf
-            async with aclosing(response.aiter_bytes()) as pieces:
+            async with aclosing(_pieces(response)) as pieces:
                 async for data in pieces:
                     for delta in reader.feed(data):
                         emit(delta)
@@ -114,11 +115,19 @@ async def send(
                 str(error) or "The connection was lost in the middle of the reply."
             ) from error
         finally:
-            if not response.is_closed:
-                with anyio.CancelScope(shield=True):
-                    await response.aclose()
+            with anyio.CancelScope(shield=True):
+                await response.aclose()
         return reader.finish()
     raise StalledError(_stalled(timeouts, reader, late=now() >= end))
+
+
+def _pieces(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """The body as it comes; where there is nothing to decode, without the layers that each piece would pass
+    for that.
+    """
+    if "content-encoding" in response.headers:
+        return response.aiter_bytes()
+    return cast("AsyncGenerator[bytes, None]", aiter(cast("httpx2.AsyncByteStream", response.stream)))
 
 
 async def _error_body(response: httpx2.Response) -> bytes:
