@@ -223,8 +223,7 @@ class Session:
     async def append(self, message: Message) -> None:
         """Write a message: row, then log, then event."""
         log = self._log.add(message)
-        with anyio.CancelScope(shield=True):  # what is stored is in the log, whoever stops the turn
-            await self.services.store.append(self.id, message)
+        await self.services.store.append(self.id, message)
         self._log = log
         self.emit(events.Added(message=message))
 
