@@ -43,7 +43,7 @@ def test_help_imports_no_http_client_and_no_event_loop() -> None:
     ) == set()
 
 
-def test_the_core_imports_without_screens_and_vendors() -> None:
+def test_the_core_imports_without_what_most_sessions_never_need() -> None:
     heavy = {
         "rich",
         "prompt_toolkit",
@@ -60,6 +60,9 @@ def test_the_core_imports_without_screens_and_vendors() -> None:
         "filelock",
         "platformdirs",
         "dotenv",
+        "html",
+        "hermes.models.auth.resolver",
+        "hermes.models.errors.classify",
     }
     assert heavy & imported("import hermes.runtime") == set()
 

@@ -1,6 +1,7 @@
 """Known secrets are found in whatever carries them, whole or in pieces; other text is left alone."""
 
 import base64
+import html
 import itertools
 import json
 import os
@@ -40,6 +41,11 @@ values = (
 )
 def test_a_secret_is_hidden_in_each_form(carried: str) -> None:
     assert SecretValues(SECRET).redact(f"<{carried}>") == f"<{MASK}>"
+
+
+@given(values)
+def test_a_secret_is_looked_for_as_markup_carries_it(secret: str) -> None:
+    assert {html.escape(secret), html.escape(secret, quote=False)} <= set(forms(secret))
 
 
 @pytest.mark.parametrize("before", ["", "u:", "me:", "user:"])
