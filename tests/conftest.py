@@ -37,12 +37,13 @@ DAEMONS = (
 
 
 def shared_by(item: pytest.Item) -> str:
-    """The daemon that a test talks to, started once for all of its tests, which one process runs: a place of `tests/contracts`, a
-    server that a fixture starts, the real model. "" if it needs none.
+    """The daemon that a test talks to, started once for all of its tests, which one process runs: a place of `tests/contracts` that a
+    parameter names, a server that a fixture starts, the real model. "" if it needs none.
     """
     if item.get_closest_marker("real_model"):
         return "model"
-    place = getattr(item, "callspec", None) and item.callspec.params.get("place", "")  # type: ignore[attr-defined]
+    chosen = item.callspec.params if hasattr(item, "callspec") else {}
+    place = next((chosen[name] for name in ("place", "engine", "cloud") if name in chosen), "")
     if place and place not in {"open", "confined"}:
         return str(place)
     return next((name.partition("_")[0] for name in DAEMONS if name in getattr(item, "fixturenames", ())), "")

@@ -51,9 +51,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     The clouds share one link, and podman docker's; in the short form each of these tests runs on one of these, by turns, in the long
     form on all.
     """
-    if "place" not in metafunc.fixturenames:
-        is_chosen = any(mark.args[0] == "loop" for mark in metafunc.definition.iter_markers("parametrize"))
-        if "loop" in metafunc.fixturenames and not is_chosen:
+    chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
+    if "place" not in metafunc.fixturenames or "place" in chosen:
+        if "loop" in metafunc.fixturenames and "loop" not in chosen:
             metafunc.parametrize("loop", ["asyncio", "trio"])
         return
     is_long = bool(metafunc.config.getoption("--long"))

@@ -102,13 +102,13 @@ CANARIES = {
 
 
 @pytest.mark.parametrize("loop", ["asyncio"])
-@pytest.mark.parametrize("where", [*ENGINES, "ssh", "singularity"])
+@pytest.mark.parametrize("place", [*ENGINES, "ssh", "singularity"])
 async def test_nothing_of_the_users_environment_goes_there_unnamed(
-    where: str, request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
+    place: str, request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
 ) -> None:
-    link = _own_link(where, request, CANARIES)
-    bench = elsewhere_bench(where, link, shared_root, tmp_path / "scratch")
-    contained = "" if where == "ssh" else "cat /proc/[0-9]*/environ 2>/dev/null; grep canary /proc/mounts;"
+    link = _own_link(place, request, CANARIES)
+    bench = elsewhere_bench(place, link, shared_root, tmp_path / "scratch")
+    contained = "" if place == "ssh" else "cat /proc/[0-9]*/environ 2>/dev/null; grep canary /proc/mounts;"
     try:
         for pty in (False, True):
             done = await bench.space.run(f"env; {contained} echo; echo end", timeout=30, cwd="/", pty=pty)
@@ -119,9 +119,9 @@ async def test_nothing_of_the_users_environment_goes_there_unnamed(
         await link.close()
 
 
-def _own_link(where: str, request: pytest.FixtureRequest, more: dict[str, str], **chosen: Any) -> Link:
+def _own_link(place: str, request: pytest.FixtureRequest, more: dict[str, str], **chosen: Any) -> Link:
     """A link whose client has more variables, to a machine that no other test uses."""
-    if where in ENGINES:
+    if place in ENGINES:
         options = DockerOptions(
             image=servers.IMAGE,
             key="environment",
@@ -132,8 +132,8 @@ def _own_link(where: str, request: pytest.FixtureRequest, more: dict[str, str], 
             pids=0,
             **chosen,
         )
-        return docker_link(options, {**engine_of(where, request).environ, **more}, name=where)
-    if where == "ssh":
+        return docker_link(options, {**engine_of(place, request).environ, **more}, name=place)
+    if place == "ssh":
         server: servers.Sshd = request.getfixturevalue("ssh_server")
         given = {
             "port": server.port,
@@ -192,6 +192,7 @@ LIMITS = [
 ]
 
 
+@pytest.mark.usefixtures("docker_daemon")
 @pytest.mark.parametrize("loop", ["asyncio"])
 @pytest.mark.parametrize(("chosen", "command", "shown"), LIMITS)
 async def test_a_container_has_the_limits_that_were_asked_for(
@@ -207,6 +208,7 @@ async def test_a_container_has_the_limits_that_were_asked_for(
     assert shown is None or shown in text, text
 
 
+@pytest.mark.usefixtures("docker_daemon")
 @pytest.mark.parametrize("loop", ["asyncio"])
 async def test_a_slice_of_a_processor_is_no_more(
     request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
