@@ -26,8 +26,9 @@ def encode(event: Event) -> bytes:
     if inner is None:
         return _PLAIN.encode(event)
     name, union = inner
-    rest = {one: getattr(event, one) for one in event.__struct_fields__ if one != name}
-    return msgspec.json.encode(codec.mended(rest) | {name: msgspec.Raw(union.encode(getattr(event, name)))})
+    rest = {one: getattr(event, one) for one in event.__struct_fields__ if one not in {name, "stamp"}}
+    inside = msgspec.Raw(union.encode(getattr(event, name)))
+    return msgspec.json.encode({"stamp": event.stamp, **codec.mended(rest), name: inside})
 
 
 def decode(data: bytes) -> Event:

@@ -1,6 +1,6 @@
 """The event union: everything that happens in a session, in order, on one stream."""
 
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal
 
 from msgspec import Struct
 
@@ -16,7 +16,7 @@ answered, but an approval it needed was refused because nobody could be asked.
 """
 
 
-class EventStamp(NamedTuple):
+class EventStamp(Struct, frozen=True, array_like=True, gc=False):
     """Where an event belongs: its session and turn, its number there, and when it was (epoch seconds).
 
     `parent` is the id of the session that started this one; empty for one that a person started.

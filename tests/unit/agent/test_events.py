@@ -1,3 +1,4 @@
+import gc
 from typing import get_args
 
 import anyio
@@ -115,6 +116,12 @@ async def test_events_carry_session_turn_number_time_and_parent_and_can_be_read_
         listeners.emit(notice("3"))
         listeners.close()
         assert [event async for event in listener] == [TextDelta(text="b"), notice("2"), notice("3")]
+
+
+async def test_no_collector_looks_at_the_events_that_are_kept() -> None:
+    listeners = Listeners(lambda: 7.0, session="s")
+    kept = listeners.emit(TextDelta(text="a"))
+    assert (gc.is_tracked(kept), gc.is_tracked(kept.stamp)) == (False, False)
 
 
 async def test_a_reader_that_never_reads_costs_a_bounded_queue_and_loses_no_other_event() -> None:
