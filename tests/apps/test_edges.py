@@ -1,6 +1,7 @@
 """Where a stream is closed or full, a file cannot be read, a signal comes: one sentence at most, and nothing left behind."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -59,7 +60,8 @@ def test_a_closed_or_full_stream_is_no_inner_fault(
 def test_a_signal_to_end_interrupts_the_turn_and_ends_its_commands(
     environ: dict[str, str], work: Path, number: int
 ) -> None:
-    waiting = call("terminal", {"command": "sleep 4071"})
+    nap = f"4071.{os.getpid()}"
+    waiting = call("terminal", {"command": f"sleep {nap}"})
     with ScriptedServer(ScriptedModel(waiting)).running() as server:
         words = [sys.executable, "-m", "hermes", "-m", "fake-1", "--base-url", server.base_url]
         child = subprocess.Popen(
@@ -67,16 +69,14 @@ def test_a_signal_to_end_interrupts_the_turn_and_ends_its_commands(
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
         )  # fmt: skip
         try:
-            wait_for(lambda: "4071" in ran(child.pid))
+            wait_for(lambda: nap in ran(child.pid))
             child.send_signal(number)
             out, _ = child.communicate(timeout=100)
         finally:
             child.kill()
     assert child.returncode == 130
     assert json.loads(out.splitlines()[-1])["status"] == "interrupted"
-    wait_for(
-        lambda: not [one for one in psutil.process_iter(["cmdline"]) if "4071" in str(one.info["cmdline"])]
-    )
+    wait_for(lambda: not [one for one in psutil.process_iter(["cmdline"]) if nap in str(one.info["cmdline"])])
 
 
 def ran(pid: int) -> str:

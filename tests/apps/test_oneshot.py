@@ -1,4 +1,5 @@
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -228,8 +229,9 @@ def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:
 
 
 def test_an_interrupt_ends_with_130_and_leaves_nothing_running(environ: dict[str, str], work: Path) -> None:
+    nap = f"4321.{os.getpid()}"
     with ScriptedServer(
-        ScriptedModel(call("terminal", {"command": "sleep 4321 & sleep 4321"}), say("never"))
+        ScriptedModel(call("terminal", {"command": f"sleep {nap} & sleep {nap}"}), say("never"))
     ).running() as server:
         process = subprocess.Popen(
             [sys.executable, "-m", "hermes", "-z", "sleep", "--base-url", server.base_url],
@@ -240,12 +242,12 @@ def test_an_interrupt_ends_with_130_and_leaves_nothing_running(environ: dict[str
             stderr=subprocess.PIPE,
             text=True,
         )
-        wait_for(lambda: "sleep\x004321" in commands())
+        wait_for(lambda: f"sleep\x00{nap}" in commands())
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
     assert "stopped" in err
-    wait_for(lambda: "sleep\x004321" not in commands())
+    wait_for(lambda: f"sleep\x00{nap}" not in commands())
 
 
 STUCK = """

@@ -261,7 +261,7 @@ def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: 
     return singularity_link(
         SingularityOptions(**{"image": image, "binds": (f"{root}:{root}",), **chosen}),
         apptainer_environ(),
-        mark="tests",
+        mark=servers.APPTAINER_MARK,
     )
 
 

@@ -221,10 +221,14 @@ def is_listener(process: psutil.Process, server: Sshd) -> bool:
         return False
 
 
+APPTAINER_MARK = f"tests{os.getpid()}"
+"""What ends the names of this process's instances."""
+
+
 def apptainer_stop_all(environ: dict[str, str]) -> None:
-    """Stop the instances that tests have started."""
+    """Stop the instances that the tests of this process have started."""
     subprocess.run(
-        ["apptainer", "instance", "stop", "hermes-*-tests"],
+        ["apptainer", "instance", "stop", f"hermes-*-{APPTAINER_MARK}"],
         env=environ,
         capture_output=True,
         check=False,
