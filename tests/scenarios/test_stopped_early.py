@@ -1,6 +1,7 @@
 """Turns that were stopped early, verbs that met, claims and streams that stayed."""
 
 import os
+import sqlite3
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -175,3 +176,30 @@ def test_setting_up_runs_no_module_of_the_folder_it_is_started_in(tmp_path: Path
         capture_output=True,
     )
     assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])
+@pytest.mark.parametrize("title", ["a name", "half a sur\ud800rogate"])
+async def test_a_time_limit_of_asyncio_ends_what_it_stands_around_and_nothing_after_it(
+    environ: dict[str, str], title: str
+) -> None:
+    """What is being written is written all the same."""
+    import asyncio  # its own time limits
+
+    async with hermes.open_runtime(environ=environ, http=ScriptedModel("a").http()) as runtime:
+        session = await runtime.session(SessionOptions(**OPTIONS))
+        await session.send("hi")
+        other = sqlite3.connect(
+            Path(environ["HERMES_HOME"]) / "sessions.db", isolation_level=None, check_same_thread=False
+        )
+        other.execute("BEGIN IMMEDIATE")
+        asyncio.get_running_loop().call_later(0.3, other.execute, "ROLLBACK")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.05):
+                await session.rename(title)
+        await asyncio.sleep(0)
+        task = asyncio.current_task()
+        assert task is not None
+        assert (task.cancelling(), session.title) == (0, title.replace("\ud800", "�"))
+        other.close()
+        assert (await session.services.store.recent())[0].title == session.title

@@ -17,7 +17,7 @@ from hermes.agent.spec import SessionSpec
 from hermes.agent.todos import from_log
 from hermes.agent.turn import run_turn
 from hermes.agent.turn_runner import TurnRunner
-from hermes.lib.aio import HomeLoop
+from hermes.lib.aio import HomeLoop, raise_cancellation
 from hermes.lib.text import mend_surrogates
 from hermes.models.reliability.continuation import context_tokens
 from hermes.models.side_calls import SideCalls, SideQuestion, Task
@@ -108,6 +108,7 @@ class Session:
                 runner.outcome = await run_turn(runner)
         finally:
             await runner.tell_hooks()
+        await raise_cancellation()
         return runner.end
 
     def steer(self, text: str, *, by: Actor | None = None, note_id: str = "") -> bool:
@@ -311,6 +312,7 @@ class Session:
         self.route = self.services.routes.route_for(self, endpoint)
         self.route.prefix = prefix
         await self.services.store.update(self.id, model=f"{endpoint.provider}/{endpoint.model}")
+        await raise_cancellation()
 
     async def undo(self, turns: int = 1) -> str:
         """Drop the last turns; gives the text of the first one dropped, or nothing when there was none.
@@ -333,15 +335,17 @@ class Session:
             self._log = replay(self.log[:at])
         finally:
             self._undoing = False
+        await raise_cancellation()
         return dropped.text if isinstance(dropped, User) else ""
 
     async def rename(self, title: str) -> None:
         """Give the session a name; the last turn may while it is being closed."""
         if not self.busy:
             self._refuse_closed()
-        self.title = " ".join(title.split())[:100]
+        self.title = " ".join(mend_surrogates(title).split())[:100]
         await self.services.store.update(self.id, title=self.title)
         self.emit(events.Titled(title=self.title))
+        await raise_cancellation()
 
     async def close(self) -> None:
         """Stop what runs, free the session for others and let the listeners end, whatever of that fails."""
@@ -357,6 +361,7 @@ class Session:
         finally:
             self._listeners.close()
             await self.services.store.release(self.id)
+        await raise_cancellation()
 
     # ------------------------------------------------------------------ inside
 

@@ -81,6 +81,20 @@ def has_kind(error: BaseException, kind: type[BaseException]) -> bool:
     return isinstance(error, kind)
 
 
+async def raise_cancellation() -> None:
+    """Be cancelled here, if `Task.cancel` has asked for it while something was done that nothing cuts short.
+
+    What waits for that has gone on to its end; a time limit of asyncio that the caller has put around it must
+    hear of it before that limit's block ends.
+    """
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # trio: its cancellations are states, and come with the next wait
+        return
+    if task is not None and task.cancelling():
+        await asyncio.sleep(0)
+
+
 async def is_cancellation(error: BaseException) -> bool:
     """Whether an exception means that the running task is being cancelled, rather than that something in it
     was, or pretends it; raises the cancellation of a scope around the task anew. Call it where the

@@ -1,6 +1,7 @@
 """One thread that runs functions in order, for callers on any event loop."""
 
 import contextlib
+import logging
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -12,9 +13,14 @@ import anyio
 
 from hermes.lib.threads import waker
 
+logger = logging.getLogger(__name__)
 T = TypeVar("T")
 Job = Callable[[], None]
 Wake = Callable[[Job], object]
+
+
+class WorkerClosedError(Exception):
+    """The thread has ended, and nothing more runs in it."""
 
 
 class Worker:
@@ -30,7 +36,8 @@ class Worker:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._waiting: dict[Wake, list[_Call[Any]]] = {}  # of each loop that has a batch under way
         self._batch, self._idle, self._pause = batch, idle, pause
-        self._worked = False
+        self._worked = self._closed = False
+        self._closing = threading.Lock()  # invariant: what is in the queue is before its end
         self._thread = threading.Thread(  # noqa: TID251  # one thread for one file, whatever loop asks
             target=self._work, name=name, daemon=True
         )
@@ -40,11 +47,11 @@ class Worker:
         """Wait for `function` to run in the thread; its result, or its exception.
 
         What was asked for is done, whatever is cancelled meanwhile: a cancellation arrives at the caller's
-        next await, so that it always learns what has happened.
+        next await, so that it always learns what has happened. WorkerClosedError when the thread has ended.
         """
         call = _Call(partial(function, *args))
         self._hand_over(call.wake)  # what was asked for before runs before
-        self._jobs.put(partial(_run_alone, call))
+        self._put(partial(_run_alone, call))
         return await call.end()
 
     async def run_batched(self, function: Callable[..., T], *args: Any) -> T:
@@ -63,23 +70,37 @@ class Worker:
 
     def post(self, function: Job) -> None:
         """Have `function` run in its turn, without waiting for it; it sees to its own errors."""
-        self._jobs.put(function)
+        with contextlib.suppress(WorkerClosedError):
+            self._put(function)
 
     def idle_soon(self) -> None:
         """Have `idle` called before long; a thread that will do so anyway is not woken."""
         if not self._worked:
-            self._jobs.put(lambda: None)
+            self.post(lambda: None)
 
     async def close(self) -> None:
         """End the thread when all is done that this loop has asked for."""
         await self.run(int)
-        self._jobs.put(None)
+        with self._closing:
+            self._closed = True
+            self._jobs.put(None)
         self._thread.join()
+
+    def _put(self, job: Job) -> None:
+        with self._closing:
+            if self._closed:
+                raise WorkerClosedError
+            self._jobs.put(job)
 
     def _hand_over(self, wake: Wake) -> None:
         if calls := self._waiting.get(wake):
             self._waiting[wake] = []
-            self._jobs.put(partial(self._run_batch, calls))
+            try:
+                self._put(partial(self._run_batch, calls))
+            except WorkerClosedError as error:  # another loop has closed it
+                for call in calls:
+                    call.errors.append(error)
+                    call.over.set()
 
     def _end_batch(self, calls: "Sequence[_Call[Any]]") -> None:
         for call in calls:
@@ -96,12 +117,18 @@ class Worker:
                 job = self._jobs.get(timeout=self._pause if self._worked else None)
             except queue.Empty:
                 self._worked = False  # first: who asks for it while it runs gets it once more
-                self._idle()
+                self._tidy()
                 continue
             if job is None:
                 return
             self._worked = True
             job()
+
+    def _tidy(self) -> None:
+        try:
+            self._idle()
+        except Exception:
+            logger.exception("What is left to be done in a quiet moment failed; who waits next still runs")
 
     def _run_batch(self, calls: "Sequence[_Call[Any]]") -> None:
         self._run_within(calls)

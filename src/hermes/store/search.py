@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
+from hermes.lib.text import mend_surrogates
 from hermes.store.database import Database
 from hermes.store.protocol import Hit
 from hermes.store.sessions import SessionTables, message_of
@@ -40,6 +41,7 @@ class SearchIndex:
         """Messages that hold all the words, best first, of those that are indexed: of more than `RANKED`,
         those of the sessions begun last, as long as `limit` of them are still there.
         """
+        words = mend_surrogates(words).replace("\0", " ")
         if not words.split():
             return []
         hits, seen = self._ranked(words, RANKED, limit)

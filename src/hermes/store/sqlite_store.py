@@ -13,7 +13,7 @@ from typing import TypeVar
 import anyio.to_thread
 from msgspec.structs import replace
 
-from hermes.lib.worker import Worker
+from hermes.lib.worker import Worker, WorkerClosedError
 from hermes.store.database import Database
 from hermes.store.owners import Owners
 from hermes.store.protocol import (
@@ -36,6 +36,7 @@ from hermes.types.message import Message, ToolResult
 from hermes.types.question import Answer
 from hermes.types.usage import Usage
 
+CLOSED = "{} is closed; open the store again to use it."
 PAUSE = 0.05
 """Seconds without a call after which what was only counted is written, and the log is folded in."""
 _MAKING = 0.2
@@ -206,15 +207,25 @@ class SqliteStore:
     async def _write(self, change: Callable[..., T], *values: object) -> T:
         """Change something in one transaction with all that is to be written at the time."""
         self._refuse_closed()
-        return await self._worker.run_batched(change, *values)
+        with self._told():
+            return await self._worker.run_batched(change, *values)
 
     async def _run(self, function: Callable[..., T], *values: object) -> T:
         self._refuse_closed()
-        return await self._worker.run(function, *values)
+        with self._told():
+            return await self._worker.run(function, *values)
 
     def _refuse_closed(self) -> None:
         if not self._open:
-            raise StoreError(f"{self._database.path} is closed; open the store again to use it.")
+            raise StoreError(CLOSED.format(self._database.path))
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say of what was not written because somebody closed the store meanwhile that it was not."""
+        try:
+            yield
+        except WorkerClosedError as error:
+            raise StoreError(CLOSED.format(self._database.path)) from error
 
     # ------------------------------------------------------------------ in the thread
 

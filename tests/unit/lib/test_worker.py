@@ -11,7 +11,7 @@ import anyio.to_thread
 import pytest
 from anyio.abc import TaskGroup
 
-from hermes.lib.worker import Worker
+from hermes.lib.worker import Worker, WorkerClosedError
 
 pytestmark = pytest.mark.anyio
 
@@ -70,7 +70,7 @@ async def told(worker: Worker, into: dict[str, str], write: Callable[[str], str]
     """Have one line written, and note what the caller learns."""
     try:
         into[line] = await worker.run_batched(write, line)
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, WorkerClosedError) as error:
         into[line] = repr(error)
 
 
@@ -161,3 +161,33 @@ async def test_a_loop_that_ended_in_the_middle_of_a_batch_holds_up_no_other() ->
         diary.free.set()
         assert await opened.run_batched(diary.note, "a") == "A"
     assert diary.lines == ["begin", "first", "commit", "begin", "a", "commit"]
+
+
+async def test_what_one_loop_still_wants_when_another_has_closed_is_refused_and_does_not_hang() -> None:
+    diary, answers = Diary(), dict[str, str]()
+    opened = Worker("test", batch=diary.batch, idle=lambda: None, pause=60)
+    async with anyio.create_task_group() as group:
+        await started(group, opened.run_batched, diary.wait)
+        await started(group, told, opened, answers, diary.note, "a")
+        closing = threading.Thread(target=anyio.run, args=(opened.close,))
+        closing.start()
+        diary.free.set()
+        closing.join(20)  # this loop stands still meanwhile: what it hands over comes too late
+    assert (diary.lines, answers) == (["begin", "first", "commit"], {"a": "WorkerClosedError()"})
+    with pytest.raises(WorkerClosedError):
+        await opened.run(diary.note, "b")
+
+
+async def test_a_fault_in_a_quiet_moment_holds_up_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    diary, quiet = Diary(), threading.Event()
+
+    def idle() -> None:
+        quiet.set()
+        raise OverflowError
+
+    opened = Worker("test", batch=diary.batch, idle=idle, pause=0.01)
+    await opened.run(diary.note, "a")
+    assert await anyio.to_thread.run_sync(quiet.wait, 20)
+    assert await opened.run(diary.note, "b") == "B"
+    await opened.close()
+    assert "OverflowError" in caplog.text

@@ -11,7 +11,7 @@ from hermes.lib.codec import mended
 from hermes.lib.text import mend_surrogates
 from hermes.models.transports.base import BadReplyError, CutShortError, WireError
 from hermes.models.transports.common.arrival import BodyDetector, Events
-from hermes.models.transports.common.drafts import Calls
+from hermes.models.transports.common.drafts import Calls, tokens
 from hermes.types.message import Assistant, Thinking
 from hermes.types.request import CallStarted, Delta, Endpoint, Text, ThinkingText
 from hermes.types.usage import Stop, Usage
@@ -292,11 +292,11 @@ def _usage(given: _Usage) -> Usage:
         given.completion_tokens_details or _Details(),
     )
     return Usage(
-        input_tokens=int(given.prompt_tokens or 0),
-        output_tokens=int(given.completion_tokens or 0),
-        cache_read=int(prompt.cached_tokens or given.prompt_cache_hit_tokens or given.cached_tokens or 0),
-        cache_write=int(prompt.cache_write_tokens or 0),
-        reasoning=int(completion.reasoning_tokens or 0),
+        input_tokens=tokens(given.prompt_tokens),
+        output_tokens=tokens(given.completion_tokens),
+        cache_read=tokens(prompt.cached_tokens or given.prompt_cache_hit_tokens or given.cached_tokens),
+        cache_write=tokens(prompt.cache_write_tokens),
+        reasoning=tokens(completion.reasoning_tokens),
         requests=1,
     )
 

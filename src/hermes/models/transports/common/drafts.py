@@ -16,6 +16,8 @@ from hermes.types.message import Assistant, Thinking, ToolCall
 from hermes.types.request import CallStarted, Delta, Remark, Request, Text, ThinkingText
 from hermes.types.usage import Stop, Usage
 
+MOST_TOKENS = 10**12
+"""What a server tells above this is no count of tokens."""
 CUT = (
     "The reply was cut by the output limit before this call was whole, so it was not run. Make the call"
     " again, shorter."
@@ -306,9 +308,14 @@ def part(tree: Any, name: str) -> dict[str, Any]:
 
 
 def count(tree: Mapping[str, Any], name: str) -> int:
-    """The number of that name in a tree; 0 where there is none."""
+    """The tokens of that name in a tree; 0 where there are none."""
     found = tree.get(name)
-    return int(found) if isinstance(found, int | float) else 0
+    return tokens(found) if isinstance(found, int | float) else 0
+
+
+def tokens(told: float | None) -> int:
+    """A number of tokens as a server tells it; 0 for what no request can have used."""
+    return int(told) if told is not None and 0 <= told <= MOST_TOKENS else 0
 
 
 def string(tree: dict[str, Any], name: str) -> str:
