@@ -133,7 +133,7 @@ async def sessions(*, quick: bool) -> Curve:
     ours: list[tuple[float, float]] = []
     by_hand: list[tuple[float, float]] = []
     for size in sizes:
-        turns = 1 if quick else max(2, min(20, 1000 // size))
+        turns = 5 if quick else max(2, min(20, 1000 // size))
         samples = await anyio.to_thread.run_sync(
             partial(measured, ("ours", "plain"), size, turns=turns, rounds=1 if quick else 3)
         )

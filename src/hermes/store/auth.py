@@ -133,7 +133,9 @@ class AuthFile(Struct, frozen=True):
             tree = json.loads(self.path.read_bytes())
         except FileNotFoundError:
             return {"version": VERSION, "providers": {}}
-        except (OSError, ValueError) as error:
+        except OSError as error:
+            raise StoreError(f"{self.path} cannot be read now: {error.strerror}.") from error
+        except ValueError as error:
             raise StorageDamaged(
                 f"{self.path} cannot be read ({_reason(error)}); mend it, or move it away and sign in again."
             ) from error

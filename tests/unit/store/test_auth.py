@@ -110,6 +110,13 @@ def test_a_damaged_file_is_told_and_never_overwritten(keep: AuthFile, text: str)
     assert keep.path.read_bytes() == text.encode("utf-8", "surrogatepass")
 
 
+def test_a_file_that_cannot_be_read_now_is_not_called_damaged(keep: AuthFile) -> None:
+    keep.path.mkdir(parents=True)
+    with pytest.raises(StoreError, match=r"auth\.json cannot be read now: Is a directory\.$") as fault:
+        keep.credentials("p")
+    assert not isinstance(fault.value, StorageDamaged)
+
+
 def test_the_state_of_an_environment_key_is_kept_without_the_key(keep: AuthFile) -> None:
     keep.add(
         "p",
