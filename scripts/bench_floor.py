@@ -165,12 +165,14 @@ def open_store(path: Path) -> sqlite3.Connection:
 def append(db: sqlite3.Connection, message: dict[str, Any]) -> None:
     """One message, its row and its words, in one transaction."""
     db.execute("BEGIN")
-    row = db.execute(
-        "INSERT INTO messages (session, role, body) VALUES ('s', ?, ?)",
-        (message["role"], json.dumps(message)),
-    ).lastrowid
-    db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, message["content"]))
+    insert(db, ("s", message["role"], json.dumps(message)), message["content"])
     db.execute("COMMIT")
+
+
+def insert(db: sqlite3.Connection, row: tuple[str, str, str], words: str) -> None:
+    """A row (session, role, body) and the words that a search finds it by."""
+    number = db.execute("INSERT INTO messages (session, role, body) VALUES (?, ?, ?)", row).lastrowid
+    db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (number, words))
 
 
 def read(db: sqlite3.Connection, *, limit: int) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 import anyio
-from bench_floor import Conversation, open_store
+from bench_floor import Conversation, insert, open_store
 from bench_measure import TEXT, folder, in_turn, options, runtime, server, spent, stored_row
 from bench_sessions import measured, raise_file_limit
 from msgspec.structs import replace
@@ -250,10 +250,7 @@ async def _fill(kept: SessionStore, session_id: str, number: int) -> None:
 
 def _row(db: Any, session_id: str, number: int) -> None:
     text = words(number)
-    row = db.execute(
-        "INSERT INTO messages (session, role, body) VALUES (?, 'user', ?)", (session_id, text)
-    ).lastrowid
-    db.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row, text))
+    insert(db, (session_id, "user", text), text)
 
 
 async def _asked(kept: SessionStore, path: Path, size: int) -> list[float]:

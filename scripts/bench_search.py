@@ -4,16 +4,15 @@ table with a full-text index that ranks all that match.
 
 import random
 import sqlite3
-import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from functools import partial
 from itertools import accumulate
 from statistics import median, quantiles
 from typing import Any
 
-from bench_floor import open_store
-from bench_measure import Row, folder, stored_row
+from bench_floor import insert, open_store
+from bench_measure import Row, folder, spent, stored_row
 
 from hermes.store.protocol import SessionStore
 from hermes.store.sqlite_store import open_store as open_ours
@@ -21,7 +20,6 @@ from hermes.types.message import User
 
 SESSIONS, EACH, WORDS, VOCABULARY = 400, 500, 40, 20_000
 QUERIES = 300
-INSERT = "INSERT INTO messages (session, role, body) VALUES ('s', 'user', ?)"
 BY_HAND = """
 SELECT messages.id, messages.body FROM words JOIN messages ON messages.id = words.rowid
 WHERE words MATCH ? ORDER BY rank LIMIT 20
@@ -38,8 +36,8 @@ async def search() -> list[Row]:
             asked = [" ".join({next(words) for _ in range(1 + number % 2)}) for number in range(QUERIES)]
             ours, hand = [], []
             for query in asked:
-                ours.append(await _wall(partial(kept.search, query)))
-                hand.append(await _wall(partial(_query, by_hand, query)))
+                ours.append(1e3 * (await spent(partial(kept.search, query))).wall)
+                hand.append(1e3 * (await spent(partial(_query, by_hand, query))).wall)
     what = f"search in {SESSIONS * EACH:,} messages, wall, "
     return [
         Row(what + "median", median(ours), None, median(hand), "ms", "≤ 2 ms"),
@@ -64,22 +62,12 @@ async def _fill(kept: SessionStore, by_hand: sqlite3.Connection, words: Iterator
         )
         by_hand.execute("BEGIN")
         for text in texts:
-            row = by_hand.execute(
-                "INSERT INTO messages (session, role, body) VALUES ('s', 'user', ?)", (text,)
-            )
-            by_hand.execute("INSERT INTO words (rowid, body) VALUES (?, ?)", (row.lastrowid, text))
+            insert(by_hand, ("s", "user", text), text)
         by_hand.execute("COMMIT")
 
 
 async def _query(by_hand: sqlite3.Connection, query: str) -> list[Any]:
     return by_hand.execute(BY_HAND, (query,)).fetchall()
-
-
-async def _wall(job: Callable[[], Awaitable[Any]]) -> float:
-    """Milliseconds of the clock."""
-    started = time.perf_counter()
-    await job()
-    return (time.perf_counter() - started) * 1e3
 
 
 def _late(times: list[float]) -> float:

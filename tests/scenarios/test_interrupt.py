@@ -16,6 +16,9 @@ from tests.scenarios.conftest import Talk, kinds
 
 pytestmark = pytest.mark.anyio
 
+AT_ONCE = 4
+"""Sessions of one interrupt each: most of what they do is waiting."""
+
 
 @hermes.tool
 async def search_files(seconds: float) -> str:
@@ -88,8 +91,10 @@ async def test_an_interrupt_at_any_instant_ends_the_turn_and_the_next_one_goes_o
 ) -> None:
     chance = random.Random(9)
     count = 200 if request.config.getoption("--long") else 24
-    for _ in range(count):
-        await interrupted(talk, chance.uniform(0.0, 0.75))
+    for _ in range(count // AT_ONCE):
+        async with anyio.create_task_group() as group:
+            for _ in range(AT_ONCE):
+                group.start_soon(interrupted, talk, chance.uniform(0.0, 0.75))
 
 
 async def test_a_connection_that_hangs_is_left_at_once(talk: Talk) -> None:

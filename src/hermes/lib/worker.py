@@ -34,7 +34,7 @@ class Worker:
         self, name: str, *, batch: Callable[[], AbstractContextManager[None]], idle: Job, pause: float
     ) -> None:
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
-        self._waiting: dict[Wake, list[_Call[Any]]] = {}  # of each loop that has a batch under way
+        self._waiting: dict[Wake, list[_Pending[Any]]] = {}  # of each loop that has a batch under way
         self._batch, self._idle, self._pause = batch, idle, pause
         self._worked = self._closed = False
         self._closing = threading.Lock()  # invariant: what is in the queue is before its end
@@ -49,7 +49,7 @@ class Worker:
         What was asked for is done, whatever is cancelled meanwhile: a cancellation arrives at the caller's
         next await, so that it always learns what has happened. WorkerClosedError when the thread has ended.
         """
-        call = _Call(partial(function, *args))
+        call = _Pending(partial(function, *args))
         self._hand_over(call.wake)  # what was asked for before runs before
         self._put(partial(_run_alone, call))
         return await call.end()
@@ -60,7 +60,7 @@ class Worker:
 
         Where one fails, each runs anew in a batch of its own, so that it fails alone.
         """
-        call = _Call(partial(function, *args))
+        call = _Pending(partial(function, *args))
         if call.wake in self._waiting:
             self._waiting[call.wake].append(call)
         else:
@@ -98,11 +98,12 @@ class Worker:
             try:
                 self._put(partial(self._run_batch, calls))
             except WorkerClosedError as error:  # another loop has closed it
+                del self._waiting[wake]
                 for call in calls:
                     call.errors.append(error)
                     call.over.set()
 
-    def _end_batch(self, calls: "Sequence[_Call[Any]]") -> None:
+    def _end_batch(self, calls: "Sequence[_Pending[Any]]") -> None:
         for call in calls:
             call.over.set()
         if not self._waiting.get(call.wake):
@@ -130,11 +131,11 @@ class Worker:
         except Exception:
             logger.exception("What is left to be done in a quiet moment failed; who waits next still runs")
 
-    def _run_batch(self, calls: "Sequence[_Call[Any]]") -> None:
+    def _run_batch(self, calls: "Sequence[_Pending[Any]]") -> None:
         self._run_within(calls)
         _tell(calls[0].wake, partial(self._end_batch, calls))
 
-    def _run_within(self, calls: "Sequence[_Call[Any]]") -> None:
+    def _run_within(self, calls: "Sequence[_Pending[Any]]") -> None:
         begun = False
         try:
             with self._batch():
@@ -150,7 +151,7 @@ class Worker:
                     call.errors.append(error)
 
 
-class _Call(Generic[T]):
+class _Pending(Generic[T]):
     """A function, and the task that waits for its end."""
 
     def __init__(self, function: Callable[[], T]) -> None:
@@ -170,7 +171,7 @@ class _Call(Generic[T]):
         return self._results[0]
 
 
-def _run_alone(call: _Call[Any]) -> None:
+def _run_alone(call: _Pending[Any]) -> None:
     try:
         call.run()
     except BaseException as error:  # noqa: BLE001  # raised again in the caller

@@ -174,8 +174,9 @@ async def test_what_one_loop_still_wants_when_another_has_closed_is_refused_and_
         diary.free.set()
         closing.join(20)  # this loop stands still meanwhile: what it hands over comes too late
     assert (diary.lines, answers) == (["begin", "first", "commit"], {"a": "WorkerClosedError()"})
-    with pytest.raises(WorkerClosedError):
-        await opened.run(diary.note, "b")
+    for ask in (opened.run_batched, opened.run, opened.run_batched):
+        with pytest.raises(WorkerClosedError), anyio.fail_after(20):
+            await ask(diary.note, "b")
 
 
 async def test_a_fault_in_a_quiet_moment_holds_up_nobody(caplog: pytest.LogCaptureFixture) -> None:
