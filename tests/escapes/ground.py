@@ -138,7 +138,7 @@ class Ground:
         if self._pristine and self.state("read-only") == self._pristine:
             return
         for name in ("project", "home", "outside"):
-            shutil.rmtree(self.base / name, ignore_errors=True)
+            _clear(self.base / name)
         shutil.rmtree(f"/tmp/hermes-escape-{os.getpid()}", ignore_errors=True)
         for stray in self.base.glob("outside.*"):
             shutil.rmtree(stray)
@@ -328,6 +328,18 @@ class Ground:
             time.sleep(0.005)
         time.sleep(0.01)
         self._usual = _set_of(self.victim.pid)
+
+
+def _clear(folder: Path) -> None:
+    """Take a folder away; what an attempt started may write in it until its sandbox has ended."""
+    deadline = time.monotonic() + 10
+    while folder.exists():
+        try:
+            shutil.rmtree(folder)
+        except OSError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
 
 
 def make_ground() -> Ground:

@@ -137,7 +137,7 @@ async def another(question: Question) -> Answer:
 
         async def answer() -> None:
             await come.wait()
-            (asked,) = events
+            asked = events[0]  # on a busy machine its time may be over already
             assert isinstance(asked, Asked)
             assert not here.answer("another", Grant())
             assert not there.answer(asked.id, Grant())
