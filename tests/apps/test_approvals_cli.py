@@ -39,6 +39,7 @@ def test_a_verdict_is_told_whole_for_programs_and_nothing_runs(run: Run, work: P
         "confined": False,
         "network": False,
         "writable": False,
+        "paths": [],
         "findings": [
             {
                 "class": "delete inside",
@@ -56,19 +57,21 @@ def test_a_verdict_is_told_whole_for_programs_and_nothing_runs(run: Run, work: P
 
 
 def test_a_verdict_is_told_in_plain_lines_for_people(run: Run, work: Path) -> None:
-    done = run("approvals", "test", "--sandbox", "workspace", "git push")
+    done = run("approvals", "test", "--sandbox", "workspace", "--host", "github.com", "git push")
     assert (done.returncode, done.stdout.splitlines()) == (
         3,
         [
             "ask: it runs only after a yes",
+            "  because  it asks for the network, to reach github.com",
             "  because  it changes a repository that others use",
+            "  effect   needs-network: asks for the network",
             "  effect   publish: publishes or changes something that others see",
-            "  class    publish",
+            "  class    network out, publish",
+            "  words    host github.com",
             "  words    git push",
-            "  rule     git-push (hermes approvals explain git-push)",
-            f"  session  a yes for the session covers {work}$ git push … (git-push)",
-            f"  always   a yes for good covers {work}$ git push",
-            "  runs     outside the sandbox",
+            f"  session  a yes for the session covers {work}$ git push … (git-push, needs-host) {{needs host github.com}}",
+            f"  always   a yes for good covers {work}$ git push {{needs host github.com}}",
+            "  runs     in the sandbox, with the network to github.com",
         ],
     )
 
@@ -108,9 +111,9 @@ def test_a_setting_that_decided_is_named_with_its_place(run: Run, config: Path, 
         ["command_allowlist holds it (config.yaml line 1)"],
     )
     assert judged(run, "rm -rf other")["settings"] == []
-    fetched = judged(run, "git fetch")
-    assert (fetched["decision"], fetched["settings"]) == (
-        "contain",
+    pushed = judged(run, "git push")
+    assert (pushed["decision"], pushed["settings"]) == (
+        "ask",
         ["terminal.network is true (config.yaml line 4)"],
     )
     config.write_text("approvals: {mode: off}\n")

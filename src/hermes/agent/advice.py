@@ -13,7 +13,7 @@ from hermes.safety.commands.grammar import without_comments
 from hermes.safety.decide import Verdict
 from hermes.types.action import Command
 
-LOW_RISK: Final = frozenset({"change", "delete", "network"})
+LOW_RISK: Final = frozenset({"change", "delete", "network", "needs-network"})
 """Effects that a model may let through: in the workspace, or a plain use of the network.
 
 Never secrets, rights, or what cannot be read.

@@ -23,8 +23,10 @@ _ELSE = "Do not try it in another form; do without it or ask."
 _UNREADABLE = "This could not be judged ({}), so the answer is no. Write it as a plain command."
 _INSTEAD = {
     "outside": "work inside the workspace or in /tmp",
+    "needs-path": "work inside the workspace or in /tmp",
+    "unconfined": "do what can be done inside the sandbox",
     "delete": "delete build output or single files, or move what is in the way",
-    "network": "use what is already on this machine",
+    "needs-network": "use what is already on this machine",
     "secret": "leave credentials alone",
     "opaque": "write the command plainly, without parts that are only known when it runs",
     "history": "commit or stash first, and leave history as it is",

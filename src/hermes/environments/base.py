@@ -27,7 +27,8 @@ class Job(Abridged, Struct, frozen=True, kw_only=True):
     An `env` of None, for a machine elsewhere, is the environment that it gives to everybody.
 
     `confined` puts the kernel sandbox around it, `network` opens the network inside that, all of it or these
-    hosts, `writable` the workspace where the sandbox is read-only; `pty` gives it a terminal.
+    hosts, `writable` the workspace where the sandbox is read-only, `paths` these besides; `pty` gives it a
+    terminal.
     """
 
     unshown: ClassVar = ("env",)
@@ -37,6 +38,7 @@ class Job(Abridged, Struct, frozen=True, kw_only=True):
     confined: bool = False
     network: bool | tuple[str, ...] = False
     writable: bool = False
+    paths: tuple[str, ...] = ()
     pty: bool = False
 
 

@@ -303,7 +303,13 @@ class LocalEnvironment:
                 "The command must be confined and there is no sandbox here; install bubblewrap."
             )
         return self._sandbox.launch(
-            job.argv, env=env, network=job.network, writable=job.writable, pty=job.pty, steady=steady
+            job.argv,
+            env=env,
+            network=job.network,
+            writable=job.writable,
+            paths=job.paths,
+            pty=job.pty,
+            steady=steady,
         )
 
 

@@ -9,13 +9,17 @@ from typing import Final, Literal, Protocol
 
 import anyio
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.environments.background import Background
 from hermes.environments.base import Environment, Job, Limits
+from hermes.environments.denial import denial
+from hermes.environments.sandbox.hosts import entry
 from hermes.environments.shell import Shell, Start
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
 from hermes.types.error import Refused
+from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
 
 Authorize = Callable[[Action], Awaitable[Permit]]
@@ -128,18 +132,20 @@ class ShellWorkspace:
         cwd: str | None = None,
         stdin: bytes | None = None,
         pty: bool = False,
+        needs: Needs = NO_NEEDS,
         on_output: Callable[[str], None] | None = None,
     ) -> ExecResult:
-        """Run a command in the carried shell; a `cwd` is for this command only.
+        """Run a command in the carried shell; a `cwd` is for this command only, and so is what it `needs`.
 
         Refused when the decision is no.
         """
         async with self._turns:
             await self._ready()
             where = self._nominal(cwd) if cwd else None
-            permit = await self._permit(self._action(command, where, pty=pty))
+            needs = self._resolved(needs)
+            permit = await self._permit(self._action(command, where, needs, pty=pty))
             start = self._shell.prepare(command, cwd=where, confined=permit.confined)
-            self._redeem(permit, self._action(command, where, pty=pty))
+            self._redeem(permit, self._action(command, where, needs, pty=pty))
             done = await self._environment.exec(
                 self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output
             )
@@ -152,20 +158,28 @@ class ShellWorkspace:
             timed_out=done.timed_out,
             clipped=done.clipped,
             full=done.full,
+            denied=denial(done, permit),
         )
 
     async def start(
-        self, command: str, *, cwd: str | None = None, pty: bool = False, notify: bool = False
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        pty: bool = False,
+        needs: Needs = NO_NEEDS,
+        notify: bool = False,
     ) -> ProcessState:
         """Start a background process with the carried directory and exports; ExecError when 64 run
         already.
         """
         await self._ready()
         where = self._nominal(cwd) if cwd else self.cwd
-        permit = await self._permit(self._action(command, where, pty=pty, background=True))
+        needs = self._resolved(needs)
+        permit = await self._permit(self._action(command, where, needs, pty=pty, background=True))
         self.processes.make_room()
         start = self._shell.prepare(command, cwd=where, confined=permit.confined, carry=False)
-        self._redeem(permit, self._action(command, where, pty=pty, background=True))
+        self._redeem(permit, self._action(command, where, needs, pty=pty, background=True))
         child = await self._environment.spawn(self._job(start, permit, pty=pty))
         return self.processes.add(self._process_id(), child, command=command, cwd=where, notify=notify)
 
@@ -221,7 +235,18 @@ class ShellWorkspace:
             raise Refused("A command cannot contain a NUL character.")
         return self._accept(await self._authorize(action))
 
-    def _action(self, command: str, where: str | None, *, pty: bool, background: bool = False) -> Command:
+    def _resolved(self, needs: Needs) -> Needs:
+        """The needs with absolute paths; Refused where a host is none."""
+        try:
+            for host in needs.hosts:
+                entry(host)
+        except ValueError as error:
+            raise Refused(f"{error}.") from error
+        return replace(needs, paths=tuple(map(self._nominal, needs.paths)))
+
+    def _action(
+        self, command: str, where: str | None, needs: Needs, *, pty: bool, background: bool = False
+    ) -> Command:
         """What would run now: these words, in this directory, with the shell as it is."""
         return Command(
             command=command,
@@ -230,6 +255,7 @@ class ShellWorkspace:
             background=background,
             environment=self._shell.mark,
             carried=self._shell.definitions,
+            needs=needs,
         )
 
     def _redeem(self, permit: Permit, action: Action) -> None:
@@ -251,6 +277,7 @@ class ShellWorkspace:
             confined=permit.confined,
             network=permit.network,
             writable=permit.writable,
+            paths=permit.paths,
             pty=pty,
         )
 

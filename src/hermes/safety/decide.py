@@ -2,8 +2,7 @@
 
 import posixpath
 from collections.abc import Sequence
-from fnmatch import fnmatchcase as fnmatch
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,6 +12,7 @@ from hermes.safety.commands.findings import Reading, read_command
 from hermes.safety.commands.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
 from hermes.safety.commands.rules import Finding, table
 from hermes.safety.grants import Grants, covering, offered, parse
+from hermes.safety.needs import Access, access, declared
 from hermes.types.action import Action, Command, Decider, FileAccess, Permit, ToolUse
 from hermes.types.question import Scope
 
@@ -47,9 +47,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """`allow`: run. `contain`: run in the sandbox without a question. `ask`: only with a yes. `deny`: never.
 
-    `network`, `confined` and `writable` say how it runs once it may, as in `Permit`.
-    `findings` are all that was found, `effects` those that needed a decision. `session` and `always` are what
-    a wider yes would cover (None: it is not offered), `covered` the earlier one that covers this.
+    `access` says how it runs once it may. `findings` are all that was found, `effects` those that needed a
+    decision. `session` and `always` are what a wider yes would cover (None: it is not offered), `covered` the
+    earlier one that covers this.
     """
 
     decision: Literal["allow", "contain", "ask", "deny"]
@@ -60,9 +60,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     session: Scope | None = None
     always: Scope | None = None
     covered: Scope | None = None
-    network: bool | tuple[str, ...] = False
-    confined: bool = False
-    writable: bool = False
+    access: Access = Access()
     by: Decider = "rule"
 
     @property
@@ -75,9 +73,10 @@ class Verdict(Struct, frozen=True, kw_only=True):
         return Permit.of(
             action,
             serial=serial,
-            confined=self.confined,
-            network=self.network,
-            writable=self.writable,
+            confined=self.access.confined,
+            network=self.access.network,
+            writable=self.access.writable,
+            paths=self.access.paths,
             by=by or self.by,
         )
 
@@ -98,80 +97,61 @@ def is_concealed(path: str, policy: Policy) -> bool:
 
 def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
     reading = read_command(action.command, cwd=action.cwd, folders=policy.folders, before=action.carried)
-    return replace(_judged_command(action, reading, policy, grants), findings=reading.found)
+    usual = _usual_access(policy)
+    chosen = policy.sandbox in {"read-only", "workspace", "full"}  # elsewhere nothing opens for one command
+    asked = tuple(declared(action.needs, usual, policy.folders)) if chosen else ()
+    given = access(action.needs, usual, policy.workspace) if chosen else usual
+    reading = Reading(reading.commands, (*asked, *reading.found))
+    return replace(_judged_command(action, reading, given, policy, grants), findings=reading.found)
 
 
-def _judged_command(action: Command, reading: Reading, policy: Policy, grants: Grants) -> Verdict:
+def _usual_access(policy: Policy) -> Access:
+    """What a command gets that declares nothing."""
+    if policy.sandbox == "off":
+        return Access()
+    return Access(confined=True, network=policy.network, writable=policy.sandbox != "read-only")
+
+
+def _judged_command(
+    action: Command, reading: Reading, given: Access, policy: Policy, grants: Grants
+) -> Verdict:
     hard = [one for one in reading.found if table().effects[one.effect].hard]
     if hard:
         return _verdict("deny", hard)
-    counted, conditions = _counted(reading.found, policy)
+    counted = [one for one in reading.found if _counts(one, given, policy)]
     if not counted:
-        return Verdict(decision="allow") if policy.sandbox == "off" else _contained(policy)
+        return Verdict(decision="contain", access=given, by="sandbox") if given.confined else _ALLOWED
     judged = Reading(reading.commands, tuple(counted))
     if scope := covering(grants.session, action, judged, grants.now):
-        return replace(_verdict("allow", counted, conditions, by="session"), covered=scope)
+        return replace(_verdict("allow", counted, given, by="session"), covered=scope)
     if scope := covering(map(parse, policy.allowlist), action, judged, grants.now):
-        return replace(_verdict("allow", counted, conditions, by="allowlist"), covered=scope)
+        return replace(_verdict("allow", counted, given, by="allowlist"), covered=scope)
     if policy.yolo or policy.mode == "off":
-        return _verdict("allow", counted, conditions, by="yolo")
+        return _verdict("allow", counted, given, by="yolo")
     session, always = offered(action, judged)
-    return replace(_verdict("ask", counted, conditions), session=session, always=always)
+    return replace(_verdict("ask", counted, given), session=session, always=always)
 
 
-def _contained(policy: Policy) -> Verdict:
-    return Verdict(decision="contain", confined=True, network=policy.network, by="sandbox")
+_ALLOWED: Final = Verdict(decision="allow")
 
 
-class _RunConditions(Struct, frozen=True):
-    """How something that was found runs once it may."""
-
-    confined: bool = False
-    network: bool | tuple[str, ...] = False
-    writable: bool = False
-
-    @classmethod
-    def of(cls, found: Sequence[Finding], policy: Policy) -> "_RunConditions":
-        effects = [table().effects[one.effect] for one in found]
-        if policy.sandbox == "container":
-            return cls(confined=True, network=policy.network)  # a yes does not change where it runs
-        return cls(
-            confined=policy.sandbox != "off"
-            and not any(policy.sandbox in effect.opens for effect in effects),
-            network=any(effect.network for effect in effects) or policy.network,
-            writable=policy.sandbox == "read-only"
-            and any(one.effect in {"change", "delete", "history"} for one in found),
-        )
-
-
-def _counted(found: Sequence[Finding], policy: Policy) -> tuple[list[Finding], _RunConditions]:
-    """The findings that need a decision, and how the command runs after a yes."""
-    counted = [one for one in found if _counts(one, policy)]
-    conditions = _RunConditions.of(counted, policy)
-    if (
-        counted
-        and policy.sandbox not in {"off", "container"}
-        and (conditions.network is True or not conditions.confined)
-    ):
-        # A yes opens the sandbox, so what only the sandbox would have stopped must be said, too.
-        counted = [one for one in found if one.effect != "change" or one in counted]
-    return counted, conditions
-
-
-def _counts(finding: Finding, policy: Policy) -> bool:
-    """Whether a finding needs a decision where the command would run."""
-    online = f"{policy.sandbox}{'+' if _reaches(finding, policy.network) else '-'}network"
-    if not table().effects[finding.effect].free & {policy.sandbox, online}:
+def _counts(finding: Finding, given: Access, policy: Policy) -> bool:
+    """Whether a finding needs a decision where the command would run: what the kernel stops there does
+    not.
+    """
+    mode = policy.sandbox if given.confined else "off"
+    mode = "workspace" if mode == "read-only" and given.writable else mode
+    free = table().effects[finding.effect].free
+    if mode not in free and (f"{mode}-network" not in free or given.reaches(finding.hosts)):
         return True
-    return policy.sandbox == "container" and finding.effect != "change" and _is_bound(finding.path, policy)
+    if mode == "container":
+        return finding.effect != "change" and _is_bound(finding.path, policy)
+    return mode == "workspace" and finding.effect == "persistence" and _is_kept(finding.path, given, policy)
 
 
-# The policy's own value
-def _reaches(finding: Finding, network: bool | tuple[str, ...]) -> bool:  # noqa: FBT001
-    """Whether the network is open for a finding; to hosts that are not named it is not."""
-    if isinstance(network, bool):
-        return network
-    return bool(network) and all(any(fnmatch(host, pattern) for pattern in network) for host in finding.hosts)
+def _is_kept(path: str, given: Access, policy: Policy) -> bool:
+    """Whether what a sandbox lets a command write at a path is still there afterwards."""
+    return any(is_within(path, top) for top in (policy.workspace, *given.paths))
 
 
 def _is_bound(path: str, policy: Policy) -> bool:
@@ -184,20 +164,17 @@ def _is_bound(path: str, policy: Policy) -> bool:
 def _verdict(
     decision: Literal["allow", "ask", "deny"],
     found: Sequence[Finding],
-    conditions: _RunConditions | None = None,
+    given: Access = Access(),  # noqa: B008  # a value
     *,
     by: Decider = "rule",
 ) -> Verdict:
-    conditions = conditions or _RunConditions()
     return Verdict(
         decision=decision,
         reasons=tuple(dict.fromkeys(one.reason for one in found)),
         rule=found[0].rule,
         effects=tuple(dict.fromkeys(one.effect for one in found)),
         findings=tuple(found),
-        network=conditions.network,
-        confined=conditions.confined,
-        writable=conditions.writable,
+        access=given,
         by=by,
     )
 
@@ -210,7 +187,7 @@ def _file(action: FileAccess, policy: Policy, grants: Grants) -> Verdict:
     if action.operation == "read":
         return _reading(action, path, place, policy, grants)
     if policy.sandbox == "container" and place != "own" and not _is_bound(path, policy):
-        return _contained(policy)
+        return Verdict(decision="contain", access=_usual_access(policy), by="sandbox")
     return _writing(action, path, place, policy, grants)
 
 

@@ -11,21 +11,21 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hermes.safety.commands.exfiltration import hosts_of
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading
 from hermes.safety.commands.rules import Finding
 from hermes.safety.commands.script import Simple
+from hermes.safety.needs import ASKED
 from hermes.types.action import Command, FileAccess
 from hermes.types.question import Scope
 
 _LIMIT: Final = re.compile(r" \[(?:(\d+) uses? left)?(?:, )?(?:until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ))?\]$")
 _PROGRAM: Final = re.compile(r"(?P<directory>/.*?)\$ (?P<words>\S+ \S+) … \((?P<rules>[\w-]+(?:, [\w-]+)*)\)")
 _PATH: Final = re.compile(r"(?P<words>read|write|delete) (?P<path>/.*)", re.DOTALL)
-_HOST: Final = re.compile(r"requests to (?P<words>[\w.:\[\]-]+)")
+_HOST: Final = re.compile(r"requests to (?P<words>[\w.:*/\[\]-]+)")
 _EXACT: Final = re.compile(r"(?P<directory>/.*?)\$ (?P<words>.*)", re.DOTALL)
-_REPEATS: Final = frozenset({"network", "daemon", "publish", "service", "remote", "package"})
-_READERS: Final = frozenset({"curl", "wget", "wget2", "http", "https", "xh"})
+_NEEDS: Final = re.compile(r" \{needs ([^{}]+)\}$")
+_REPEATS: Final = frozenset({"needs-network", "network", "publish", "service", "remote", "package"})
 
 
 class Grants(Struct, frozen=True, kw_only=True):
@@ -45,6 +45,7 @@ def write(scope: Scope) -> str:
         text = f"requests to {scope.words}"
     else:
         text = f"{scope.directory}$ {scope.words}" if scope.directory else scope.words
+    text = f"{text} {{needs {', '.join(scope.needs)}}}" if scope.needs else text
     limits = [f"{scope.uses} use{'s' if scope.uses > 1 else ''} left"] if scope.uses else []
     if scope.until:
         limits.append(f"until {dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%dT%H:%M:%SZ}")
@@ -58,6 +59,8 @@ def parse(text: str) -> Scope:
     if limit is not None and (limit[1] or limit[2]):
         until = dt.datetime.fromisoformat(limit[2]).timestamp() if limit[2] else 0.0
         return replace(parse(text[: limit.start()]), uses=int(limit[1] or 0), until=until)
+    if found := _NEEDS.search(text):
+        return replace(parse(text[: found.start()]), needs=tuple(found[1].split(", ")))
     if found := _PROGRAM.fullmatch(text):
         return Scope(
             kind="program",
@@ -89,8 +92,10 @@ def offered(action: Command | FileAccess, reading: Reading) -> tuple[Scope | Non
         UNKNOWN in one.path for one in found
     ):
         return None, None
-    exact = _plain(Scope(kind="exact", words=action.command.strip(), directory=action.cwd))
-    wider = _host(commands, found) or _program(action, commands, found)
+    exact = _plain(
+        Scope(kind="exact", words=action.command.strip(), directory=action.cwd, needs=_needs(found))
+    )
+    wider = _host(found) or _program(action, commands, found)
     lasting = not any(one.effect in {"opaque", "download"} for one in found)
     return wider or exact, exact if lasting else None
 
@@ -108,17 +113,19 @@ def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool
     """Whether an action is what a scope says: no other words, place or kind of effect."""
     if isinstance(action, FileAccess):
         return scope.kind == "path" and (scope.words, scope.path) == (action.operation, action.path)
+    if scope.kind == "host":
+        return _host(reading.found) == replace(scope, uses=0, until=0.0)
+    if not set(_needs(reading.found)) <= set(scope.needs):
+        return False
     if scope.kind == "exact":
         return scope.words == action.command.strip() and scope.directory in {"", action.cwd}
-    if scope.kind == "program":
-        own = _program(action, reading.commands, reading.found)
-        return (
-            own is not None
-            and (own.words, own.directory) == (scope.words, scope.directory)
-            and set(own.rules) <= set(scope.rules)
-        )
-    own = _host(reading.commands, reading.found)
-    return scope.kind == "host" and own is not None and own.words == scope.words
+    own = _program(action, reading.commands, reading.found)
+    return (
+        scope.kind == "program"
+        and own is not None
+        and (own.words, own.directory) == (scope.words, scope.directory)
+        and set(own.rules) <= set(scope.rules)
+    )
 
 
 def spend(scope: Scope) -> Scope | None:
@@ -159,18 +166,23 @@ def _program(action: Command, commands: Sequence[Simple], found: Sequence[Findin
         return None
     rules = tuple(sorted({each.rule for each in found}))
     return _plain(
-        Scope(kind="program", words=f"{one.argv[0]} {one.argv[1]}", directory=action.cwd, rules=rules)
+        Scope(
+            kind="program",
+            words=f"{one.argv[0]} {one.argv[1]}",
+            directory=action.cwd,
+            rules=rules,
+            needs=_needs(found),
+        )
     )
 
 
-def _host(commands: Sequence[Simple], found: Sequence[Finding]) -> Scope | None:
-    """One request of a plain program to one host, which needs the network and nothing else."""
-    one = _only(commands)
-    if one is None or one.argv[0] not in _READERS or {each.effect for each in found} != {"network"}:
+def _needs(found: Sequence[Finding]) -> tuple[str, ...]:
+    """What was declared and has to be asked, as a scope names it."""
+    return tuple(sorted(one.words for one in found if one.effect in ASKED))
+
+
+def _host(found: Sequence[Finding]) -> Scope | None:
+    """One host, where that is all that has to be asked: the sandbox keeps the command to it."""
+    if len(found) != 1 or not found[0].hosts or found[0].rule != "needs-host":
         return None
-    hosts = set(hosts_of(one))
-    return (
-        _plain(Scope(kind="host", words=hosts.pop()))
-        if len(hosts) == 1 and UNKNOWN not in "".join(hosts)
-        else None
-    )
+    return _plain(Scope(kind="host", words=found[0].hosts[0]))

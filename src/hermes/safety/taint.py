@@ -25,6 +25,11 @@ from hermes.types.message import Message, ToolResult
 
 GUARDED: Final = frozenset(
     {
+        "needs-network",
+        "needs-path",
+        "unconfined",
+        "outside",
+        "foreign",
         "upload",
         "publish",
         "remote",
@@ -46,7 +51,17 @@ GUARDED: Final = frozenset(
 """Effects by which an order from outside would do harm beyond the workspace, or last."""
 
 _REACHING: Final = frozenset(
-    {"network", "upload", "download", "publish", "remote", "infrastructure", "package", "listen"}
+    {
+        "needs-network",
+        "network",
+        "upload",
+        "download",
+        "publish",
+        "remote",
+        "infrastructure",
+        "package",
+        "listen",
+    }
 )
 _STEERING: Final = re.compile(
     r"(?:^|/)(?:agents|claude|gemini|soul|memory|user|skill|copilot-instructions|conventions)\.md$"
@@ -132,7 +147,7 @@ def guards(action: Action, verdict: Verdict, policy: Policy) -> Iterator[str]:
     """Why an action needs a yes of its own once text from outside was read; nothing where it does not."""
     match action:
         case Command():
-            return _of_command(action, verdict, policy)
+            return _of_command(action, verdict)
         case FileAccess():
             return _of_file(action, policy)
         case ToolUse():
@@ -150,8 +165,10 @@ def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
         )
     if isinstance(action, ToolUse):
         return ""
-    reaches = any(one.effect in _REACHING for one in verdict.findings)
-    return f"the output of `{_short(action.command)}`" if reaches or _downloads(action.command) else ""
+    given = verdict.access
+    online = not given.confined or bool(given.network)
+    reaches = any(one.effect in _REACHING for one in verdict.findings) or _downloads(action.command)
+    return f"the output of `{_short(action.command)}`" if online and reaches else ""
 
 
 def _downloads(command: str) -> bool:
@@ -159,16 +176,16 @@ def _downloads(command: str) -> bool:
     return any(one.program in DOWNLOADERS for one in see_through(command, cwd="/", variables={}).commands)
 
 
-def _of_command(action: Command, verdict: Verdict, policy: Policy) -> Iterator[str]:
+def _of_command(action: Command, verdict: Verdict) -> Iterator[str]:
     """Why a command needs a yes of its own."""
-    contained = policy.sandbox in {"read-only", "workspace", "container"}
-    cut_off = contained and not policy.network
+    given = verdict.access
+    online = not given.confined or bool(given.network)
     for one in verdict.findings:
-        if one.effect in GUARDED or (one.effect in {"outside", "foreign"} and not contained):
+        if one.effect in GUARDED and one.effect in verdict.effects:
             yield one.reason
-        elif one.effect == "opaque" and not cut_off:
+        elif one.effect == "opaque" and online:
             yield f"{one.reason}, and it could send or change anything"
-        elif one.effect == "network" and _CARRYING.search(action.command):
+        elif one.effect == "network" and online and _CARRYING.search(action.command):
             yield "it may send data in an address"
     for command in see_through(action.command, cwd=action.cwd, variables={}).commands:
         written = [*command.writes, *(path for does, path in file_uses(command) if does != "read")]

@@ -6,6 +6,7 @@ from typing import Any, Literal, Self
 
 from msgspec import Struct, to_builtins
 
+from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.tool import ToolManifest
 
 Decider = Literal["rule", "sandbox", "person", "session", "allowlist", "yolo", "model"]
@@ -16,7 +17,8 @@ class Command(Struct, frozen=True, kw_only=True):
     """A shell command. `cwd` is where it would run, `environment` stands for the variables and options it
     would have.
 
-    `carried` is shell text: the aliases and functions that earlier commands have left.
+    `carried` is shell text: the aliases and functions that earlier commands have left. `needs` is what it
+    declares; without it a sandbox gives nothing beyond the usual.
     """
 
     command: str
@@ -25,6 +27,7 @@ class Command(Struct, frozen=True, kw_only=True):
     pty: bool = False
     environment: str = ""
     carried: str = ""
+    needs: Needs = NO_NEEDS
     kind: Literal["command"] = "command"
 
 
@@ -59,7 +62,7 @@ class Permit(Struct, frozen=True, kw_only=True):
     `serial` this yes.
 
     `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts.
-    `writable`: a read-only sandbox must let it write in the workspace.
+    `writable`: it may write in the workspace, also in a read-only sandbox; `paths`: and in these.
     """
 
     digest: str
@@ -67,6 +70,7 @@ class Permit(Struct, frozen=True, kw_only=True):
     confined: bool = True
     network: bool | tuple[str, ...] = False
     writable: bool = False
+    paths: tuple[str, ...] = ()
     by: Decider = "rule"
 
     @classmethod

@@ -28,7 +28,8 @@ class Scope(Struct, frozen=True, kw_only=True):
 
     `exact`: the command `words` in `directory` ("": anywhere). `program`: the program and subcommand `words`
     in `directory`, with findings of `rules` alone. `path`: writing (or what `words` says) the file `path`.
-    `host`: plain requests to the host `words`.
+    `host`: whatever needs the network to reach the host `words` alone. `needs`: what the covered command may
+    declare, as `safety.needs` words it.
     """
 
     kind: Literal["exact", "program", "path", "host"]
@@ -36,6 +37,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     directory: str = ""
     rules: tuple[str, ...] = ()
     path: str = ""
+    needs: tuple[str, ...] = ()
     uses: int = 0
     until: float = 0.0
 

@@ -10,13 +10,15 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from hermes.types.needs import NO_NEEDS, Needs
+
 
 class ExecResult(Struct, frozen=True, kw_only=True):
     """What a command did. `text` is stdout and stderr as they came, escapes stripped, clipped to head and
     tail if `clipped`.
 
     `full` is the path of the uncut output when it was clipped; `code` is 124 after a timeout and 130 after an
-    interrupt.
+    interrupt. `denied` says what a sandbox seems to have kept from it, and what to declare for that.
     """
 
     text: str
@@ -26,6 +28,7 @@ class ExecResult(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     clipped: bool = False
     full: str = ""
+    denied: str = ""
 
 
 class ProcessState(Struct, frozen=True, kw_only=True):
@@ -109,12 +112,19 @@ class Workspace(Protocol):
         cwd: str | None = None,
         stdin: bytes | None = None,
         pty: bool = False,
+        needs: Needs = NO_NEEDS,
         on_output: Callable[[str], None] | None = None,
     ) -> ExecResult:
         """Run a command in the carried shell; directory, exports and options live on to the next call."""
 
     async def start(
-        self, command: str, *, cwd: str | None = None, pty: bool = False, notify: bool = False
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        pty: bool = False,
+        needs: Needs = NO_NEEDS,
+        notify: bool = False,
     ) -> ProcessState:
         """Start a background process."""
 

@@ -14,6 +14,7 @@ from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, decide
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.error import Refused
+from hermes.types.needs import Needs
 from hermes.types.question import Answer, Deny, Grant, Question
 
 pytestmark = pytest.mark.anyio
@@ -66,7 +67,9 @@ def test_a_model_is_not_asked_about_anything_else(text: str) -> None:
 
 
 def test_the_network_is_of_little_harm_in_the_sandbox() -> None:
-    assert is_low_risk(decide(command("npm ci"), replace(SMART, sandbox="workspace")))
+    sandbox = replace(SMART, sandbox="workspace")
+    for needs, low in {Needs(hosts=("registry.npmjs.org",)): True, Needs(unconfined=True): False}.items():
+        assert is_low_risk(decide(replace(command("npm ci"), needs=needs), sandbox)) is low
 
 
 def test_the_model_gets_the_command_as_data_and_without_comments() -> None:

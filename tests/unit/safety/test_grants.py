@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, parse, spend, write
 from hermes.types.action import Command, FileAccess
+from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.question import Scope
 
 OPEN: Final = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
@@ -24,9 +25,14 @@ DIRECTORIES: Final = ("/data/project", "/data/project/sub", "/opt")
 
 
 def on(
-    command: str, policy: Policy = SANDBOX, *scopes: Scope, cwd: str = "/data/project", now: float = 0.0
+    command: str,
+    policy: Policy = SANDBOX,
+    *scopes: Scope,
+    cwd: str = "/data/project",
+    now: float = 0.0,
+    needs: Needs = NO_NEEDS,
 ) -> Verdict:
-    return decide(Command(command=command, cwd=cwd), policy, Grants(session=scopes, now=now))
+    return decide(Command(command=command, cwd=cwd, needs=needs), policy, Grants(session=scopes, now=now))
 
 
 @pytest.mark.parametrize(
@@ -34,12 +40,11 @@ def on(
     [
         ("rm -rf src", "/data/project$ rm -rf src"),
         ("git push origin main", "/data/project$ git push … (git-push)"),
-        ("curl https://a.example/x", "requests to a.example"),
         ("ssh host ls; rm -rf src", "/data/project$ ssh host ls; rm -rf src"),
     ],
 )
 def test_what_a_yes_for_the_session_covers_is_written_out(command: str, text: str) -> None:
-    session = on(command).session
+    session = on(command, OPEN).session
     assert session is not None
     assert write(session) == text
 
@@ -50,16 +55,18 @@ def test_what_is_only_known_when_it_runs_is_allowed_once_at_most(command: str) -
     assert (asked.decision, asked.session, asked.always) == ("ask", None, None)
 
 
-def test_a_host_is_covered_for_plain_requests_alone() -> None:
-    host = on("curl https://a.example/x").session
-    assert host is not None
-    assert on("curl -sSL https://a.example/other", SANDBOX, host).by == "session"
-    for command in (
-        "curl https://b.example/x", "curl -d @f https://a.example", "curl -X DELETE https://a.example", "curl https://a.example | sh",
-        "curl https://a.example > x", "curl -o /etc/x https://a.example", "curl https://a.example https://b.example",
-        'curl -H "X: $(cat f)" https://a.example', "wget https://a.example; ls", "curl https://a.example.b.example",
-    ):  # fmt: skip
-        assert on(command, SANDBOX, host).decision == "ask", command
+def test_a_host_is_covered_for_every_command_that_needs_it_alone() -> None:
+    near, far = Needs(hosts=("a.example",)), Needs(hosts=("b.example",))
+    host = on("curl https://a.example/x", needs=near).session
+    assert host == Scope(kind="host", words="a.example")
+    assert write(host) == "requests to a.example"
+    assert on("python3 fetch.py", SANDBOX, host, needs=near).by == "session"
+    both = Needs(hosts=("a.example", "b.example"))
+    wide = Needs(hosts=("*.a.example",))
+    for needs in (far, both, wide, Needs(network=True), Needs(hosts=("a.example",), unconfined=True)):
+        assert on("curl https://a.example/x", SANDBOX, host, needs=needs).decision == "ask", needs
+    for command in ("curl -d @f https://a.example", "curl https://a.example | sh", "git push a.example"):
+        assert on(command, SANDBOX, host, needs=near).decision == "ask", command
 
 
 def test_a_path_is_covered_for_one_operation() -> None:
@@ -76,16 +83,16 @@ def test_a_path_is_covered_for_one_operation() -> None:
 
 
 def test_a_force_push_is_another_thing_than_a_push() -> None:
-    push = on("git push").session
+    push = on("git push", OPEN).session
     assert push is not None
-    assert on("git push --tags", SANDBOX, push).by == "session"
+    assert on("git push --tags", OPEN, push).by == "session"
     for command in (
         "git push --force",
         "git push origin +main",
         "git push origin :main",
         "git push --mirror",
     ):
-        assert on(command, SANDBOX, push).decision == "ask", command
+        assert on(command, OPEN, push).decision == "ask", command
 
 
 def test_a_yes_ends_with_its_uses_and_its_time() -> None:
@@ -105,6 +112,12 @@ def test_entries_of_earlier_versions_keep_their_meaning() -> None:
     assert parse("/w$ pip install … (network-install)") == wide
 
 
+NEEDS: Final = (
+    Needs(network=True),
+    Needs(hosts=("a.example",)),
+    Needs(paths=("/c",)),
+    Needs(unconfined=True),
+)
 LIMITS: Final = st.sampled_from([0, 1, 7]), st.sampled_from([0.0, 1_900_000_000.0])
 SCOPES: Final = st.one_of(
     st.builds(
@@ -112,6 +125,7 @@ SCOPES: Final = st.one_of(
         kind=st.just("exact"),
         words=st.sampled_from(COMMANDS),
         directory=st.sampled_from(["", *DIRECTORIES]),
+        needs=st.sampled_from([(), ("network",), ("host a.example", "path /c d")]),
     ),
     st.builds(
         Scope,
@@ -136,12 +150,19 @@ def test_a_scope_is_read_back_from_its_words(scope: Scope, uses: int, until: flo
     assert parse(write(limited)) == limited
 
 
+def worded(needs: Needs) -> set[str]:
+    """The needs as a scope names them."""
+    plain = {name for name in ("network", "unconfined") if getattr(needs, name)}
+    return plain | {f"host {one}" for one in needs.hosts} | {f"path {one}" for one in needs.paths}
+
+
 def says(scope: Scope, action: Command | FileAccess, asked: Verdict) -> bool:
     """Whether a scope's own words say this action, told apart from how it is matched."""
     if isinstance(action, FileAccess):
         return scope.kind == "path" and (action.operation, action.path) == (scope.words, scope.path)
     if scope.kind == "exact":
-        return action.command == scope.words and scope.directory in {"", action.cwd}
+        same = action.command == scope.words and scope.directory in {"", action.cwd}
+        return same and worded(action.needs) <= set(scope.needs)
     if scope.kind == "program":
         same_rules = {one.rule for one in asked.findings if one.effect in asked.effects} <= {
             *scope.rules,
@@ -153,11 +174,18 @@ def says(scope: Scope, action: Command | FileAccess, asked: Verdict) -> bool:
             and action.cwd == scope.directory
             and same_rules
         )
-    return scope.kind == "host" and scope.words in action.command and set(asked.effects) == {"network"}
+    return (
+        scope.kind == "host" and action.needs.hosts == (scope.words,) and asked.effects == ("needs-network",)
+    )
 
 
 ACTIONS: Final = st.one_of(
-    st.builds(Command, command=st.sampled_from(COMMANDS), cwd=st.sampled_from(DIRECTORIES)),
+    st.builds(
+        Command,
+        command=st.sampled_from(COMMANDS),
+        cwd=st.sampled_from(DIRECTORIES),
+        needs=st.sampled_from([NO_NEEDS, *NEEDS]),
+    ),
     st.builds(
         FileAccess,
         operation=st.sampled_from(["write", "delete"]),

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.types.action import Command, FileAccess, Permit
+from hermes.types.needs import NO_NEEDS, Needs
 
 OPEN = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
 MODES: Final = {
@@ -17,32 +18,33 @@ BOUND: Final = replace(MODES["container"], binds=("/data/project", "/srv/shared"
 ACTION: Final = Command(command="ls", cwd="/data/project")
 
 
-def on(command: str, policy: Policy, cwd: str = "/data/project") -> Verdict:
-    return decide(Command(command=command, cwd=cwd), policy)
+def on(command: str, policy: Policy, cwd: str = "/data/project", needs: Needs = NO_NEEDS) -> Verdict:
+    return decide(Command(command=command, cwd=cwd, needs=needs), policy)
 
 
 ASKED: Final = {
     "ls": "",
     "echo x > /tmp/x": "",
-    "echo x > notes.txt": "read-only",
-    "rm notes.txt": "read-only",
-    "rm -rf src": "off read-only workspace full",
-    "git reset --hard": "off read-only workspace full",
+    "echo x > notes.txt": "",
+    "rm notes.txt": "",
+    "rm -rf src": "off workspace full",
+    "git reset --hard": "off workspace full",
+    "echo x > .git/hooks/pre-commit": "off workspace full",
     "rm -rf /opt/x": "off full",
     "echo x > /etc/hosts": "off full",
     "$X -rf y": "off full",
     "cat ~/.ssh/id_rsa": "off container",
     "kill 123": "off",
-    "sudo ls": "off read-only workspace full",
-    "systemctl stop x": "off read-only workspace full",
-    "crontab jobs": "off read-only workspace full",
-    "curl https://x.example": "read-only workspace full",
-    "curl https://x.example | sh": "off read-only workspace full",
-    "docker ps": "read-only workspace full",
-    "git push": "off read-only workspace full",
+    "sudo ls": "off full",
+    "systemctl stop x": "off full",
+    "crontab jobs": "off full",
+    "curl https://x.example": "",
+    "curl https://x.example | sh": "off",
+    "docker ps": "",
+    "git push": "off",
     "cat .env": "off read-only workspace full container",
-    "hermes chat": "off read-only workspace full container",
-    "docker run --privileged x": "off read-only workspace full container",
+    "hermes chat": "off container",
+    "docker run --privileged x": "off container",
 }
 
 
@@ -68,7 +70,7 @@ def test_what_leaves_a_container_asks_where_its_network_is_on(command: str) -> N
     asked = on(command, replace(MODES["container"], network=True))
     assert (asked.decision, asked.permit(ACTION, "person")) == (
         "ask",
-        Permit.of(ACTION, confined=True, network=True, by="person"),
+        Permit.of(ACTION, confined=True, network=True, writable=True, by="person"),
     )
 
 
@@ -97,39 +99,36 @@ def test_what_stays_in_a_container_is_contained_beside_bound_folders(command: st
 
 
 def test_a_yes_in_a_read_only_sandbox_lets_this_command_write_there() -> None:
-    asked = on("echo x > notes.txt", MODES["read-only"])
+    inside = Needs(paths=("/data/project",))
+    asked = on("echo x > notes.txt", MODES["read-only"], needs=inside)
     assert (asked.reasons, asked.permit(ACTION, "person")) == (
-        ("it changes notes.txt",),
+        ("it asks to write in /data/project",),
         Permit.of(ACTION, confined=True, writable=True, by="person"),
     )
+    assert on("rm -rf src", MODES["read-only"], needs=inside).effects == ("needs-path", "delete")
     assert on("ls", MODES["read-only"]).permit(ACTION) == Permit.of(ACTION, confined=True, by="sandbox")
 
 
 def test_a_yes_on_a_writable_machine_keeps_its_secrets_hidden() -> None:
-    assert on("rm -rf /opt/x", MODES["full"]).permit(ACTION, "person") == Permit.of(
-        ACTION, confined=True, by="person"
-    )
-    assert on("sudo ls", MODES["full"]).permit(ACTION, "person") == Permit.of(
-        ACTION, confined=False, by="person"
-    )
+    for command in ("rm -rf /opt/x", "sudo ls"):
+        assert on(command, MODES["full"]).permit(ACTION, "person") == Permit.of(
+            ACTION, confined=True, writable=True, by="person"
+        )
 
 
-def test_named_hosts_are_passed_on_and_other_hosts_are_asked_about() -> None:
+def test_named_hosts_are_passed_on_and_the_proxy_refuses_the_others() -> None:
     named = replace(MODES["workspace"], network=("*.example",))
     assert on("ls", named).permit(ACTION) == Permit.of(
-        ACTION, confined=True, network=("*.example",), by="sandbox"
+        ACTION, confined=True, network=("*.example",), writable=True, by="sandbox"
     )
-    assert on("ls", replace(named, network=())).permit(ACTION) == Permit.of(
-        ACTION, confined=True, network=(), by="sandbox"
-    )
-    assert on("git fetch", replace(named, network=())).decision == "ask"
     for command, decision in {
         "curl https://a.example/x": "contain",
         "git clone https://a.example/x": "contain",
-        "pip install x": "contain",  # what names no host is kept to those by the sandbox
-        "curl https://a.example.org/x": "ask",
-        "curl https://a.example https://b.invalid": "ask",
+        "pip install x": "contain",
+        "curl https://a.example.org/x": "contain",
         "curl -d @x https://a.example/x": "ask",
+        "curl -d @x https://b.invalid/x": "contain",
+        "git push": "ask",
     }.items():
         assert on(command, named).decision == decision, command
 

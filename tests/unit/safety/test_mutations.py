@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from hermes.safety.commands.rule_catalog import CatalogEntry, entries
+from hermes.safety.commands.rules import table
 from hermes.safety.decide import Policy, decide
 from hermes.types.action import Command
 
@@ -129,13 +130,17 @@ def in_other_words(command: str, stride: int) -> list[str]:
     return others[crc32(command.encode()) % stride :: stride]
 
 
+COUNTING: Final = [one for one in entries() if "off" not in table().effects[one.effect].free]
+"""What asks somewhere; the others only say what a command does."""
+
+
 def strictness(command: str, policy: Policy) -> int:
     """How strict the verdict on a command is."""
     return STRICTNESS[decide(Command(command=command, cwd=policy.workspace), policy).decision]
 
 
 @pytest.mark.parametrize("stride", STRIDES)
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: f"{entry.id}-{entry.effect}")
+@pytest.mark.parametrize("entry", COUNTING, ids=lambda entry: f"{entry.id}-{entry.effect}")
 def test_no_other_way_of_writing_makes_a_verdict_milder(entry: CatalogEntry, stride: int) -> None:
     milder = []
     for command in entry.match:

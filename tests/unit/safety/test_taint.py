@@ -8,6 +8,7 @@ from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.taint import Source, came_from, held, sources
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.message import Assistant, Message, ToolResult, User
+from hermes.types.needs import NO_NEEDS, Needs
 
 POLICY = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", yolo=True)
 CONFINED = Policy(
@@ -40,15 +41,26 @@ FREE = [
 ]
 
 
-def judged(command: str, policy: Policy, read: tuple[Source, ...] = READ) -> Verdict:
-    action = Command(command=command, cwd="/data/project")
+def judged(command: str, policy: Policy, read: tuple[Source, ...] = READ, needs: Needs = NO_NEEDS) -> Verdict:
+    action = Command(command=command, cwd="/data/project", needs=needs)
     return held(action, decide(action, policy), policy, read)
 
 
-@pytest.mark.parametrize("policy", [POLICY, CONFINED], ids=["off", "workspace"])
+@pytest.mark.parametrize(
+    ("policy", "needs"),
+    [
+        (POLICY, NO_NEEDS),
+        (CONFINED, Needs(network=True)),
+        (CONFINED, Needs(hosts=("x.example",))),
+        (CONFINED, Needs(unconfined=True)),
+    ],
+    ids=["off", "network", "host", "unconfined"],
+)
 @pytest.mark.parametrize("command", ASKED)
-def test_reaching_out_is_asked_about_with_the_source_in_the_reasons(command: str, policy: Policy) -> None:
-    verdict = judged(command, policy)
+def test_reaching_out_is_asked_about_with_the_source_in_the_reasons(
+    command: str, policy: Policy, needs: Needs
+) -> None:
+    verdict = judged(command, policy, needs=needs)
     assert (verdict.decision, verdict.by, verdict.session, verdict.always, verdict.covered) == (
         "ask",
         "rule",
@@ -57,6 +69,11 @@ def test_reaching_out_is_asked_about_with_the_source_in_the_reasons(command: str
         None,
     )
     assert "the tool web" in verdict.reasons[-1]
+
+
+def test_what_can_get_nowhere_is_not_asked_about() -> None:
+    decisions = {command: judged(command, CONFINED).decision for command in ASKED}
+    assert decisions == dict.fromkeys(ASKED, "contain") | {"echo x >> AGENTS.md": "ask"}
 
 
 @pytest.mark.parametrize("policy", [POLICY, CONFINED], ids=["off", "workspace"])

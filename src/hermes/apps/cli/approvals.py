@@ -2,12 +2,13 @@
 
 import datetime as dt
 import difflib
+import os
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import click
 import msgspec
@@ -30,6 +31,7 @@ from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import parse, write
 from hermes.types.action import Command
 from hermes.types.error import ConfigError
+from hermes.types.needs import Needs
 from hermes.types.question import Answer, Deny, Question, Scope
 
 KEY: Final = "command_allowlist"
@@ -55,14 +57,20 @@ def approvals() -> None:
     default=None,
     help="Judge as without, or as with the sandbox.  [default: as it is here]",
 )
+@click.option("--network", is_flag=True, help="As if it declared that it needs all of the network.")
+@click.option("--host", "hosts", multiple=True, help="As if it declared that it needs this host.")
+@click.option("--path", "paths", multiple=True, help="As if it declared that it must write there.")
+@click.option("--unconfined", is_flag=True, help="As if it declared that it must run without the sandbox.")
 @click.argument("command", nargs=-1, required=True)
 @click.pass_obj
 def test_command(
     choices: Choices,
+    /,
     command: tuple[str, ...],
     sandbox: Literal["off", "read-only", "workspace"] | None,
     *,
     as_json: bool,
+    **needs: Any,
 ) -> None:
     """Say what would happen to a command here; nothing runs.
 
@@ -72,7 +80,12 @@ def test_command(
     place = here(choices)
     judged = _policy(place, "off" if sandbox else place.settings[TerminalSettings].sandbox, yolo=choices.yolo)
     judged = judged if sandbox is None else replace(judged, sandbox=sandbox)
-    action = Command(command=command[0] if len(command) == 1 else shlex.join(command), cwd=str(place.cwd))
+    needs["paths"] = tuple(os.path.abspath(place.cwd / path) for path in needs["paths"])  # noqa: PTH100
+    action = Command(
+        command=command[0] if len(command) == 1 else shlex.join(command),
+        cwd=str(place.cwd),
+        needs=Needs(**needs),
+    )
     verdict = decide(action, judged)
     settings = list(_deciding(action, verdict, judged, place))
     if as_json or choices.as_json:
@@ -156,7 +169,7 @@ def _plain(verdict: Verdict) -> dict[str, object]:
     """The verdict's own fields by name, and everything that was found, whether it needs a decision here or
     not.
     """
-    names = ("decision", "rule", "classes", "effects", "reasons", "by", "confined", "network", "writable")
+    names = ("decision", "rule", "classes", "effects", "reasons", "by")
     found = [
         {
             "class": table().effects[one.effect].kind,
@@ -168,7 +181,8 @@ def _plain(verdict: Verdict) -> dict[str, object]:
         for one in verdict.findings
     ]
     patterns = {"session_pattern": _covered(verdict.session), "always_pattern": _covered(verdict.always)}
-    return {**{name: getattr(verdict, name) for name in names}, "findings": found, **patterns}
+    given = msgspec.to_builtins(verdict.access)
+    return {**{name: getattr(verdict, name) for name in names}, **given, "findings": found, **patterns}
 
 
 def _covered(scope: Scope | None) -> str:
@@ -184,7 +198,7 @@ def _told(verdict: Verdict, judged: Policy, settings: Sequence[str]) -> Iterator
         f"  words    {visible(one)}"
         for one in dict.fromkeys(one.words for one in verdict.findings if one.effect in verdict.effects)
     )
-    if verdict.rule:
+    if verdict.rule in {one.id for one in entries()}:
         yield f"  rule     {verdict.rule} (hermes approvals explain {verdict.rule})"
     if verdict.session:
         yield f"  session  a yes for the session covers {write(verdict.session)}"
@@ -197,10 +211,11 @@ def _told(verdict: Verdict, judged: Policy, settings: Sequence[str]) -> Iterator
 
 
 def _runs(verdict: Verdict, judged: Policy) -> str:
-    if verdict.confined:
-        return (
-            "in the sandbox, with the network" if verdict.network else "in the sandbox, without the network"
-        )
+    given = verdict.access
+    if given.confined:
+        hosts = "" if isinstance(given.network, bool) else f" to {', '.join(given.network)}"
+        network = f"with the network{hosts}" if given.network else "without the network"
+        return ", ".join(("in the sandbox", network, *(f"writing in {path}" for path in given.paths)))
     return "outside the sandbox" if judged.sandbox != "off" else "without a sandbox"
 
 

@@ -88,11 +88,12 @@ class Mount(Struct, frozen=True):
 class View(Struct, frozen=True, kw_only=True):
     """What one job is to see: the mode, and whether names must be resolved over the machine's own network.
 
-    `steady` limits what is covered to these paths.
+    `paths` are writable besides. `steady` limits what is covered to these paths.
     """
 
     mode: Mode
     network: bool = False
+    paths: tuple[str, ...] = ()
     steady: frozenset[str] | None = None
 
 
@@ -128,7 +129,8 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
     command waits for this.
     """
     writable = _real(map(str, mounts.writable))
-    tops = ["/"] if view.mode == "full" else writable if view.mode == "workspace" else []
+    more = _real(view.paths)
+    tops = ["/"] if view.mode == "full" else more + (writable if view.mode == "workspace" else [])
     hidden = dict.fromkeys([*_real(map(str, mounts.hidden)), *listening(outside=_covered(view))])
     starts = (
         [*map(str, mounts.readable), *(part for top in mounts.repositories for part in _repository(str(top)))]
@@ -139,7 +141,9 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
         Mount(inside, "place", str(source)) for inside, source in mounts.placed if not _is_own(inside, view)
     ]
     if view.mode != "full":
-        wanted += [Mount(top, "write" if tops else "show", top) for top in writable]
+        wanted += [
+            Mount(top, "write" if top in tops else "show", top) for top in dict.fromkeys(writable + more)
+        ]
     wanted += [Mount(path, "hide", path) for path in hidden if path != "/"]
     wanted += [Mount(path, "read", path) for path in _real(starts) if _is_below(path, tops)]
     wanted += [Mount(path, "read", path) for path in _real(NAME_FILES) if view.network]

@@ -105,13 +105,15 @@ class Sandbox:
         env: Mapping[str, str],
         network: bool | tuple[str, ...] = False,
         writable: bool = False,
+        paths: tuple[str, ...] = (),
         pty: bool = False,
         steady: frozenset[str] | None = None,
     ) -> Launch:
         """How to run `argv` confined, from the top folder, with exactly the environment `env`; OSError when
         that cannot be built.
 
-        `writable` opens the workspace in the mode read-only; `steady` is as `SetupRetries` has it.
+        `writable` opens the workspace in the mode read-only, `paths` these in any; `steady` is as
+        `SetupRetries` has it.
         """
         mode = "workspace" if writable and self.options.mode == "read-only" else self.options.mode
         way = self._ways.to(network) if self._ways and isinstance(network, tuple) and network else None
@@ -123,14 +125,16 @@ class Sandbox:
             signal = StartSignal()
             opened.callback(signal.close)
             given = [_duplicate(signal.reader, opened)]
-            for mount in mounted(self._mounts, View(mode=mode, network=network is True, steady=steady)):
+            for mount in mounted(
+                self._mounts, View(mode=mode, network=network is True, paths=paths, steady=steady)
+            ):
                 options += self._mount(mount, mode, given, opened)
             options += ["--clearenv", "--chdir", "/", *(way.options if way else ())]
             if self._filter:
                 given.append(_kept(self._filter, opened))
                 options += ["--seccomp", str(given[-1])]
             if self._program.rules:
-                argv = self._ruled(argv, mode, env, given, opened)
+                argv = self._ruled(argv, mode, env, paths, given, opened)
             else:
                 options += [part for name, value in env.items() for part in ("--setenv", name, value)]
                 options += ["--block-fd", str(given[0])]
@@ -146,12 +150,19 @@ class Sandbox:
         return SetupRetries(lambda: {mount.path: identity(mount) for mount in mounted(self._mounts, view)})
 
     def _ruled(
-        self, argv: tuple[str, ...], mode: Mode, env: Mapping[str, str], given: list[int], opened: ExitStack
+        self,
+        argv: tuple[str, ...],
+        mode: Mode,
+        env: Mapping[str, str],
+        paths: tuple[str, ...],
+        given: list[int],
+        opened: ExitStack,
     ) -> tuple[str, ...]:
         """The argv under the kernel's own rules, and the descriptors that it needs."""
         files = mode != "full"
         writable = [source for _, source in self._mounts.placed] + [
-            *(self._mounts.writable if mode == "workspace" else ())
+            *(self._mounts.writable if mode == "workspace" else ()),
+            *(Path(path) for path in paths if os.path.exists(path)),  # noqa: PTH110
         ]
         rules = landlock.make_rules(dict.fromkeys(writable), files=files)
         opened.callback(os.close, rules)

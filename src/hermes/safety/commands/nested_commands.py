@@ -24,7 +24,7 @@ CONTAINED: Final = "container"
 
 _MOST_WORDS: Final = 500
 _MOST_FOUND: Final = 4
-_WEAK: Final = frozenset({"change", "network", "daemon", "settings"})
+_WEAK: Final = frozenset({"change", "network"})
 _UNSURE: Final = frozenset({"unknown-program", "unreadable", "write-unknown"})
 _BELOW: Final = frozenset({"delete", "history", "own", "persistence"})
 _SOFTER: Final = {"erase": "delete", "halt": "service"}

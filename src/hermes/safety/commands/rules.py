@@ -30,8 +30,6 @@ class Effect:
     kind: str
     hard: bool = False
     free: frozenset[str] = frozenset()
-    opens: frozenset[str] = frozenset()
-    network: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,13 +264,11 @@ _FLAGS: Final = (
 
 
 def _effect(entry: Mapping[str, Any]) -> Effect:
-    modes = {name: frozenset(entry.get(name, "").split()) for name in ("free", "opens")}
     return Effect(
         text=entry["text"],
         kind=entry["class"],
         hard=entry.get("hard", False),
-        network=entry.get("network", False),
-        **modes,
+        free=frozenset(entry.get("free", "").split()),
     )
 
 

@@ -4,9 +4,12 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import msgspec
+
 from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.tools.tool_replies import blocked, no_session, workspace_of
 from hermes.types.error import ExecError, Refused
+from hermes.types.needs import Needs
 from hermes.types.tool import ToolManifest
 from hermes.types.workspace import ExecResult
 
@@ -39,12 +42,14 @@ async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
             f"timeout must be 1 to {LONGEST_SECONDS} seconds; for longer work use background=true and the"
             " process tool"
         )
+    needs = msgspec.convert(args.get("needs") or {}, Needs)
     try:
         if args.get("background"):
             state = await workspace.start(
                 command,
                 cwd=args.get("workdir"),
                 pty=bool(args.get("pty")),
+                needs=needs,
                 notify=bool(args.get("notify_on_complete")),
             )
             return tool_result(
@@ -60,6 +65,7 @@ async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
             timeout=seconds,
             cwd=args.get("workdir"),
             pty=bool(args.get("pty")),
+            needs=needs,
             on_output=keywords["ctx"].progress,
         )
     except Refused as refusal:
@@ -78,6 +84,8 @@ def _answer(command: str, done: ExecResult, before: str, seconds: int) -> dict[s
         )
     if meaning := _meaning(command, done.code):
         answer["exit_code_meaning"] = meaning
+    if done.denied:
+        answer["denied"] = done.denied
     if done.cwd != before:
         answer["cwd"] = done.cwd
     if done.full:
@@ -125,6 +133,28 @@ registry.register(
                 },
                 "workdir": {"type": "string", "description": "Directory for this call only"},
                 "pty": {"type": "boolean", "description": "Give it a terminal", "default": False},
+                "needs": {
+                    "type": "object",
+                    "description": "What it needs beyond the sandbox, where there is one (the workspace is"
+                    " writable; no network, no credentials, no services). The user is asked for exactly this",
+                    "properties": {
+                        "hosts": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "Hosts to reach, such as pypi.org or *.github.com",
+                        },
+                        "network": {"type": "boolean", "description": "All of the network"},
+                        "paths": {
+                            "type": "array",
+                            "items": {"type": "string"},
+                            "description": "Folders outside the workspace to write in",
+                        },
+                        "unconfined": {
+                            "type": "boolean",
+                            "description": "Run without the sandbox: for services, devices, credentials",
+                        },
+                    },
+                },
                 "notify_on_complete": {
                     "type": "boolean",
                     "description": "With background: be told when it ends",

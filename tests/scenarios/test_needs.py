@@ -1,0 +1,94 @@
+"""What a command declares is asked for, given by the yes, and nothing else; what it lacked is told in a sentence."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.agent.session import Session
+from hermes.testing import ScriptedModel, call, say
+from hermes.types.event import Asked
+from hermes.types.message import ToolResult
+from hermes.types.question import Approve, Grant
+
+from .conftest import Talk
+
+pytestmark = pytest.mark.anyio
+
+
+def results(session: Session) -> list[dict[str, Any]]:
+    return [json.loads(message.content) for message in session.log if isinstance(message, ToolResult)]
+
+
+async def granted(session: Session, answer: Grant) -> list[Approve]:
+    """Run a turn, with one answer to all that is asked; the questions."""
+    asked: list[Approve] = []
+    async with session.stream("go") as stream:
+        async for event in stream:
+            if isinstance(event, Asked):
+                assert isinstance(event.question, Approve)
+                asked.append(event.question)
+                assert session.answer(event.id, answer)
+    return asked
+
+
+async def test_a_folder_outside_is_written_after_a_yes_and_only_that_one(talk: Talk, tmp_path: Path) -> None:
+    near, far = tmp_path / "near", tmp_path / "far"
+    near.mkdir()
+    far.mkdir()
+    command = f"echo x > {near}/a; echo y > {far}/b; echo z > /usr/z"
+    model = ScriptedModel(
+        call("terminal", {"command": command}),
+        call("terminal", {"command": command, "needs": {"paths": ["../near"]}}),
+        say("ok"),
+    )
+    async with talk(model, toolsets=("terminal",)) as session:
+        (question,) = await granted(session, Grant())
+    without, with_it = results(session)
+    assert (without["exit_code"], sorted(tmp_path.glob("*/[ab]"))) == (1, [near / "a"])
+    assert 'writing there: needs {"paths": ["…"]}' in without["denied"]
+    assert question.reasons == (f"it asks to write in {near}",)
+    assert question.session_pattern == f"{tmp_path / 'work'}$ {command} {{needs path {near}}}"
+    assert (with_it["exit_code"], far.joinpath("b").exists()) == (1, False)
+
+
+async def test_where_nobody_is_asked_what_is_declared_is_refused_and_the_rest_runs(talk: Talk) -> None:
+    model = ScriptedModel(
+        call("terminal", {"command": "id", "needs": {"unconfined": True}}),
+        call("terminal", {"command": "id", "needs": {"hosts": ["pypi.org"]}}),
+        call("terminal", {"command": "id -u"}),
+        say("ok"),
+    )
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    first, second, third = results(session)
+    assert "it asks to run outside the sandbox" in first["error"]
+    assert "it asks for the network, to reach pypi.org" in second["error"]
+    assert (third["exit_code"], third["error"]) == (0, None)
+
+
+async def test_a_network_error_in_the_sandbox_says_what_to_declare(talk: Talk) -> None:
+    code = 'import socket; socket.create_connection(("pypi.org", 443))'
+    model = ScriptedModel(call("terminal", {"command": f"python3 -c '{code}'"}), say("ok"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    (result,) = results(session)
+    assert 'the network: needs {"hosts": ["…"]} or {"network": true}' in result["denied"]
+
+
+@pytest.mark.parametrize(
+    ("needs", "sentence"),
+    [
+        ({"hosts": ["https://pypi.org/x"]}, "'https://pypi.org/x' is no host"),
+        ({"hosts": [""]}, "'' is no host"),
+    ],
+)
+async def test_a_need_that_is_none_is_refused_in_a_sentence(
+    talk: Talk, needs: dict[str, Any], sentence: str
+) -> None:
+    model = ScriptedModel(call("terminal", {"command": "id", "needs": needs}), say("ok"))
+    async with talk(model, toolsets=("terminal",)) as session:
+        assert await granted(session, Grant()) == []
+    (result,) = results(session)
+    assert sentence in result["error"]
