@@ -100,6 +100,11 @@ _STARTS_LIST: Final = re.compile(
 _DELETES: Final = re.compile(
     r"\b(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|removeSync|remove_dir_all|rimraf|remove_entry_secure)\s*\(?\s*['\"]([^'\"]+)['\"]"
 )
+_EXPANDS: Final = re.compile(r"\b(?:[\w.]+\.)?expanduser\(\s*(['\"][^'\"]*['\"])\s*\)")
+_HOME: Final = re.compile(
+    r"\b(?:[\w.]+\.)?Path\.home\(\)|\bos\.(?:environ(?:\.get\(|\[)|getenv\()['\"]HOME['\"][\])]"
+    r"|\bprocess\.env\.HOME\b|\bENV\[['\"]HOME['\"]\]|\bos\.homedir\(\)|\bDir\.home\b"
+)
 _AWK: Final = re.compile(
     r"\bsystem\s*\(|\|\s*&?\s*(?:getline|[\"\w])|print[^;}]*>|\bgetline\b.*<|@(?:load|include)|\bclose\s*\(|\"\s*\|"
 )
@@ -159,12 +164,14 @@ def shell_texts(code: str) -> Iterator[str]:
     """Command lines that stand as plain text in a piece of program text: what it would give to a shell,
     start, or delete.
     """
+    code = _HOME.sub('"~"', _EXPANDS.sub(r"\1", code))
     for found in _STARTS.finditer(code):
         yield found["text"] or found["quoted"] or ""
     for found in _STARTS_LIST.finditer(code):
         yield " ".join(shlex.quote(one) for one in re.findall(r"['\"]([^'\"]*)['\"]", found[1]))
     for found in _DELETES.finditer(code):
-        yield f"rm -rf {shlex.quote(found[1])}"
+        home, rest = ("~", found[1][1:]) if re.match(r"~(?:/|$)", found[1]) else ("", found[1])
+        yield f"rm -rf {home}{shlex.quote(rest) if rest else ''}"
 
 
 def unreadable_reason(language: str, text: str) -> str:

@@ -56,7 +56,6 @@ _ENDINGS: Final[Mapping[str, str]] = {
     "php": "php",
     "lua": "lua",
 }
-_ESCAPES: Final[Mapping[str, str]] = {r"\n": "\n", r"\t": "\t"}
 
 
 def rerouted(commands: Sequence[Simple]) -> Iterator[Simple]:
@@ -90,10 +89,12 @@ def written_scripts(commands: Sequence[Simple]) -> Iterator[tuple[Simple, str | 
     is not known.
     """
     texts = {path: text for command in commands for path, text in _texts(command)}
-    for command in commands if texts else ():
+    for command in commands:
         for path in _runs(command):
             if path in texts:
                 yield command, _as_shell(command, path, texts[path])
+            elif path == "-":
+                yield command, _as_shell(command, path, command.input)
 
 
 def _links(command: Simple) -> Iterator[tuple[str, str]]:
@@ -257,24 +258,8 @@ def _texts(command: Simple) -> Iterator[tuple[str, str | None]]:
         paths += operands(command.argv[1:])
     if not paths or command.program in DOWNLOADERS:
         return
-    text = _printed_text(command)
+    text = command.output if command.program != "tee" else command.input
     yield from ((absolute(path, command.cwd), text) for path in paths)
-
-
-def _printed_text(command: Simple) -> str | None:
-    if command.program in {"cat", "tee"} and command.text is not None:
-        return command.text
-    if command.program in {"cat", "tee"} and len(command.sources) == 1:
-        return _printed_text(command.sources[0])
-    if command.program not in {"echo", "printf"}:
-        return None
-    words = [word for word in command.argv[1:] if not re.fullmatch(r"-[neE]+", word)]
-    if command.program == "printf" and "%s" in "".join(words[:1]):
-        words = ["\n".join(words[1:])]
-    text = " ".join(words)
-    for escape, meant in _ESCAPES.items():
-        text = text.replace(escape, meant)
-    return text
 
 
 def _runs(command: Simple) -> Iterator[str]:
@@ -288,7 +273,7 @@ def _runs(command: Simple) -> Iterator[str]:
         ]
     elif command.program in {"npm", "pnpm", "yarn", "bun"}:
         names.append("package.json")
-    yield from (absolute(name, command.cwd) for name in names)
+    yield from (name if name == "-" else absolute(name, command.cwd) for name in names)
 
 
 def _as_shell(command: Simple, path: str, text: str | None) -> str | None:

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hermes.safety.commands.known_output import printed, unescaped
+
 if TYPE_CHECKING:
     from tree_sitter import Node
 
@@ -18,17 +20,6 @@ UNKNOWN: Final = "\0"
 
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]|Z(?=q7u)")  # and the beginning of what stands for them
 _MASKED: Final = re.compile(r"Zq7u([0-9a-f]{1,6})q")
-_ANSI_LETTERS: Final = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "e": "\x1b",
-    "E": "\x1b",
-    "f": "\f",
-    "v": "\v",
-}
 _CUT: Final = re.compile(r"\$\{(\w+)(%%?|##?)([\w.*/?-]+)\}")
 _NAMED: Final = re.compile(r"[A-Za-z_]\w*=(?=~)")
 _MOST_WORDS: Final = 200
@@ -152,11 +143,13 @@ def _segments(node: "Node", scope: VariableScope) -> list[tuple[str, bool]]:
     if kind == "raw_string":
         return [(source[1:-1], False)]
     if kind == "ansi_c_string":
-        return [(_ansi(source[2:-1]), False)]
+        return [(unescaped(source[2:-1]), False)]
     if kind in {"concatenation", "command_name"}:
         return _joined(node, scope)
     if kind in {"simple_expansion", "expansion"}:
         return [(_variable(node, scope), True)]
+    if kind == "command_substitution":
+        return [(_substitution(node, scope), True)]
     return [(_unsplit(node, scope), False)]
 
 
@@ -165,8 +158,6 @@ def _unsplit(node: "Node", scope: VariableScope) -> str:
         return _quoted(node.named_children[0], scope)
     if node.type in {"string", "translated_string"}:
         return _quoted(node, scope)
-    if node.type == "command_substitution":
-        return _substitution(text_of(node), scope)
     return text_of(node) if node.type == "brace_expression" else UNKNOWN
 
 
@@ -218,22 +209,12 @@ def _quoted(node: "Node", scope: VariableScope) -> str:
     return "".join(pieces)
 
 
-def _ansi(text: str) -> str:
-    def one(match: re.Match[str]) -> str:
-        octal, hexadecimal, letter = match.groups()
-        if octal or hexadecimal:
-            return chr(int(octal, 8) if octal else int(hexadecimal, 16))
-        return _ANSI_LETTERS.get(letter, letter)
-
-    return re.sub(r"\\(?:([0-7]{1,3})|[xuU]([0-9a-fA-F]{1,8})|(.))", one, text, flags=re.DOTALL)
-
-
 def _variable(node: "Node", scope: VariableScope) -> str:
     names = [child for child in node.children if child.type in {"variable_name", "special_variable_name"}]
     is_bare = all(
         child.type in {"variable_name", "special_variable_name", "$", "${", "}"} for child in node.children
     )
-    if len(names) == 1 and not is_bare and (found := re.fullmatch(r"\$\{(\w+):?-[^{}]*\}", text_of(node))):
+    if len(names) == 1 and not is_bare and (found := re.fullmatch(r"\$\{(\w+):?[-?][^{}]*\}", text_of(node))):
         return scope.variables.get(found[1]) or UNKNOWN
     if len(names) == 1 and (cut := _CUT.fullmatch(text_of(node))):
         return _without(scope.variables.get(cut[1], UNKNOWN), cut[2], cut[3])
@@ -268,16 +249,35 @@ def _array(node: "Node", scope: VariableScope) -> list[str] | None:
     return None if found is None else list(scope.arrays.get(found[1], [UNKNOWN]))
 
 
-def _substitution(source: str, scope: VariableScope) -> str:
+def _substitution(node: "Node", scope: VariableScope) -> str:
     """The output of a command whose output can be foretold."""
-    command = source.removeprefix("$(").removesuffix(")").strip("` \t\n")
+    command = text_of(node).removeprefix("$(").removesuffix(")").strip("` \t\n")
     if command == "pwd":
         return scope.cwd
     if found := re.fullmatch(r"(dirname|basename) ([\w./-]+)", command.replace('"', "")):
         return (posixpath.dirname(found[2]) or ".") if found[1] == "dirname" else posixpath.basename(found[2])
     if re.fullmatch(r"mktemp(?: -d)?(?: -t)?(?: [\w.]+)?", command):
         return "/tmp/mktemp"  # noqa: S108  # a name that stands for what mktemp will make
-    return UNKNOWN
+    inner = node.named_children
+    said = _printed(inner[0], scope, None) if len(inner) == 1 else None
+    return UNKNOWN if said is None else said.rstrip("\n")
+
+
+def _printed(node: "Node", scope: VariableScope, given: str | None) -> str | None:
+    """What a plain command, or a pipe of such, prints."""
+    if node.type == "pipeline":
+        for one in node.named_children:
+            given = _printed(one, scope, given)
+        return given
+    if node.type != "command":
+        return None
+    parts = [part for one in node.named_children for part in _parts(one)]
+    words = [word for part in parts for word in expand(part, scope)]
+    return printed(words[0], tuple(words[1:]), given) if words else None
+
+
+def _parts(node: "Node") -> "Sequence[Node]":
+    return node.named_children if node.type == "command_name" else [node]
 
 
 def _braces(word: str) -> list[str]:

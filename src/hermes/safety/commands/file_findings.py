@@ -63,7 +63,7 @@ _SOURCES_OF_WORK: Final = re.compile(
 _OWN_LISTS: Final = re.compile(r"/\.git/(?:info/\w+|COMMIT_EDITMSG|description)$")
 _STORED: Final = re.compile(r"\.(?:db|sqlite3?|mdb|rdb|dump|duckdb|parquet|kdbx)$")
 _RECURSIVE: Final = ("-r", "-R", "--recursive")
-_TAKES_FOLDERS: Final = frozenset({"rimraf", "del-cli", "trash", "srm"})
+_TAKES_FOLDERS: Final = frozenset({"rimraf", "del-cli", "trash", "srm", "tar", "gtar", "bsdtar"})
 _DROPPED: Final = "it cannot be brought back"
 
 

@@ -40,6 +40,7 @@ _HIDDEN: Final = re.compile(
 _PLAIN_TOOLS: Final = re.compile(
     r"(?:/usr/bin/|/bin/)?(?:cat|less|more|true|vi|vim|nano|code --wait|:)|", re.IGNORECASE
 )
+_SAYING: Final = frozenset({"echo", "printf", "cat", "tee"})
 _DATABASES: Final = frozenset(
     {"psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "cqlsh", "duckdb", "sqlcmd"}
 )
@@ -147,7 +148,10 @@ def _input(command: Simple) -> Iterator[Finding]:
         or words[:1] in {("-",), ("/dev/stdin",)}
     )
     reads_input = reads_input and not any(re.fullmatch(r"-[a-z]*[cem]", word) for word in words)
-    if not runs_unknown_file and not (reads_input and command.sources and not _all_known(command)):
+    said = command.sources[0] if command.sources else command
+    is_plain = said.program in _SAYING and command.input is not None and UNKNOWN not in command.input
+    is_read = is_shell and is_plain  # what is decoded first is read as well, and asked about
+    if not runs_unknown_file and not (reads_input and command.sources and not is_read):
         return
     if any(source.program in DOWNLOADERS for source in upstream(command)):
         yield Finding("download-and-run", "download", "it runs what it downloads")
@@ -159,29 +163,10 @@ def _input(command: Simple) -> Iterator[Finding]:
 
 def _statements(command: Simple) -> Iterator[Finding]:
     """A database that is given statements which only another program knows."""
-    if command.program in _DATABASES and any(
-        one.program not in {"echo", "printf", "cat", ""} for one in command.sources
-    ):
+    if command.program in _DATABASES and any(one.program not in _SAYING | {""} for one in command.sources):
         yield Finding(
             "unknown-script", "opaque", f"what {command.program} would run is only known when it runs"
         )
-
-
-def _all_known(command: Simple) -> bool:
-    """Whether the input of a shell is the known words of an `echo`, which were read as a script of their
-    own.
-    """
-    known = (
-        len(command.sources) == 1
-        and command.sources[0].program in {"echo", "printf", "cat"}
-        and command.program in SHELLS
-    )
-    source = command.sources[0]
-    return (
-        known
-        and not any(UNKNOWN in word or "%" in word or "\\" in word for word in source.argv)
-        and (source.program != "cat" or source.text is not None)
-    )
 
 
 def _assignments(command: Simple, folders: Map) -> Iterator[Finding]:

@@ -8,8 +8,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
+from hermes.safety.commands.code import SHELLS
 from hermes.safety.commands.options import has_option, operands, option_values
-from hermes.safety.commands.prefixes import only_runs
+from hermes.safety.commands.prefixes import only_runs, prefixes
 from hermes.safety.commands.script import Simple
 
 MESSAGES: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "-F", "--trailer"})
@@ -20,6 +21,8 @@ _CONDITION: Final = re.compile(
 )
 _LITERAL: Final = re.compile(r"(?<=[(,=\s])'[^';\n]* [^';\n]*'(?=[),;\s]|$)")  # text in a statement
 _INLINE: Final = frozenset({"-c", "-e", "-r", "-E"})
+_VERB: Final = re.compile(r"[a-z][a-z0-9-]*")
+_MOST_VERBS: Final = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +111,7 @@ def table() -> Table:
 
 def findings(command: Simple) -> Iterator[Finding]:
     """What the rules say about one command."""
-    if not command.argv or (command.argv[-1] == "--help" and "--" not in command.argv):
+    if not command.argv or _asks_for_help(command):
         return
     named = (
         command.argv[0] in command.scope.aliases
@@ -122,6 +125,19 @@ def findings(command: Simple) -> Iterator[Finding]:
             yield Finding(
                 rule.id, rule.effect, rule.reason, command.cwd if rule.effect in {"delete", "history"} else ""
             )
+
+
+def _asks_for_help(command: Simple) -> bool:
+    """Whether a program is told nothing but a verb or two, and to explain it; what a script makes of that is
+    not known.
+    """
+    *verbs, last = command.argv[1:] or [""]
+    return (
+        last == "--help"
+        and len(verbs) <= _MOST_VERBS
+        and all(map(_VERB.fullmatch, verbs))
+        and (not verbs or command.program not in {*SHELLS, *prefixes(), "ssh"})
+    )
 
 
 @lru_cache(maxsize=512)
@@ -217,9 +233,7 @@ def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:
         return True
     texts = [" ".join([command.program, *words]), *([command.text] if command.text is not None else [])]
     if rule.effect == "database":
-        texts += [
-            " ".join(source.argv[1:]) for source in command.sources if source.program in {"echo", "printf"}
-        ]
+        texts += [source.output for source in command.sources if source.output is not None]
         texts = [_LITERAL.sub("''", text) for text in texts]
     if "sql_without_condition" not in rule.conditions:
         return any(rule.text.search(text) for text in texts)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from hermes.safety.commands.expansion import VariableScope
+from hermes.safety.commands.known_output import printed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +32,18 @@ class Simple:
         ignore.
         """
         return program_name(self.argv[0]) if self.argv else ""
+
+    @property
+    def output(self) -> str | None:
+        """What it prints, where that is known."""
+        return printed(self.program, self.argv[1:], self.input)
+
+    @property
+    def input(self) -> str | None:
+        """What it reads, where that is known."""
+        if self.text is not None:
+            return self.text
+        return self.sources[0].output if len(self.sources) == 1 and not self.reads else None
 
 
 @dataclass(slots=True)

@@ -20,7 +20,10 @@ from hermes.safety.commands.script import Script, Simple
 EDITORS: Final = frozenset({"vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim"})
 _DEEPEST: Final = 8
 
-_TAKES_ALL: Final = frozenset({"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-exec", "-execdir"})
+_TAKES_ALL: Final = frozenset(
+    {"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-print0", "-exec", "-execdir"}
+    | {"-mindepth", "-maxdepth", "-follow", "-noleaf", "-L", "-H", "-P"}
+)
 _SPLITS: Final = re.compile(
     r"-[0iv]*S(.*)|--s[a-z-]*(?:=(.*))?", re.DOTALL
 )  # env's option for a command line in one word
@@ -224,11 +227,10 @@ def _given(command: Simple) -> list[str]:
         return [] if "/dev/null" in command.argv[1:3] else [UNKNOWN]
     if command.reads:
         return [UNKNOWN]
-    if command.text is not None and command.program == "xargs":
-        return command.text.split()
-    if len(command.sources) == 1 and command.sources[0].program == "echo":
-        said = [word for word in command.sources[0].argv[1:] if not re.fullmatch(r"-[neE]+", word)]
-        return " ".join(said).split()
+    if command.input is not None:
+        return command.input.split()
+    if command.sources and command.sources[-1].program in {"ls", "dir"}:
+        return ["*"]
     folders = _listed(command.sources[-1]) if command.sources else []
     return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] or [UNKNOWN]
 
@@ -329,6 +331,9 @@ def _scripts(command: Simple) -> list[str]:
     name, words = command.program, command.argv[1:]
     if name in SHELLS:
         return _shell_scripts(command)
+    if name == "gdb":
+        told = option_values(words, "-ex", "--ex", "-eval-command", "--eval-command")
+        return [found[1] for text in told if (found := re.match(r"\s*(?:shell\s|!)(.*)", text, re.DOTALL))]
     if name in EDITORS or name in {"less", "more", "ed"}:
         told = (
             option_values(words, "-c", "--cmd")
@@ -352,17 +357,7 @@ def _shell_scripts(command: Simple) -> list[str]:
             ]
         if not word.startswith(("-", "+")):
             return []
-    return [command.text] if command.text is not None else _echoed(command.sources)
-
-
-def _echoed(sources: Sequence[Simple]) -> list[str]:
-    """What an `echo` writes to a shell's input, when it is the one source and knows all its words."""
-    if len(sources) == 1 and sources[0].program in {"echo", "printf", "cat"}:
-        source = sources[0]
-        if source.program == "cat":
-            return [source.text] if source.text is not None and len(source.argv) == 1 else []
-        return [" ".join(word for word in source.argv[1:] if not re.fullmatch(r"-[neE]+", word))]
-    return []
+    return [command.input] if command.input is not None else []
 
 
 def _ssh(words: Sequence[str]) -> list[str]:
