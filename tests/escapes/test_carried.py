@@ -274,25 +274,28 @@ async def test_programs_of_the_machine_run(field: Field) -> None:
     assert done.text == f"42\n{field.home}\n"
 
 
-STEERING = (
-    "PS4",
-    "PROMPT_COMMAND",
-    "ZDOTDIR",
-    "OPENSSL_CONF",
-    "RSYNC_RSH",
-    "BASH_ENV",
-    "GIT_SSH_COMMAND",
-    "LD_PRELOAD",
-)
+LEFT = {
+    "a prompt that traces": "export PS4='$({sprung})'; set -x",
+    "a command before each prompt": "export PROMPT_COMMAND='{sprung}'",
+    "start files": "export ZDOTDIR=$PWD BASH_ENV=$PWD/evil ENV=$PWD/evil; echo '{sprung}' > evil",
+    "settings of a library": "export OPENSSL_CONF=$PWD/evil",
+    "a helper of git": "export GIT_EXTERNAL_DIFF='{sprung}' GIT_PAGER='{sprung}' LESSOPEN='|{sprung}'",
+    "a variable that no list has": "export SOME_TOOL_HELPER='{sprung}'",
+    "an alias": "shopt -s expand_aliases; alias true='{sprung}'",
+    "a function": "true() {{ {sprung}; }}; export -f true",
+    "a trap": "trap '{sprung}' DEBUG EXIT ERR",
+    "an option": "set -o noglob -o errexit; shopt -s nullglob",
+}
 
 
-async def test_no_unconfined_command_takes_on_a_variable_that_runs_code(
-    tmp_path: Path, environ: dict[str, str]
+@pytest.mark.parametrize("left", LEFT)
+async def test_an_unconfined_command_takes_on_the_directory_of_confined_ones_and_nothing_else(
+    tmp_path: Path, environ: dict[str, str], left: str
 ) -> None:
-    """`export PS4='$(…)'; set -x` in the sandbox would run with each line of the next command outside."""
-    (tmp_path / "work").mkdir()
+    work = tmp_path / "work"
+    (work / "inner").mkdir(parents=True)
     sandbox = open_sandbox(
-        workspace=tmp_path / "work",
+        workspace=work,
         home=Path(environ["HOME"]),
         hermes_home=tmp_path / ".hermes",
         scratch=tmp_path / "scratch",
@@ -303,11 +306,17 @@ async def test_no_unconfined_command_takes_on_a_variable_that_runs_code(
         return Permit.of(action, confined="outside" not in getattr(action, "command", ""))
 
     space = LocalWorkspace(
-        tmp_path / "work", authorize=by_word, environ=environ, scratch=tmp_path / "scratch", sandbox=sandbox
+        work, authorize=by_word, environ=environ, scratch=tmp_path / "scratch", sandbox=sandbox
     )
-    planted = " ".join(f"{name}='$(touch {tmp_path}/sprung)'" for name in STEERING)
-    await space.run(f"export MINE=kept {planted}; set -x", timeout=20)
-    done = await space.run(f": outside; printenv MINE {' '.join(STEERING)}", timeout=20)
+    told = "true outside; pwd; env -u _ | sort; set +o; shopt; alias; declare -F"
+    fresh = await space.run(told, timeout=20)
+    await space.run("cd inner; " + LEFT[left].format(sprung=f"touch {tmp_path}/sprung"), timeout=20)
+    done = await space.run(told, timeout=20)
     await space.close()
-    told = [line for line in done.text.splitlines() if not line.startswith("+")]
-    assert (told, (tmp_path / "sprung").exists()) == (["kept"], False)
+    there = tuple(one.replace(f"{work}/inner", str(work)) for one in _states(done.text))
+    assert (there, (tmp_path / "sprung").exists()) == (_states(fresh.text), False)
+
+
+def _states(told: str) -> tuple[str, ...]:
+    """The lines of a shell about itself, without what differs from call to call."""
+    return tuple(one for one in told.splitlines() if not one.startswith(("HERMES_", "OLDPWD=")))

@@ -14,7 +14,7 @@ from hermes.agent.gate import ApprovalGate
 from hermes.config.sections import Settings
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
-from hermes.environments.sandbox.hosts import entry
+from hermes.lib.hosts import entry
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, why_none
 from hermes.environments.settings import TerminalSettings
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions

@@ -3,7 +3,6 @@
 import hashlib
 import itertools
 import os
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,11 +14,6 @@ from msgspec.structs import replace
 from hermes.environments.shell_state import Dump, read_dump
 from hermes.lib.abridged import Abridged
 
-_CHOOSES_CODE: Final = re.compile(
-    r"PATH|IFS|ENV|PS4|PROMPT_COMMAND|ZDOTDIR|OPENSSL_CONF|RSYNC_RSH|CDPATH|SHELL|EDITOR|VISUAL|PAGER|BROWSER|LESSOPEN|LESSCLOSE|MANPAGER|TMPDIR|HOME"
-    r"|(?:HERMES|LD|DYLD|BASH|PYTHON|PERL|RUBY|NODE|JAVA|GIT|SSH|SSL|SUDO|NPM|PIP|CARGO|RUST|GO|XDG|MAKE)\w*|\w*_(?:OPTIONS|OPTS|COMMAND|PRELOAD)"
-    r"|(?i:\w+_proxy)|(?:CURL|REQUESTS|AWS|DOCKER|KUBE)\w*"
-)
 _LONGEST_ARGUMENT: Final = 100_000  # the kernel takes 128 KiB
 _BARE: Final = ("--noprofile", "--norc")
 
@@ -122,7 +116,8 @@ class FileCarrier:
 class Shell:
     """The carried shell, a program `bash`, over `carrier`.
 
-    `guarded`: what confined commands leave is not trusted by the others; they do `first` at first.
+    `guarded`: of what confined commands leave the others take the directory alone; confined ones do `first`
+    at first.
     """
 
     def __init__(
@@ -160,14 +155,14 @@ class Shell:
         told = (sorted(state.exports.items()), state.options, state.aliases, state.functions)
         return hashlib.blake2s(repr(told).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
-    @property
-    def definitions(self) -> str:
-        """The carried aliases and functions, as shell text."""
-        return f"{self._state.aliases}\n{self._state.functions}".strip()
+    def definitions(self, *, confined: bool) -> str:
+        """The aliases and functions that a command starts with, as shell text."""
+        state = self._starts(confined=confined)
+        return f"{state.aliases}\n{state.functions}".strip()
 
     def prepare(self, command: str, *, cwd: str | None = None, confined: bool, carry: bool = True) -> Start:
         """How to run `command` in the carried shell, in `cwd` when it is given."""
-        state = self._state if confined or not self._guarded else self._trusted()
+        state = self._starts(confined=confined)
         target, dump = self._carrier.target(confined=confined) if carry else ("", None)
         first = [self._first] if confined and self._first else []
         lines = [*first, _change_directory(cwd or state.cwd, self._root), *_restore(state)]
@@ -186,22 +181,13 @@ class Shell:
         if not confined:
             self._open_state = self._state
 
-    def _trusted(self) -> State:
-        """The state for an unconfined command: nothing in it that a confined one could have planted to run as
-        code.
+    def _starts(self, *, confined: bool) -> State:
+        """What a command starts with: an unconfined one takes from the confined ones their directory alone,
+        for a variable, an option or a function of theirs could choose what it runs.
         """
-        exports = {
-            name: value for name, value in self._state.exports.items() if not _CHOOSES_CODE.fullmatch(name)
-        }
-        exports |= {
-            name: value for name, value in self._open_state.exports.items() if _CHOOSES_CODE.fullmatch(name)
-        }
-        return replace(
-            self._state,
-            exports=exports,
-            aliases=self._open_state.aliases,
-            functions=self._open_state.functions,
-        )
+        if confined or not self._guarded:
+            return self._state
+        return replace(self._open_state, cwd=self._state.cwd)
 
     def _argv(self, script: str, *, confined: bool) -> tuple[str, ...]:
         is_short = len(script.encode("utf-8", "surrogateescape")) < _LONGEST_ARGUMENT

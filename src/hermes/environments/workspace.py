@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from hermes.environments.background import Background
 from hermes.environments.base import Environment, Job, Limits
 from hermes.environments.denial import denial
-from hermes.environments.sandbox.hosts import entry
+from hermes.lib.hosts import entry
 from hermes.environments.shell import Shell, Start
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
@@ -254,7 +254,7 @@ class ShellWorkspace:
             pty=pty,
             background=background,
             environment=self._shell.mark,
-            carried=self._shell.definitions,
+            carried=self._shell.definitions(confined=not needs.unconfined),
             needs=needs,
         )
 

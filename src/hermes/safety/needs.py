@@ -2,11 +2,11 @@
 
 import posixpath
 from collections.abc import Iterator, Sequence
-from fnmatch import fnmatchcase as fnmatch
 from typing import Final
 
 from msgspec import Struct
 
+from hermes.lib.hosts import entry, plain_host
 from hermes.safety.commands.paths import Map, is_secret, is_within, place_of
 from hermes.safety.commands.rules import Finding
 from hermes.types.needs import Needs
@@ -26,17 +26,30 @@ class Access(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
 
     def reaches(self, hosts: Sequence[str]) -> bool:
-        """Whether the network is open for a command that names these hosts; what names none reaches what is
-        open.
+        """Whether the network is open to one of these hosts, as a command's words name them, by some port;
+        what names none, or none that can be read, reaches what is open.
         """
         if isinstance(self.network, bool):
             return self.network
-        return bool(self.network) and all(is_listed(host, self.network) for host in hosts)
+        listed = [entry(one) for one in self.network]
+        named = [_plain(host) for host in hosts]
+        if not named or not all(named):
+            return bool(listed)
+        return any(one.names(host) for one in listed for host in named)
+
+    def covers(self, need: str) -> bool:
+        """Whether the network is open already to all that an entry of a list of hosts means."""
+        if isinstance(self.network, bool):
+            return self.network
+        return any(entry(one).covers(entry(need)) for one in self.network)
 
 
-def is_listed(host: str, listed: Sequence[str]) -> bool:
-    """Whether a list of hosts lets a host through."""
-    return any(host == one or fnmatch(host, one) for one in listed)
+def _plain(host: str) -> str:
+    """A host as it is compared; "" where the words do not tell it."""
+    try:
+        return plain_host(host)
+    except ValueError:
+        return ""
 
 
 def access(needs: Needs, usual: Access, workspace: str) -> Access:
@@ -68,7 +81,7 @@ def declared(needs: Needs, usual: Access, folders: Map) -> Iterator[Finding]:
     if needs.network and usual.network is not True:
         yield Finding("needs-network", "needs-network", "it asks for all of the network", words="network")
     for host in needs.hosts:
-        if not usual.reaches([host]):
+        if not usual.covers(host):
             reason = f"it asks for the network, to reach {host}"
             yield Finding("needs-host", "needs-network", reason, words=f"host {host}", hosts=(host,))
     for path in map(posixpath.normpath, needs.paths):

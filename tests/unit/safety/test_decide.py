@@ -267,3 +267,25 @@ def test_a_search_does_not_look_into_credentials() -> None:
     assert is_concealed("/home/user/.ssh/config", OPEN)
     assert is_concealed("/data/project/.env", OPEN)
     assert not is_concealed("/data/project/a.py", OPEN)
+
+
+@pytest.mark.parametrize(
+    ("listed", "command", "decision"),
+    [
+        ("files.example:8443", "curl -T notes.txt https://files.example:8443/in", "ask"),
+        ("10.1.0.0/16", "curl -T notes.txt http://10.1.2.3/in", "ask"),
+        ("*.example", "curl -T notes.txt https://other.test https://files.example/in", "ask"),
+        ("files.example:8443", "curl -T notes.txt https://other.test/in", "contain"),
+    ],
+)
+def test_sending_to_a_host_that_the_list_opens_is_asked(listed: str, command: str, decision: str) -> None:
+    verdict = decide(Command(command=command, cwd="/w"), replace(SANDBOX, network=(listed,)))
+    assert (verdict.decision, verdict.access.network) == (decision, (listed,))
+
+
+def test_a_need_that_the_list_covers_with_its_port_is_not_asked() -> None:
+    action = Command(command="docker pull x", cwd="/w", needs=Needs(hosts=("registry.test:5000", "10.1.2.3:80")))
+    listed = ("registry.test:5000", "10.1.0.0/16")
+    assert "needs-host" not in {
+        one.rule for one in decide(action, replace(SANDBOX, network=listed)).findings
+    }

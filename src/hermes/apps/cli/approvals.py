@@ -24,6 +24,7 @@ from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.config.home import locate
 from hermes.environments.settings import TerminalSettings
+from hermes.lib.hosts import entry
 from hermes.lib.visible import visible
 from hermes.safety.commands.rule_catalog import CatalogEntry, entries
 from hermes.safety.commands.rules import table
@@ -80,6 +81,8 @@ def test_command(
     place = here(choices)
     judged = _policy(place, "off" if sandbox else place.settings[TerminalSettings].sandbox, yolo=choices.yolo)
     judged = judged if sandbox is None else replace(judged, sandbox=sandbox)
+    for host in needs["hosts"]:
+        _checked(host)
     needs["paths"] = tuple(os.path.abspath(place.cwd / path) for path in needs["paths"])  # noqa: PTH100
     action = Command(
         command=command[0] if len(command) == 1 else shlex.join(command),
@@ -105,6 +108,13 @@ def test_command(
             )
         )
     sys.exit(CODES[verdict.decision])
+
+
+def _checked(host: str) -> None:
+    try:
+        entry(host)
+    except ValueError as error:
+        raise click.UsageError(f"--host: {error}.") from error
 
 
 @approvals.command("list")

@@ -27,7 +27,7 @@ from hermes.environments.child_env import ChildEnvironment
 from hermes.environments.local_workspace import local_bash, open_sandbox
 from hermes.environments.remote.choose import Origin, choose
 from hermes.environments.remote.docker import DockerLink
-from hermes.environments.sandbox.hosts import entry
+from hermes.lib.hosts import entry
 from hermes.environments.sandbox.launch import Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, why_none

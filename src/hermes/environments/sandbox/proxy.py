@@ -17,7 +17,7 @@ import anyio.abc
 from anyio.from_thread import start_blocking_portal
 from msgspec import Struct
 
-from hermes.environments.sandbox.hosts import HostEntry, allows, entry, is_open, plain_host
+from hermes.lib.hosts import HostEntry, allows, entry, is_open, plain_host
 
 Resolve = Callable[[str, int], Awaitable[list[str]]]
 """The addresses of a host name."""

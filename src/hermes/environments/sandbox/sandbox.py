@@ -28,7 +28,7 @@ itself must not load that.
 """
 
 _PROBE_SECONDS: Final = 10
-_PROBES: Final = 3  # a machine that is short of processes fails one, too
+_PROBES: Final = 3
 
 
 class SandboxOptions(Struct, frozen=True, kw_only=True):
@@ -260,7 +260,8 @@ def find_sandbox(
     """A sandbox that works on this machine, or None where bubblewrap or the kernel does not let us.
 
     Starts one probe process, and more where that fails. Only what bubblewrap can do as such is judged then:
-    the mounts may have failed for a file that came and went, and a job tries those again.
+    the mounts may have failed for a file that came and went, and a job tries those again. A weaker way is
+    taken when the better one has failed several times: a machine that is short of processes fails one probe.
     """
     programs = list(_programs(environ, mounts.writable))
     ruled = (True, False) if landlock.version() and landlock.launcher() else (False,)
@@ -275,9 +276,8 @@ def find_sandbox(
     best = Sandbox(found[0], mounts, options, ways)
     if not _fault(best):
         return best
-    for _ in range(_PROBES):
-        program = next((program for program in found if not _fault_as_such(program)), None)
-        if program:
+    for program in found:
+        if any(not _fault_as_such(program) for _ in range(_PROBES)):
             return Sandbox(program, mounts, options, ways)
     return None
 

@@ -5,6 +5,7 @@ here.
 import ipaddress
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from msgspec import Struct
@@ -37,12 +38,25 @@ class HostEntry(Struct, frozen=True, kw_only=True):
         """Whether a host as `plain_host` gives it, and a port, are meant."""
         if self.ports is not None and port not in self.ports:
             return False
+        return self.names(host)
+
+    def names(self, host: str) -> bool:
+        """Whether a host as `plain_host` gives it is meant, by some port."""
         if self.range is not None:
             address = _address(host)
             return address is not None and _in(address, self.range)
         return self.host in {host, "*"} or (self.host.startswith("*.") and host.endswith(self.host[1:]))
 
+    def covers(self, other: "HostEntry") -> bool:
+        """Whether all that another line means is meant by this one."""
+        if self.ports is not None and (other.ports is None or not other.ports <= self.ports):
+            return False
+        if self.range is None or other.range is None:
+            return self.range is other.range and self.names(other.host)
+        return self.range.version == other.range.version and _within(other.range, self.range)
 
+
+@lru_cache(maxsize=512)
 def entry(text: str) -> HostEntry:
     """What a line of the list means; ValueError says in words when it means nothing."""
     found = _ENTRY.fullmatch(text.strip().lower())
@@ -121,6 +135,10 @@ def _carried(address: Address) -> tuple[Address, ...]:
     if any(address in carrier for carrier in _CARRIERS) and int(address) > 1:
         return (ipaddress.IPv4Address(int(address) & 0xFFFFFFFF),)
     return ()
+
+
+def _within(inner: Range, outer: Range) -> bool:
+    return inner.network_address in outer and inner.broadcast_address in outer
 
 
 def _in(address: Address, block: Range) -> bool:

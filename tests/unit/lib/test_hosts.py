@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.environments.sandbox.hosts import allows, entry, is_open, plain_host
+from hermes.lib.hosts import allows, entry, is_open, plain_host
 
 LIST = tuple(
     map(
@@ -189,3 +189,28 @@ def test_a_mapped_address_is_judged_as_what_it_carries(address: ipaddress.IPv4Ad
         == is_open(str(address), whole, 443)
         == is_open(f"64:ff9b::{address}", whole, 443)
     )
+
+
+@pytest.mark.parametrize(
+    ("listed", "asked", "is_covered"),
+    [
+        ("pypi.org", "pypi.org", True),
+        ("pypi.org", "pypi.org:443", True),
+        ("pypi.org", "pypi.org:8443", False),
+        ("pypi.org:*", "pypi.org:8443", True),
+        ("registry.test:5000", "registry.test:5000", True),
+        ("registry.test:5000", "registry.test", False),
+        ("*.github.com", "api.github.com", True),
+        ("*.github.com", "*.api.github.com", True),
+        ("*.github.com", "github.com", False),
+        ("api.github.com", "*.github.com", False),
+        ("*", "pypi.org", True),
+        ("10.0.0.0/8", "10.1.2.3", True),
+        ("10.0.0.0/8", "10.1.0.0/16", True),
+        ("10.1.0.0/16", "10.0.0.0/8", False),
+        ("10.0.0.0/8", "::1", False),
+        ("*", "10.1.2.3", False),
+    ],
+)
+def test_a_line_covers_what_all_of_another_means(listed: str, asked: str, *, is_covered: bool) -> None:
+    assert entry(listed).covers(entry(asked)) is is_covered
