@@ -226,7 +226,7 @@ def test_the_mode_that_is_set_counts(run: Run, environ: dict[str, str], work: Pa
 def test_named_hosts_are_given_as_a_list_and_what_is_refused_is_said(run: Run) -> None:
     done = run("run", "--network=127.0.0.1:9,*.example.org", "--", "curl -s http://evil.test/; true")
     sentence = "evil.test:80 is not in terminal.network, so commands in the sandbox cannot reach it.\n"
-    assert (done.returncode, done.stdout, done.stderr) == (0, sentence, f"hermes: {sentence}")
+    assert (done.returncode, done.stdout, done.stderr) == (0, sentence, f"hermes: network: {sentence}")
     done = run("run", "--network=http://example.org", "--", "true")
     assert (
         done.returncode,

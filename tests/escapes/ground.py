@@ -52,7 +52,10 @@ STARTS = (
     ".hermes/config.yaml",
 )
 PROTECTED = (*SECRETS, *STARTS)
-REPOSITORY = (".git/hooks", ".git/config")
+REPOSITORY = (
+    *(".git/hooks", ".git/config", ".git/config.worktree", ".git/commondir", "inner/.git"),
+    *(".git/modules/group/inner/config", ".git/modules/group/inner/modules/deep/hooks/post-checkout"),
+)
 ROOT = Path(__file__).parents[2]
 IPC_CREAT, IPC_RMID = 0o1000, 0
 
@@ -137,13 +140,11 @@ class Ground:
         self._start_victim()
         if self._pristine and self.state("read-only") == self._pristine:
             return
-        for name in ("project", "home", "outside"):
-            _clear(self.base / name)
         shutil.rmtree(f"/tmp/hermes-escape-{os.getpid()}", ignore_errors=True)
         for stray in self.base.glob("outside.*"):
             shutil.rmtree(stray)
         for name in ("project", "home", "outside"):
-            shutil.copytree(self.template / name, self.base / name, symlinks=True)
+            _replace(self.base / name, self.template / name)
         self._own(self.base, self.user)
         self._listen()
         self._pristine = self.state("read-only")
@@ -330,16 +331,20 @@ class Ground:
         self._usual = _set_of(self.victim.pid)
 
 
-def _clear(folder: Path) -> None:
-    """Take a folder away; what an attempt started may write in it until its sandbox has ended."""
+def _replace(folder: Path, template: Path) -> None:
+    """Lay a folder anew; what an attempt started may write in it until it has ended."""
     deadline = time.monotonic() + 10
-    while folder.exists():
+    while True:
         try:
-            shutil.rmtree(folder)
+            if folder.exists():
+                shutil.rmtree(folder)
+            shutil.copytree(template, folder, symlinks=True)
         except OSError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)
+        else:
+            return
 
 
 def make_ground() -> Ground:
@@ -362,10 +367,23 @@ def make_ground() -> Ground:
     subprocess.run(
         ["git", "init", "-q", str(template / "project")], env=quiet, check=True, capture_output=True
     )
+    _lay_submodules(template / "project")
     ground = Ground(base, user, template)
     (base / "scratch").mkdir()
     ground.start()
     return ground
+
+
+def _lay_submodules(project: Path) -> None:
+    """A submodule in a folder of its kind, and one inside it; as far as git looks at them."""
+    for folder in ("modules/group/inner", "modules/group/inner/modules/deep"):
+        for name in ("objects", "refs", "hooks"):
+            (project / ".git" / folder / name).mkdir(parents=True)
+        (project / ".git" / folder / "HEAD").write_text("ref: refs/heads/main\n")
+    inner = project / ".git/modules/group/inner"
+    (inner / "config").write_text("[core]\n\tworktree = ../../../../inner\n")
+    (project / "inner").mkdir()
+    (project / "inner/.git").write_text("gitdir: ../.git/modules/group/inner\n")
 
 
 def python() -> str:

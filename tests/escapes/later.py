@@ -31,6 +31,16 @@ _REPOSITORY = {
         "cd $WORK/.git; ( for i in $(seq 200); do mv config c1; mv c1 config; ln -sfn $OUT/file config; done ) 2>/dev/null & "
         "for i in $(seq 200); do echo x >> config; done 2>/dev/null; wait"
     ),
+    "another common folder": (
+        "cd $WORK; mkdir g3 g3/objects g3/refs; printf '[core]\\n\\tfsmonitor = echo x > %s/file\\n' $OUT > g3/config; "
+        "echo ../g3 > .git/commondir"
+    ),
+    "settings of a submodule at any depth": (
+        "printf '[core]\\n\\tfsmonitor = x\\n' >> $WORK/.git/modules/group/inner/config"
+    ),
+    "a hook of a submodule's submodule": "echo x > $WORK/.git/modules/group/inner/modules/deep/hooks/post-checkout",
+    "a submodule led elsewhere": "echo gitdir: $OUT > $WORK/inner/.git",
+    "settings of a worktree": "printf '[core]\\n\\tfsmonitor = x\\n' >> $WORK/.git/config.worktree",
     "the repository exchanged": "mkdir $WORK/g2; $PY -c \"import ctypes; ctypes.CDLL(None).syscall(316,-100,b'$WORK/.git',-100,b'$WORK/g2',2)\"",
 }
 

@@ -118,9 +118,9 @@ async def test_the_way_is_gone_from_the_next_command_that_may_not_take_it(place:
 
 async def test_a_confined_command_does_not_choose_the_proxy_of_an_open_one(place: Place) -> None:
     await place.space.run(
-        "export https_proxy=http://evil.test SSL_CERT_FILE=/evil HERMES_SANDBOX=off CURL_HOME=/evil MINE=kept",
+        "export https_proxy=http://evil.test SSL_CERT_FILE=/evil HERMES_SANDBOX=off CURL_HOME=/evil MINE=theirs",
         timeout=20,
     )
     place.confined = False
     done = await place.space.run("env | grep -E 'evil|HERMES_SANDBOX|MINE'", timeout=20)
-    assert done.text == "MINE=kept\n"
+    assert done.text == ""

@@ -14,10 +14,10 @@ from hermes.agent.gate import ApprovalGate
 from hermes.config.sections import Settings
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
-from hermes.lib.hosts import entry
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, why_none
 from hermes.environments.settings import TerminalSettings
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
+from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, is_concealed

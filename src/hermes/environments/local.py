@@ -156,6 +156,7 @@ class LocalEnvironment:
         self._limits = limits
         self._sandbox = sandbox
         self._calls = itertools.count(1)
+        self._behind: list[LocalChild] = []  # confined ones in the background
 
     async def start(self) -> None:
         """Make the folder for outputs."""
@@ -164,6 +165,7 @@ class LocalEnvironment:
     async def stop(self) -> None:
         """Stop what serves confined jobs."""
         if self._sandbox:
+            self._sandbox.take_refused()
             self._sandbox.close()
 
     async def exec(
@@ -180,6 +182,7 @@ class LocalEnvironment:
         begun = anyio.current_time()
         call = next(self._calls)
         spill = self._outputs / f"output-{os.getpid()}-{call}.txt"  # noqa: TID251  # a name of this process's own
+        self._look()
         retries = self._retries(job)
         while True:
             child = await self._started(partial(self._foreground, job, call, stdin), retries)
@@ -207,6 +210,7 @@ class LocalEnvironment:
 
     async def spawn(self, job: Job) -> LocalChild:
         """Start a job and give it back running, its input open."""
+        self._look()
         retries = self._retries(job)
         start = partial(self._background, job, next(self._calls))
         while True:
@@ -214,10 +218,17 @@ class LocalEnvironment:
             while not child.begun() and child.poll() is None:  # noqa: ASYNC110  # the kernel tells no other way
                 await anyio.sleep(_STEP)
             if child.begun() or retries is None:
+                self._behind += [child] if job.confined else []
                 return child
             said = child.read() or b""
             child.release()
             await retries.again(said.decode("utf-8", "replace"))
+
+    def _look(self) -> None:
+        """Take what is in the repositories for the user's own, unless a confined job may have made it."""
+        self._behind = [child for child in self._behind if child.poll() is None]
+        if self._sandbox and not self._behind:
+            self._sandbox.look()
 
     def _retries(self, job: Job) -> SetupRetries | None:
         return self._sandbox.retries() if job.confined and self._sandbox else None
@@ -235,12 +246,12 @@ class LocalEnvironment:
                 await retries.again(str(error))
 
     def _noted(self) -> str:
-        """The note, once, and what the way out to named hosts has refused: most programs show no more of it
-        than a number.
+        """The note, once, and what the sandbox has refused: most programs show no more of it than a
+        number.
         """
         refused = self._sandbox.take_refused() if self._sandbox else []
         notes, self._notes = self._notes, []
-        return "".join([*notes, *(f"[network: {sentence}]\n" for sentence in refused)])
+        return "".join([*notes, *(f"[{sentence}]\n" for sentence in refused)])
 
     def _background(self, job: Job, call: int, steady: frozenset[str] | None) -> LocalChild:
         if job.pty:

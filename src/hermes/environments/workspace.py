@@ -14,8 +14,8 @@ from msgspec.structs import replace
 from hermes.environments.background import Background
 from hermes.environments.base import Environment, Job, Limits
 from hermes.environments.denial import denial
-from hermes.lib.hosts import entry
 from hermes.environments.shell import Shell, Start
+from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
 from hermes.types.error import Refused

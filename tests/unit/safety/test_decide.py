@@ -284,8 +284,8 @@ def test_sending_to_a_host_that_the_list_opens_is_asked(listed: str, command: st
 
 
 def test_a_need_that_the_list_covers_with_its_port_is_not_asked() -> None:
-    action = Command(command="docker pull x", cwd="/w", needs=Needs(hosts=("registry.test:5000", "10.1.2.3:80")))
+    action = Command(
+        command="docker pull x", cwd="/w", needs=Needs(hosts=("registry.test:5000", "10.1.2.3:80"))
+    )
     listed = ("registry.test:5000", "10.1.0.0/16")
-    assert "needs-host" not in {
-        one.rule for one in decide(action, replace(SANDBOX, network=listed)).findings
-    }
+    assert "needs-host" not in {one.rule for one in decide(action, replace(SANDBOX, network=listed)).findings}

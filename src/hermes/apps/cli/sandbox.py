@@ -27,7 +27,6 @@ from hermes.environments.child_env import ChildEnvironment
 from hermes.environments.local_workspace import local_bash, open_sandbox
 from hermes.environments.remote.choose import Origin, choose
 from hermes.environments.remote.docker import DockerLink
-from hermes.lib.hosts import entry
 from hermes.environments.sandbox.launch import Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, why_none
@@ -35,6 +34,7 @@ from hermes.environments.sandbox.sandbox_status import Layer, layers
 from hermes.environments.settings import TerminalSettings
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import QUIET
+from hermes.lib.hosts import entry
 from hermes.types.error import ConfigError
 
 INSTALL: Final = (

@@ -11,13 +11,13 @@ from msgspec import Struct
 
 from hermes.environments.sandbox.sensitive_paths import (
     NAME_FILES,
-    REPOSITORY_STARTS,
     SECRETS_AT_HOME,
     STARTS_AT_HOME,
     SYSTEM_SECRETS,
     SYSTEM_STARTS,
 )
 from hermes.environments.sandbox.sockets import listening
+from hermes.lib.repository import STEERING, git_files, git_folders
 
 Mode = Literal["read-only", "workspace", "full"]
 """How much of the machine a confined job may write: nothing, the workspace, all that the user may."""
@@ -196,23 +196,18 @@ def _above(path: str) -> Iterator[str]:
 
 def _repository(top: str) -> Iterator[str]:
     """What must not change in a repository; all of its own folder, where a link stands for a part of it."""
-    git = f"{top}/.git"
-    for folder in (git, *_submodules(git)):
-        names = [
-            f"{folder}/{name.removeprefix('.git/')}" for name in REPOSITORY_STARTS if name.startswith(".git/")
-        ]
+    yield from (f"{top}/.hg/hgrc", *git_files(top))
+    for folder in git_folders(top):
+        if "/.git/worktrees/" in folder:  # git takes them away again; what is in them is looked at afterwards
+            yield f"{folder}/config.worktree"
+            continue
+        names = [f"{folder}/{name}" for name in STEERING]
         if any(map(os.path.islink, names)):
             yield folder
         elif os.path.exists(f"{folder}/HEAD"):  # noqa: PTH110  # words, as above
             with suppress(OSError):  # what the user cannot make, a command of theirs cannot make either
                 os.mkdir(f"{folder}/hooks")  # noqa: PTH102  # words, as above
             yield from names
-    yield from (f"{top}/{name}" for name in REPOSITORY_STARTS if not name.startswith(".git/"))
-
-
-def _submodules(folder: str) -> Iterator[str]:
-    with suppress(OSError), os.scandir(f"{folder}/modules") as found:
-        yield from (entry.path for entry in found if entry.is_dir(follow_symlinks=False))
 
 
 def _pins(wanted: list[Mount], tops: list[str]) -> Iterator[Mount]:

@@ -1,6 +1,4 @@
-"""The places of a machine that a sandbox treats in its own way: credentials, files that start later, what git
-runs.
-"""
+"""The places of a machine that a sandbox treats in its own way: credentials, and files that start later."""
 
 from typing import Final
 
@@ -141,9 +139,6 @@ SYSTEM_STARTS: Final = (
     "/boot",
 )
 """What the machine runs by itself; it matters in the mode `full`, when the user is root."""
-
-REPOSITORY_STARTS: Final = (".git/hooks", ".git/config", ".git/config.worktree", ".hg/hgrc")
-"""Below a repository: what its next command runs, and no diff shows."""
 
 NAME_FILES: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
 """Where /etc/resolv.conf may point to."""

@@ -187,7 +187,8 @@ def _of_own(does: str, full: str, folders: Map) -> Iterator[Finding]:
 
 
 def _changed(path: str, place: Place, full: str, *, recursive: bool) -> Iterator[Finding]:
-    if place == "start" or runs_later(full):
+    whole = recursive and full.endswith("/.git")
+    if place == "start" or (runs_later(full) and not whole):
         yield Finding(
             "start-file",
             "persistence" if place != "start" else "outside",

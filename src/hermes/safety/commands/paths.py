@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from hermes.lib.repository import steers_git
 from hermes.safety.commands.expansion import UNKNOWN
 
 Place = Literal[
@@ -57,7 +58,7 @@ _START: Final = re.compile(
     r"|/Library/(?:LaunchAgents|LaunchDaemons)(?:/|$)|(?:^|/)\.emacs\.d(?:/|$)|(?:^|/)\.vim(?:/|$)|(?:^|/)(?:sitecustomize|usercustomize)\.py$"
 )
 _REPOSITORY: Final = re.compile(r"(?:^|/)(?:\.git|\.hg|\.svn)(?:/|$)")
-_RUNS_LATER: Final = re.compile(r"(?:^|/)\.git/(?:hooks(?:/|$)|config$)|(?:^|/)\.husky(?:/|$)")
+_RUNS_LATER: Final = re.compile(r"(?:^|/)\.husky(?:/|$)|(?:^|/)\.hg/hgrc$")
 _DISPOSABLE: Final = re.compile(
     r"(?:^|/)(?:build|dist|out|target|node_modules|bower_components|coverage|htmlcov|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox|\.nox"
     r"|\.venv|venv|\.next|\.nuxt|\.svelte-kit|\.parcel-cache|\.turbo|\.gradle|\.cache|\.eggs|[^/]+\.egg-info|\.nyc_output|\.terraform|_build|site|cmake-build-[^/]+"
@@ -147,7 +148,7 @@ def is_disposable(path: str) -> bool:
 
 def runs_later(path: str) -> bool:
     """Whether a file in a repository makes a later git command run code."""
-    return bool(_RUNS_LATER.search(path))
+    return steers_git(path) or bool(_RUNS_LATER.search(path))
 
 
 def is_secret(path: str, folders: Map) -> bool:

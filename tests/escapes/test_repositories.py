@@ -1,0 +1,172 @@
+"""What a confined command plants in a repository runs nothing: it is moved aside, with a sentence; what the user makes stays."""
+
+import subprocess
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.types.action import Action, Permit
+
+pytestmark = pytest.mark.anyio
+
+SPRING = "printf '#!/bin/sh\\ntouch %s/sprung\\n' $PWD > evil; chmod +x evil; "
+PLANTED = {
+    "a new repository with settings": (
+        SPRING + "git init -q .; git config core.fsmonitor $PWD/evil",
+        [".git/config"],
+    ),
+    "a new repository with a hook": (
+        SPRING + "git init -q .; cp evil .git/hooks/post-index-change; cp evil .git/hooks/pre-commit",
+        [".git/hooks/post-index-change", ".git/hooks/pre-commit"],
+    ),
+    "a file that leads to another folder": (
+        SPRING
+        + "git init -q g; git -C g config core.fsmonitor $PWD/evil; mv g/.git h; echo gitdir: h > .git",
+        [".git"],
+    ),
+    "a link to another folder": (
+        SPRING + "git init -q g; git -C g config core.fsmonitor $PWD/evil; ln -s g/.git .git",
+        [".git"],
+    ),
+}
+IN_A_REPOSITORY = {
+    "another common folder": (
+        SPRING + "git init -q g; git -C g config core.fsmonitor $PWD/evil; echo ../g/.git > .git/commondir",
+        [".git/commondir"],
+    ),
+    "a new submodule with settings": (
+        SPRING + "git init -q sub; git -C sub commit -q --allow-empty -m x; git add sub 2>/dev/null; "
+        "git submodule absorbgitdirs -q 2>/dev/null; mkdir -p .git/modules; [ -d .git/modules/sub ] || "
+        "{ mv sub/.git .git/modules/sub; echo gitdir: ../.git/modules/sub > sub/.git; }; "
+        "git config --file .git/modules/sub/config core.fsmonitor $PWD/evil",
+        [".git/modules/sub/config"],
+    ),
+}
+
+
+@pytest.fixture
+async def space(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[LocalWorkspace]:
+    (tmp_path / "work").mkdir()
+    sandbox = open_sandbox(
+        workspace=tmp_path / "work",
+        home=Path(environ["HOME"]),
+        hermes_home=tmp_path / ".hermes",
+        scratch=tmp_path / "scratch",
+        environ=environ,
+    )
+
+    async def confined(action: Action) -> Permit:
+        return Permit.of(action, confined=True)
+
+    space = LocalWorkspace(
+        tmp_path / "work", authorize=confined, environ=environ, scratch=tmp_path / "scratch", sandbox=sandbox
+    )
+    await space.run(
+        "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a", timeout=20
+    )
+    yield space
+    await space.close()
+
+
+def git(work: Path, environ: dict[str, str], *words: str) -> str:
+    """What a git command of the user's own prints."""
+    who = {f"GIT_{one}_{two}": "a@b" for one in ("AUTHOR", "COMMITTER") for two in ("NAME", "EMAIL")}
+    done = subprocess.run(
+        ["git", *words], cwd=work, env={**environ, **who}, check=False, capture_output=True, text=True
+    )
+    return done.stdout + done.stderr
+
+
+def spring(work: Path, environ: dict[str, str]) -> bool:
+    """Whether what a user does with git runs what was planted."""
+    for words in (["status"], ["add", "-A"], ["commit", "-qm", "x"], ["status"]):
+        git(work, environ, *words)
+    return (work / "sprung").exists()
+
+
+@pytest.mark.parametrize("planted", PLANTED)
+async def test_a_new_repository_runs_nothing_of_what_was_planted_in_it(
+    space: LocalWorkspace, environ: dict[str, str], planted: str
+) -> None:
+    script, taken = PLANTED[planted]
+    work = Path(space.cwd)
+    done = await space.run(script, timeout=20)
+    told = "".join(
+        f"[sandbox: {work}/{one} would make git run something; it was moved to {work}/{one}.taken]\n"
+        for one in taken
+    )
+    assert ("".join(sorted(done.text.splitlines(keepends=True))), spring(work, environ)) == (told, False)
+
+
+@pytest.mark.parametrize("planted", IN_A_REPOSITORY)
+async def test_a_repository_runs_nothing_of_what_was_planted_in_it(
+    space: LocalWorkspace, environ: dict[str, str], planted: str
+) -> None:
+    script, taken = IN_A_REPOSITORY[planted]
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q")
+    git(work, environ, "commit", "-q", "--allow-empty", "-m", "x")
+    done = await space.run(script, timeout=20)
+    assert ([one in done.text for one in taken], spring(work, environ)) == ([True] * len(taken), False)
+
+
+async def test_a_worktree_of_the_users_is_not_led_to_another_folder(
+    space: LocalWorkspace, environ: dict[str, str]
+) -> None:
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q")
+    git(work, environ, "commit", "-q", "--allow-empty", "-m", "x")
+    git(work, environ, "worktree", "add", "-q", "side")
+    done = await space.run(
+        SPRING + "git init -q g; git -C g config core.fsmonitor $PWD/evil; echo $PWD/g/.git > "
+        ".git/worktrees/side/commondir",
+        timeout=20,
+    )
+    git(work / "side", environ, "status")
+    assert (".git/worktrees/side/commondir would make git run" in done.text, (work / "sprung").exists()) == (
+        True,
+        False,
+    )
+
+
+async def test_what_is_planted_would_run_if_it_stayed(tmp_path: Path, environ: dict[str, str]) -> None:
+    """The tables can fail."""
+    for number, (script, _) in enumerate([*PLANTED.values(), *IN_A_REPOSITORY.values()]):
+        work = tmp_path / str(number)
+        work.mkdir()
+        if number >= len(PLANTED):
+            git(work, environ, "init", "-q")
+            git(work, environ, "commit", "-q", "--allow-empty", "-m", "x")
+        who = {f"GIT_{one}_{two}": "a@b" for one in ("AUTHOR", "COMMITTER") for two in ("NAME", "EMAIL")}
+        subprocess.run(["bash", "-c", script], cwd=work, env={**environ, **who}, check=False)
+        assert spring(work, environ), script
+
+
+async def test_what_the_user_makes_and_what_git_makes_stays(
+    space: LocalWorkspace, environ: dict[str, str]
+) -> None:
+    work = Path(space.cwd)
+    first = await space.run(
+        "git init -q . && git commit -q --allow-empty -m x && git branch other", timeout=20
+    )
+    (work / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n")
+    git(work, environ, "config", "core.pager", "cat")
+    git(work, environ, "config", "alias.st", "status")
+    second = await space.run("git worktree add -q side other && git -C side st --short", timeout=20)
+    kept = [
+        name for name in ("hooks/pre-commit", "worktrees/side/commondir") if (work / ".git" / name).exists()
+    ]
+    assert (first.text, second.text, kept) == ("", "", ["hooks/pre-commit", "worktrees/side/commondir"])
+
+
+async def test_a_process_in_the_background_plants_nothing_that_a_later_look_takes_for_the_users(
+    space: LocalWorkspace, environ: dict[str, str]
+) -> None:
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q")
+    await space.start("echo ../g > .git/commondir; echo made; sleep 60")
+    done = await space.run("until [ -e .git/commondir ]; do :; done", timeout=20)
+    assert (f"{work}/.git/commondir would make git run something" in done.text) is True
+    assert not (work / ".git" / "commondir").exists()

@@ -1,0 +1,97 @@
+"""What makes git run something later: the table, and the folders that it is about."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hermes.lib.repository import git_files, git_folders, is_plain_config, steers_git
+
+
+@pytest.mark.parametrize(
+    ("path", "does"),
+    [
+        ("/w/.git", True),
+        ("/w/.git/config", True),
+        ("/w/.git/config.worktree", True),
+        ("/w/.git/commondir", True),
+        ("/w/.git/hooks", True),
+        ("/w/.git/hooks/pre-commit", True),
+        ("/w/.git/modules/a/b/config", True),
+        ("/w/.git/modules/a/modules/b/hooks/post-checkout", True),
+        ("/w/.git/worktrees/side/commondir", True),
+        ("/w/inner/.git", True),
+        (".git/config", True),
+        ("/w/.git/HEAD", False),
+        ("/w/.git/index", False),
+        ("/w/.git/refs/heads/config", False),
+        ("/w/.git/objects/ab/cd", False),
+        ("/w/.gitignore", False),
+        ("/w/config", False),
+        ("/w/x.git/y", False),
+    ],
+)
+def test_what_chooses_what_git_runs_is_known_by_its_path(path: str, *, does: bool) -> None:
+    assert steers_git(path) is does
+
+
+def test_the_folders_of_submodules_are_found_at_any_depth_and_links_are_not_followed(tmp_path: Path) -> None:
+    git = tmp_path / ".git"
+    for folder in ("", "modules/group/inner", "modules/group/inner/modules/deep", "worktrees/side"):
+        (git / folder).mkdir(parents=True)
+        (git / folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (git / "modules" / "link").symlink_to("/", target_is_directory=True)
+    (git / "modules" / "group" / "inner" / "config").write_text("[core]\n\tworktree = ../../../../sub/x\n")
+    (tmp_path / "sub" / "x").mkdir(parents=True)
+    (tmp_path / "sub" / "x" / ".git").write_text("gitdir: ../../.git/modules/group/inner\n")
+    assert sorted(git_folders(str(tmp_path))) == [
+        str(git / one) if one else str(git)
+        for one in ("", "modules/group/inner", "modules/group/inner/modules/deep", "worktrees/side")
+    ]
+    assert list(git_files(str(tmp_path))) == [f"{tmp_path}/sub/x/.git"]
+
+
+def test_what_git_itself_writes_is_plain(tmp_path: Path, environ: dict[str, str]) -> None:
+    quiet = {
+        **environ,
+        **{f"GIT_{one}_{two}": "a@b" for one in ("AUTHOR", "COMMITTER") for two in ("NAME", "EMAIL")},
+        "GIT_ALLOW_PROTOCOL": "file",
+    }
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=tmp_path, env=quiet, check=True, capture_output=True)
+
+    git("init", "-q", "one")
+    git("-C", "one", "commit", "-q", "--allow-empty", "-m", "x")
+    git("clone", "-q", "--no-local", "one", "two")
+    git("-C", "two", "switch", "-q", "-c", "other")
+    git("-C", "two", "submodule", "--quiet", "add", f"{tmp_path}/one", "inner")
+    git("-C", "two", "worktree", "add", "-q", "../side")
+    found = [path for top in ("one", "two") for path in (tmp_path / top).rglob("config") if path.is_file()]
+    assert (len(found), [path for path in found if not is_plain_config(path.read_text())]) == (3, [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[core]\n\tfsmonitor = ./x\n",
+        "[core] fsmonitor = ./x\n",
+        "[CORE]\n\tFsMonitor=./x\n",
+        '[filter "x"]\n\tclean = ./x\n',
+        "[include]\n\tpath = ../x\n",
+        "[alias]\n\tst = !./x\n",
+        "[core]\n\tbare = \\\nfalse\n\tpager = x\n",
+        "[core]\n\tsshcommand\n",
+        '[submodule "a"]\n\tupdate = !./x\n',
+        '[remote "o"]\n\tuploadpack = ./x\n',
+        "?",
+    ],
+)
+def test_what_could_run_something_is_not_plain(text: str) -> None:
+    assert not is_plain_config(text)
+
+
+def test_a_folder_without_a_repository_has_none(tmp_path: Path) -> None:
+    assert (list(git_folders(str(tmp_path))), list(git_files(str(tmp_path)))) == ([], [])
+    (tmp_path / ".git").symlink_to("/")
+    assert list(git_folders(str(tmp_path))) == []
