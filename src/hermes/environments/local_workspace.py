@@ -117,10 +117,13 @@ class LocalFiles:
         self._ripgrep = ripgrep
 
     async def locate(self, nominal: str, operation: Operation) -> Located:
-        """Where a path leads, links followed; a deletion is of the link itself."""
+        """Where a path leads, links followed; a deletion is of the link itself.
+
+        What is done there afterwards follows no link: where one has come in the way, it is refused.
+        """
         place = self._place(nominal, for_reading=operation == "read")
-        place = place.parent.resolve() / place.name if operation == "delete" else place.resolve()
-        return Located(name=self._inside(str(place)), at=str(place))
+        at = _real(place.parent) / place.name if operation == "delete" else _real(place)
+        return Located(name=self._inside(str(at)), at=str(at))
 
     async def read(self, place: Located) -> bytes:
         """A file's bytes."""
@@ -171,9 +174,14 @@ class LocalFiles:
         return replace(found, path=self._inside(found.path))
 
 
+def _real(path: Path) -> Path:
+    """The path with its links followed; one that leads in a circle stays as it is, and is refused later."""
+    return Path(os.path.realpath(path))
+
+
 def _existing(place: Located) -> Path:
     path = Path(place.at)
-    if not path.exists():
+    if files.stat_path(path) is None:
         raise FileNotFoundError(f"{place.name} does not exist")
     return path
 
