@@ -229,7 +229,7 @@ async def test_a_result_that_was_cut_can_be_paged_through_with_the_path_it_names
         paged.append(told["path"])
         return call("read_file", {"path": told["path"], "limit": 1})
 
-    @hermes.tool
+    @hermes.tool(outside=False)
     def flood() -> str:
         """Say much."""
         return "word " * 40_000

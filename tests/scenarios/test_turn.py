@@ -27,7 +27,7 @@ from .conftest import HASTY, Talk, events_of, kinds
 pytestmark = pytest.mark.anyio
 
 
-@hermes.tool
+@hermes.tool(outside=False)
 def double(number: int) -> int:
     """Twice a number."""
     return number * 2

@@ -13,7 +13,8 @@ from hermes.agent.provenance import tell
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
-from hermes.safety.taint import Source, came_from, held
+from hermes.safety.origins import came_from
+from hermes.safety.taint import Source, held
 from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
 from hermes.types.ports import Ports

@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from hermes.lib.lazy import import_object
+from hermes.safety.origins import is_outside
 from hermes.types.tool import ToolEntry
 
 MOST: Final = 200_000
@@ -42,7 +43,7 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str]) -> str:
     """The name of the outside that a result came from; "" when it is the user's own."""
     if heard:
         return heard[0]
-    if entry is not None and (entry.outside or entry.toolset.startswith("mcp-")):
+    if entry is not None and is_outside(entry):
         return f"the tool {entry.name}"
     spans = import_object("hermes.safety.text.injection:scan")(
         _words(content[:MOST])

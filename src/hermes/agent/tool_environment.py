@@ -218,4 +218,5 @@ def policy_of(options: ToolEnvironmentOptions, sandbox: Confinement) -> Policy:
         mode=options.approvals.mode,
         yolo=options.yolo,
         allowlist=options.allowlist,
+        strict=options.approvals.untrusted == "strict",
     )

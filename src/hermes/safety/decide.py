@@ -24,7 +24,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     write nowhere, or in the workspace alone. `full`: it hides secrets, our own files and other processes.
     `container`: a machine that is thrown away, but for the folders of `binds`. `network`: confined commands
     may use the network without a question, all of it or these hosts. `mode` off and `yolo` let everything
-    through but what nothing lets through. `allowlist`: patterns of earlier grants for good.
+    through but what nothing lets through. `allowlist`: patterns of earlier grants for good. `strict`: the
+    workspace's files are from outside, too.
     """
 
     workspace: str
@@ -37,6 +38,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     mode: Literal["manual", "smart", "off"] = "manual"
     yolo: bool = False
     allowlist: tuple[str, ...] = ()
+    strict: bool = False
 
     @property
     def folders(self) -> Map:

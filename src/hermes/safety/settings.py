@@ -22,10 +22,10 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
         float, doc("Seconds after which a question without an answer is a no; 0 waits for ever.")
     ] = 60.0
     untrusted: Annotated[
-        Literal["ask", "trust"],
+        Literal["ask", "strict", "trust"],
         doc(
             "After text from outside was read, ask before sending, publishing or lasting changes, whatever"
-            " was allowed; trust asks not."
+            " was allowed; strict counts files of the workspace as from outside, trust asks not."
         ),
     ] = "ask"
 

@@ -7,13 +7,13 @@ scanner knows is held as well.
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from fnmatch import fnmatchcase as fnmatch
 from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hermes.safety.commands.exfiltration import DOWNLOADERS
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.paths import place_of, runs_later
 from hermes.safety.commands.rules import file_uses
@@ -50,25 +50,17 @@ GUARDED: Final = frozenset(
 )
 """Effects by which an order from outside would do harm beyond the workspace, or last."""
 
-_REACHING: Final = frozenset(
-    {
-        "needs-network",
-        "network",
-        "upload",
-        "download",
-        "publish",
-        "remote",
-        "infrastructure",
-        "package",
-        "listen",
-    }
-)
 _STEERING: Final = re.compile(
     r"(?:^|/)(?:agents|claude|gemini|soul|memory|user|skill|copilot-instructions|conventions)\.md$"
     r"|(?:^|/)\.?(?:cursorrules|windsurfrules|clinerules|hermes\.md)$"
     r"|(?:^|/)\.?mcp(?:_servers)?\.json$|/\.(?:claude|cursor|codex|gemini|hermes|continue|windsurf|roo)/|/\.github/workflows/|/(?:skills|memories)/[^/]+/",
     re.IGNORECASE,
 )
+_STEERING_NAMES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "SKILL.md", ".cursorrules", ".mcp.json")
+_PATTERN: Final = frozenset("*?[")
+_UNPACKERS: Final = frozenset({"unzip", "7z", "7za", "7zr", "unrar", "cpio", "bsdtar", "patch", "unar"})
+_EXTRACTS: Final = re.compile(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get")
+_PATCHING: Final = frozenset({"apply", "am"})
 _READERS: Final = frozenset(
     {
         "cat",
@@ -97,7 +89,6 @@ _READERS: Final = frozenset(
     }
 )
 _CARRYING: Final = re.compile(r"https?://[^\s'\"]*[?#@][^\s'\"]|[$`]")
-_SHOWN: Final = 80
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -154,28 +145,6 @@ def guards(action: Action, verdict: Verdict, policy: Policy) -> Iterator[str]:
             return guarded_effects(action)
 
 
-def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
-    """The name of what an action reads from outside; "" when it reads nothing from there."""
-    if isinstance(action, FileAccess):
-        downloads = posixpath.join(policy.home, "Downloads")
-        return (
-            f"the file {action.path}"
-            if action.operation == "read" and action.path.startswith(f"{downloads}/")
-            else ""
-        )
-    if isinstance(action, ToolUse):
-        return ""
-    given = verdict.access
-    online = not given.confined or bool(given.network)
-    reaches = any(one.effect in _REACHING for one in verdict.findings) or _downloads(action.command)
-    return f"the output of `{_short(action.command)}`" if online and reaches else ""
-
-
-def _downloads(command: str) -> bool:
-    """Also from this machine: what a server here passes on may come from anywhere."""
-    return any(one.program in DOWNLOADERS for one in see_through(command, cwd="/", variables={}).commands)
-
-
 def _of_command(action: Command, verdict: Verdict) -> Iterator[str]:
     """Why a command needs a yes of its own."""
     given = verdict.access
@@ -188,6 +157,8 @@ def _of_command(action: Command, verdict: Verdict) -> Iterator[str]:
         elif one.effect == "network" and online and _CARRYING.search(action.command):
             yield "it may send data in an address"
     for command in see_through(action.command, cwd=action.cwd, variables={}).commands:
+        if _unpacks(command.program, command.argv[1:]):
+            yield f"{command.program} writes files whose names are not in the command"
         written = [*command.writes, *(path for does, path in file_uses(command) if does != "read")]
         named = () if command.program in _READERS else command.argv[1:]
         for path in dict.fromkeys((*written, *named)):
@@ -207,10 +178,18 @@ def _of_file(action: FileAccess, policy: Policy) -> Iterator[str]:
         yield f"{action.path} is what agents take as instructions"
 
 
+def _unpacks(program: str, words: Sequence[str]) -> bool:
+    """Whether a program writes files that an archive or a patch names."""
+    if program == "tar":
+        options = [*words[:1], *(word for word in words[1:] if word.startswith("-"))]
+        return any(_EXTRACTS.fullmatch(word) for word in options)
+    return program in _UNPACKERS or (program == "git" and not _PATCHING.isdisjoint(words))
+
+
 def _steers(path: str) -> bool:
-    return UNKNOWN not in path and bool(_STEERING.search(path))
-
-
-def _short(command: str) -> str:
-    line = " ".join(command.split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+    """Whether a path is, or a pattern in it may be, a file that agents take as instructions."""
+    if UNKNOWN in path:
+        return False
+    name = posixpath.basename(path)
+    pattern = not _PATTERN.isdisjoint(name) and any(fnmatch(one, name) for one in _STEERING_NAMES)
+    return pattern or bool(_STEERING.search(path))

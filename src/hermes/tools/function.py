@@ -57,8 +57,9 @@ def tool(
 
     The docstring's first paragraph describes the tool, lines of the form `name: words` its parameters. What
     the function gives is sent to the model as JSON. Calls of async functions run side by side, those of plain
-    ones (in threads) with `@tool(parallel=True)`; `parallel=False` keeps an async one alone. `outside=True`
-    says that what it gives comes from outside, and is data for the model. `requires_env` names the secrets it
+    ones (in threads) with `@tool(parallel=True)`; `parallel=False` keeps an async one alone. What it
+    gives counts as text from outside, data for the model, unless `outside=False` says that it is the user's
+    own or `manifest` that it connects to nothing. `requires_env` names the secrets it
     needs: `ctx.secret("NAME")` gives one, and a session in whose environment one is not set is not offered
     the tool. `manifest` declares what it does; TypeError for a function whose parameters a model cannot
     give.
@@ -133,7 +134,7 @@ def _made(function: Callable[..., Any], declared: _Declared) -> FunctionTool:
         is_async=is_async,
         description=str(schema["description"]),
         emoji="🔹",
-        outside=declared.get("outside", False),
+        outside=declared.get("outside"),
         requires_env=secrets,
         manifest=replace(manifest, secrets=secrets or manifest.secrets),
         source=f"{function.__module__}.{function.__qualname__}",

@@ -76,16 +76,16 @@ class ToolRegistry:
         max_result_size_chars: int | None = None,
         dynamic_schema_overrides: Callable[[], Mapping[str, Any]] | None = None,
         override: bool = False,
-        outside: bool = False,
+        outside: bool | None = None,
         manifest: ToolManifest = UNDECLARED,
     ) -> None:
         """Add or replace a tool.
 
         A name that another toolset or another tool file holds is refused and logged, unless `override` or
         both are MCP. The first `check_fn` of a toolset is the toolset's own check. `requires_env` is shown to
-        the user and names the secrets that the tool may read. `outside` says that what the tool gives comes
-        from outside: the model gets it fenced, as data. `manifest` declares what the tool needs and does.
-        ValueError for a schema that contains itself.
+        the user and names the secrets that the tool may read. `outside` says whether it gives text from
+        outside, fenced for the model as data; None: if the `manifest`, which declares what the tool needs
+        and does, lets it connect. ValueError for a schema that contains itself.
         """
         flat, place = _flat(schema, name), _loading.get()
         check_schema(name, flat)

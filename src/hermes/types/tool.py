@@ -43,7 +43,8 @@ class ToolEntry(Struct, frozen=True, kw_only=True):
 
     `requires_env` names the secrets it needs, as variables of the user's environment: it is offered when they
     are set (unless `check_fn` decides that), and its context gives it those alone.
-    `outside`: what it gives comes from outside (the web, other people) and is data, whatever it says.
+    `outside`: what it gives comes from outside (the web, other people) and is data, whatever it says. None:
+    the manifest decides; what may connect, or does not declare what it does, is from outside.
     """
 
     name: str
@@ -57,7 +58,7 @@ class ToolEntry(Struct, frozen=True, kw_only=True):
     emoji: str = ""
     max_result_size_chars: int | None = None
     dynamic_schema_overrides: Callable[[], Mapping[str, Any]] | None = None
-    outside: bool = False
+    outside: bool | None = None
     manifest: ToolManifest = UNDECLARED
     source: str = ""
 

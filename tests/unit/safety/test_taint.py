@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.safety.decide import Policy, Verdict, decide
-from hermes.safety.taint import Source, came_from, held, sources
+from hermes.safety.taint import Source, held, sources
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.message import Assistant, Message, ToolResult, User
 from hermes.types.needs import NO_NEEDS, Needs
@@ -28,6 +28,9 @@ ASKED = [
     "echo x >> AGENTS.md",
     "curl https://x.example/?q=abc",
     "crontab x",
+    "tar xzf rules.tar.gz",
+    "git apply rules.patch",
+    "cp notes.txt AGENT*.md",
 ]
 FREE = [
     "ls",
@@ -38,6 +41,8 @@ FREE = [
     "grep -r x AGENTS.md",
     "curl -s https://x.example/page",
     "git fetch",
+    "tar czf box.tar.gz src",
+    "cp a.txt b*.txt",
 ]
 
 
@@ -73,7 +78,15 @@ def test_reaching_out_is_asked_about_with_the_source_in_the_reasons(
 
 def test_what_can_get_nowhere_is_not_asked_about() -> None:
     decisions = {command: judged(command, CONFINED).decision for command in ASKED}
-    assert decisions == dict.fromkeys(ASKED, "contain") | {"echo x >> AGENTS.md": "ask"}
+    assert decisions == dict.fromkeys(ASKED, "contain") | dict.fromkeys(
+        (
+            "echo x >> AGENTS.md",
+            "cp notes.txt AGENT*.md",
+            "tar xzf rules.tar.gz",
+            "git apply rules.patch",
+        ),
+        "ask",
+    )
 
 
 @pytest.mark.parametrize("policy", [POLICY, CONFINED], ids=["off", "workspace"])
@@ -137,28 +150,3 @@ def test_the_sources_are_a_function_of_the_log() -> None:
     ]
     log: tuple[Message, ...] = (User(id="u", at=0.0, text="hello"), Assistant(id="a", at=0.0), *results)
     assert sources(log) == (Source(name="a", at=1.0), Source(name="b", at=2.0))
-
-
-@pytest.mark.parametrize(
-    ("action", "name"),
-    [
-        (
-            Command(command="curl  -s https://x.example/", cwd="/data/project"),
-            "the output of `curl -s https://x.example/`",
-        ),
-        (
-            Command(command="curl http://127.0.0.1:8/", cwd="/data/project"),
-            "the output of `curl http://127.0.0.1:8/`",
-        ),
-        (Command(command="ls; git fetch", cwd="/data/project"), "the output of `ls; git fetch`"),
-        (Command(command="make test", cwd="/data/project"), ""),
-        (
-            FileAccess(operation="read", path="/home/user/Downloads/a.txt"),
-            "the file /home/user/Downloads/a.txt",
-        ),
-        (FileAccess(operation="write", path="/home/user/Downloads/a.txt"), ""),
-        (FileAccess(operation="read", path="/data/project/a.txt"), ""),
-    ],
-)
-def test_what_an_action_reads_from_outside_has_a_name(action: Action, name: str) -> None:
-    assert came_from(action, decide(action, POLICY), POLICY) == name

@@ -1,0 +1,111 @@
+"""Where a result comes from: judged by what its source can reach, never by what it says."""
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from hermes.safety.commands.exfiltration import DOWNLOADERS
+from hermes.safety.commands.script import Simple
+from hermes.safety.commands.wrappers import see_through
+from hermes.safety.decide import Policy, Verdict
+from hermes.types.action import Action, Command, FileAccess
+from hermes.types.tool import ToolEntry
+
+REACHING: Final = frozenset(
+    {
+        "needs-network",
+        "network",
+        "upload",
+        "download",
+        "publish",
+        "remote",
+        "infrastructure",
+        "package",
+        "listen",
+    }
+)
+"""Effects of a command by which words of other people can get into its output."""
+
+_OF_OTHERS: Final = re.compile(
+    r"(?:^|/)(?:node_modules|site-packages|dist-packages|Maildir|Mail|\.mail|\.thunderbird)(?:/|$)"
+    r"|\.(?:eml|mbox|msg|mhtml)$"
+)
+_CONNECTING: Final = frozenset({"network", "other"})
+_WITHOUT_CONTENT: Final = frozenset(
+    {"rm", "rmdir", "mkdir", "touch", "chmod", "chown", "du", "ls", "stat", "test", "[", "cd"}
+)
+_SHOWN: Final = 80
+
+
+def is_outside(entry: ToolEntry) -> bool:
+    """Whether what a tool gives was written by others: as it says itself, else if it can connect, or does not
+    declare that it cannot. What goes through the workspace is judged there, action by action.
+    """
+    if entry.toolset.startswith("mcp-"):
+        return True
+    if entry.outside is not None:
+        return entry.outside
+    manifest = entry.manifest
+    if manifest.workspace:
+        return False
+    return bool(manifest.hosts or manifest.programs or not _CONNECTING.isdisjoint(manifest.effects))
+
+
+def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
+    """The name of what an action reads from outside; "" when it reads nothing from there.
+
+    Files of the workspace are the user's own, but for installed packages and mail; with `policy.strict` they
+    are from outside as well.
+    """
+    match action:
+        case FileAccess():
+            foreign = policy.strict or _is_of_others(action.path, policy)
+            return f"the file {action.path}" if action.operation == "read" and foreign else ""
+        case Command():
+            foreign = policy.strict or _reaches_out(action, verdict, policy) or _reads_others(action, policy)
+            return f"the output of `{_short(action.command)}`" if foreign else ""
+        case _:
+            return ""
+
+
+def _is_of_others(path: str, policy: Policy) -> bool:
+    downloads = posixpath.join(policy.home, "Downloads")
+    if path == downloads or path.startswith(f"{downloads}/"):
+        return True
+    return bool(_OF_OTHERS.search(path.removeprefix(policy.workspace)))
+
+
+def _reaches_out(action: Command, verdict: Verdict, policy: Policy) -> bool:
+    """Whether the network was opened for it, or is open and it names something there.
+
+    A server on this machine counts, for what it passes on may come from anywhere.
+    """
+    needs, given = action.needs, verdict.access
+    if needs.network or needs.hosts or needs.unconfined:
+        return True
+    if given.confined and not given.network:
+        return False
+    return any(one.effect in REACHING for one in verdict.findings) or any(
+        one.program in DOWNLOADERS for one in _commands(action, policy)
+    )
+
+
+def _reads_others(action: Command, policy: Policy) -> bool:
+    """Whether it names, or works in, a place whose files other people wrote."""
+    return any(
+        _is_of_others(posixpath.normpath(posixpath.join(command.cwd, path)), policy)
+        for command in _commands(action, policy)
+        if command.program not in _WITHOUT_CONTENT
+        for path in (".", *command.argv[1:], *command.reads)
+    )
+
+
+def _commands(action: Command, policy: Policy) -> Iterator[Simple]:
+    known = {"HOME": policy.home}
+    yield from see_through(action.command, cwd=action.cwd, variables=known, before=action.carried).commands
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"

@@ -1,0 +1,129 @@
+"""Whether a result is from outside is told by what its source can reach: the words in it are never asked."""
+
+import pytest
+from msgspec.structs import replace
+
+from hermes.safety.decide import Policy, decide
+from hermes.safety.origins import came_from, is_outside
+from hermes.types.action import Action, Command, FileAccess, ToolUse
+from hermes.types.needs import NO_NEEDS, Needs
+from hermes.types.tool import ToolEntry, ToolManifest
+
+OPEN = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", yolo=True)
+CONFINED = replace(OPEN, sandbox="workspace")
+
+
+def named(action: Action, policy: Policy = OPEN) -> str:
+    return came_from(action, decide(action, policy), policy)
+
+
+def command(line: str, needs: Needs = NO_NEEDS) -> Command:
+    return Command(command=line, cwd="/data/project", needs=needs)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "curl  -s https://x.example/",
+        "curl http://127.0.0.1:8/",
+        "ls; git fetch",
+        "git clone https://x.example/a.git",
+        "pip install x",
+        "wget -qO a.tar.gz https://x.example/a && tar xf a.tar.gz",
+        "ssh host cat notes",
+        "cat ~/Downloads/a.txt",
+        "cd ~/Downloads && cat a.txt",
+        "cat node_modules/a/README.md",
+        "head -5 < .venv/lib/python3.12/site-packages/a/METADATA",
+        "cp node_modules/a/README.md notes.md",
+        "tar xf /home/user/Downloads/a.tar",
+        "cat letter.eml",
+        "bash -c 'cat node_modules/*/README.md'",
+    ],
+)
+def test_a_command_that_can_bring_in_words_of_others_has_a_name(line: str) -> None:
+    assert named(command(line)) == f"the output of `{' '.join(line.split())}`"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "make test",
+        "cat page.md",
+        "git log -3",
+        "rm -rf node_modules",
+        "ls node_modules",
+        "python3 -m compileall -q .",
+        "grep -rn x src",
+    ],
+)
+def test_work_on_files_of_the_workspace_has_none(line: str) -> None:
+    assert (named(command(line)), named(command(line), CONFINED)) == ("", "")
+
+
+def test_without_a_network_nothing_comes_from_it() -> None:
+    assert named(command("curl -s https://x.example/"), CONFINED) == ""
+
+
+@pytest.mark.parametrize(
+    "needs", [Needs(network=True), Needs(hosts=("x.example",)), Needs(unconfined=True)], ids=str
+)
+def test_what_was_given_the_network_may_have_used_it(needs: Needs) -> None:
+    line = "python3 fetch.py"
+    assert named(command(line, needs), CONFINED) == f"the output of `{line}`"
+    assert named(command(line, needs), replace(CONFINED, network=True)) == f"the output of `{line}`"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/home/user/Downloads/a.txt",
+        "/data/project/node_modules/a/README.md",
+        "/data/project/.venv/lib/python3.12/site-packages/a.py",
+        "/home/user/Mail/inbox/1",
+        "/data/project/letters/1.eml",
+    ],
+)
+def test_reading_what_others_wrote_has_a_name_and_writing_there_has_none(path: str) -> None:
+    assert named(FileAccess(operation="read", path=path)) == f"the file {path}"
+    assert named(FileAccess(operation="write", path=path)) == ""
+
+
+def test_the_workspace_is_the_users_own_wherever_it_is() -> None:
+    inside = replace(OPEN, workspace="/data/node_modules/mine")
+    assert named(FileAccess(operation="read", path="/data/node_modules/mine/a.txt"), inside) == ""
+    assert named(FileAccess(operation="read", path="/data/project/a.txt")) == ""
+
+
+def test_who_is_strict_takes_no_file_for_their_own() -> None:
+    strict = replace(OPEN, strict=True)
+    assert named(FileAccess(operation="read", path="/data/project/a.txt"), strict) == (
+        "the file /data/project/a.txt"
+    )
+    assert named(command("cat a.txt"), strict) == "the output of `cat a.txt`"
+
+
+def test_a_tool_that_acts_through_others_has_no_name_of_its_own() -> None:
+    assert named(ToolUse(tool="t", source="s", manifest=ToolManifest())) == ""
+
+
+@pytest.mark.parametrize(
+    ("entry", "outside"),
+    [
+        ({}, True),
+        ({"outside": False}, False),
+        ({"manifest": ToolManifest(effects=())}, False),
+        ({"manifest": ToolManifest(effects=("files",))}, False),
+        ({"manifest": ToolManifest(effects=("network",))}, True),
+        ({"manifest": ToolManifest(effects=(), hosts=("x.example",))}, True),
+        ({"manifest": ToolManifest(effects=(), programs=("curl",))}, True),
+        ({"manifest": ToolManifest(effects=("network",), workspace=True)}, False),
+        ({"manifest": ToolManifest(effects=(), workspace=True), "outside": True}, True),
+        ({"toolset": "mcp-x", "manifest": ToolManifest(effects=()), "outside": False}, True),
+    ],
+)
+def test_a_tool_is_from_outside_unless_it_says_that_it_reaches_nothing(
+    entry: dict[str, object], outside: bool
+) -> None:
+    given = {"name": "t", "toolset": "own", "schema": {}, "handler": lambda _: "", **entry}
+    assert is_outside(ToolEntry(**given)) is outside  # type: ignore[arg-type]  # rows of a table
