@@ -7,6 +7,7 @@ operation as JSON.
 import ctypes
 import errno
 import json
+import os
 import subprocess
 import sys
 import time
@@ -20,7 +21,7 @@ import anyio
 
 from hermes.environments.local_workspace import LocalWorkspace
 from hermes.safety.decide import Policy, decide
-from hermes.tools.builtin import patch, read_file, write_file
+from hermes.tools.builtin import patch, read_file, search_files, write_file
 from hermes.types.action import Action, Permit
 from hermes.types.error import Refused
 
@@ -35,6 +36,9 @@ while True:
     for one, other in zip(pairs[::2], pairs[1::2]):
         kernel.renameat2(-100, one, -100, other, 2)
 """
+
+
+Operation = Callable[[], Awaitable[Any]]
 
 
 class Ctx:
@@ -84,8 +88,8 @@ def forbid_openat2(code: int) -> None:
     assert kernel.prctl(22, 2, pack("@HP", 4, ctypes.addressof(held)), 0, 0) == 0
 
 
-def operations(space: LocalWorkspace, top: Path) -> dict[str, Callable[[], Awaitable[Any]]]:
-    """What the file tools can do, each with a text of what it gave."""
+def operations(space: LocalWorkspace) -> dict[str, Operation]:
+    """What the file tools do with one path."""
     told: dict[str, Any] = {"ctx": Ctx(space)}
 
     async def made_and_deleted() -> None:
@@ -110,7 +114,19 @@ def operations(space: LocalWorkspace, top: Path) -> dict[str, Callable[[], Await
     }
 
 
-async def attempt(operation: Callable[[], Awaitable[Any]]) -> str:
+def searches(space: LocalWorkspace) -> dict[str, Operation]:
+    """What starts a process each time, or reads every file, and so is tried less often."""
+    told: dict[str, Any] = {"ctx": Ctx(space)}
+    return {
+        "search": lambda: search_files.search_files({"pattern": "inside|canary|owner", "path": "."}, **told),
+        "search below": lambda: search_files.search_files(
+            {"pattern": "canary|owner", "path": "data"}, **told
+        ),
+        "find": lambda: search_files.search_files({"pattern": "*", "target": "files", "path": "."}, **told),
+    }
+
+
+async def attempt(operation: Operation) -> str:
     """inside, outside, link (refused because of one) or refused; what is missing meanwhile is no harm."""
     try:
         given = str(await operation())
@@ -122,7 +138,7 @@ async def attempt(operation: Callable[[], Awaitable[Any]]) -> str:
         return "link"
     if "Refused" in given:
         return "refused"
-    return "outside" if CANARY in given else "inside"
+    return "outside" if CANARY in given or "owner" in given.replace('"owner', "") else "inside"
 
 
 async def attack(top: Path, seconds: float) -> dict[str, Counter[str]]:
@@ -137,13 +153,14 @@ async def attack(top: Path, seconds: float) -> dict[str, Counter[str]]:
             raise Refused(f"Refused: {'; '.join(verdict.reasons)}.")
         return verdict.permit(action)
 
-    environ = {"HOME": str(top / "home"), "PATH": "/usr/bin:/bin"}
+    environ = {"HOME": str(top / "home"), "PATH": os.environ["PATH"]}
     space = LocalWorkspace(top / "work", authorize=authorize, environ=environ, scratch=top / "scratch")
-    came: dict[str, Counter[str]] = {name: Counter() for name in operations(space, top)}
+    tries = [*list(operations(space).items()) * 10, *searches(space).items()]
+    came: dict[str, Counter[str]] = {name: Counter() for name, _ in tries}
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        lay_again(top / "work")
-        for name, operation in operations(space, top).items():
+        for name, operation in tries:
+            lay_again(top / "work")
             came[name][await attempt(operation)] += 1
     await space.close()
     return came

@@ -22,7 +22,8 @@ from hermes.environments.sandbox.egress import Ways
 from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts
 from hermes.environments.sandbox.proxy import Resolve
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, find_sandbox
-from hermes.environments.search import Search, find_files, search_lines
+from hermes.environments.search import search_lines
+from hermes.environments.searched_files import Search, find_files
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import (
     QUIET,
@@ -150,7 +151,7 @@ class LocalFiles:
     async def search(self, place: Located, pattern: str, file_glob: str, limit: int) -> Sequence[Match]:
         """Lines that match a regular expression."""
         where = Search(root=_existing(place), file_glob=file_glob, limit=limit, concealed=self._concealed)
-        found = await anyio.to_thread.run_sync(search_lines, pattern, where, self._ripgrep)
+        found = await search_lines(pattern, where, self._ripgrep)
         return [replace(match, path=self._inside(match.path)) for match in found]
 
     async def find(self, place: Located, glob: str, limit: int) -> Sequence[FileStat]:

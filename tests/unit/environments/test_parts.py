@@ -1,7 +1,6 @@
-"""The parts of the local workspace: captured output, shell dumps, search, background bookkeeping."""
+"""The parts of the local workspace: captured output, shell dumps, background bookkeeping."""
 
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from hermes.environments.background import Background
 from hermes.environments.base import Limits
 from hermes.environments.capture import Capture, fit
-from hermes.environments.search import Search, find_files, search_lines
 from hermes.environments.shell_state import parse_dump, read_dump
 from hermes.types.error import ExecError
 
@@ -136,76 +134,6 @@ def test_only_a_regular_file_is_read_as_a_dump(tmp_path: Path) -> None:
     (tmp_path / "huge").write_bytes(b"x" * 3_000_000)
     assert read_dump(tmp_path / "real") is not None
     assert [read_dump(tmp_path / name) for name in ("link", "pipe", "huge", "none")] == [None] * 4
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".gitignore").write_text("*.log\n/build/\n!keep.log\n")
-    for name, text in {
-        "a.py": "import x\nneedle = 1\n",
-        "src/b.py": "needle\nNeedle\n",
-        "src/.gitignore": "secret.*\n",
-        "src/secret.txt": "needle\n",
-        "build/c.py": "needle\n",
-        "d.log": "needle\n",
-        "keep.log": "needle\n",
-        ".hidden/e.py": "needle\n",
-        "bin.dat": "needle\0\n",
-        "src/deep/f.ts": "a needle b\n",
-    }.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    (tmp_path / "loop").symlink_to(tmp_path)
-    return tmp_path
-
-
-RIPGREP = shutil.which("rg")
-
-
-@pytest.mark.parametrize("program", [None, *([RIPGREP] if RIPGREP else [])])
-def test_search_finds_lines_and_respects_what_is_ignored(tree: Path, program: str | None) -> None:
-    def found(
-        pattern: str, file_glob: str = "", limit: int = 100, root: Path = tree
-    ) -> list[tuple[str, int]]:
-        hits = search_lines(pattern, Search(root=root, file_glob=file_glob, limit=limit), program)
-        return [(str(Path(hit.path).relative_to(tree)), hit.line) for hit in hits]
-
-    assert found("needle") == [("a.py", 2), ("keep.log", 1), ("src/b.py", 1), ("src/deep/f.ts", 1)]
-    assert found("needle", "*.py") == [("a.py", 2), ("src/b.py", 1)]
-    assert found("needle", "src/**/*.{ts,py}") == [("src/b.py", 1), ("src/deep/f.ts", 1)]
-    assert found("(?i)^NEEDLE$") == [("keep.log", 1), ("src/b.py", 1), ("src/b.py", 2)]
-    assert found("needle", limit=2) == [("a.py", 2), ("keep.log", 1)]
-    assert found("needle", root=tree / "src") == [("src/b.py", 1), ("src/deep/f.ts", 1)]
-    assert found("needle", root=tree / "a.py") == [("a.py", 2)]
-    assert found("nothing here") == []
-
-
-def test_search_does_not_look_where_it_may_not(tree: Path) -> None:
-    hidden = Search(root=tree, concealed=lambda path: path.endswith("/src"))
-    assert [Path(hit.path).name for hit in search_lines("needle", hidden)] == ["a.py", "keep.log"]
-    assert [Path(hit.path).name for hit in find_files("*.py", hidden)] == ["a.py"]
-
-
-def test_a_pattern_that_is_none_is_said(tree: Path) -> None:
-    with pytest.raises(ValueError, match="not a regular expression"):
-        search_lines("(", Search(root=tree))
-
-
-def test_a_pattern_that_could_run_for_ever_is_refused(tree: Path) -> None:
-    for pattern in ("(a+)+$", "(x*y)*", r"(\w+\s?){2,}"):
-        with pytest.raises(ValueError, match="repetition"):
-            search_lines(pattern, Search(root=tree))
-    for pattern in ("(ab)+", "a+b*", r"\(a+\)+", "[(+]+)"[:-1], "(a|b)*c"):
-        search_lines(pattern, Search(root=tree))
-
-
-def test_files_come_newest_first(tree: Path) -> None:
-    os.utime(tree / "a.py", (1, 1))
-    assert [Path(hit.path).name for hit in find_files("*.py", Search(root=tree))] == ["b.py", "a.py"]
-    assert [Path(hit.path).name for hit in find_files("src/*.py", Search(root=tree))] == ["b.py"]
-    assert [Path(hit.path).name for hit in find_files("**/f.*", Search(root=tree))] == ["f.ts"]
-    assert len(find_files("*", Search(root=tree, limit=2))) == 2
 
 
 class Quiet:

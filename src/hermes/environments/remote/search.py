@@ -9,18 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
+from hermes.environments.globs import glob_test, spec_of
+from hermes.environments.ignore_rules import is_ignored
+from hermes.environments.line_matcher import LONGEST_LINE
 from hermes.environments.remote.environment import RemoteEnvironment
-from hermes.environments.search import (
-    LARGEST_FILE,
-    LONGEST_LINE,
-    RIPGREP,
-    Search,
-    compiled,
-    glob_test,
-    is_ignored,
-    read_ripgrep,
-    spec_of,
-)
+from hermes.environments.ripgrep import RIPGREP, read_ripgrep
+from hermes.environments.search import compiled
+from hermes.environments.searched_files import LARGEST_FILE, Search
 from hermes.types.workspace import FileStat, Match
 
 if TYPE_CHECKING:

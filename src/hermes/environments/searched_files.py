@@ -1,0 +1,105 @@
+"""The files that a search looks into, walked by descriptor: no link is followed, wherever one comes up."""
+
+import os
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct, field
+
+from hermes.environments.beneath import FOLDER, READ_FOLDER, held, open_beneath, open_path, stat_entry
+from hermes.environments.globs import glob_test
+from hermes.environments.ignore_rules import Rules, inherited, is_ignored, rules_of
+from hermes.types.workspace import FileStat
+
+LARGEST_FILE: Final = 20_000_000
+"""Bytes; larger files are not looked into."""
+
+
+class Search(Struct, frozen=True, kw_only=True):
+    """Where to look: below `root`, in files that fit `file_glob` and are not `concealed`; at most `limit`
+    results, for at most so many `seconds`.
+    """
+
+    root: Path
+    file_glob: str = ""
+    limit: int = 1_000
+    concealed: Callable[[str], bool] = field(default=lambda _path: False)
+    seconds: float = 30.0
+
+
+class SearchedFile(Struct, frozen=True):
+    """A regular file: its path, and the open folder and the name under which it is opened; good until the
+    next one is asked for.
+    """
+
+    path: Path
+    folder: int
+    name: str
+
+
+def wanted(search: Search) -> Callable[[Path], bool]:
+    """A test for absolute paths below the root: whether a search may and should look into them."""
+    fits = glob_test(search.file_glob) if search.file_glob else None
+
+    def test(path: Path) -> bool:
+        if search.concealed(str(path)):
+            return False
+        return fits is None or path == search.root or fits(path.relative_to(search.root))
+
+    return test
+
+
+def find_files(glob: str, search: Search) -> list[FileStat]:
+    """Files whose name (or path below the root, if the glob has a slash) fits, newest first."""
+    fits = glob_test(glob)
+    found = []
+    for file in searched_files(search):
+        path = file.path
+        if fits(path.relative_to(search.root) if path != search.root else Path(path.name)):
+            try:
+                info = stat_entry(file.folder, file.name)
+            except OSError:
+                continue
+            found.append(FileStat(path=str(path), kind="file", size=info.st_size, mtime=info.st_mtime))
+    return sorted(found, key=lambda item: (-item.mtime, item.path))[: search.limit]
+
+
+def searched_files(search: Search) -> Iterator[SearchedFile]:
+    """Regular files below the root in order of path; ignored, hidden and concealed ones are left out."""
+    root, concealed = search.root, search.concealed
+    with held(open_path(root.parent, FOLDER)) as above:
+        if not stat.S_ISREG(stat_entry(above, root.name).st_mode):
+            with held(open_beneath(above, root.name or ".", READ_FOLDER)) as at:
+                yield from _walk(at, root, inherited(root), concealed)
+        elif not concealed(str(root)):
+            yield SearchedFile(root, above, root.name)
+
+
+def _walk(at: int, folder: Path, rules: Rules, concealed: Callable[[str], bool]) -> Iterator[SearchedFile]:
+    rules += rules_of(at, folder)
+    with os.scandir(at) as entries:
+        inside = sorted(entries, key=lambda entry: entry.name)
+    for entry in inside:
+        path = folder / entry.name
+        if entry.name.startswith(".") or entry.is_symlink() or concealed(str(path)):
+            continue
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if is_ignored(path, rules, is_folder=is_folder):
+            continue
+        if is_folder:
+            yield from _walk_inner(at, path, rules, concealed)
+        elif entry.is_file(follow_symlinks=False):
+            yield SearchedFile(path, at, entry.name)
+
+
+def _walk_inner(
+    above: int, folder: Path, rules: Rules, concealed: Callable[[str], bool]
+) -> Iterator[SearchedFile]:
+    try:
+        at = open_beneath(above, folder.name, READ_FOLDER)
+    except OSError:  # it may not be read, or is gone or a link by now
+        return
+    with held(at):
+        yield from _walk(at, folder, rules, concealed)
