@@ -118,10 +118,14 @@ def _openat2(folder: int, path: str, flags: int) -> int:
 
 def _step(at: int, name: str, flags: int) -> int:
     try:
-        return os.open(name, flags | os.O_NOFOLLOW, dir_fd=at)
+        found = os.open(name, flags | os.O_NOFOLLOW, dir_fd=at)
     except OSError:
         stat_entry(at, name)  # systems differ in what they say of a link
         raise
+    if stat.S_ISLNK(os.fstat(found).st_mode):  # O_PATH opens the link itself
+        os.close(found)
+        raise _link_at(name)
+    return found
 
 
 def _link_at(path: str) -> OSError:

@@ -9,6 +9,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from hermes.environments.beneath import FOLDER, held, open_beneath
 from hermes.environments.sandbox.sensitive_paths import (
     NAME_FILES,
     SECRETS_AT_HOME,
@@ -240,22 +241,13 @@ def _visible(wanted: Iterable[Mount]) -> list[Mount]:
 
 
 def open_source(path: str, tops: Iterable[str]) -> int | None:
-    """A descriptor of a path below one of `tops`, opened step by step so that no link is followed; None for a
-    path elsewhere.
+    """A descriptor of a path below one of `tops`, for which no link is followed; None for a path elsewhere,
+    OSError for one with a link in it.
 
     What confined jobs can write, they can also swap for a link while the next sandbox is being built.
     """
     top = next((top for top in tops if _is_below(path, (top,))), None)
     if top is None:
         return None
-    at = os.open(top, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    for part in path[len(top) :].strip("/").split("/"):
-        try:
-            inner = os.open(part, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
-        finally:
-            os.close(at)
-        at = inner
-    if stat.S_ISLNK(os.fstat(at).st_mode):
-        os.close(at)
-        raise OSError(f"{path} has become a link")
-    return at
+    with held(os.open(top, FOLDER)) as at:
+        return open_beneath(at, path[len(top) :].strip("/"), os.O_PATH)
