@@ -135,8 +135,8 @@ def test_status_says_what_is_enforced_and_what_is_not(run: Run, work: Path, inne
     assert [line[13:].removeprefix(str(work)) for line in lines if str(work) in line] == [
         "",
         "/home/.bashrc",
-        "/home/.ssh",
         "/home/.netrc",
+        "/home/.ssh",
         "/home/.hermes",
     ]
     assert f"  read-only  {work}/home/.bashrc" in lines

@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 
 from msgspec import Struct
 
+from hermes.config.sensitive import sensitive
 from hermes.lib.abridged import Abridged
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
@@ -126,7 +127,7 @@ def groups() -> tuple[Group, ...]:
     """The groups that pass, then those that are withheld; read once."""
     tree = tomllib.loads((files("hermes") / "data" / "child_environment.toml").read_text(encoding="utf-8"))
     return tuple(
-        Group(**{**one, "names": tuple(one["names"]), "withheld": kind == "withheld"})
+        Group(**{**one, "names": tuple(one["names"]) or sensitive().withheld, "withheld": kind == "withheld"})
         for kind in ("passes", "withheld")
         for one in tree[kind]
     )

@@ -36,7 +36,7 @@ _ASSIGNMENT: Final = re.compile(
     r"""(\b([A-Za-z][A-Za-z0-9_-]*)["']?\s*[=:]\s*)("[^"\n]*"|'[^'\n]*'|[^\s"',;&#)}\]]+)"""
 )
 _NAMED: Final = re.compile(
-    r"(?:key|secret|token|pass|credential|pat|jwt|cookie|string|pwd|database|redis|mongodb|sentry)"
+    r"(?:key|secret|token|pass|credential|pat|jwt|cookie|string|pwd|sentry|session|auth_config|_ur[il])"
     r"[a-z0-9_-]{0,200}[\"']?\s*[=:]"
 )
 """Something in lower case that may be the name of a credential, and is assigned; see `is_secret_name`."""

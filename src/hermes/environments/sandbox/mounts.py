@@ -4,19 +4,14 @@ import os
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from glob import glob
 from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct
 
+from hermes.config.sensitive import at_home, of_machine, sensitive
 from hermes.environments.beneath import FOLDER, held, open_beneath
-from hermes.environments.sandbox.sensitive_paths import (
-    NAME_FILES,
-    SECRETS_AT_HOME,
-    STARTS_AT_HOME,
-    SYSTEM_SECRETS,
-    SYSTEM_STARTS,
-)
 from hermes.environments.sandbox.sockets import listening
 from hermes.lib.repository import STEERING, git_files, git_folders
 
@@ -27,6 +22,9 @@ INSIDE: Final = "/run/hermes"
 """Where a confined shell finds its own state folder."""
 
 Kind = Literal["write", "place", "show", "read", "hide", "pin"]
+NAME_FILES: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
+"""Where /etc/resolv.conf may point to."""
+
 _TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108  # these are the names inside
 
 
@@ -107,16 +105,16 @@ def default_mounts(
     homes = (
         dict.fromkeys((home, Path("/root"))) if _is_root() else (home,)
     )  # a HOME of one's own does not move what the account has
-    secrets = [place / name for place in homes for name in SECRETS_AT_HOME]
-    starts = [place / name for place in homes for name in STARTS_AT_HOME]
+    table = sensitive()
+    secrets = [place / name for place in homes for name in at_home(table.secrets)]
+    starts = [place / name for place in homes for name in at_home(table.starts)]
+    if _is_root():
+        secrets += map(Path, of_machine(table.secrets))
+        starts += map(Path, of_machine(table.starts))
     return Mounts(
         writable=(workspace,),
-        hidden=(
-            *secrets,
-            *(map(Path, SYSTEM_SECRETS) if _is_root() else ()),
-            *dict.fromkeys((hermes_home, home / ".hermes")),
-        ),
-        readable=(*starts, *(map(Path, SYSTEM_STARTS) if _is_root() else ()), *programs, scratch.root),
+        hidden=(*secrets, *dict.fromkeys((hermes_home, home / ".hermes"))),
+        readable=(*starts, *programs, scratch.root),
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
         repositories=(workspace,),
     )
@@ -132,7 +130,7 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
     writable = _real(map(str, mounts.writable))
     more = _real(view.paths)
     tops = ["/"] if view.mode == "full" else more + (writable if view.mode == "workspace" else [])
-    hidden = dict.fromkeys([*_real(map(str, mounts.hidden)), *listening(outside=_covered(view))])
+    hidden = dict.fromkeys([*_real(_expanded(mounts.hidden)), *listening(outside=_covered(view))])
     starts = (
         [*map(str, mounts.readable), *(part for top in mounts.repositories for part in _repository(str(top)))]
         if tops
@@ -176,6 +174,12 @@ def _is_own(inside: str, view: View) -> bool:
 def _covered(view: View) -> tuple[str, ...]:
     """Folders that a job finds empty or has for itself, so that sockets in them need no cover."""
     return ("/run", "/dev", "/proc") if view.mode == "full" else ("/run", "/dev", "/proc", *_TEMPORARY)
+
+
+def _expanded(paths: Iterable[Path]) -> Iterator[str]:
+    """The paths as words; a star in a name stands for what is there."""
+    for path in map(str, paths):
+        yield from glob(path) if "*" in path else (path,)  # noqa: PTH207  # words, as above
 
 
 def _real(paths: Iterable[str]) -> list[str]:

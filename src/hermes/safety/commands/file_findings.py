@@ -244,7 +244,7 @@ def _possible_files(command: Simple) -> list[str]:
 
 def _path_parts(word: str) -> Iterator[str]:
     """What in a word may be a path."""
-    if any(letter in word for letter in " \n\t()"):
+    if any(letter in word for letter in "\n\t()") or (" " in word and not word.startswith("/")):
         return
     plain = re.sub(r"^(?:-{0,2}[\w-]+=|@|file://)", "", word)
     if plain and not plain.startswith("-"):

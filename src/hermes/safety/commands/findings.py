@@ -9,6 +9,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from hermes.config.sensitive import is_loader
 from hermes.safety.commands.code import SHELLS, program_text, unreadable_reason
 from hermes.safety.commands.dataflow import INTERPRETERS, rerouted, runs_fetched, upstream, written_scripts
 from hermes.safety.commands.exfiltration import CARRIERS, DOWNLOADERS, hosts_of, sent
@@ -24,11 +25,6 @@ from hermes.safety.commands.rules import Finding, findings
 from hermes.safety.commands.script import Script, Simple
 from hermes.safety.commands.wrappers import see_through
 
-_LOADERS: Final = re.compile(
-    r"LD_(?:PRELOAD|LIBRARY_PATH|AUDIT)|DYLD_\w+|BASH_ENV|ENV|PROMPT_COMMAND|PS4|PYTHON(?:STARTUP|HOME|INSPECT)|PERL5(?:OPT|DB)|RUBYOPT|NODE_OPTIONS"
-    r"|GIT_(?:SSH\w*|EXTERNAL_DIFF|PAGER|EDITOR|SEQUENCE_EDITOR|ASKPASS|PROXY_COMMAND|CONFIG\w*|EXEC_PATH|TEMPLATE_DIR)|(?:MAN)?PAGER|(?:VISUAL|EDITOR|BROWSER)"
-    r"|LESS(?:OPEN|CLOSE)|SSH_ASKPASS|SUDO_ASKPASS|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|MAKEFLAGS|CARGO_BUILD_RUSTC\w*|RUSTC_WRAPPER|TAR_OPTIONS|RSYNC_RSH|GCONV_PATH|OPENSSL_CONF|KUBECONFIG|DOCKER_HOST"
-)
 _SOURCES: Final = re.compile(
     r"(?i)PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|TRUSTED_HOST|CONFIG_FILE)|NPM_CONFIG_(?:\w*REGISTRY|SCRIPT_SHELL|PREFIX|USERCONFIG)|GOPROXY|GONOSUM\w*|GOINSECURE"
     r"|UV_(?:\w*INDEX\w*)|CARGO_REGISTR\w+|YARN_(?:NPM_)?REGISTRY\w*|BUNDLE_\w*MIRROR\w*|CONDA_CHANNELS"
@@ -175,7 +171,7 @@ def _assignments(command: Simple, folders: Map) -> Iterator[Finding]:
             yield Finding("package-variable", "package", f"{name} says where packages come from")
         elif name.startswith("HERMES_") or re.search(r"(?i)yolo", name):
             yield Finding("own-switch", "own", "it changes a switch of this agent")
-        elif _LOADERS.fullmatch(name) and not _PLAIN_TOOLS.fullmatch(text):
+        elif is_loader(name) and not _PLAIN_TOOLS.fullmatch(text):
             yield Finding("loader-variable", "loader", f"{name} makes programs run or load something else")
         elif re.fullmatch(r"HIST(?:FILE|SIZE|FILESIZE)", name) and text in {"", "0", "/dev/null"}:
             yield Finding("clear-tracks", "delete", "it stops the record of what is done")

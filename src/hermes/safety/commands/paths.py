@@ -6,6 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
+from hermes.config.sensitive import is_secret_path, is_start_path
 from hermes.lib.repository import steers_git
 from hermes.safety.commands.expansion import UNKNOWN
 
@@ -33,29 +34,8 @@ _SYSTEM: Final = re.compile(
 )
 _TOP: Final = re.compile(r"/(?:[^/]+/?)?\**|/(?:usr|var|home|Users|System)/[^/]+/?\**")
 _HARMLESS: Final = re.compile(r"/dev/(?:null|zero|full|u?random|std(?:in|out|err)|tty|fd/\d+|shm/.*)")
-_SECRET: Final = re.compile(
-    r"(?:^|/)(?:\.ssh|\.gnupg|\.aws|\.azure|\.kube|\.docker|\.password-store|\.mozilla|\.thunderbird|keyrings|\.1password|\.electrum|\.bitcoin)(?:/|$)"
-    r"|/\.config/(?:gcloud|gh|hub|op|rclone|google-chrome|chromium|BraveSoftware|microsoft-edge|1Password|Signal)(?:/|$)"
-    r"|(?:^|/)(?:\.netrc|_netrc|\.pgpass|\.npmrc|\.pypirc|\.git-credentials|\.vault-token|\.my\.cnf|\.s3cfg|\.boto|id_(?:rsa|dsa|ecdsa|ed25519))$"
-    r"|(?:^|/)\.(?:bash|zsh|python|psql|mysql|node_repl)_history$"
-    r"|^/etc/(?:g?shadow-?|sudoers(?:\.d(?:/.*)?)?|krb5\.keytab|ssh/ssh_host_.*)$|^/proc/(?:\d+|self|thread-self)/(?:environ|mem|maps|fd/.*|root(?:/.*)?|cwd(?:/.*)?)$"
-    r"|^/proc/kcore$|^/(?:var/)?run/secrets/"
-    r"|/etc/ssl/private(?:/|$)|\.(?:kdbx|ppk|keystore|jks|p12|pfx)$"
-    r"|/\.(?:gem/credentials|oci/config|huggingface/token|cache/huggingface/token|m2/settings\.xml|composer/auth\.json)$"
-    r"|/\.config/(?:doctl|flyctl|configstore|netlify|stripe|sops|hcloud|ngrok2?"
-    r"|lastpass|Bitwarden(?: CLI)?|heroku|linode-cli|containers/auth\.json)(?:/|$)"
-    r"|/(?:\.fly/config\.yml|\.subversion/auth|\.ethereum/keystore|Library/Keychains|wallet\.dat|\.vercel/auth\.json|\.databrickscfg|\.config/hub)(?:/|$)"
-    r"|/\.cargo/credentials(?:\.toml)?$|/\.terraform\.d/credentials\.tfrc\.json$|/(?:Cookies|Login"
-    r" Data)(?:-journal)?$"
-)
 _ENV_FILE: Final = re.compile(
     r"(?:^|/)\.env(?:rc|\.(?!(?:[\w-]+\.)?example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+)?$"
-)
-_START: Final = re.compile(
-    r"(?:^|/)\.(?:bashrc|bash_profile|bash_login|bash_logout|profile|zshrc|zshenv|zprofile|zlogin|cshrc|kshrc|inputrc|xinitrc|xprofile|xsession|vimrc"
-    r"|tmux\.conf|gitconfig|pam_environment|pythonrc|irbrc|npmrc|gdbinit|lldbinit|curlrc|wgetrc|screenrc|emacs)$"
-    r"|/\.config/(?:fish|autostart|systemd|environment\.d|git|nvim|hypr|i3|sway)(?:/|$)|/\.local/(?:bin|share/applications|share/systemd)(?:/|$)"
-    r"|/Library/(?:LaunchAgents|LaunchDaemons)(?:/|$)|(?:^|/)\.emacs\.d(?:/|$)|(?:^|/)\.vim(?:/|$)|(?:^|/)(?:sitecustomize|usercustomize)\.py$"
 )
 _REPOSITORY: Final = re.compile(r"(?:^|/)(?:\.git|\.hg|\.svn)(?:/|$)")
 _RUNS_LATER: Final = re.compile(r"(?:^|/)\.husky(?:/|$)|(?:^|/)\.hg/hgrc$")
@@ -100,7 +80,7 @@ def place_of(path: str, cwd: str, folders: Map) -> Place:
     full = absolute(path, cwd)
     if full == UNKNOWN or UNKNOWN in full.partition("/")[0]:
         return "unknown"
-    if _SECRET.search(full):
+    if is_secret_path(full, folders.home):
         return "secret"
     if is_own(full, folders):
         return "own"
@@ -118,7 +98,7 @@ def is_within(path: str, folder: str) -> bool:
 
 def _ordinary(full: str, folders: Map) -> Place:
     inside = is_within(full, folders.workspace)
-    if _START.search(full) and (not inside or is_within(folders.home, folders.workspace)):
+    if is_start_path(full, folders.home) and (not inside or is_within(folders.home, folders.workspace)):
         return "start"
     if inside:
         return _in_workspace(full[len(folders.workspace) :], full == folders.workspace)
@@ -153,7 +133,7 @@ def runs_later(path: str) -> bool:
 
 def is_secret(path: str, folders: Map) -> bool:
     """Whether a path leads to credentials: those of the user's programs, or our own."""
-    return bool(_SECRET.search(path)) or is_own_secret(path, folders)
+    return is_secret_path(path, folders.home) or is_own_secret(path, folders)
 
 
 def is_own(path: str, folders: Map) -> bool:

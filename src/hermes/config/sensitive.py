@@ -1,0 +1,107 @@
+"""The sensitive things of a machine, from `sensitive.toml`: secrets, what starts by itself, and loaders."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib.resources import files
+from itertools import chain
+from typing import Final
+
+import msgspec
+from msgspec import Struct
+
+_HOME: Final = r"(?:/home/[^/]+|/Users/[^/]+|/root|/var/root|~[^/]*)/"
+_OF_PROCESSES: Final = r"/proc/(?:\d+|self|thread-self)/(?:environ|mem|maps|fd/.*|root(?:/.*)?|cwd(?:/.*)?)"
+
+
+class Sensitive(Struct, frozen=True, kw_only=True):
+    """The table. `secrets` and `starts` are paths by program: `~/` is a home folder, `/` the machine's own; a
+    name without either counts in a home folder and wherever else it lies, and a star stands for a part of a
+    name. `variables` are names that hold secrets, by program. `withheld` and `given` are names, perhaps with
+    a star at the end, of variables that make programs run or load something.
+    """
+
+    secrets: Mapping[str, tuple[str, ...]]
+    starts: Mapping[str, tuple[str, ...]]
+    variables: Mapping[str, tuple[str, ...]]
+    withheld: tuple[str, ...]
+    given: tuple[str, ...]
+
+
+@cache
+def sensitive() -> Sensitive:
+    """The table, read once."""
+    tree = tomllib.loads((files("hermes") / "data" / "sensitive.toml").read_text(encoding="utf-8"))
+    loaders = tree.pop("loaders")
+    return msgspec.convert({**tree, **loaders}, Sensitive)
+
+
+def at_home(kind: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The names below a home folder, without those that no folder is known for; some have stars."""
+    found = (name.removeprefix("~/") for name in _all(kind) if not name.startswith("/"))
+    return tuple(name for name in found if not name.startswith("*"))
+
+
+def of_machine(kind: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The paths among the machine's own folders; some have stars."""
+    return tuple(name for name in _all(kind) if name.startswith("/"))
+
+
+def is_secret_path(path: str, home: str) -> bool:
+    """Whether an absolute path is, or lies in, what holds secrets; `home` is the user's, others are known by
+    their usual place.
+    """
+    return bool(_secrets().search(_usual(path, home)))
+
+
+def is_start_path(path: str, home: str) -> bool:
+    """Whether an absolute path is, or lies in, what a program of the user's runs by itself."""
+    return bool(_starts().search(_usual(path, home)))
+
+
+def is_loader(name: str) -> bool:
+    """Whether a variable of that name makes programs run or load something."""
+    return bool(_loaders().fullmatch(name))
+
+
+def _usual(path: str, home: str) -> str:
+    """The path as if the home folder lay where most do."""
+    inside = home and (path == home or path.startswith(home.rstrip("/") + "/"))
+    return f"/home/~{path[len(home.rstrip('/')) :]}" if inside else path
+
+
+def _all(kind: Mapping[str, tuple[str, ...]]) -> Iterable[str]:
+    return dict.fromkeys(chain.from_iterable(kind.values()))
+
+
+@cache
+def _secrets() -> re.Pattern[str]:
+    return re.compile(f"{_paths(sensitive().secrets)}|^{_OF_PROCESSES}$")
+
+
+@cache
+def _starts() -> re.Pattern[str]:
+    starts = {
+        program: tuple(name for name in names if not name.startswith("/"))
+        for program, names in sensitive().starts.items()
+    }
+    return re.compile(_paths(starts))
+
+
+@cache
+def _loaders() -> re.Pattern[str]:
+    return re.compile("|".join(_pattern(name, ".*") for name in (*sensitive().withheld, *sensitive().given)))
+
+
+def _paths(kind: Mapping[str, tuple[str, ...]]) -> str:
+    """One expression for all; it fits a path that is one of them or lies below."""
+    homes = [_pattern(name[2:], "[^/]*") for name in _all(kind) if name.startswith("~/")]
+    tops = [_pattern(name[1:], "[^/]*") for name in _all(kind) if name.startswith("/")]
+    names = [_pattern(name, "[^/]*") for name in _all(kind) if name[0] not in "~/"]
+    found = {f"^{_HOME}": homes, "^/": tops, "(?:^|/)": names}
+    return "|".join(f"{before}(?:{'|'.join(some)})(?:/|$)" for before, some in found.items() if some)
+
+
+def _pattern(name: str, star: str) -> str:
+    return star.join(map(re.escape, name.split("*")))
