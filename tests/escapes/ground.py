@@ -252,6 +252,7 @@ class Ground:
         named = self.variables_of_sockets()
         for name, (family, kind, address) in named.items():
             listener = socket.socket(family, kind)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # an earlier connection may linger
             listener.bind(address)
             if kind == socket.SOCK_STREAM:
                 listener.listen()
