@@ -253,7 +253,7 @@ class Ground:
         for name, (family, kind, address) in named.items():
             listener = socket.socket(family, kind)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # an earlier connection may linger
-            listener.bind(address)
+            _bind(listener, address)
             if kind == socket.SOCK_STREAM:
                 listener.listen()
             listener.setblocking(False)
@@ -408,6 +408,16 @@ def _looks(path: Path) -> object:
     attributes = tuple(os.listxattr(path, follow_symlinks=False)) if not path.is_symlink() else ()
     times = found.st_mtime_ns if path.is_file() and not path.is_symlink() else 0
     return (found.st_mode, found.st_uid, found.st_gid, times, content, attributes)
+
+
+def _bind(listener: socket.socket, address: Any) -> None:
+    """Bind it, to another port where a program has taken that one meanwhile: ::1 is everybody's."""
+    try:
+        listener.bind(address)
+    except OSError:
+        if not isinstance(address, tuple):
+            raise
+        listener.bind((address[0], 0))
 
 
 def _was_reached(listener: socket.socket) -> bool:
