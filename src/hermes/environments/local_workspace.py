@@ -22,8 +22,8 @@ from hermes.environments.sandbox.egress import Ways
 from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts
 from hermes.environments.sandbox.proxy import Resolve
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, find_sandbox
-from hermes.environments.search import search_lines
-from hermes.environments.searched_files import Search, find_files
+from hermes.environments.search import find_files, search_lines
+from hermes.environments.searched_files import Search
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import (
     QUIET,
@@ -157,7 +157,7 @@ class LocalFiles:
     async def find(self, place: Located, glob: str, limit: int) -> Sequence[FileStat]:
         """Files whose name or path fits a glob, newest first."""
         where = Search(root=_existing(place), limit=limit, concealed=self._concealed)
-        return [self._named(found) for found in await anyio.to_thread.run_sync(find_files, glob, where)]
+        return [self._named(found) for found in await find_files(glob, where)]
 
     def _place(self, nominal: str, *, for_reading: bool) -> Path:
         """Where a nominal path lies: what confined commands call /tmp is a folder of their own, the machine's

@@ -1,12 +1,13 @@
-"""Search files by content, with ignore files respected: ripgrep's work, or the same in Python. Either runs in
-a process of its own, which is killed when it takes too long or nobody waits any more.
+"""Search files by content and by name, with ignore files respected: ripgrep's work, or the same in Python.
+
+Expressions run in a process of their own, which is killed when it takes too long or nobody waits any more.
 """
 
 import json
 import re
 import sys
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from subprocess import DEVNULL
 from typing import Any, Final, cast
@@ -18,14 +19,18 @@ from anyio.streams.buffered import BufferedByteReceiveStream
 from msgspec import Struct
 
 from hermes.environments import line_matcher
-from hermes.environments.beneath import READ_FILE, held, open_beneath
+from hermes.environments.beneath import READ_FILE, held, open_beneath, stat_entry
 from hermes.environments.files import read_open
+from hermes.environments.globs import glob_test
 from hermes.environments.ripgrep import by_ripgrep
 from hermes.environments.searched_files import LARGEST_FILE, Search, SearchedFile, searched_files, wanted
-from hermes.types.workspace import Match
+from hermes.types.workspace import FileStat, Match
 
 _SNIFF: Final = 8_192
-_BATCH_BYTES, _BATCH_FILES = 1_000_000, 200
+_BATCH_BYTES: Final = 1_000_000
+_STEP: Final = 200
+"""Files that are walked before it is seen whether the search goes on."""
+
 _LARGEST_REPLY: Final = 200_000_000
 
 
@@ -40,15 +45,32 @@ async def search_lines(pattern: str, search: Search, ripgrep: str | None = None)
     """Lines that match a regular expression, by path and line; ValueError when the expression is not one,
     TimeoutError when the search takes too long.
     """
+    with _stopped_after(search.seconds):
+        if ripgrep is not None and (found := await by_ripgrep(pattern, search, ripgrep)) is not None:
+            return found
+        return await _by_python(pattern, search)
+
+
+async def find_files(glob: str, search: Search) -> list[FileStat]:
+    """Files whose name (or path below the root, if the glob has a slash) fits, newest first; ValueError when
+    it is not a glob, TimeoutError as `search_lines`.
+    """
+    found: list[FileStat] = []
+    with _stopped_after(search.seconds), closing(_fitting(glob_test(glob), search)) as steps:
+        while (step := await anyio.to_thread.run_sync(next, steps, None)) is not None:
+            found += step
+    return sorted(found, key=lambda item: (-item.mtime, item.path))[: search.limit]
+
+
+@contextmanager
+def _stopped_after(seconds: float) -> Iterator[None]:
     try:
-        with anyio.fail_after(search.seconds):
-            if ripgrep is not None and (found := await by_ripgrep(pattern, search, ripgrep)) is not None:
-                return found
-            return await _by_python(pattern, search)
+        with anyio.fail_after(seconds):
+            yield
     except TimeoutError:
         raise TimeoutError(
-            f"the search was stopped after {search.seconds:g} seconds; a simpler expression or a smaller"
-            " folder may do"
+            f"the search was stopped after {seconds:g} seconds; a simpler expression or a smaller folder"
+            " may do"
         ) from None
 
 
@@ -68,7 +90,7 @@ async def _by_python(pattern: str, search: Search) -> list[Match]:
         matcher = _Matcher(process)
         await matcher.send({"pattern": pattern, "seconds": search.seconds})
         with closing(_batches(search)) as batches:
-            while batch := await anyio.to_thread.run_sync(next, batches, ()):
+            while (batch := await anyio.to_thread.run_sync(next, batches, None)) is not None:
                 found += await matcher.matches(batch, search.limit - len(found))
                 if len(found) >= search.limit:
                     break
@@ -102,21 +124,37 @@ class _Matcher:
 
 def _batches(search: Search) -> Generator[Sequence[_Text], None, None]:
     """The texts that are wanted, some at a time."""
+    is_wanted = wanted(search)
     batch: list[_Text] = []
-    for text in _texts(search):
-        batch.append(text)
-        if len(batch) >= _BATCH_FILES or sum(len(one.data) for one in batch) >= _BATCH_BYTES:
+    size = 0
+    for number, file in enumerate(searched_files(search), start=1):
+        data = _text(file) if is_wanted(file.path) else None
+        if data is not None:
+            batch.append(_Text(file.path, data))
+            size += len(data)
+        if number % _STEP == 0 or size >= _BATCH_BYTES:
             yield batch
-            batch = []
+            batch, size = [], 0
     yield batch
 
 
-def _texts(search: Search) -> Iterator[_Text]:
-    is_wanted = wanted(search)
-    for file in searched_files(search):
-        data = _text(file) if is_wanted(file.path) else None
-        if data is not None:
-            yield _Text(file.path, data)
+def _fitting(fits: Callable[[Path], bool], search: Search) -> Generator[Sequence[FileStat], None, None]:
+    """The files that fit, some at a time."""
+    step: list[FileStat] = []
+    for number, file in enumerate(searched_files(search), start=1):
+        path = file.path
+        if fits(path.relative_to(search.root) if path != search.root else Path(path.name)):
+            step.extend(_stat(file))
+        if number % _STEP == 0:
+            yield step
+            step = []
+    yield step
+
+
+def _stat(file: SearchedFile) -> Iterator[FileStat]:
+    with suppress(OSError):
+        info = stat_entry(file.folder, file.name)
+        yield FileStat(path=str(file.path), kind="file", size=info.st_size, mtime=info.st_mtime)
 
 
 def _text(file: SearchedFile) -> bytes | None:

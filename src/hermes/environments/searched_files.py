@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from hermes.environments.beneath import FOLDER, READ_FOLDER, held, open_beneath, open_path, stat_entry
 from hermes.environments.globs import glob_test
 from hermes.environments.ignore_rules import Rules, inherited, is_ignored, rules_of
-from hermes.types.workspace import FileStat
 
 LARGEST_FILE: Final = 20_000_000
 """Bytes; larger files are not looked into."""
@@ -49,21 +48,6 @@ def wanted(search: Search) -> Callable[[Path], bool]:
         return fits is None or path == search.root or fits(path.relative_to(search.root))
 
     return test
-
-
-def find_files(glob: str, search: Search) -> list[FileStat]:
-    """Files whose name (or path below the root, if the glob has a slash) fits, newest first."""
-    fits = glob_test(glob)
-    found = []
-    for file in searched_files(search):
-        path = file.path
-        if fits(path.relative_to(search.root) if path != search.root else Path(path.name)):
-            try:
-                info = stat_entry(file.folder, file.name)
-            except OSError:
-                continue
-            found.append(FileStat(path=str(path), kind="file", size=info.st_size, mtime=info.st_mtime))
-    return sorted(found, key=lambda item: (-item.mtime, item.path))[: search.limit]
 
 
 def searched_files(search: Search) -> Iterator[SearchedFile]:

@@ -9,8 +9,8 @@ import anyio
 import psutil
 import pytest
 
-from hermes.environments.search import search_lines
-from hermes.environments.searched_files import Search, find_files
+from hermes.environments.search import find_files, search_lines
+from hermes.environments.searched_files import Search
 from hermes.types.workspace import Match
 
 pytestmark = pytest.mark.anyio
@@ -63,7 +63,7 @@ async def test_search_finds_lines_and_respects_what_is_ignored(tree: Path, progr
 async def test_search_does_not_look_where_it_may_not(tree: Path) -> None:
     hidden = Search(root=tree, concealed=lambda path: path.endswith("/src"))
     assert [Path(hit.path).name for hit in await search_lines("needle", hidden)] == ["a.py", "keep.log"]
-    assert [Path(hit.path).name for hit in find_files("*.py", hidden)] == ["a.py"]
+    assert [Path(hit.path).name for hit in await find_files("*.py", hidden)] == ["a.py"]
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
@@ -79,7 +79,7 @@ async def test_a_search_through_a_link_is_refused(tree: Path, program: str | Non
     with pytest.raises(OSError, match="link has come in the way"):
         await search_lines("needle", Search(root=tree / "link"), program)
     with pytest.raises(OSError, match="link has come in the way"):
-        find_files("*", Search(root=tree / "link"))
+        await find_files("*", Search(root=tree / "link"))
 
 
 def reporting(folder: Path, *hits: tuple[str, int, str]) -> str:
@@ -122,7 +122,8 @@ ENDLESS = ("(?=a)(a|a)*$", "(a+)+$", r"(\w+\s?){2,}$")
 
 def matchers() -> list[str]:
     """The processes that look for lines still."""
-    commands = (" ".join(child.cmdline()) for child in psutil.Process().children())
+    children = psutil.process_iter(["ppid", "cmdline"])
+    commands = [" ".join(one.info["cmdline"] or ()) for one in children if one.info["ppid"] == os.getpid()]
     return [command for command in commands if "line_matcher" in command]
 
 
@@ -151,7 +152,7 @@ async def test_a_pipe_that_nobody_writes_to_holds_nothing_up(tree: Path) -> None
 
 async def test_files_come_newest_first(tree: Path) -> None:
     os.utime(tree / "a.py", (1, 1))
-    assert [Path(hit.path).name for hit in find_files("*.py", Search(root=tree))] == ["b.py", "a.py"]
-    assert [Path(hit.path).name for hit in find_files("src/*.py", Search(root=tree))] == ["b.py"]
-    assert [Path(hit.path).name for hit in find_files("**/f.*", Search(root=tree))] == ["f.ts"]
-    assert len(find_files("*", Search(root=tree, limit=2))) == 2
+    assert [Path(hit.path).name for hit in await find_files("*.py", Search(root=tree))] == ["b.py", "a.py"]
+    assert [Path(hit.path).name for hit in await find_files("src/*.py", Search(root=tree))] == ["b.py"]
+    assert [Path(hit.path).name for hit in await find_files("**/f.*", Search(root=tree))] == ["f.ts"]
+    assert len(await find_files("*", Search(root=tree, limit=2))) == 2
