@@ -15,6 +15,8 @@ from hermes.environments.ignore_rules import Rules, inherited, is_ignored, rules
 LARGEST_FILE: Final = 20_000_000
 """Bytes; larger files are not looked into."""
 
+_DEEPEST: Final = 200  # folders; each that is walked into holds a descriptor and two frames
+
 
 class Search(Struct, frozen=True, kw_only=True):
     """Where to look: below `root`, in files that fit `file_glob` and are not `concealed`; at most `limit`
@@ -81,6 +83,8 @@ def _walk(at: int, folder: Path, rules: Rules, concealed: Callable[[str], bool])
 def _walk_inner(
     above: int, folder: Path, rules: Rules, concealed: Callable[[str], bool]
 ) -> Iterator[SearchedFile]:
+    if len(folder.parts) > _DEEPEST:
+        return
     try:
         at = open_beneath(above, folder.name, READ_FOLDER)
     except OSError:  # it may not be read, or is gone or a link by now

@@ -150,6 +150,12 @@ async def test_a_pipe_that_nobody_writes_to_holds_nothing_up(tree: Path) -> None
     assert len(await search_lines("needle", Search(root=tree))) == 4
 
 
+async def test_folders_without_end_do_not_end_a_search(tree: Path) -> None:
+    (tree / "src" / "/".join("d" * 700)).mkdir(parents=True)
+    assert len(await search_lines("needle", Search(root=tree))) == 4
+    assert [Path(hit.path).name for hit in await find_files("*.ts", Search(root=tree))] == ["f.ts"]
+
+
 async def test_files_come_newest_first(tree: Path) -> None:
     os.utime(tree / "a.py", (1, 1))
     assert [Path(hit.path).name for hit in await find_files("*.py", Search(root=tree))] == ["b.py", "a.py"]
