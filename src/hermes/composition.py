@@ -132,6 +132,13 @@ class HomeEnvironments:
         """Whether commands run on another machine than this one."""
         return self._settings[TerminalSettings].backend != "local"
 
+    @property
+    def opens_first(self) -> bool:
+        """Whether a session's environment is opened with it: a machine elsewhere was reached for it, and
+        where a sandbox is demanded nothing begins without one.
+        """
+        return self.is_remote or self._settings[TerminalSettings].sandbox == "on"
+
     async def reach(self, session_id: str, cwd: Path, *, yolo: bool) -> "Reached":
         """The machine elsewhere that a session's commands will run on, asked what it is."""
         options = self._options(session_id, cwd, yolo=yolo, holder="")

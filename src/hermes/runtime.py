@@ -176,8 +176,7 @@ class Runtime(Struct, kw_only=True):
         async with self._claimed(row.id, chosen):
             session = Session(spec, self.services)
             self._sessions.add(session)
-            if self.environments.is_remote:
-                _ = session.environment  # it is the session's from now on, to be closed with it
+            self._open_environment(session)
             await opened(session, resumed=False)
         return session
 
@@ -185,8 +184,14 @@ class Runtime(Struct, kw_only=True):
         found = await self.store.resolve(chosen.resume, cwd=str(self._cwd(chosen)))
         async with self._claimed(found.id, chosen):
             session = await self._continued(await self.store.load(found.id), chosen, endpoint)
+            self._open_environment(session)
             await opened(session, resumed=True)
         return session
+
+    def _open_environment(self, session: Session) -> None:
+        """Open it now where that cannot wait for the first tool; it is closed with the session."""
+        if self.environments.opens_first and session.spec.tools.definitions:
+            _ = session.environment
 
     @asynccontextmanager
     async def _claimed(self, session_id: str, chosen: SessionOptions) -> AsyncIterator[None]:

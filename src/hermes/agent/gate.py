@@ -15,6 +15,7 @@ from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
 from hermes.safety.origins import came_from
 from hermes.safety.taint import Source, held
+from hermes.safety.unreviewed import unreviewed, writes
 from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
 from hermes.types.ports import Ports
@@ -48,7 +49,8 @@ class ApprovalGate(Struct):
 
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
     where the settings let it. `record` tells of an answer that no person gave, `read` gives what the session
-    has read from outside.
+    has read from outside. Unless somebody answers (`attended`), what the session itself `wrote` does not run
+    unconfined.
     """
 
     policy: Policy
@@ -58,6 +60,8 @@ class ApprovalGate(Struct):
     grants: Grants = field(default_factory=Grants)
     refused: list[str] = field(default_factory=list)
     holder: str = ""
+    attended: bool = True
+    wrote: bool = False
     spent: Callable[[str, str], None] = _nothing_saved
     advise: Callable[[SideQuestion], Awaitable[str | None]] | None = None
     record: Callable[[Question, Answer, str], object] | None = None
@@ -68,6 +72,7 @@ class ApprovalGate(Struct):
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
+        self.wrote = self.wrote or writes(action, verdict)
         tell(came_from(action, verdict, self.policy))
         return permit
 
@@ -90,6 +95,8 @@ class ApprovalGate(Struct):
             ask=_nobody,
             save=lambda _: None,
             holder=f"{self.holder} child",
+            attended=False,
+            wrote=self.wrote,
             judge=self.judge,
             ports=self.ports,
             read=self.read,
@@ -98,12 +105,10 @@ class ApprovalGate(Struct):
 
     def _judged(self, action: Action) -> Verdict:
         try:
-            return held(
-                action,
-                self.judge(action, self.policy, replace(self.grants, now=self.ports.now())),
-                self.policy,
-                self.read(),
-            )
+            verdict = self.judge(action, self.policy, replace(self.grants, now=self.ports.now()))
+            if not self.attended:
+                verdict = unreviewed(action, verdict, self.policy, wrote=self.wrote)
+            return held(action, verdict, self.policy, self.read())
         except (
             Exception
         ) as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is

@@ -26,6 +26,7 @@ from hermes.safety.settings import AllowlistSettings, ApprovalSettings
 from hermes.safety.taint import sources
 from hermes.tools.settings import ToolOutputSettings
 from hermes.types.error import ConfigError, EnvironmentUnavailable
+from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Approve, Question
 
@@ -78,6 +79,8 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
         async def advise(question: SideQuestion) -> str | None:
             return await home.run(partial(session.ask_aside, "approval", question))
 
+        gate.attended = session.spec.attended
+        gate.wrote = any(isinstance(one, ToolResult) for one in session.log)  # one that is resumed
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
             gate.read = lambda: sources(session.log)

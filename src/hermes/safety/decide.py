@@ -11,6 +11,7 @@ from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading, read_command
 from hermes.safety.commands.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
 from hermes.safety.commands.rules import Finding, table
+from hermes.safety.commands.script import Simple
 from hermes.safety.grants import Grants, covering, offered, parse
 from hermes.safety.needs import Access, access, declared
 from hermes.types.action import Action, Command, Decider, FileAccess, Permit, ToolUse
@@ -49,9 +50,9 @@ class Policy(Struct, frozen=True, kw_only=True):
 class Verdict(Struct, frozen=True, kw_only=True):
     """`allow`: run. `contain`: run in the sandbox without a question. `ask`: only with a yes. `deny`: never.
 
-    `access` says how it runs once it may. `findings` are all that was found, `effects` those that needed a
-    decision. `session` and `always` are what a wider yes would cover (None: it is not offered), `covered` the
-    earlier one that covers this.
+    `access` says how it runs once it may. `commands` are those it was read as, `findings` all that was found
+    in them, `effects` those that needed a decision. `session` and `always` are what a wider yes would cover
+    (None: it is not offered), `covered` the earlier one that covers this.
     """
 
     decision: Literal["allow", "contain", "ask", "deny"]
@@ -59,6 +60,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     rule: str = ""
     effects: tuple[str, ...] = ()
     findings: tuple[Finding, ...] = ()
+    commands: tuple[Simple, ...] = ()
     session: Scope | None = None
     always: Scope | None = None
     covered: Scope | None = None
@@ -104,7 +106,8 @@ def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
     asked = tuple(declared(action.needs, usual, policy.folders)) if chosen else ()
     given = access(action.needs, usual, policy.workspace) if chosen else usual
     reading = Reading(reading.commands, (*asked, *reading.found))
-    return replace(_judged_command(action, reading, given, policy, grants), findings=reading.found)
+    verdict = _judged_command(action, reading, given, policy, grants)
+    return replace(verdict, findings=reading.found, commands=reading.commands)
 
 
 def _usual_access(policy: Policy) -> Access:
