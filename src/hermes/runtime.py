@@ -42,6 +42,7 @@ from hermes.environments.settings import TerminalSettings
 from hermes.hooks import Hooks
 from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
+from hermes.lib.repository import branch_of
 from hermes.models.client import client_for
 from hermes.models.settings import CachingSettings, ModelSettings
 from hermes.safety.settings import ApprovalSettings
@@ -165,7 +166,7 @@ class Runtime(Struct, kw_only=True):
         row = SessionRow(
             id=spec.id,
             cwd=str(cwd),
-            branch=git_branch(cwd),
+            branch=branch_of(cwd),
             model=f"{endpoint.provider}/{endpoint.model}",
             source=chosen.source,
             parent=spec.parent,
@@ -304,7 +305,7 @@ class Runtime(Struct, kw_only=True):
             place: Place = import_object("hermes.agent.remote_environment").described(reached)
         else:
             kind = f"{platform.system()} {platform.machine()}"
-            place = Place(cwd=str(cwd), platform=kind, branch=git_branch(cwd))
+            place = Place(cwd=str(cwd), platform=kind, branch=branch_of(cwd))
         return replace(place, date=f"{day:%A, %d %B %Y}")
 
     async def _system(self, endpoint: Endpoint, place: Place) -> str:
@@ -386,16 +387,3 @@ def _small(found: Snapshot) -> Snapshot:
 def is_small(endpoint: Endpoint) -> bool:
     """Whether a model gets the small prompt and few tools."""
     return endpoint.local or endpoint.context_window <= SMALL_WINDOW
-
-
-def git_branch(cwd: Path) -> str:
-    """The branch that a folder's repository is on, or nothing; read from its HEAD file."""
-    for folder in (cwd, *cwd.parents):
-        head = folder / ".git" / "HEAD"
-        if head.is_file():
-            return (
-                head.read_text(encoding="utf-8", errors="replace")
-                .strip()
-                .removeprefix("ref: refs/heads/")[:60]
-            )
-    return ""

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 STEERING: Final = ("hooks", "config", "config.worktree", "commondir")
@@ -52,6 +53,22 @@ def git_files(top: str) -> Iterator[str]:
     """The `.git` files by which a worktree, or a submodule of the repository in `top`, finds its folder."""
     work = [top, *(one for folder in git_folders(top) if (one := _work_of(folder)))]
     yield from (f"{one}/.git" for one in work if os.path.isfile(f"{one}/.git"))  # noqa: PTH113  # as above
+
+
+def branch_of(folder: Path) -> str:
+    """The branch that a folder's repository, worktree or submodule is on, as its HEAD says; the beginning of
+    a commit's name where it is on none, "" outside of a repository.
+    """
+    for above in (folder, *folder.parents):
+        git = above / ".git"
+        with suppress(OSError, ValueError):
+            if git.is_file():
+                git = above / git.read_text(encoding="utf-8", errors="replace").strip().removeprefix(
+                    "gitdir: "
+                )
+            head = (git / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
+            return head.removeprefix("ref: refs/heads/")[:60]
+    return ""
 
 
 def is_plain_config(text: str) -> bool:

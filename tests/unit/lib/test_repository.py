@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.lib.repository import git_files, git_folders, is_plain_config, steers_git
+from hermes.lib.repository import branch_of, git_files, git_folders, is_plain_config, steers_git
 
 
 @pytest.mark.parametrize(
@@ -95,3 +95,21 @@ def test_a_folder_without_a_repository_has_none(tmp_path: Path) -> None:
     assert (list(git_folders(str(tmp_path))), list(git_files(str(tmp_path)))) == ([], [])
     (tmp_path / ".git").symlink_to("/")
     assert list(git_folders(str(tmp_path))) == []
+
+
+def test_the_branch_of_a_folder_is_that_of_its_repository_worktree_or_submodule(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    who = {f"GIT_{one}_{two}": "a@b" for one in ("AUTHOR", "COMMITTER") for two in ("NAME", "EMAIL")}
+
+    def git(*words: str) -> None:
+        subprocess.run(["git", *words], cwd=tmp_path, env={**environ, **who}, check=True, capture_output=True)
+
+    git("init", "-q", "-b", "first", "one")
+    git("-C", "one", "commit", "-q", "--allow-empty", "-m", "x")
+    git("-C", "one", "worktree", "add", "-q", "-b", "feature/side", "../side")
+    (tmp_path / "one" / "deep").mkdir()
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / ".git").write_text("gitdir: /nowhere\n")
+    found = [branch_of(tmp_path / name) for name in ("one", "one/deep", "side", "broken", "")]
+    assert found == ["first", "first", "feature/side", "", ""]
