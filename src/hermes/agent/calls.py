@@ -120,7 +120,7 @@ class CallBatch:
         return result
 
     def _examined(self, call: ToolCall, output: ToolOutput, heard: Sequence[str]) -> ToolResult:
-        """The result without secrets, and where it came from; this takes up to 3 ms for 1,000 characters."""
+        """The result without secrets, and where it came from; long results take milliseconds."""
         entry = self._session.tools.tools.get(call.name)
         outside = self._services.redactor.redact(origin(entry, output.content, heard))
         return replace(self._result(call, output), outside=outside)

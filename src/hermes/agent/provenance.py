@@ -1,5 +1,5 @@
-"""Which results of tools came from outside: told by what the call reached, by the tool itself, or by what the
-text says.
+"""Which results of tools came from outside: told by what the call reached, by the tool itself, or by a form
+in the text that hides, encodes or forges.
 """
 
 import re
@@ -15,7 +15,7 @@ from hermes.safety.origins import is_outside
 from hermes.types.tool import ToolEntry
 
 MOST: Final = 200_000
-"""Longer results are searched for orders only so far; what the model gets is shorter."""
+"""Longer results are scanned only so far; what the model gets is shorter."""
 
 _NUMBERED: Final = re.compile(r"^\d{1,7}\|", re.MULTILINE)
 _heard: ContextVar[list[str] | None] = ContextVar("outside", default=None)
@@ -45,11 +45,11 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str]) -> str:
         return heard[0]
     if entry is not None and is_outside(entry):
         return f"the tool {entry.name}"
-    spans = import_object("hermes.safety.text.injection:scan")(
+    spans = import_object("hermes.safety.text.scan:scan")(
         _words(content[:MOST])
     )  # what it takes is imported when the first tool ran
     return (
-        f"a result of {entry.name if entry else 'a tool'} with text that gives orders ({spans[0].rule})"
+        f"a result of {entry.name if entry else 'a tool'} with {spans[0].kind} text ({spans[0].rule})"
         if spans
         else ""
     )
@@ -63,7 +63,7 @@ def _words(content: str) -> str:
         found = msgspec.json.decode(content)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return content
-    return _NUMBERED.sub("", "\n\n".join(_strings(found)))
+    return _NUMBERED.sub("", "\n".join(_strings(found)))
 
 
 def _strings(value: Any) -> Iterator[str]:

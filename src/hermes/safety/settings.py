@@ -37,8 +37,8 @@ class SecuritySettings(Struct, frozen=True, kw_only=True):
     allow_text: Annotated[
         list[str],
         doc(
-            "Hashes of stretches of text that are let through although they give orders; hermes scan names"
-            " them."
+            "Hashes of stretches of text that are let through although they are hidden, encoded or forged;"
+            " hermes scan names them."
         ),
     ] = []
 

@@ -87,7 +87,7 @@ MASKED = {
 KEPT = [
     *(
         row["in"]
-        for row in map(json.loads, (Path(__file__).parent / "texts.jsonl").read_text().splitlines())
+        for row in map(json.loads, (Path(__file__).parent / "forms.jsonl").read_text().splitlines())
         if row["want"] == "pass" and "eyJ" not in row["in"]
     ),
     "MAX_TOKENS=4096", "tokenizer: gpt2", "password: ", "Password:", "token_count: 12", "max_tokens=128000", "total_tokens: 99",

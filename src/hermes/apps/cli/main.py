@@ -27,7 +27,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
     "sandbox": ("hermes.apps.cli.sandbox:sandbox", "What confines commands here, and running one confined."),
-    "scan": ("hermes.apps.cli.scan:scan", "Show what in files gives orders to an agent that reads them."),
+    "scan": ("hermes.apps.cli.scan:scan", "Show what in files is hidden from people, encoded or forged."),
     "sessions": (
         "hermes.apps.cli.sessions:sessions",
         "List, show, search, rename, export and delete sessions.",

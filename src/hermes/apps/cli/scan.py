@@ -1,4 +1,4 @@
-"""`hermes scan`: what in files gives orders to an agent that reads them."""
+"""`hermes scan`: what in files is hidden from people, encoded or forged."""
 
 import sys
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ _SHOWN: Final = 200
 @click.argument("files", nargs=-1, required=True, metavar="FILE…")
 @click.pass_obj
 def scan(choices: Choices, files: tuple[str, ...], *, as_json: bool) -> None:
-    """Show what in files gives orders to an agent that reads them: injected instructions, hidden text,
-    invisible characters.
+    """Show what in files is hidden from people, encoded or forged: invisible characters, comments to
+    agents, base64 of words, imitated turns. Plain words are not judged.
 
     - reads the standard input. What security.allow_text of the settings names by its hash is not shown. Exit
       code 0 when nothing is

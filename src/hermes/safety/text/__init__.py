@@ -1,1 +1,1 @@
-"""Find orders to an agent in text that came from outside."""
+"""Find what in a text is hidden, encoded or forged."""

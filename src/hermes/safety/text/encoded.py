@@ -1,120 +1,147 @@
-"""Pieces of a text that are words once they are decoded."""
+"""Codings that hide words: base64, hexadecimal digits, percent codes, character codes; rot13 has its own
+module.
+"""
 
 import base64
 import binascii
 import html
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 from urllib.parse import unquote
 
-from msgspec import Struct
+from hermes.safety.text.code import CodeMap
+from hermes.safety.text.prose import is_order, is_phrase
+from hermes.safety.text.rotated import rotated
+from hermes.safety.text.spans import TextSpan
 
-_LONG_WORD: Final = re.compile(r"\S{16,}")
-_LONG_LINES: Final = re.compile(r"\S{40}\r?\n\S")
-_BASE64: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,2}(?![\w+/=])")
-_WRAPPED: Final = re.compile(
-    r"(?<![\w+/=-])(?:[A-Za-z0-9+/]{40,80}\r?\n){1,200}[A-Za-z0-9+/]{1,80}={0,2}(?![\w+/=])"
+_DIGITS: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,2}(?![\w+/=])")
+_BASE64_LINE: Final = re.compile(r"[ \t>]{0,8}[A-Za-z0-9+/]{40,100}={0,2}\r?")
+_BASE64_END: Final = re.compile(r"[ \t>]{0,8}[A-Za-z0-9+/]{1,100}={0,2}\r?")
+_HEX: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2}){10,})")
+_SPACED_HEX: Final = re.compile(r"(?<![\w:])(?:0x)?[0-9a-fA-F]{2}(?:[ :,]{1,2}(?:0x)?[0-9a-fA-F]{2}){9,}\b")
+_PIECE: Final = re.compile(r"[^\s\"'<>()]+")
+_NEEDLESS: Final = re.compile(r"%(?:[46][1-9a-fA-F]|[57][0-9aA])")
+_ENTITIES: Final = re.compile(r"(?:&#(?:x[0-9a-fA-F]{1,6}|[0-9]{1,7});[ ,.]{0,2}){6,}")
+_ESCAPES: Final = re.compile(
+    r"(?:\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|[0-7]{3})[ ,.]{0,2}){6,}"
 )
-_HEX: Final = re.compile(r"(?<!\w)(?:0x)?(?:[0-9a-fA-F]{2}){10,}(?!\w)")
-_SPACED_HEX: Final = re.compile(r"\b[0-9a-fA-F]{2}[ :](?:[0-9a-fA-F]{2}[ :]){9,2000}[0-9a-fA-F]{2}\b")
-_PERCENT: Final = re.compile(
-    r"(?:%[0-9a-fA-F]{2}|[A-Za-z0-9+_.-]{1,12}(?=%)){6,2000}(?:[A-Za-z0-9+_.-]{1,80})?"
-)
-_ENTITIES: Final = re.compile(r"(?:&#(?:x[0-9a-fA-F]{1,6}|[0-9]{1,7});[ ]?){5,2000}")
-_ESCAPES: Final = re.compile(r"(?:\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}){5,2000}")
-_LONGEST: Final = 4_000
+_ESCAPE: Final = re.compile(r"\\(?:([xuU])\{?([0-9a-fA-F]+)\}?|([0-7]{3}))")
+_SHOWN: Final = 80
+_FULL_LINE: Final = 40
+_FEWEST_CODES: Final = 6
+_DEEP: Final = 2
+_NEEDLESS_CODES: Final = frozenset({"percent codes", "character codes"})
+_LONGER: Final = 6
 _SHORTEST: Final = 8
-_RUNS: Final = re.compile(
-    r"(?:curl|wget|iwr|fetch)\b[^\n|]{1,300}\|\s{0,4}(?:sudo\s)?(?:ba|z|da|k)?sh\b|\brm\s+-\w*r|\bbash\s+-i\b|/dev/tcp/|\bnc\s+-\w*e|\beval\b.{1,200}\b(?:curl|base64)"
-    r"|\b(?:run|execute|launch|send|upload|delete)\b.{1,80}(?:\b(?:curl|wget|bash|powershell)\b|\.sh\b|https?://)"
-    r"|\b(?:curl|wget)\b.{1,200}\b(?:secret|token|password|env|id_rsa)",
-    re.IGNORECASE,
-)
+_STRANGE: Final = 10
 
 
-class Decoded(Struct, frozen=True):
-    """What stands behind a piece of a text; `runs` says that it is a command which downloads and runs,
-    deletes or connects.
+def encoded(text: str, code: CodeMap) -> Iterator[TextSpan]:
+    """The stretches of a text that say something to a reader once they are decoded; data and digests do not,
+    nor does an example in code that says a few words.
     """
-
-    start: int
-    end: int
-    text: str
-    how: str
-
-    @property
-    def runs(self) -> bool:
-        """Whether it is a command to run."""
-        return _RUNS.search(self.text) is not None
-
-
-def decoded(folded: str, text: str) -> Iterator[Decoded]:
-    """The pieces of `text` that are words once decoded; `folded` is it in lower case."""
-    for word in _LONG_WORD.finditer(text):
-        yield from _digits(text, word.start(), word.end())
-    if _LONG_LINES.search(text):
-        for run in _WRAPPED.finditer(text):
-            plain = _words(_unbase64("".join(run[0].split())[:_LONGEST]))
-            if plain:
-                yield Decoded(run.start(), run.end(), plain, "base64")
-    yield from _hexadecimal(_SPACED_HEX.finditer(text))
-    if "%" in folded:
-        yield from _simple(_PERCENT, text, lambda piece: unquote(piece.replace("+", " ")), "percent codes")
-    if "&#" in folded:
-        yield from _simple(_ENTITIES, text, html.unescape, "character codes")
-    if "\\" in folded:
-        yield from _simple(_ESCAPES, text, _unescaped, "character codes")
+    for start, end, plain, how in _decoded(text):
+        said = _said(plain, how, _DEEP)
+        if said and not (code.has_line(start) and len(said.split()) < _LONGER):
+            yield TextSpan(
+                start=start,
+                end=end,
+                kind="encoded",
+                rule=how.replace(" ", "-"),
+                why=f"behind {how} stand words: “{' '.join(said.split())[:_SHOWN]}”",
+            )
 
 
-def _digits(text: str, start: int, end: int) -> Iterator[Decoded]:
-    """What stands behind the digits of a word that is long enough for them."""
-    for run in _BASE64.finditer(text, start, end):
-        plain = _words(_unbase64(run[0][:_LONGEST]))
-        if plain:
-            yield Decoded(run.start(), run.end(), plain, "base64")
-    yield from _hexadecimal(_HEX.finditer(text, start, end))
+def _said(plain: str, how: str, depth: int) -> str:
+    """The words behind a piece that was decoded, however often they were encoded; "" when there are none."""
+    if is_order(plain) or (how in _NEEDLESS_CODES and is_phrase(plain)):
+        return plain
+    deeper = _decoded(plain) if depth else ()
+    return next(filter(None, (_said(inner, way, depth - 1) for _, _, inner, way in deeper)), "")
 
 
-def _hexadecimal(runs: Iterator[re.Match[str]]) -> Iterator[Decoded]:
-    for run in runs:
-        digits = re.sub(r"[ :]|^0x", "", run[0])[:_LONGEST]
-        plain = _words(bytes.fromhex(digits[: len(digits) // 2 * 2]))
-        if plain:
-            yield Decoded(run.start(), run.end(), plain, "hexadecimal digits")
+def _decoded(text: str) -> Iterator[tuple[int, int, str, str]]:
+    """Start, end, what stands behind it and the coding of each piece that can be decoded to text."""
+    for start, end, digits in _runs_of_digits(text):
+        number = _HEX.fullmatch(digits)
+        plain = _text_of(bytes.fromhex(number[1])) if number else _unbase64(digits)
+        yield start, end, plain, "hexadecimal digits" if number else "base64"
+    for run in _SPACED_HEX.finditer(text):
+        plain = _text_of(bytes.fromhex(re.sub("0x|[:,]", "", run[0])))
+        yield run.start(), run.end(), plain, "hexadecimal digits"
+    if text.count("%") >= _FEWEST_CODES:
+        for run in _PIECE.finditer(text):
+            if "%" in run[0] and len(_NEEDLESS.findall(run[0])) >= _FEWEST_CODES:
+                yield run.start(), run.end(), unquote(run[0].replace("+", " ")), "percent codes"
+    if "&#" in text:
+        for run in _ENTITIES.finditer(text):
+            yield run.start(), run.end(), _ascii_of(html.unescape(run[0])), "character codes"
+    if "\\" in text:
+        for run in _ESCAPES.finditer(text):
+            yield run.start(), run.end(), _ascii_of(_unescaped(run[0])), "character codes"
+    yield from ((start, end, plain, "rot13") for start, end, plain in rotated(text))
 
 
-def _simple(pattern: re.Pattern[str], text: str, decode: Callable[[str], str], how: str) -> Iterator[Decoded]:
-    for run in pattern.finditer(text):
-        plain = decode(run[0][:_LONGEST])
-        if plain != run[0][:_LONGEST] and len(plain) >= _SHORTEST:
-            yield Decoded(run.start(), run.end(), plain, how)
+def _runs_of_digits(text: str) -> Iterator[tuple[int, int, str]]:
+    """Long digits of base64 or hexadecimal; lines of them that follow each other are one."""
+    done = 0
+    for start, end, digits in _base64_blocks(text):
+        yield from (
+            (run.start(), run.end(), run[0]) for run in _DIGITS.finditer(text, done, max(done, start))
+        )
+        yield start, end, digits
+        done = end
+    yield from ((run.start(), run.end(), run[0]) for run in _DIGITS.finditer(text, done))
 
 
-def _unbase64(piece: str) -> bytes:
+def _base64_blocks(text: str) -> Iterator[tuple[int, int, str]]:
+    """Full lines of digits, with the shorter line that follows them and without it: that may be a word."""
+    at = first = 0
+    rows: list[str] = []
+    for line in [*text.split("\n"), ""]:
+        ended = bool(rows) and rows[-1].endswith("=")
+        full = not ended and len(line) >= _FULL_LINE and _BASE64_LINE.fullmatch(line)
+        if full:
+            first = first if rows else at
+            rows.append(line.strip(" \t>\r"))
+        elif rows:
+            digits = "".join(rows)
+            if not ended and _BASE64_END.fullmatch(line):
+                yield first, at + len(line), digits + line.strip(" \t>\r")
+            yield first, at - 1, digits
+            rows = []
+        at += len(line) + 1
+
+
+def _unbase64(piece: str) -> str:
     core = piece.rstrip("=").replace("-", "+").replace("_", "/")
     core = core[: len(core) - (len(core) % 4 == 1)]
     try:
-        return base64.b64decode(core + "=" * (-len(core) % 4))
+        return _text_of(base64.b64decode(core + "=" * (-len(core) % 4)))
     except (binascii.Error, ValueError):
-        return b""
+        return ""
 
 
-def _words(data: bytes) -> str:
-    """The data as text, if it is words: letters and spaces, nothing that is no character."""
+def _text_of(data: bytes) -> str:
+    """The data as text; "" where more of it than a byte here and there is no character that text has."""
     if len(data) < _SHORTEST:
         return ""
-    try:
-        text = data.decode("utf-16-le" if data[1::2].count(0) > len(data) // 3 else "utf-8")
-    except UnicodeDecodeError:
-        return ""
-    plain = all(letter.isprintable() or letter in "\n\r\t" for letter in text)
-    return (
-        text
-        if plain and sum(letter.isalpha() or letter == " " for letter in text) * 3 > len(text) * 2
-        else ""
-    )
+    wide = data[1:64:2].count(0) > len(data[:64]) // 3
+    text = data.decode("utf-16-le" if wide else "utf-8", "replace")
+    strange = sum(not (one.isprintable() or one in "\n\r\t") or one == "\ufffd" for one in text)
+    return text if strange * _STRANGE <= len(text) else ""
+
+
+def _ascii_of(text: str) -> str:
+    """The text where its letters are plain ones, which no coding is needed for."""
+    letters = [one for one in text if one.isalpha()]
+    return text if sum(one.isascii() for one in letters) * 2 > len(letters) else ""
 
 
 def _unescaped(piece: str) -> str:
-    return re.sub(r"\\[ux]([0-9a-fA-F]{2,4})", lambda one: chr(int(one[1], 16)), piece)
+    return _ESCAPE.sub(lambda one: _char(int(one[2], 16) if one[1] else int(one[3], 8)), piece)
+
+
+def _char(code: int) -> str:
+    return chr(code) if code < 0x110000 else ""

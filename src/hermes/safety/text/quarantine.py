@@ -1,5 +1,5 @@
-"""A text without what gives orders in it: each stretch replaced by a notice that a person can act on, the
-rest as it was.
+"""A text without what is hidden, encoded or forged in it: each stretch replaced by a notice that a person can
+act on, the rest as it was.
 """
 
 import hashlib
@@ -10,8 +10,9 @@ from typing import Final
 
 from msgspec import Struct
 
-from hermes.safety.text.folding import INVISIBLE
-from hermes.safety.text.injection import ThreatSpan, scan
+from hermes.safety.text.invisible import INVISIBLE
+from hermes.safety.text.scan import scan
+from hermes.safety.text.spans import TextSpan
 
 _UNSEEN: Final = re.compile(f"[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f{INVISIBLE}\ud800-\udfff]")
 _DIGITS: Final = 16
@@ -22,7 +23,7 @@ class QuarantineFinding(Struct, frozen=True, kw_only=True):
     names it in an allowance.
     """
 
-    span: ThreatSpan
+    span: TextSpan
     line: int
     column: int
     text: str
@@ -76,7 +77,7 @@ def visible(text: str) -> str:
     return _UNSEEN.sub(lambda found: "".join(f"<U+{ord(one):04X}>" for one in found[0]), text)
 
 
-def _finding(text: str, span: ThreatSpan, lines: list[int]) -> QuarantineFinding:
+def _finding(text: str, span: TextSpan, lines: list[int]) -> QuarantineFinding:
     line = bisect_right(lines, span.start)
     words = text[span.start : span.end]
     return QuarantineFinding(
