@@ -336,3 +336,25 @@ def test_without_bubblewrap_the_first_command_says_why_and_every_question_too(
         why,
         "refused",
     ]
+
+
+def test_standard_input_that_is_given_for_reading_cannot_be_written(
+    environ: dict[str, str], work: Path, tmp_path: Path
+) -> None:
+    mine = tmp_path / "mine.txt"
+    mine.write_text("kept\n")
+    command = (
+        "cat; echo spoilt > /proc/self/fd/0; echo spoilt > /dev/stdin; echo done; echo said > /dev/stderr"
+    )
+    with mine.open() as given:
+        done = subprocess.run(
+            [sys.executable, "-m", "hermes", "sandbox", "run", "--", command],
+            cwd=work,
+            env=environ,
+            stdin=given,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert (done.stdout, mine.read_text(), done.stderr.splitlines()[-1]) == ("kept\ndone\n", "kept\n", "said")

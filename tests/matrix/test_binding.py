@@ -93,6 +93,33 @@ async def test_a_yes_does_not_count_when_the_variables_change_while_it_is_given(
     assert here.is_unharmed
 
 
+async def test_a_yes_to_a_script_does_not_count_when_it_is_another_by_then(bench: Open) -> None:
+    async def swap(_question: Question) -> Answer:
+        (here.root / "clean.sh").write_text("rm -rf plans\n")
+        return Grant()
+
+    here = bench(swap)
+    (here.root / "clean.sh").write_text("true\n")
+    with pytest.raises(Refused, match="changed while this was decided"):
+        await here.space.run("sudo bash clean.sh", timeout=10)
+    assert here.is_unharmed
+
+
+async def test_a_lasting_yes_to_a_script_is_for_what_is_in_it(bench: Open) -> None:
+    answers = [Grant(scope="always"), Grant(scope="always")]
+
+    async def always(_question: Question) -> Answer:
+        return answers.pop()
+
+    here = bench(always)
+    (here.root / "clean.sh").write_text("true\n")
+    for _ in range(2):
+        await here.space.run("sudo bash clean.sh; true", timeout=10)
+    (here.root / "clean.sh").write_text("true # and more\n")
+    await here.space.run("sudo bash clean.sh; true", timeout=10)
+    assert len(here.asked) == 2
+
+
 async def test_a_yes_does_not_count_when_a_link_leads_elsewhere_by_then(bench: Open) -> None:
     async def swap(_question: Question) -> Answer:
         (here.root / "way").unlink()

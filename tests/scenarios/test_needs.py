@@ -63,7 +63,7 @@ async def test_where_nobody_is_asked_what_is_declared_is_refused_and_the_rest_ru
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         await session.send("go")
     first, second, third = results(session)
-    assert "it asks to run outside the sandbox" in first["error"]
+    assert "it asks to run id outside the sandbox" in first["error"]
     assert "it asks for the network, to reach pypi.org" in second["error"]
     assert (third["exit_code"], third["error"]) == (0, None)
 

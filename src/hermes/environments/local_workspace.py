@@ -17,6 +17,7 @@ from hermes.environments import files
 from hermes.environments.child_env import child_environment
 from hermes.environments.env_hints import Missed
 from hermes.environments.local import LocalEnvironment
+from hermes.environments.named_files import content_of
 from hermes.environments.sandbox import landlock
 from hermes.environments.sandbox.egress import Ways
 from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts
@@ -34,7 +35,7 @@ from hermes.environments.workspace import (
     WorkspaceOptions,
 )
 from hermes.lib.programs import find_program
-from hermes.types.action import Permit
+from hermes.types.action import Command, Permit
 from hermes.types.error import Refused
 from hermes.types.workspace import ExecResult, FileStat, Match
 
@@ -94,6 +95,10 @@ class LocalWorkspace(ShellWorkspace):
         done = await super().run(command, **options)
         missed = self._missed.take(command, done, self._shell.exports)
         return replace(done, text=done.text + missed) if missed else done
+
+    def _content(self, action: Command) -> str:
+        runs_free = self._sandbox is None or action.needs.unconfined
+        return content_of(action.command, action.cwd) if runs_free else ""
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:

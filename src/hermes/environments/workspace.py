@@ -28,6 +28,8 @@ Operation = Literal["read", "write", "delete"]
 QUIET: Final = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
 """Variables that keep commands from waiting for a person."""
 
+_WORDS: Final = frozenset({"person", "session", "allowlist"})
+"""Who has given their word for just this, files included."""
 _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 
 
@@ -143,9 +145,10 @@ class ShellWorkspace:
             await self._ready()
             where = self._nominal(cwd) if cwd else None
             needs = self._resolved(needs)
-            permit = await self._permit(self._action(command, where, needs, pty=pty))
+            action = self._action(command, where, needs, pty=pty)
+            permit = await self._permit(action)
             start = self._shell.prepare(command, cwd=where, confined=permit.confined)
-            self._redeem(permit, self._action(command, where, needs, pty=pty))
+            self._redeem(permit, self._now(action, where, permit))
             done = await self._environment.exec(
                 self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output
             )
@@ -176,10 +179,11 @@ class ShellWorkspace:
         await self._ready()
         where = self._nominal(cwd) if cwd else self.cwd
         needs = self._resolved(needs)
-        permit = await self._permit(self._action(command, where, needs, pty=pty, background=True))
+        action = self._action(command, where, needs, pty=pty, background=True)
+        permit = await self._permit(action)
         self.processes.make_room()
         start = self._shell.prepare(command, cwd=where, confined=permit.confined, carry=False)
-        self._redeem(permit, self._action(command, where, needs, pty=pty, background=True))
+        self._redeem(permit, self._now(action, where, permit))
         child = await self._environment.spawn(self._job(start, permit, pty=pty))
         return self.processes.add(self._process_id(), child, command=command, cwd=where, notify=notify)
 
@@ -247,8 +251,8 @@ class ShellWorkspace:
     def _action(
         self, command: str, where: str | None, needs: Needs, *, pty: bool, background: bool = False
     ) -> Command:
-        """What would run now: these words, in this directory, with the shell as it is."""
-        return Command(
+        """What would run now: these words, in this directory, with the shell and the files as they are."""
+        action = Command(
             command=command,
             cwd=where or self.cwd,
             pty=pty,
@@ -257,13 +261,24 @@ class ShellWorkspace:
             carried=self._shell.definitions(confined=not needs.unconfined),
             needs=needs,
         )
+        return replace(action, content=self._content(action))
+
+    def _now(self, action: Command, where: str | None, permit: Permit) -> Command:
+        """The action once more, as it would run now; files may change under it where no word was given."""
+        now = self._action(action.command, where, action.needs, pty=action.pty, background=action.background)
+        return now if permit.by in _WORDS else replace(now, content=action.content)
+
+    def _content(self, action: Command) -> str:
+        """What stands for the files that a command names, where a yes to it would be for them."""
+        del action
+        return ""
 
     def _redeem(self, permit: Permit, action: Action) -> None:
         """Use a permit up, at the last moment; Refused when it is another action's, or was used before."""
         if permit.digest != digest_of(action):
             raise Refused(
-                "The directory or the variables changed while this was decided, so it did not run; try it"
-                " again."
+                "The directory, the variables or a file that it names changed while this was decided, so it"
+                " did not run; try it again."
             )
         if permit.serial and permit.serial in self._redeemed:
             raise Refused("This yes was used before; it is good for one action alone.")

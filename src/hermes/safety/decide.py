@@ -103,7 +103,7 @@ def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
     reading = read_command(action.command, cwd=action.cwd, folders=policy.folders, before=action.carried)
     usual = _usual_access(policy)
     chosen = policy.sandbox in {"read-only", "workspace", "full"}  # elsewhere nothing opens for one command
-    asked = tuple(declared(action.needs, usual, policy.folders)) if chosen else ()
+    asked = tuple(declared(action.needs, usual, policy.folders, reading.commands)) if chosen else ()
     given = access(action.needs, usual, policy.workspace) if chosen else usual
     reading = Reading(reading.commands, (*asked, *reading.found))
     verdict = _judged_command(action, reading, given, policy, grants)

@@ -25,6 +25,9 @@ _PATH: Final = re.compile(r"(?P<words>read|write|delete) (?P<path>/.*)", re.DOTA
 _HOST: Final = re.compile(r"requests to (?P<words>[\w.:*/\[\]-]+)")
 _EXACT: Final = re.compile(r"(?P<directory>/.*?)\$ (?P<words>.*)", re.DOTALL)
 _NEEDS: Final = re.compile(r" \{needs ([^{}]+)\}$")
+_CONTENT: Final = re.compile(r" \{content ([0-9a-f]{20})\}$")
+_RUNS: Final = frozenset({"unconfined", "opaque", "loader", "privilege", "download"})
+"""Effects of what runs a file: a lasting yes is for the file as it is."""
 _REPEATS: Final = frozenset({"needs-network", "network", "publish", "service", "remote", "package"})
 
 
@@ -46,6 +49,7 @@ def write(scope: Scope) -> str:
     else:
         text = f"{scope.directory}$ {scope.words}" if scope.directory else scope.words
     text = f"{text} {{needs {', '.join(scope.needs)}}}" if scope.needs else text
+    text = f"{text} {{content {scope.content}}}" if scope.content else text
     limits = [f"{scope.uses} use{'s' if scope.uses > 1 else ''} left"] if scope.uses else []
     if scope.until:
         limits.append(f"until {dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%dT%H:%M:%SZ}")
@@ -59,6 +63,8 @@ def parse(text: str) -> Scope:
     if limit is not None and (limit[1] or limit[2]):
         until = dt.datetime.fromisoformat(limit[2]).timestamp() if limit[2] else 0.0
         return replace(parse(text[: limit.start()]), uses=int(limit[1] or 0), until=until)
+    if found := _CONTENT.search(text):
+        return replace(parse(text[: found.start()]), content=found[1])
     if found := _NEEDS.search(text):
         return replace(parse(text[: found.start()]), needs=tuple(found[1].split(", ")))
     if found := _PROGRAM.fullmatch(text):
@@ -93,7 +99,13 @@ def offered(action: Command | FileAccess, reading: Reading) -> tuple[Scope | Non
     ):
         return None, None
     exact = _plain(
-        Scope(kind="exact", words=action.command.strip(), directory=action.cwd, needs=_needs(found))
+        Scope(
+            kind="exact",
+            words=action.command.strip(),
+            directory=action.cwd,
+            needs=_needs(found),
+            content=action.content if any(one.effect in _RUNS for one in found) else "",
+        )
     )
     wider = _host(found) or _program(action, commands, found)
     lasting = not any(one.effect in {"opaque", "download"} for one in found)
@@ -118,7 +130,8 @@ def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool
     if not set(_needs(reading.found)) <= set(scope.needs):
         return False
     if scope.kind == "exact":
-        return scope.words == action.command.strip() and scope.directory in {"", action.cwd}
+        same = scope.words == action.command.strip() and scope.directory in {"", action.cwd}
+        return same and scope.content in {"", action.content}
     own = _program(action, reading.commands, reading.found)
     return (
         scope.kind == "program"

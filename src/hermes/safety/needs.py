@@ -7,8 +7,10 @@ from typing import Final
 from msgspec import Struct
 
 from hermes.lib.hosts import entry, plain_host
+from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.paths import Map, is_secret, is_within, place_of
 from hermes.safety.commands.rules import Finding
+from hermes.safety.commands.script import Simple
 from hermes.types.needs import Needs
 
 ASKED: Final = frozenset({"needs-network", "needs-path", "unconfined"})
@@ -44,6 +46,12 @@ class Access(Struct, frozen=True, kw_only=True):
         return any(entry(one).covers(entry(need)) for one in self.network)
 
 
+def _listed(names: list[str]) -> str:
+    """Names as words; a part that is only known when it runs is shown as one."""
+    shown = [name.replace(UNKNOWN, "…") for name in names]
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown or ["this"])
+
+
 def _plain(host: str) -> str:
     """A host as it is compared; "" where the words do not tell it."""
     try:
@@ -74,10 +82,16 @@ def _network(needs: Needs, usual: bool | tuple[str, ...]) -> bool | tuple[str, .
     return tuple(dict.fromkeys((*(usual or ()), *needs.hosts))) if more else usual
 
 
-def declared(needs: Needs, usual: Access, folders: Map) -> Iterator[Finding]:
-    """What of the needs goes beyond the `usual` access, as findings."""
+def declared(needs: Needs, usual: Access, folders: Map, commands: Sequence[Simple]) -> Iterator[Finding]:
+    """What of the needs goes beyond the `usual` access, as findings; one that unconfines names all that would
+    run so.
+    """
     if needs.unconfined:
-        yield Finding("unconfined", "unconfined", "it asks to run outside the sandbox", words="unconfined")
+        names = dict.fromkeys(
+            one.argv[0] if "/" in one.argv[0] else one.program for one in commands if one.argv
+        )
+        reason = f"it asks to run {_listed(list(names))} outside the sandbox"
+        yield Finding("unconfined", "unconfined", reason, words="unconfined")
     if needs.network and usual.network is not True:
         yield Finding("needs-network", "needs-network", "it asks for all of the network", words="network")
     for host in needs.hosts:

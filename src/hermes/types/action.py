@@ -17,8 +17,9 @@ class Command(Struct, frozen=True, kw_only=True):
     """A shell command. `cwd` is where it would run, `environment` stands for the variables and options it
     would have.
 
-    `carried` is shell text: the aliases and functions that earlier commands have left. `needs` is what it
-    declares; without it a sandbox gives nothing beyond the usual.
+    `carried` is shell text: the aliases and functions that earlier commands have left. `content` stands for
+    what is in the files that its words name, as far as they are known. `needs` is what it declares; without
+    it a sandbox gives nothing beyond the usual.
     """
 
     command: str
@@ -27,6 +28,7 @@ class Command(Struct, frozen=True, kw_only=True):
     pty: bool = False
     environment: str = ""
     carried: str = ""
+    content: str = ""
     needs: Needs = NO_NEEDS
     kind: Literal["command"] = "command"
 

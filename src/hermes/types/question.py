@@ -29,7 +29,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     `exact`: the command `words` in `directory` ("": anywhere). `program`: the program and subcommand `words`
     in `directory`, with findings of `rules` alone. `path`: writing (or what `words` says) the file `path`.
     `host`: whatever needs the network to reach the host `words` alone. `needs`: what the covered command may
-    declare, as `safety.needs` words it.
+    declare, as `safety.needs` words it. `content`: what has to be in the files that it names.
     """
 
     kind: Literal["exact", "program", "path", "host"]
@@ -38,6 +38,7 @@ class Scope(Struct, frozen=True, kw_only=True):
     rules: tuple[str, ...] = ()
     path: str = ""
     needs: tuple[str, ...] = ()
+    content: str = ""
     uses: int = 0
     until: float = 0.0
 

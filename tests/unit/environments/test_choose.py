@@ -104,3 +104,25 @@ async def test_commands_get_the_variables_that_are_named_and_no_others(
 def test_a_limit_below_zero_is_a_fault_of_the_settings(name: str) -> None:
     with pytest.raises(msgspec.ValidationError, match=rf">= 0.*{name}"):
         msgspec.convert({name: -1}, TerminalSettings)
+
+
+@pytest.mark.parametrize(
+    ("extra", "binds", "is_contained"),
+    [
+        (["-v", "/data:/data"], ("/data",), True),
+        (["-v/data:/in"], ("/in",), True),
+        (["--volume=/data:/in:ro"], (), True),
+        (["--mount", "type=bind,source=/data,target=/in"], ("/in",), True),
+        (["--mount=type=bind,src=/data,dst=/in,readonly"], (), True),
+        (["-v", "named:/in", "--label", "a=b"], (), True),
+        (["--privileged"], (), False),
+        (["--pid=host"], (), False),
+        (["--cap-add", "SYS_ADMIN"], (), False),
+        (["--network", "host"], (), False),
+    ],
+)
+def test_what_further_arguments_mount_or_open_counts_in_decisions(
+    tmp_path: Path, origin: Origin, extra: list[str], binds: tuple[str, ...], *, is_contained: bool
+) -> None:
+    chosen = choose(settings(tmp_path, docker_extra_args=extra), origin)
+    assert (chosen.binds, chosen.contained) == (binds, is_contained)

@@ -113,7 +113,7 @@ def test_what_is_declared_is_asked_for_and_given_by_the_yes_and_nothing_else(
 def test_the_question_names_what_is_asked_for_and_what_happens_with_it() -> None:
     asked = on("git push; rm -rf /opt/x", SANDBOX, needs=Needs(unconfined=True))
     assert asked.effects == ("unconfined", "publish", "outside")
-    assert asked.reasons[0] == "it asks to run outside the sandbox"
+    assert asked.reasons[0] == "it asks to run git and rm outside the sandbox"
     pushed = on("git push", SANDBOX, needs=Needs(hosts=("github.com",)))
     assert pushed.reasons == (
         "it asks for the network, to reach github.com",

@@ -1,7 +1,7 @@
 """From the terminal settings to a link: which machine commands run on."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -18,6 +18,11 @@ from hermes.lib.programs import search_path
 from hermes.types.error import EnvironmentUnavailable
 
 MOUNTED: Final = "/workspace"
+_OPENING: Final = frozenset(
+    {"--privileged", "--pid", "--ipc", "--uts", "--userns", "--cap-add", "--device", "--security-opt"}
+    | {"--volumes-from", "--network", "--net", "--cgroupns"}
+)
+_MOUNT_NAMES: Final = (("source", "src"), ("target", "dst"))
 
 
 class Origin(Abridged, Struct, frozen=True, kw_only=True):
@@ -130,11 +135,11 @@ def _container(terminal: TerminalSettings, origin: Origin, link: Link, *, prelud
     """A container on this machine, with folders of it inside."""
     return Choice(
         link=link,
-        contained=True,
+        contained=not _opens(terminal.docker_extra_args),
         network=terminal.docker_network,
         cwd=_start(terminal),
         binds=(
-            *_writable(terminal.docker_volumes),
+            *_writable([*terminal.docker_volumes, *_volumes(terminal.docker_extra_args)]),
             *((MOUNTED,) if terminal.docker_mount_cwd_to_workspace else ()),
         ),
         env=_variables(terminal, origin),
@@ -152,6 +157,26 @@ def _cloud(terminal: TerminalSettings, origin: Origin) -> Choice:
         cwd=_start(terminal),
         env=_variables(terminal, origin),
     )
+
+
+def _opens(extra: Sequence[str]) -> bool:
+    """Whether arguments for docker run take away what keeps a container's effects in it."""
+    return any(word.partition("=")[0] in _OPENING for word in extra)
+
+
+def _volumes(extra: Sequence[str]) -> Iterator[str]:
+    """The volumes among arguments for docker run, as host:container[:options]."""
+    for word, following in zip(extra, (*extra, "")[1:], strict=True):
+        name, given, value = word.partition("=")
+        value = value if given else following
+        if name in {"-v", "--volume"}:
+            yield value
+        elif word.startswith("-v") and not word.startswith("--"):
+            yield word[2:]
+        elif name == "--mount":
+            parts = dict(part.partition("=")[::2] for part in value.split(","))
+            source, target = (parts.get(one, parts.get(two, "")) for one, two in _MOUNT_NAMES)
+            yield f"{source}:{target}{':ro' if parts.keys() & {'ro', 'readonly'} else ''}"
 
 
 def _start(terminal: TerminalSettings) -> str:

@@ -29,13 +29,14 @@ _INSIDE: Final = (
 
 # Its words: the descriptors of the rules, of the variables and of the signal that the command begins, what
 # may be done below a folder, and to a file; then the command. It runs without the job's variables, which
-# could make it load other code, and takes them on at the end. What is open may be written to.
+# could make it load other code, and takes them on at the end. What is open for writing may be written to.
 _PROGRAM: Final = (
     "my ($rules, $variables, $signal, $folder, $file) = map { $_ + 0 } splice @ARGV, 0, 5;"
     f" if ($folder) {{ for my $path ({', '.join(map(repr, _INSIDE))}) {{"
     ' open(my $at, "<", $path) or die "$path: $!\n";'
     ' syscall(445, $rules, 1, pack("Ql", $folder, fileno $at), 0) == 0 or die "$!\n" }'
-    ' syscall(445, $rules, 1, pack("Ql", $file, $_), 0) for 0 .. 2 }'
+    " for (grep { fcntl((*STDIN, *STDOUT, *STDERR)[$_], 3, 0) & 3 } 0 .. 2) {"
+    ' syscall(445, $rules, 1, pack("Ql", $file, $_), 0) } }'
     ' syscall(446, $rules, 0) == 0 or die "landlock: $!\n";'
     ' open(my $in, "<&=", $variables) or die "$!\n"; local $/;'
     " %ENV = map { split /=/, $_, 2 } split /\\0/, <$in>; close $in;"

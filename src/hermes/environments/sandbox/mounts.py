@@ -33,7 +33,7 @@ class Mounts(Struct, frozen=True, kw_only=True):
     outside) pairs, writable.
 
     `repositories` are folders whose version control must not learn to run something; they are looked at anew
-    for each job.
+    for each job. `starts` are what programs of the user's run by themselves or trust, there or not.
     """
 
     writable: tuple[Path, ...] = ()
@@ -41,6 +41,7 @@ class Mounts(Struct, frozen=True, kw_only=True):
     readable: tuple[Path, ...] = ()
     placed: tuple[tuple[str, Path], ...] = ()
     repositories: tuple[Path, ...] = ()
+    starts: tuple[Path, ...] = ()
 
 
 class Scratch(Struct, frozen=True, kw_only=True):
@@ -117,7 +118,14 @@ def default_mounts(
         readable=(*starts, *programs, scratch.root),
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
         repositories=(workspace,),
+        starts=tuple(path for path in (*starts, *secrets) if "*" not in path.name),
     )
+
+
+def makeable(mounts: Mounts, mode: Mode) -> tuple[str, ...]:
+    """Those of `starts` that a job could make where they are not there, links followed."""
+    tops = {"full": ["/"], "workspace": _real(map(str, mounts.writable)), "read-only": []}[mode]
+    return tuple(path for path in map(os.path.realpath, mounts.starts) if _is_below(path, tops))
 
 
 def mounted(mounts: Mounts, view: View) -> list[Mount]:

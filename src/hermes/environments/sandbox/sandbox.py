@@ -19,8 +19,17 @@ from hermes.config.environ import CONFINED
 from hermes.environments.sandbox import landlock, seccomp
 from hermes.environments.sandbox.egress import Ways, variables
 from hermes.environments.sandbox.launch import Launch, SetupRetries, StartSignal
-from hermes.environments.sandbox.mounts import Mode, Mount, Mounts, View, identity, mounted, open_source
-from hermes.environments.sandbox.repositories import steering, take_planted
+from hermes.environments.sandbox.mounts import (
+    Mode,
+    Mount,
+    Mounts,
+    View,
+    identity,
+    makeable,
+    mounted,
+    open_source,
+)
+from hermes.environments.sandbox.planted import Watched
 from hermes.lib.programs import find_program
 
 CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -61,7 +70,10 @@ class Sandbox:
         self._mounts = mounts
         self._ways = ways
         self._tops = tuple(os.path.realpath(path) for path in mounts.writable)
-        self._repositories = tuple(os.path.realpath(path) for path in mounts.repositories)
+        self._watched = Watched(
+            tops=tuple(os.path.realpath(path) for path in mounts.repositories),
+            starts=makeable(mounts, options.mode),
+        )
         self.look()
         self.options = options
         self._filter = seccomp.program(platform.machine(), tracing=options.tracing)
@@ -176,16 +188,16 @@ class Sandbox:
         return landlock.wrap(argv, rules=rules, variables=variables, signal=given[0], files=files)
 
     def take_refused(self) -> list[str]:
-        """What has not been let happen since the last time, a sentence each: requests to hosts, and settings
-        that would make git run something.
+        """What has not been let happen since the last time, a sentence each: requests to hosts, and files
+        that would run something later.
         """
         refused = [f"network: {sentence}" for sentence in (self._ways.take_refused() if self._ways else ())]
-        planted = take_planted(self._repositories, self._steering)
+        planted = self._watched.take_planted(self._before)
         return refused + [f"sandbox: {sentence}" for sentence in planted]
 
     def look(self) -> None:
-        """Take what is in the repositories now for the user's own; while a job runs it may be that job's."""
-        self._steering = steering(self._repositories)
+        """Take what is there now and runs later for the user's own; while a job runs it may be that job's."""
+        self._before = self._watched.there()
 
     def close(self) -> None:
         """Stop what serves its jobs."""

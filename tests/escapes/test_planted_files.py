@@ -1,12 +1,16 @@
 """What a confined command plants in a repository runs nothing: it is moved aside, with a sentence; what the user makes stays."""
 
+import os
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.sandbox.mounts import Mode
+from hermes.environments.sandbox.sandbox import SandboxOptions
 from hermes.types.action import Action, Permit
 
 pytestmark = pytest.mark.anyio
@@ -159,6 +163,45 @@ async def test_what_the_user_makes_and_what_git_makes_stays(
         name for name in ("hooks/pre-commit", "worktrees/side/commondir") if (work / ".git" / name).exists()
     ]
     assert (first.text, second.text, kept) == ("", "", ["hooks/pre-commit", "worktrees/side/commondir"])
+
+
+@pytest.mark.parametrize("mode", ["workspace", "full"])
+async def test_no_command_makes_a_file_that_a_login_or_a_shell_would_run(
+    tmp_path: Path, environ: dict[str, str], mode: Mode
+) -> None:
+    """Where the home folder is the workspace, or all is writable."""
+    place = next(path for path in (Path("/srv"), Path("/opt"), Path.home()) if os.access(path, os.W_OK))
+    with TemporaryDirectory(prefix="hermes-planted-", dir=place) as folder:
+        home = Path(folder).resolve()
+        (home / ".profile").write_text("mine\n")
+        sandbox = open_sandbox(
+            workspace=home if mode == "workspace" else tmp_path,
+            home=home,
+            hermes_home=home / ".hermes",
+            scratch=tmp_path / "scratch",
+            environ=environ,
+            sandboxing=SandboxOptions(mode=mode),
+        )
+
+        async def confined(action: Action) -> Permit:
+            return Permit.of(action, confined=True)
+
+        space = LocalWorkspace(
+            home if mode == "workspace" else tmp_path,
+            authorize=confined,
+            environ={**environ, "HOME": str(home)},
+            scratch=tmp_path / "scratch",
+            sandbox=sandbox,
+        )
+        await space.run(
+            "cd ~; mkdir .ssh .bash_profile.taken; echo key > .ssh/authorized_keys; echo x > .bash_profile; "
+            "echo x >> .profile; mkdir -p .config/autostart; echo x > .config/autostart/x.desktop; echo fine > notes",
+            timeout=20,
+        )
+        await space.close()
+        names = (".ssh", ".bash_profile", ".config/autostart", ".ssh.taken", "notes", ".profile")
+        there = [name for name in names if (home / name).exists()]
+        assert (there, (home / ".profile").read_text()) == ([".ssh.taken", "notes", ".profile"], "mine\n")
 
 
 async def test_a_process_in_the_background_plants_nothing_that_a_later_look_takes_for_the_users(
