@@ -33,16 +33,16 @@ from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
-from hermes.environments.remote.cloud import Vendor
-from hermes.environments.remote.daytona import DaytonaCloud, DaytonaOptions
+from hermes.environments.remote.cloud import CloudOptions, Vendor
+from hermes.environments.remote.daytona import DaytonaCloud
 from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.link import Link
-from hermes.environments.remote.modal import ModalCloud, ModalOptions
+from hermes.environments.remote.modal import ModalCloud
 from hermes.environments.remote.polled import PolledLink
 from hermes.environments.remote.singularity import SingularityOptions, singularity_link
 from hermes.environments.remote.ssh import SshOptions, ssh_link
-from hermes.environments.remote.vercel import VercelCloud, VercelOptions
+from hermes.environments.remote.vercel import VercelCloud
 from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.types.action import Action, Permit
@@ -211,6 +211,7 @@ def _cloud(name: str, top: Path) -> Iterator[Place]:
 
 
 def _client(name: str, address: str) -> Vendor:
+    options = CloudOptions(image="" if name == "vercel" else "debian:bookworm", key="bench", persistent=False)
     if name == "modal":
         os.environ |= {  # its library looks nowhere else
             "MODAL_SERVER_URL": address,
@@ -218,19 +219,13 @@ def _client(name: str, address: str) -> Vendor:
             "MODAL_TOKEN_SECRET": "as-x",
             "MODAL_CONFIG_PATH": "/nowhere",
         }
-        return ModalCloud(ModalOptions(image="debian:bookworm", key="bench"), import_object("modal"))
+        return ModalCloud(options, import_object("modal"), Path("/nowhere"))
     if name == "daytona":
         library = import_object("daytona")
         client = library.Daytona(library.DaytonaConfig(api_key="k", api_url=address, target="us"))
-        return DaytonaCloud(
-            DaytonaOptions(image="debian:bookworm", key="bench", persistent=False), library, client
-        )
+        return DaytonaCloud(options, library, client)
     credentials = {"VERCEL_TOKEN": "t", "VERCEL_TEAM_ID": "team", "VERCEL_PROJECT_ID": "p"}
-    return VercelCloud(
-        VercelOptions(
-            image="", key="bench", persistent=False, credentials=credentials, base_url=f"{address}/api"
-        )
-    )
+    return VercelCloud(options, credentials, base_url=f"{address}/api")
 
 
 def _remote(link: Link, top: Path, prelude: str = "") -> RemoteWorkspace:

@@ -19,15 +19,16 @@ import pytest
 
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
-from hermes.environments.remote.daytona import DaytonaCloud, DaytonaOptions
+from hermes.environments.remote.cloud import CloudOptions
+from hermes.environments.remote.daytona import DaytonaCloud
 from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.link import Link
-from hermes.environments.remote.modal import ModalCloud, ModalOptions
+from hermes.environments.remote.modal import ModalCloud
 from hermes.environments.remote.polled import PolledLink
 from hermes.environments.remote.singularity import SingularityOptions, singularity_link
 from hermes.environments.remote.ssh import SshOptions, ssh_link
-from hermes.environments.remote.vercel import VercelCloud, VercelOptions
+from hermes.environments.remote.vercel import VercelCloud
 from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.lazy import import_object
@@ -273,10 +274,8 @@ def _cloud_link(place: str, server: servers.Cloud, **chosen: Any) -> Link:
     """A link by the vendor's own library to a server of ours that speaks its protocol."""
     given: dict[str, Any] = {"image": "debian:bookworm", "key": "tests", "persistent": False, **chosen}
     if place == "modal":
-        kept = server.folder / "kept.json" if given.pop("persistent") else None
-        return PolledLink(
-            ModalCloud(ModalOptions(kept=kept, **given), import_object("modal")), mark=_cloud_mark()
-        )
+        modal = ModalCloud(CloudOptions(**given), import_object("modal"), server.folder / "kept.json")
+        return PolledLink(modal, mark=_cloud_mark())
     if place == "daytona":
         library = import_object("daytona")
         with (
@@ -287,10 +286,10 @@ def _cloud_link(place: str, server: servers.Cloud, **chosen: Any) -> Link:
                 api_key="k", api_url=server.address, target="us", use_deprecated_polling=True
             )
             client = library.Daytona(config)
-        return PolledLink(DaytonaCloud(DaytonaOptions(**given), library, client), mark=_cloud_mark())
+        return PolledLink(DaytonaCloud(CloudOptions(**given), library, client), mark=_cloud_mark())
     credentials = {"VERCEL_TOKEN": "t", "VERCEL_TEAM_ID": "team", "VERCEL_PROJECT_ID": "p"}
-    options = VercelOptions(credentials=credentials, base_url=f"{server.address}/api", **given)
-    return PolledLink(VercelCloud(options), mark=_cloud_mark())
+    vercel = VercelCloud(CloudOptions(**given), credentials, base_url=f"{server.address}/api")
+    return PolledLink(vercel, mark=_cloud_mark())
 
 
 def apptainer_environ() -> dict[str, str]:

@@ -5,8 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.environments.remote.checkup import checkup
-from hermes.environments.remote.choose import Origin, choose
+from hermes.environments.remote.choose import Origin, checkup, choose
 from hermes.environments.settings import TerminalSettings
 from hermes.types.error import EnvironmentUnavailable
 

@@ -22,8 +22,7 @@ from hermes.composition import model_cache, open_tools
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.environments.local_workspace import open_sandbox
-from hermes.environments.remote.checkup import checkup
-from hermes.environments.remote.choose import Origin
+from hermes.environments.remote.choose import Origin, checkup
 from hermes.environments.sandbox.sandbox import Sandbox, why_none
 from hermes.environments.sandbox.sandbox_status import layers
 from hermes.environments.settings import TerminalSettings

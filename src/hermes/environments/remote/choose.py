@@ -1,4 +1,4 @@
-"""From the terminal settings to a link: which machine commands run on."""
+"""From the terminal settings to a link: which machine commands run on, and whether it can be used."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,15 +7,16 @@ from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
-from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
-from hermes.environments.remote.link import Link
-from hermes.environments.remote.singularity import SingularityOptions, singularity_link
-from hermes.environments.remote.ssh import SshOptions, ssh_link
+from hermes.environments.remote.cloud import CloudOptions, checked_cloud
+from hermes.environments.remote.docker import PRELUDE, DockerLink, DockerOptions, docker_link
+from hermes.environments.remote.link import Check, Link
+from hermes.environments.remote.singularity import SingularityLink, SingularityOptions, singularity_link
+from hermes.environments.remote.ssh import SshLink, SshOptions, ssh_link
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.abridged import Abridged
 from hermes.lib.lazy import import_object
 from hermes.lib.programs import search_path
-from hermes.types.error import EnvironmentUnavailable
+from hermes.types.error import EnvironmentUnavailable, ExecError
 
 MOUNTED: Final = "/workspace"
 _OPENING: Final = frozenset(
@@ -23,6 +24,12 @@ _OPENING: Final = frozenset(
     | {"--volumes-from", "--network", "--net", "--cgroupns"}
 )
 _MOUNT_NAMES: Final = (("source", "src"), ("target", "dst"))
+_CHECK_SECONDS: Final = 10.0
+_CLOUDS: Final = {
+    "modal": "hermes.environments.remote.modal",
+    "daytona": "hermes.environments.remote.daytona",
+    "vercel_sandbox": "hermes.environments.remote.vercel",
+}
 
 
 class Origin(Abridged, Struct, frozen=True, kw_only=True):
@@ -69,21 +76,54 @@ class Choice(Abridged, Struct, frozen=True, kw_only=True):
 
 def choose(terminal: TerminalSettings, origin: Origin) -> Choice:
     """The machine that the settings name; EnvironmentUnavailable says what is missing for it."""
+    if terminal.backend in _CLOUDS:
+        return _cloud(terminal, origin)
+    link = _client_link(terminal, origin)
+    if terminal.backend == "ssh":
+        return Choice(link=link, contained=False, cwd=_start(terminal))
+    return Choice(
+        link=link,
+        contained=not _opens(terminal.docker_extra_args),
+        network=terminal.docker_network,
+        cwd=_start(terminal),
+        binds=(
+            *_writable([*terminal.docker_volumes, *_volumes(terminal.docker_extra_args)]),
+            *((MOUNTED,) if terminal.docker_mount_cwd_to_workspace else ()),
+        ),
+        env=_variables(terminal, origin),
+        prelude=PRELUDE if terminal.backend in {"docker", "podman"} else "",
+    )
+
+
+async def checkup(terminal: TerminalSettings, origin: Origin) -> Check:
+    """Whether the machine that the settings name can be used, within about ten seconds; nothing is made, and
+    of a cloud only the library and the keys are looked at.
+    """
+    name = terminal.backend
+    if cloud := _CLOUDS.get(name):
+        missing = import_object(f"{cloud}:missing_keys")(origin.environ)
+        return checked_cloud(name, cloud.rpartition(".")[2], missing)
+    try:
+        return await _client_link(terminal, origin).check(_CHECK_SECONDS)
+    except ExecError as error:
+        return Check("fault", f"{name}: {error}")
+
+
+def _client_link(terminal: TerminalSettings, origin: Origin) -> DockerLink | SshLink | SingularityLink:
+    """The link by a client program of this machine."""
     match terminal.backend:
         case "docker" | "podman":
-            return _docker(terminal, origin)
+            return docker_link(_docker(terminal, origin), origin.for_clients, name=terminal.backend)
         case "ssh":
-            return _ssh(terminal, origin)
+            return ssh_link(_ssh(terminal, origin), origin.for_clients)
         case "singularity" | "apptainer":
-            return _singularity(terminal, origin)
-        case "modal" | "daytona" | "vercel_sandbox":
-            return _cloud(terminal, origin)
-        case "local":
-            raise EnvironmentUnavailable("terminal.backend is local: that is this machine.")
+            return singularity_link(_singularity(terminal, origin), origin.for_clients, mark=origin.mark)
+        case name:
+            raise EnvironmentUnavailable(f"terminal.backend is {name}: no client program leads there.")
 
 
-def _docker(terminal: TerminalSettings, origin: Origin) -> Choice:
-    options = DockerOptions(
+def _docker(terminal: TerminalSettings, origin: Origin) -> DockerOptions:
+    return DockerOptions(
         image=terminal.docker_image,
         key=origin.key,
         cpus=terminal.container_cpu,
@@ -99,13 +139,10 @@ def _docker(terminal: TerminalSettings, origin: Origin) -> Choice:
         as_user=terminal.docker_run_as_host_user,
         idle_seconds=terminal.lifetime_seconds,
     )
-    return _container(
-        terminal, origin, docker_link(options, origin.for_clients, name=terminal.backend), prelude=PRELUDE
-    )
 
 
-def _ssh(terminal: TerminalSettings, origin: Origin) -> Choice:
-    options = SshOptions(
+def _ssh(terminal: TerminalSettings, origin: Origin) -> SshOptions:
+    return SshOptions(
         host=terminal.ssh_host,
         user=terminal.ssh_user,
         port=terminal.ssh_port,
@@ -113,12 +150,11 @@ def _ssh(terminal: TerminalSettings, origin: Origin) -> Choice:
         folder=origin.hermes_home / "ssh",
         idle_seconds=terminal.lifetime_seconds,
     )
-    return Choice(link=ssh_link(options, origin.for_clients), contained=False, cwd=_start(terminal))
 
 
-def _singularity(terminal: TerminalSettings, origin: Origin) -> Choice:
+def _singularity(terminal: TerminalSettings, origin: Origin) -> SingularityOptions:
     name = hashlib.blake2s(f"{origin.key}:{terminal.singularity_image}".encode(), digest_size=8).hexdigest()
-    options = SingularityOptions(
+    return SingularityOptions(
         image=terminal.singularity_image,
         cpus=terminal.container_cpu,
         memory=terminal.container_memory,
@@ -128,28 +164,20 @@ def _singularity(terminal: TerminalSettings, origin: Origin) -> Choice:
         binds=tuple(terminal.docker_volumes),
         workspace=_mounted(terminal, origin),
     )
-    return _container(terminal, origin, singularity_link(options, origin.for_clients, mark=origin.mark))
-
-
-def _container(terminal: TerminalSettings, origin: Origin, link: Link, *, prelude: str = "") -> Choice:
-    """A container on this machine, with folders of it inside."""
-    return Choice(
-        link=link,
-        contained=not _opens(terminal.docker_extra_args),
-        network=terminal.docker_network,
-        cwd=_start(terminal),
-        binds=(
-            *_writable([*terminal.docker_volumes, *_volumes(terminal.docker_extra_args)]),
-            *((MOUNTED,) if terminal.docker_mount_cwd_to_workspace else ()),
-        ),
-        env=_variables(terminal, origin),
-        prelude=prelude,
-    )
 
 
 def _cloud(terminal: TerminalSettings, origin: Origin) -> Choice:
-    name = terminal.backend.removesuffix("_sandbox")
-    link: Link = import_object(f"hermes.environments.remote.{name}:link")(terminal, origin)
+    options = CloudOptions(
+        image=_cloud_image(terminal),
+        key=origin.key,
+        cpus=terminal.container_cpu,
+        memory=terminal.container_memory,
+        disk=terminal.container_disk,
+        network=terminal.docker_network,
+        persistent=terminal.container_persistent,
+        idle_seconds=terminal.lifetime_seconds,
+    )
+    link: Link = import_object(f"{_CLOUDS[terminal.backend]}:link")(options, origin)
     return Choice(
         link=link,
         contained=True,
@@ -157,6 +185,16 @@ def _cloud(terminal: TerminalSettings, origin: Origin) -> Choice:
         cwd=_start(terminal),
         env=_variables(terminal, origin),
     )
+
+
+def _cloud_image(terminal: TerminalSettings) -> str:
+    match terminal.backend:
+        case "modal":
+            return terminal.modal_image
+        case "daytona":
+            return terminal.daytona_image
+        case _:
+            return terminal.vercel_image
 
 
 def _opens(extra: Sequence[str]) -> bool:

@@ -4,13 +4,14 @@ import os
 import signal
 import subprocess
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import anyio
 
 from hermes.environments.local import LocalChild, end_of
 from hermes.environments.pty import on_terminal, open_terminal
+from hermes.environments.remote.link import End
 from hermes.environments.remote.payload import ENDED, read_records
 from hermes.types.error import ExecError
 
@@ -20,10 +21,6 @@ _LINGER: Final = 0.3  # how long a client may stay after the job's end, for what
 _MOST_LATE: Final = 4_000_000  # bytes of output after the job's end: more than a connection holds on its way
 _STEP: Final = 0.005
 _LATE: Final = 0.5  # how long a job may take to begin after its client is gone
-
-
-End = Callable[[float], Awaitable[None]]
-"""Ends a job where it runs, in so many seconds."""
 
 
 class ClientChild(LocalChild):
@@ -174,19 +171,12 @@ def start_client(
         with tempfile.TemporaryFile() as source:  # a file cannot fill up as a pipe does
             source.write(stdin or b"")
             source.seek(0)
-            process = subprocess.Popen(
-                argv,
-                stdin=subprocess.PIPE if stdin is None else source.fileno(),
-                stdout=write,
-                stderr=aside_write,
-                cwd="/",
-                env=dict(env),
-                start_new_session=True,
-            )
-    except (OSError, ValueError) as error:
+            given = subprocess.PIPE if stdin is None else source.fileno()
+            process = _started(argv, env, (given, write, aside_write))
+    except ExecError:
         os.close(read)
         os.close(aside_read)
-        raise ExecError(f"{argv[0]} could not be started: {error}") from error
+        raise
     finally:
         os.close(write)
         os.close(aside_write)
@@ -201,18 +191,28 @@ def start_client_on_terminal(argv: tuple[str, ...], env: Mapping[str, str], *, e
     """Start a client on a terminal of its own, which it hands on."""
     ours, theirs = open_terminal()
     try:
-        process = subprocess.Popen(
-            on_terminal(argv, theirs),
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
+        process = _started(on_terminal(argv, theirs), env, (theirs, theirs, theirs))
+    except ExecError:
+        os.close(ours)
+        raise
+    finally:
+        os.close(theirs)
+    return TerminalChild(process, ours, ours, None, end)
+
+
+def _started(
+    argv: tuple[str, ...], env: Mapping[str, str], streams: tuple[int, int, int]
+) -> subprocess.Popen[bytes]:
+    stdin, stdout, stderr = streams
+    try:
+        return subprocess.Popen(
+            argv,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
             cwd="/",
             env=dict(env),
             start_new_session=True,
         )
     except (OSError, ValueError) as error:
-        os.close(ours)
         raise ExecError(f"{argv[0]} could not be started: {error}") from error
-    finally:
-        os.close(theirs)
-    return TerminalChild(process, ours, ours, None, end)

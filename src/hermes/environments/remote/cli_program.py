@@ -1,18 +1,17 @@
-"""Ask a client program (docker, ssh, apptainer) something and read its answer."""
+"""A client program of this machine (docker, ssh, apptainer): asked something, and as the way to where jobs
+run.
+"""
 
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 import anyio
 from msgspec import Struct
 
-from hermes.environments.remote.cli_child import (
-    ClientChild,
-    End,
-    start_client,
-    start_client_on_terminal,
-)
+from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
+from hermes.environments.remote.link import End
 from hermes.lib.abridged import Abridged
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
@@ -25,6 +24,11 @@ class Answer(Struct, frozen=True):
     code: int
     text: str
     said: str
+
+    @property
+    def last(self) -> str:
+        """The last line of what it said: its errors end with it."""
+        return (self.said or self.text or f"exit code {self.code}").splitlines()[-1]
 
 
 class CliProgram(Abridged, Struct, frozen=True, kw_only=True):
@@ -59,6 +63,13 @@ class CliProgram(Abridged, Struct, frozen=True, kw_only=True):
             done.stderr.decode("utf-8", "replace").strip(),
         )
 
+    async def attempt(self, *arguments: str, timeout: float) -> Answer:
+        """As `ask`; no answer in time is one of a program that fails."""
+        try:
+            return await self.ask(*arguments, timeout=timeout)
+        except ExecError:
+            return Answer(1, "", "it gave no answer in time")
+
     def launch(self, *arguments: str, stdin: bytes | None, pty: bool, end: End) -> ClientChild:
         """Start it with pipes, where `stdin` is all of its input and None leaves it open, or on a terminal of
         its own; `end` ends the job at the other side.
@@ -74,6 +85,23 @@ class CliProgram(Abridged, Struct, frozen=True, kw_only=True):
         if answer.code != 0:
             raise EnvironmentUnavailable(f"{what}: {_complaint(answer)}")
         return answer.text
+
+
+class CliLink(ABC):
+    """A machine that jobs reach as children of a client program; what is common to such implementations of
+    `Link`.
+    """
+
+    def __init__(self, program: CliProgram) -> None:
+        self._program = program
+
+    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: End) -> ClientChild:
+        """Start `argv` there."""
+        return self._program.launch(*self._words(argv, pty=pty), stdin=stdin, pty=pty, end=end)
+
+    @abstractmethod
+    def _words(self, argv: tuple[str, ...], *, pty: bool) -> tuple[str, ...]:
+        """The client's arguments that run `argv` there."""
 
 
 def _complaint(answer: Answer) -> str:

@@ -2,11 +2,34 @@
 our words.
 """
 
-from collections.abc import Iterator
+import hashlib
+import importlib.util
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+from msgspec import Struct
+
+from hermes.environments.remote.link import Check
+from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable, ExecError
+
+
+class CloudOptions(Struct, frozen=True, kw_only=True):
+    """A sandbox of `image`, "" for the vendor's own; sizes in megabytes, limits are 0 for none.
+
+    A `persistent` one, or its files, is there again for the same `key`. It ends after `idle_seconds` without
+    a command.
+    """
+
+    image: str
+    key: str
+    cpus: float = 1.0
+    memory: int = 5_120
+    disk: int = 0
+    network: bool = True
+    persistent: bool = True
+    idle_seconds: int = 300
 
 
 class Vendor(Protocol):
@@ -34,6 +57,37 @@ class Vendor(Protocol):
 
     def run(self, sandbox: Any, script: str) -> bytes:
         """What `bash -c script` prints there."""
+
+
+def digest(*parts: str) -> str:
+    """A short word for what a sandbox is kept under."""
+    return hashlib.blake2s(" ".join(parts).encode(), digest_size=12).hexdigest()
+
+
+def vendor_library(module: str, extra: str) -> Any:
+    """A vendor's library; EnvironmentUnavailable says how to install it."""
+    try:
+        return import_object(module, extra=extra)
+    except Missing as error:
+        raise EnvironmentUnavailable(str(error)) from error
+
+
+def unset(environ: Mapping[str, str], names: Iterable[str]) -> tuple[str, ...]:
+    """Those of the variables that are not set."""
+    return tuple(name for name in names if not environ.get(name))
+
+
+def checked_cloud(backend: str, extra: str, missing: Sequence[str]) -> Check:
+    """Whether a vendor's library and keys are there."""
+    if importlib.util.find_spec(extra) is None:
+        return Check(
+            "fault", f"{backend}: its library is not installed; run: pip install 'hermes-agent[{extra}]'"
+        )
+    if missing:
+        return Check("fault", f"{backend}: {' and '.join(missing)} not set in the environment")
+    return Check(
+        "ok", f"{backend}: the library and the keys are there; whether the keys are good shows at first use"
+    )
 
 
 class CloudSandbox:

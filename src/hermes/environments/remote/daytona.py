@@ -1,18 +1,15 @@
 """Run commands in a Daytona sandbox, by Daytona's own library (extra `daytona`)."""
 
-import hashlib
 import math
 import shlex
+from collections.abc import Mapping
 from types import ModuleType
 from typing import Any, Final
 
-from msgspec import Struct
-
 from hermes.environments.remote.choose import Origin
-from hermes.environments.remote.leases import owner_from, this_process
+from hermes.environments.remote.cloud import CloudOptions, digest, unset, vendor_library
+from hermes.environments.remote.leases import abandoned, this_process
 from hermes.environments.remote.polled import PolledLink
-from hermes.environments.settings import TerminalSettings
-from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable
 
 _LABEL: Final = "hermes-agent"
@@ -20,29 +17,13 @@ _SECONDS: Final = 600.0  # an image may have to be built
 _CALL_SECONDS: Final = 60
 
 
-class DaytonaOptions(Struct, frozen=True, kw_only=True):
-    """A sandbox of `image`; sizes in megabytes.
-
-    A `persistent` one is stopped when it is closed and started again for the same `key`.
-    """
-
-    image: str
-    key: str
-    cpus: float = 1.0
-    memory: int = 5_120
-    disk: int = 0
-    network: bool = True
-    persistent: bool = True
-    idle_seconds: int = 300
-
-
 class DaytonaCloud:
-    """Daytona's sandboxes: implements `Vendor`."""
+    """Daytona's sandboxes: implements `Vendor`. One that is kept is stopped when it is closed."""
 
     name = "daytona"
     title = "Daytona"
 
-    def __init__(self, options: DaytonaOptions, library: ModuleType, client: Any) -> None:
+    def __init__(self, options: CloudOptions, library: ModuleType, client: Any) -> None:
         self.errors = (library.DaytonaError, OSError)
         self._options = options
         self._library = library
@@ -86,11 +67,10 @@ class DaytonaCloud:
         return sandbox
 
     def _sweep(self) -> None:
-        for sandbox in self._client.list(self._library.ListSandboxesQuery(labels={_LABEL: "throw-away"})):
-            labels = sandbox.labels or {}
-            owner = owner_from(labels.get(f"{_LABEL}-owner", ""))
-            if labels.get(_LABEL) == "throw-away" and owner is not None and owner.is_gone:
-                self._client.delete(sandbox)
+        made = self._client.list(self._library.ListSandboxesQuery(labels={_LABEL: "throw-away"}))
+        ours = [one for one in made if (one.labels or {}).get(_LABEL) == "throw-away"]
+        for sandbox in abandoned(ours, lambda one: str(one.labels.get(f"{_LABEL}-owner", ""))):
+            self._client.delete(sandbox)
 
     def _parameters(self) -> Any:
         chosen = self._options
@@ -111,30 +91,12 @@ class DaytonaCloud:
         )
 
     def _name(self) -> str:
-        return (
-            "hermes-"
-            + hashlib.blake2s(
-                f"{self._options.key} {self._options.image}".encode(), digest_size=12
-            ).hexdigest()
-        )
+        return f"hermes-{digest(self._options.key, self._options.image)}"
 
 
-def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
+def link(options: CloudOptions, origin: Origin) -> PolledLink:
     """The link to a Daytona sandbox; EnvironmentUnavailable when the library or a key is not there."""
-    options = DaytonaOptions(
-        image=terminal.daytona_image,
-        key=origin.key,
-        cpus=terminal.container_cpu,
-        memory=terminal.container_memory,
-        disk=terminal.container_disk,
-        network=terminal.docker_network,
-        persistent=terminal.container_persistent,
-        idle_seconds=terminal.lifetime_seconds,
-    )
-    try:
-        library: ModuleType = import_object("daytona", extra="daytona")
-    except Missing as error:
-        raise EnvironmentUnavailable(str(error)) from error
+    library: ModuleType = vendor_library("daytona", "daytona")
     given = {name: origin.environ.get(f"DAYTONA_{name.upper()}") for name in ("api_key", "api_url", "target")}
     try:
         client = library.Daytona(
@@ -143,6 +105,11 @@ def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
     except library.DaytonaError as error:
         raise EnvironmentUnavailable(f"Daytona cannot be used: {error}; set DAYTONA_API_KEY.") from error
     return PolledLink(DaytonaCloud(options, library, client), mark=origin.mark)
+
+
+def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that the library needs and that are not set."""
+    return unset(environ, ("DAYTONA_API_KEY",))
 
 
 def _state(sandbox: Any) -> str:

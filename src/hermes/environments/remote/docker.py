@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
-from hermes.environments.remote.cli_child import ClientChild
-from hermes.environments.remote.cli_program import CliProgram, find_program
-from hermes.environments.remote.leases import owner_from, this_process
+from hermes.environments.remote.cli_program import CliLink, CliProgram, find_program
+from hermes.environments.remote.leases import abandoned, this_process
+from hermes.environments.remote.link import Check
 
 LABEL: Final = "hermes-agent"
 USED: Final = "/dev/shm/.hermes-used"  # noqa: S108  # in the container
@@ -60,12 +60,12 @@ class DockerOptions(Struct, frozen=True, kw_only=True):
     idle_seconds: int = 300
 
 
-class DockerLink:
+class DockerLink(CliLink):
     """A container, made when it is first needed: implements `Link`."""
 
     def __init__(self, program: CliProgram, options: DockerOptions, *, name: str = "docker") -> None:
+        super().__init__(program)
         self.name = name
-        self._program = program
         self._options = options
         self._container = ""
 
@@ -107,23 +107,26 @@ class DockerLink:
             else f"the container stopped with code {state.get('ExitCode')}"
         )
 
-    def launch(
-        self,
-        argv: tuple[str, ...],
-        *,
-        stdin: bytes | None,
-        pty: bool,
-        end: Callable[[float], Awaitable[None]],
-    ) -> ClientChild:
-        """Start `argv` in the container."""
-        words = (
-            "exec",
-            "--interactive",
-            *(("--tty",) if pty else ()),
-            self._container or "none",
-            *argv,
+    def _words(self, argv: tuple[str, ...], *, pty: bool) -> tuple[str, ...]:
+        return ("exec", "--interactive", *(("--tty",) if pty else ()), self._container or "none", *argv)
+
+    async def check(self, seconds: float) -> Check:
+        """Whether the program works and the image is there."""
+        path, image = self._program.path, self._options.image
+        answer = await self._program.attempt("ps", "--quiet", timeout=seconds / 2)
+        if answer.code:
+            said = (
+                f"does not work ({answer.last}); see that podman ps works for your user"
+                if path.endswith("podman")
+                else f"cannot reach its daemon ({answer.last}); start it, or see that you may use its socket"
+            )
+            return Check("fault", f"{self.name}: {path} {said}")
+        there = await self._program.attempt(
+            "image", "inspect", "--format", "{{.Id}}", image, timeout=seconds / 2
         )
-        return self._program.launch(*words, stdin=stdin, pty=pty, end=end)
+        if there.code:
+            return Check("warning", f"{self.name}: {path} works, the image {image} is fetched on first use")
+        return Check("ok", f"{self.name}: {path} works, the image {image} is there")
 
     async def snapshot(self, tag: str) -> str:
         """Keep the container's files as an image named `tag`, which `image` may name later; its id."""
@@ -173,11 +176,9 @@ class DockerLink:
             f'{{{{.Id}}}} {{{{index .Config.Labels "{LABEL}-owner"}}}}',
             *listed.split(),
         )
-        for line in told.text.splitlines():
-            container, _, label = line.partition(" ")
-            owner = owner_from(label)
-            if owner is not None and owner.is_gone:
-                await self._program.ask("rm", "--force", "--volumes", container)
+        rows = {row.partition(" ")[0]: row.partition(" ")[2] for row in told.text.splitlines()}
+        for container in abandoned(rows, rows.__getitem__):
+            await self._program.ask("rm", "--force", "--volumes", container)
 
     def _key(self) -> str:
         """The key and everything that shapes the container, as one word: other options make another

@@ -4,10 +4,14 @@ next start.
 
 import os
 import platform
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from msgspec import Struct
 
 from hermes.lib.lazy import import_object
+
+T = TypeVar("T")
 
 
 class LeaseHolder(Struct, frozen=True):
@@ -31,7 +35,15 @@ def this_process() -> LeaseHolder:
     return LeaseHolder(platform.node(), os.getpid(), _started(os.getpid()))  # noqa: TID251  # this very process
 
 
-def owner_from(text: str) -> LeaseHolder | None:
+def abandoned(found: Iterable[T], label: Callable[[T], str]) -> Iterator[T]:
+    """Those of what was found whose label names a process of ours that is gone."""
+    for one in found:
+        owner = _owner_from(label(one))
+        if owner is not None and owner.is_gone:
+            yield one
+
+
+def _owner_from(text: str) -> LeaseHolder | None:
     """The owner that a label names, or None when it names none."""
     host, _, rest = text.partition("/")
     pid, _, started = rest.partition("/")

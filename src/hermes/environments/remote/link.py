@@ -1,9 +1,14 @@
 """What a way to another machine must offer, and a child at the end of it."""
 
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Literal, Protocol
+
+from msgspec import Struct
 
 from hermes.environments.supervise import Followed
+
+End = Callable[[float], Awaitable[None]]
+"""Ends a job where it runs, in so many seconds."""
 
 
 class RemoteChild(Followed, Protocol):
@@ -14,6 +19,13 @@ class RemoteChild(Followed, Protocol):
 
     async def settled(self) -> None:
         """Return once everything beside the output has come, at most a moment after its end."""
+
+
+class Check(Struct, frozen=True):
+    """Whether a machine can be used, in one sentence that says what to do when it cannot."""
+
+    state: Literal["ok", "warning", "fault"]
+    text: str
 
 
 class Link(Protocol):
@@ -32,16 +44,9 @@ class Link(Protocol):
     async def fault(self) -> str:
         """Why it cannot be reached, as a clause; "" while it can."""
 
-    def launch(
-        self,
-        argv: tuple[str, ...],
-        *,
-        stdin: bytes | None,
-        pty: bool,
-        end: Callable[[float], Awaitable[None]],
-    ) -> RemoteChild:
+    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: End) -> RemoteChild:
         """Start `argv` there. `stdin` is all of its input, None leaves the input open; ExecError when it
         cannot be started.
 
-        `end` ends the job where it runs, within so many seconds; the child's `stop` calls it.
+        The child's `stop` calls `end`.
         """

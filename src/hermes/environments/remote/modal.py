@@ -1,20 +1,16 @@
 """Run commands in a Modal sandbox, by Modal's own library (extra `modal`)."""
 
-import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from msgspec import Struct
-
 from hermes.environments.remote.choose import Origin
-from hermes.environments.remote.leases import owner_from, this_process
+from hermes.environments.remote.cloud import CloudOptions, digest, unset, vendor_library
+from hermes.environments.remote.leases import abandoned, this_process
 from hermes.environments.remote.polled import PolledLink
-from hermes.environments.settings import TerminalSettings
 from hermes.lib.files import write_atomic
-from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable
 
 _APP: Final = "hermes-agent"
@@ -22,30 +18,18 @@ _LONGEST: Final = 24 * 3_600  # seconds that a sandbox may live
 _OWNER: Final = "hermes-owner"
 
 
-class ModalOptions(Struct, frozen=True, kw_only=True):
-    """A sandbox of `image`; memory in megabytes.
-
-    With `kept`, a file, its files are kept as an image, under `key`, when it is closed.
-    """
-
-    image: str
-    key: str
-    cpus: float = 1.0
-    memory: int = 5_120
-    network: bool = True
-    kept: Path | None = None
-    idle_seconds: int = 300
-
-
 class ModalCloud:
-    """Modal's sandboxes: implements `Vendor`."""
+    """Modal's sandboxes: implements `Vendor`. The files of one that is to persist are kept as an image when
+    it is closed; the file `kept` says which.
+    """
 
     name = "modal"
     title = "Modal"
 
-    def __init__(self, options: ModalOptions, library: ModuleType) -> None:
+    def __init__(self, options: CloudOptions, library: ModuleType, kept: Path) -> None:
         self.errors = (library.exception.Error, OSError)
         self._options = options
+        self._kept = kept
         self._modal = library
 
     def make(self) -> Any:
@@ -67,7 +51,7 @@ class ModalCloud:
 
     def give_back(self, sandbox: Any) -> None:
         """Keep its files if they are to be kept, then end it."""
-        if self._options.kept is not None:
+        if self._options.persistent:
             self._remember(sandbox.snapshot_filesystem().object_id)
         sandbox.terminate()
 
@@ -83,25 +67,22 @@ class ModalCloud:
         return printed
 
     def _image(self) -> Any:
-        kept = self._memory().get(self._key())
+        kept = self._memory().get(self._key()) if self._options.persistent else None
         if kept:
             return self._modal.Image.from_id(kept)
         return self._modal.Image.from_registry(self._options.image)
 
     def _sweep(self, app: Any) -> None:
-        for sandbox in self._modal.Sandbox.list(app_id=app.app_id):
-            owner = owner_from(sandbox.get_tags().get(_OWNER, ""))
-            if owner is not None and owner.is_gone:
-                sandbox.terminate()
+        made = self._modal.Sandbox.list(app_id=app.app_id)
+        for sandbox in abandoned(made, lambda one: str(one.get_tags().get(_OWNER, ""))):
+            sandbox.terminate()
 
     def _key(self) -> str:
-        return hashlib.blake2s(
-            f"{self._options.key} {self._options.image}".encode(), digest_size=12
-        ).hexdigest()
+        return digest(self._options.key, self._options.image)
 
     def _memory(self) -> dict[str, str]:
         try:
-            found = json.loads(self._options.kept.read_bytes()) if self._options.kept is not None else {}
+            found = json.loads(self._kept.read_bytes())
         except (OSError, ValueError):
             return {}
         return (
@@ -111,33 +92,19 @@ class ModalCloud:
         )
 
     def _remember(self, image: str) -> None:
-        if self._options.kept is not None:
-            write_atomic(
-                self._options.kept, json.dumps({**self._memory(), self._key(): image}, indent=1).encode()
-            )
+        write_atomic(self._kept, json.dumps({**self._memory(), self._key(): image}, indent=1).encode())
 
 
-def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
+def link(options: CloudOptions, origin: Origin) -> PolledLink:
     """The link to a Modal sandbox; EnvironmentUnavailable when the library is not there."""
-    options = ModalOptions(
-        image=terminal.modal_image,
-        key=origin.key,
-        cpus=terminal.container_cpu,
-        memory=terminal.container_memory,
-        network=terminal.docker_network,
-        kept=origin.hermes_home / "modal-images.json" if terminal.container_persistent else None,
-        idle_seconds=terminal.lifetime_seconds,
-    )
-    try:
-        library: ModuleType = import_object("modal", extra="modal")
-    except Missing as error:
-        raise EnvironmentUnavailable(str(error)) from error
+    library: ModuleType = vendor_library("modal", "modal")
     if missing := missing_keys(origin.environ):
         raise EnvironmentUnavailable(
             f"Modal sandboxes need {' and '.join(missing)} in the environment, or what modal token new"
             " writes."
         )
-    return PolledLink(ModalCloud(options, library), mark=origin.mark)
+    vendor = ModalCloud(options, library, origin.hermes_home / "modal-images.json")
+    return PolledLink(vendor, mark=origin.mark)
 
 
 def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
@@ -145,8 +112,4 @@ def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
     keys.
     """
     file = Path(environ.get("MODAL_CONFIG_PATH") or Path(environ.get("HOME", "/")) / ".modal.toml")
-    return (
-        ()
-        if file.is_file()
-        else tuple(name for name in ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET") if not environ.get(name))
-    )
+    return () if file.is_file() else unset(environ, ("MODAL_TOKEN_ID", "MODAL_TOKEN_SECRET"))

@@ -10,7 +10,6 @@ import os
 import queue
 import shlex
 import threading
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final
 
@@ -18,6 +17,7 @@ import anyio
 import anyio.to_thread
 
 from hermes.environments.remote.cloud import CloudSandbox, Vendor
+from hermes.environments.remote.link import End
 from hermes.environments.remote.payload import ENDED, read_records
 from hermes.types.error import ExecError
 
@@ -103,14 +103,7 @@ class PolledLink:
         """Why it cannot be used."""
         return await anyio.to_thread.run_sync(self._cloud.fault)
 
-    def launch(
-        self,
-        argv: tuple[str, ...],
-        *,
-        stdin: bytes | None,
-        pty: bool,
-        end: Callable[[float], Awaitable[None]],
-    ) -> "PolledChild":
+    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: End) -> "PolledChild":
         """Start `argv` there, in threads that ask for its output and hand over its input."""
         # There, not here; the mark cannot be guessed
         folder = f"/tmp/.hermes-{self._mark}-job{next(self._jobs)}"  # noqa: S108
@@ -208,9 +201,7 @@ class _Job:
 class PolledChild:
     """A job in a cloud's sandbox: implements `RemoteChild`."""
 
-    def __init__(
-        self, job: _Job, stdin: bytes | None, end: Callable[[float], Awaitable[None]], *, is_terminal: bool
-    ) -> None:
+    def __init__(self, job: _Job, stdin: bytes | None, end: End, *, is_terminal: bool) -> None:
         self._job = job
         self._end = end
         self._is_terminal = is_terminal

@@ -3,7 +3,7 @@
 import json
 import logging
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -11,10 +11,10 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
-from hermes.environments.remote.cli_child import ClientChild
-from hermes.environments.remote.cli_program import CliProgram, find_program
-from hermes.environments.remote.leases import LeaseHolder, owner_from, this_process
-from hermes.types.error import EnvironmentUnavailable, ExecError
+from hermes.environments.remote.cli_program import CliLink, CliProgram, find_program
+from hermes.environments.remote.leases import LeaseHolder, abandoned, this_process
+from hermes.environments.remote.link import Check
+from hermes.types.error import EnvironmentUnavailable
 
 _START_SECONDS: Final = 600.0  # an image may have to be fetched and built
 _PREFIX: Final = "hermes-"
@@ -57,14 +57,14 @@ class SingularityOptions(Struct, frozen=True, kw_only=True):
         return "://" in self.image
 
 
-class SingularityLink:
+class SingularityLink(CliLink):
     """An instance, started when it is first needed: implements `Link`."""
 
     name = "singularity"
 
     def __init__(self, program: CliProgram, options: SingularityOptions, *, mark: str) -> None:
         self._starting = unforwarded(program.env)  # an image that is fetched may need the login of a proxy
-        self._program = replace(program, env=without_logins(self._starting))
+        super().__init__(replace(program, env=without_logins(self._starting)))
         self._options = options
         self._instance = f"{_PREFIX}{_word(this_process())}-{mark}"
 
@@ -73,10 +73,8 @@ class SingularityLink:
         running = await self._running()
         if self._instance in running:
             return
-        for name in running:
-            owner = _owner_in(name)
-            if owner is not None and owner.is_gone:
-                await self._program.ask("instance", "stop", name)
+        for name in abandoned(running, _owner_label):
+            await self._program.ask("instance", "stop", name)
         if self._options.overlay is not None:
             self._options.overlay.mkdir(parents=True, exist_ok=True, mode=0o700)
         limits = self._options.limits
@@ -100,62 +98,46 @@ class SingularityLink:
         """Stop the instance."""
         await self._program.ask("instance", "stop", "--timeout", "2", self._instance)
 
-    async def lacking(self, seconds: float) -> str:
+    async def check(self, seconds: float) -> Check:
+        """Whether the program works, and the limits can be set."""
+        path = self._program.path
+        answer = await self._program.attempt("--version", timeout=seconds / 2)
+        if answer.code:
+            return Check(
+                "fault", f"{self.name}: {path} does not work ({answer.last}); install Apptainer anew"
+            )
+        if said := await self._lacking(seconds):
+            return Check(
+                "warning",
+                f"{self.name}: {path}, {answer.text}; limits (container_…) cannot be set here: {said}",
+            )
+        return Check("ok", f"{self.name}: {path}, {answer.text}")
+
+    async def _lacking(self, seconds: float) -> str:
         """Why the limits cannot be set here, tried with a container that ends at once; "" when they can, or
         when that is not known.
         """
-        if self._options.is_fetched or not self._options.limits:
+        chosen = self._options
+        if chosen.is_fetched or not chosen.limits:
             return ""
-        try:
-            answer = await self._program.ask(
-                *(
-                    "--silent",
-                    "exec",
-                    "--containall",
-                    "--no-home",
-                    *self._options.limits,
-                    self._options.image,
-                    "true",
-                ),
-                timeout=seconds,
-            )
-        except ExecError:
-            return ""
-        return (
-            answer.said.splitlines()[-1].rpartition(": ")[2]
-            if answer.code and refuses_limits(answer.said)
-            else ""
+        answer = await self._program.attempt(
+            *("--silent", "exec", "--containall", "--no-home", *chosen.limits, chosen.image, "true"),
+            timeout=seconds,
         )
+        return answer.last.rpartition(": ")[2] if answer.code and refuses_limits(answer.said) else ""
 
     async def fault(self) -> str:
         """Why the instance does not run."""
         return "" if self._instance in await self._running() else "the instance stopped"
 
-    def launch(
-        self,
-        argv: tuple[str, ...],
-        *,
-        stdin: bytes | None,
-        pty: bool,
-        end: Callable[[float], Awaitable[None]],
-    ) -> ClientChild:
-        """Start `argv` in the instance."""
-        words = (
-            "--silent",
-            "exec",
-            "--cleanenv",
-            *self._start_folder(),
-            f"instance://{self._instance}",
-            *argv,
-        )
-        return self._program.launch(*words, stdin=stdin, pty=pty, end=end)
+    def _words(self, argv: tuple[str, ...], *, pty: bool) -> tuple[str, ...]:
+        del pty  # it hands on the terminal that it is on
+        start = ("--pwd", "/workspace") if self._options.workspace else ()
+        return ("--silent", "exec", "--cleanenv", *start, f"instance://{self._instance}", *argv)
 
     async def _running(self) -> tuple[str, ...]:
         answer = await self._program.must("instance", "list", "--json", what=f"{self.name} does not answer")
         return tuple(one["instance"] for one in json.loads(answer)["instances"])
-
-    def _start_folder(self) -> tuple[str, ...]:
-        return ("--pwd", "/workspace") if self._options.workspace else ()
 
     def _arguments(self) -> tuple[str, ...]:
         chosen = self._options
@@ -209,8 +191,9 @@ def _word(owner: LeaseHolder) -> str:
     return "-".join((owner.host.replace("-", "_").replace(".", "_"), str(owner.pid), str(owner.started)))
 
 
-def _owner_in(name: str) -> LeaseHolder | None:
+def _owner_label(name: str) -> str:
+    """The owner that an instance of this host has in its name, "" when it has none."""
     parts = name.removeprefix(_PREFIX).split("-")
     if not name.startswith(_PREFIX) or len(parts) < 3 or parts[0] != _word(this_process()).split("-")[0]:
-        return None
-    return owner_from(f"{this_process().host}/{parts[1]}/{parts[2]}")
+        return ""
+    return f"{this_process().host}/{parts[1]}/{parts[2]}"

@@ -4,14 +4,14 @@ jump hosts apply.
 
 import hashlib
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from hermes.environments.remote.cli_child import ClientChild
-from hermes.environments.remote.cli_program import Answer, CliProgram, find_program
+from hermes.environments.remote.cli_program import Answer, CliLink, CliProgram, find_program
+from hermes.environments.remote.link import Check
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 _CONNECT_SECONDS: Final = 20
@@ -47,13 +47,13 @@ class SshOptions(Struct, frozen=True, kw_only=True):
     extra: tuple[str, ...] = ()
 
 
-class SshLink:
+class SshLink(CliLink):
     """A host behind one kept connection: implements `Link`."""
 
     name = "ssh"
 
     def __init__(self, program: CliProgram, options: SshOptions) -> None:
-        self._program = program
+        super().__init__(program)
         self._options = options
         self.where = f"{options.user}@{options.host}" if options.user else options.host
 
@@ -70,21 +70,22 @@ class SshLink:
         if answer.code != 0:
             raise EnvironmentUnavailable(_refusal(self.where, answer))
 
-    async def refusal(self, seconds: float) -> str:
-        """Why no command can be run there, asked within so many seconds and over no connection that is kept;
-        "" when one can.
-        """
+    async def check(self, seconds: float) -> Check:
+        """Whether it lets us in, asked over no connection that is kept."""
         quick = ("-o", f"ConnectTimeout={max(1, int(seconds) - 1)}")
         try:
             answer = await self._program.ask(
                 *quick, *self._common(), "-T", "--", self.where, "exit 0", timeout=seconds
             )
         except ExecError:
-            return (
-                f"{self.where} gave no answer within {seconds:g} seconds; see whether it is up, and whether a"
-                " firewall is between."
+            return Check(
+                "fault",
+                f"ssh: {self.where} gave no answer within {seconds:g} seconds; see whether it is up, and"
+                " whether a firewall is between.",
             )
-        return "" if answer.code == 0 else _refusal(self.where, answer)
+        if answer.code:
+            return Check("fault", f"ssh: {_refusal(self.where, answer)}")
+        return Check("ok", f"ssh: {self.where} answers")
 
     async def close(self) -> None:
         """Nothing: another session may be using the kept connection, and it ends by its own clock."""
@@ -100,23 +101,9 @@ class SshLink:
         )
         return "" if answer.code == 0 else "the connection ended"
 
-    def launch(
-        self,
-        argv: tuple[str, ...],
-        *,
-        stdin: bytes | None,
-        pty: bool,
-        end: Callable[[float], Awaitable[None]],
-    ) -> ClientChild:
-        """Start `argv` there, over the kept connection and no other."""
-        words = (
-            *self._common(),
-            "-tt" if pty else "-T",
-            "--",
-            self.where,
-            shlex.join(argv),
-        )
-        return self._program.launch(*words, stdin=stdin, pty=pty, end=end)
+    def _words(self, argv: tuple[str, ...], *, pty: bool) -> tuple[str, ...]:
+        # Over the kept connection and no other.
+        return (*self._common(), "-tt" if pty else "-T", "--", self.where, shlex.join(argv))
 
     def _common(self) -> tuple[str, ...]:
         chosen = self._options

@@ -1,18 +1,14 @@
 """Run commands in a Vercel sandbox, by Vercel's own library (extra `vercel`)."""
 
-import hashlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import httpx2
-from msgspec import Struct
 
 from hermes.environments.remote.choose import Origin
-from hermes.environments.remote.leases import owner_from, this_process
+from hermes.environments.remote.cloud import CloudOptions, digest, unset, vendor_library
+from hermes.environments.remote.leases import abandoned, this_process
 from hermes.environments.remote.polled import PolledLink
-from hermes.environments.settings import TerminalSettings
-from hermes.lib.abridged import Abridged
-from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable
 
 _OWNER: Final = "hermes-owner"
@@ -20,33 +16,19 @@ _LONGEST: Final = 3_600.0
 _CREDENTIALS: Final = ("VERCEL_TOKEN", "VERCEL_TEAM_ID", "VERCEL_PROJECT_ID")
 
 
-class VercelOptions(Abridged, Struct, frozen=True, kw_only=True):
-    """A sandbox; memory follows the processors there. A `persistent` one is found again by its `key`.
-
-    `base_url` is for other servers.
-    """
-
-    unshown: ClassVar = ("credentials",)
-
-    image: str
-    key: str
-    credentials: Mapping[str, str]
-    cpus: float = 1.0
-    network: bool = True
-    persistent: bool = True
-    idle_seconds: int = 300
-    base_url: str = ""
-
-
 class VercelCloud:
-    """Vercel's sandboxes: implements `Vendor`."""
+    """Vercel's sandboxes: implements `Vendor`. Memory follows the processors there; `base_url` is for other
+    servers.
+    """
 
     name = "vercel_sandbox"
     title = "Vercel"
 
-    def __init__(self, options: VercelOptions) -> None:
+    def __init__(self, options: CloudOptions, credentials: Mapping[str, str], *, base_url: str = "") -> None:
         self._options = options
-        self._library = import_object("vercel.sandbox.sync", extra="vercel")
+        self._credentials = credentials
+        self._base_url = base_url
+        self._library = vendor_library("vercel.sandbox.sync", "vercel")
         self.errors = (self._library.SandboxError, httpx2.HTTPError, OSError)
         self._client: Any = None
 
@@ -96,40 +78,32 @@ class VercelCloud:
         return sandbox
 
     def _sweep(self) -> None:
-        for sandbox in self._client.query_sandboxes():
-            owner = owner_from((sandbox.tags or {}).get(_OWNER, ""))
-            if not sandbox.persistent and owner is not None and owner.is_gone:
-                sandbox.destroy()
+        made = [one for one in self._client.query_sandboxes() if not one.persistent]
+        for sandbox in abandoned(made, lambda one: str((one.tags or {}).get(_OWNER, ""))):
+            sandbox.destroy()
 
     def _name(self) -> str:
-        seed = self._options.key if self._options.persistent else f"{self._options.key} {this_process()}"
-        return "hermes-" + hashlib.blake2s(seed.encode(), digest_size=12).hexdigest()
+        chosen = self._options
+        return f"hermes-{digest(chosen.key, *(() if chosen.persistent else (str(this_process()),)))}"
 
     def _service(self) -> Any:
         """Where the library's client goes, with our credentials."""
-        token, team, project = (self._options.credentials[name] for name in _CREDENTIALS)
+        token, team, project = (self._credentials[name] for name in _CREDENTIALS)
         return self._library.SandboxServiceOptions(
-            **({"base_url": self._options.base_url} if self._options.base_url else {}),
+            **({"base_url": self._base_url} if self._base_url else {}),
             credentials_factory=lambda: self._library.SandboxCredentials(token, team, project),
         )
 
 
-def link(terminal: TerminalSettings, origin: Origin) -> PolledLink:
+def link(options: CloudOptions, origin: Origin) -> PolledLink:
     """The link to a Vercel sandbox; EnvironmentUnavailable when the library or a credential is not there."""
-    missing = [name for name in _CREDENTIALS if not origin.environ.get(name)]
-    if missing:
+    if missing := missing_keys(origin.environ):
         raise EnvironmentUnavailable(f"Vercel sandboxes need {' and '.join(missing)} in the environment.")
-    options = VercelOptions(
-        image=terminal.vercel_image,
-        key=origin.key,
-        credentials={name: origin.environ[name] for name in _CREDENTIALS},
-        cpus=terminal.container_cpu,
-        network=terminal.docker_network,
-        persistent=terminal.container_persistent,
-        idle_seconds=terminal.lifetime_seconds,
-        base_url=origin.environ.get("VERCEL_SANDBOX_URL", ""),
-    )
-    try:
-        return PolledLink(VercelCloud(options), mark=origin.mark)
-    except Missing as error:
-        raise EnvironmentUnavailable(str(error)) from error
+    credentials = {name: origin.environ[name] for name in _CREDENTIALS}
+    vendor = VercelCloud(options, credentials, base_url=origin.environ.get("VERCEL_SANDBOX_URL", ""))
+    return PolledLink(vendor, mark=origin.mark)
+
+
+def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:
+    """The variables that the library needs and that are not set."""
+    return unset(environ, _CREDENTIALS)
