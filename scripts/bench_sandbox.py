@@ -18,6 +18,7 @@ from statistics import median
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.environments.local_workspace import open_sandbox
+from hermes.environments.sandbox.launch import Confinement
 from hermes.environments.sandbox.mounts import Mode
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, SandboxOptions
 from hermes.environments.sandbox.sandbox_status import layers
@@ -74,7 +75,7 @@ def bare() -> None:
 # No flag: what is open
 def confined(sandbox: Sandbox, network: bool | tuple[str, ...]) -> None:  # noqa: FBT001
     """The same shell in the sandbox."""
-    with sandbox.launch(SHELL, env=CLEAN, network=network) as launch:
+    with sandbox.launch(SHELL, env=CLEAN, wanted=Confinement(network=network)) as launch:
         subprocess.run(
             launch.argv, stdin=subprocess.DEVNULL, env=CLEAN, cwd="/", pass_fds=launch.descriptors, check=True
         )

@@ -3,12 +3,15 @@
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings, strategies
+
+from hermes.environments.sandbox.prewarm import Spawn
+from hermes.lib.aio import background
 
 # A busy machine is slow at making examples, too, and fails nothing by that.
 settings.register_profile("busy", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -88,6 +91,13 @@ def one_core(request: pytest.FixtureRequest) -> Iterator[None]:
 @pytest.fixture(params=["asyncio", "trio"])
 def anyio_backend(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+@pytest.fixture
+async def spawn() -> AsyncIterator[Spawn]:
+    """Runs jobs beside the test, which end with it."""
+    async with background() as start:
+        yield start
 
 
 @pytest.fixture(autouse=True)

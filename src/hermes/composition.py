@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import httpx2
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.agent.context import WholeLog
 from hermes.agent.ledger import Ledger
@@ -121,10 +122,16 @@ class HomeEnvironments:
     """Where the sessions of one home work; what it takes is imported when the first tool needs it."""
 
     def __init__(
-        self, settings: Settings, home: Home, environ: Mapping[str, str], known: SecretValues, ports: Ports
+        self,
+        settings: Settings,
+        home: Home,
+        environ: Mapping[str, str],
+        known: SecretValues,
+        ports: Ports,
+        spawn: Callable[[Async[Any]], object],
     ) -> None:
         self._settings, self._home, self._environ = settings, home, environ
-        self._known, self._ports = known, ports
+        self._known, self._ports, self._spawn = known, ports, spawn
         self._reached: dict[str, Reached] = {}
 
     @property
@@ -153,7 +160,10 @@ class HomeEnvironments:
         async def ask(question: Question) -> Answer:
             return await session.home.run(partial(session.questions.ask, question))
 
-        options = self._options(spec.id, spec.cwd, yolo=spec.yolo, holder=f"{spec.id} {spec.actor.origin}")
+        options = replace(
+            self._options(spec.id, spec.cwd, yolo=spec.yolo, holder=f"{spec.id} {spec.actor.origin}"),
+            spawn=partial(session.home.call, self._spawn),
+        )
         if self.is_remote:
             reached = self._reached.pop(spec.id, None)
             opened: ToolEnvironment = import_object("hermes.agent.remote_environment").open_remote(
@@ -219,7 +229,7 @@ def services_for(
         redact=redactor.redact,
     )
     routing = HomeRoutes(routes)
-    environments = HomeEnvironments(settings, home, environ, known, ports)
+    environments = HomeEnvironments(settings, home, environ, known, ports, connections.spawn)
     services = RuntimeServices(
         store=store,
         routes=routing,

@@ -14,8 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import psutil
 import pytest
+from msgspec.structs import replace
 
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
@@ -30,6 +32,7 @@ from hermes.environments.remote.singularity import SingularityOptions, singulari
 from hermes.environments.remote.ssh import SshOptions, ssh_link
 from hermes.environments.remote.vercel import VercelCloud
 from hermes.environments.remote.workspace import RemoteWorkspace
+from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.lazy import import_object
 from hermes.types.action import Action, Permit
@@ -100,6 +103,14 @@ class Bench:
             with suppress(psutil.NoSuchProcess):  # it may end while it is looked at
                 lines.append(" ".join(process.cmdline()))
         return lines
+
+    async def survivors(self) -> list[str]:
+        """The same, once what was killed has had the time to end."""
+        for _ in range(500):
+            if not self.leftovers():
+                break
+            await anyio.sleep(0.02)
+        return self.leftovers()
 
 
 def marked(mark: str) -> Iterator[psutil.Process]:
@@ -300,10 +311,10 @@ def apptainer_environ() -> dict[str, str]:
 
 @pytest.fixture
 async def bench(
-    place: str, request: pytest.FixtureRequest, tmp_path: Path, environ: dict[str, str]
+    place: str, request: pytest.FixtureRequest, tmp_path: Path, environ: dict[str, str], spawn: Spawn
 ) -> AsyncIterator[Bench]:
     if place in HERE:
-        made = _here(place, tmp_path, environ)
+        made = _here(place, tmp_path, environ, spawn)
     else:
         shared: Path = request.getfixturevalue("shared_root")
         root = Path(tempfile.mkdtemp(dir=shared))
@@ -318,7 +329,7 @@ async def bench(
 OPTIONS = WorkspaceOptions(limits=Limits(max_chars=5_000, max_lines=200))
 
 
-def _here(place: str, folder: Path, environ: dict[str, str]) -> Bench:
+def _here(place: str, folder: Path, environ: dict[str, str], spawn: Spawn) -> Bench:
     root, scratch, home = folder / "project", folder / "scratch", Path(environ["HOME"])
     root.mkdir()
     sandbox = None
@@ -334,7 +345,7 @@ def _here(place: str, folder: Path, environ: dict[str, str]) -> Bench:
             authorize=_authorize(lambda: made),
             environ=environ,
             sandbox=sandbox,
-            options=OPTIONS,
+            options=replace(OPTIONS, spawn=spawn),
             scratch=scratch,
         )
 

@@ -220,7 +220,9 @@ async def test_time_runs_out_for_the_whole_tree_whatever_its_shape(bench: Bench)
     await in_time({shape: command for shape, command in HANGING.items() if shape != "floods"})
     await in_time({"floods": HANGING["floods"]})  # alone: it takes all of a machine
     assert ends == dict.fromkeys(HANGING, (True, 124, True))
-    assert bench.leftovers() == []
+    for shell in shells.values():
+        await shell.close()
+    assert await bench.survivors() == []
     assert await text(bench, "echo usable") == "usable\n"
 
 
@@ -255,9 +257,9 @@ async def test_a_child_that_keeps_the_pipe_open_does_not_hang_the_call(bench: Be
         for keeper in KEEPERS:
             tasks.start_soon(run, keeper)
     assert ends == dict.fromkeys(KEEPERS, (5, False, True))
-    assert bench.keeps_survivors or bench.leftovers() == []
     for shell in shells.values():
         await shell.close()
+    assert bench.keeps_survivors or await bench.survivors() == []
     if bench.place == "open":
         for process in marked(bench.mark):
             with suppress(psutil.NoSuchProcess):

@@ -14,6 +14,7 @@ from typing import Any
 import anyio
 
 from hermes.environments.local_workspace import open_sandbox
+from hermes.environments.sandbox.launch import Confinement
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, SandboxOptions
 
 BASH = ("bash", "--noprofile", "--norc", "-c")
@@ -45,7 +46,9 @@ def _done(asked: dict[str, Any], sandboxes: dict[str, Sandbox]) -> str:
     retries = sandbox.retries()
     while True:  # sockets of other programs come and go while the sandbox is set up
         with (
-            sandbox.launch(argv, env=variables, network=network, steady=retries.steady) as launch,
+            sandbox.launch(
+                argv, env=variables, wanted=Confinement(network=network), steady=retries.steady
+            ) as launch,
             closing(launch.signal),
         ):
             output = _run(launch.argv, CLEAN, launch.descriptors)

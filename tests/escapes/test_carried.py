@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.sandbox.prewarm import Spawn
+from hermes.environments.workspace import WorkspaceOptions
 from hermes.types.action import Action, Permit
 
 pytestmark = pytest.mark.anyio
@@ -54,7 +56,7 @@ def victim() -> Iterator["subprocess.Popen[bytes]"]:
 
 @pytest.fixture
 async def field(
-    tmp_path: Path, environ: dict[str, str], victim: "subprocess.Popen[bytes]"
+    tmp_path: Path, environ: dict[str, str], victim: "subprocess.Popen[bytes]", spawn: Spawn
 ) -> AsyncIterator[Field]:
     root, outside, home, scratch = (
         tmp_path / "project",
@@ -84,7 +86,14 @@ async def field(
     async def confined(action: Action) -> Permit:
         return Permit.of(action, confined=True)
 
-    space = LocalWorkspace(root, authorize=confined, environ=environ, scratch=scratch, sandbox=sandbox)
+    space = LocalWorkspace(
+        root,
+        authorize=confined,
+        environ=environ,
+        scratch=scratch,
+        sandbox=sandbox,
+        options=WorkspaceOptions(spawn=spawn),
+    )
     with servers() as port:
         yield Field(space, outside, home, port, victim)
     await space.close()

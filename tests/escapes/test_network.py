@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.sandbox.prewarm import Spawn
+from hermes.environments.workspace import WorkspaceOptions
 from hermes.types.action import Action, Permit
 from tests.page import served
 
@@ -32,7 +34,7 @@ class Place:
 
 
 @pytest.fixture
-async def place(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Place]:
+async def place(tmp_path: Path, environ: dict[str, str], spawn: Spawn) -> AsyncIterator[Place]:
     (tmp_path / "project").mkdir()
 
     async def authorize(action: Action) -> Permit:
@@ -60,6 +62,7 @@ async def place(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Place]
             environ=environ,
             scratch=tmp_path / "scratch",
             sandbox=sandbox,
+            options=WorkspaceOptions(spawn=spawn),
         )
     )
     yield made

@@ -14,6 +14,7 @@ from hermes.agent.gate import ApprovalGate
 from hermes.config.sections import Settings
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, why_none
 from hermes.environments.settings import TerminalSettings
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
@@ -42,7 +43,8 @@ Ask = Callable[[Question], Awaitable[Answer]]
 class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     """What a tool environment is made from.
 
-    `scratch` is the session's own folder, `user_home` the person's, `save` keeps an 'always'.
+    `scratch` is the session's own folder, `user_home` the person's, `save` keeps an 'always', `spawn` runs
+    jobs beside the session.
     """
 
     cwd: Path
@@ -60,6 +62,7 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     yolo: bool = False
     holder: str = ""
     spent: Callable[[str, str], None] = lambda _old, _new: None
+    spawn: Spawn | None = None
 
 
 class ToolEnvironment(Struct, frozen=True, kw_only=True):
@@ -175,6 +178,7 @@ def workspace_options(options: ToolEnvironmentOptions, gate: ApprovalGate | None
         is_secret=partial(holds_secret, known=options.known),
         known=options.known,
         concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
+        spawn=options.spawn,
     )
 
 

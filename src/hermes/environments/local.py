@@ -17,7 +17,8 @@ from hermes.environments import process_tree
 from hermes.environments.base import Finished, Job, Limits
 from hermes.environments.capture import Capture
 from hermes.environments.pty import on_terminal, open_terminal
-from hermes.environments.sandbox.launch import Launch, SetupRetries, StartSignal
+from hermes.environments.sandbox.launch import Confinement, Launch, SetupRetries, StartSignal
+from hermes.environments.sandbox.prewarm import Prewarmer, Spawn
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox
 from hermes.environments.supervise import follow
 from hermes.lib.secretvalues import SecretValues
@@ -65,7 +66,7 @@ class LocalChild:
 
     async def ended(self) -> None:
         """Return once the process has ended."""
-        await end_of(self._process)
+        await process_tree.end_of(self._process)
 
     def read(self) -> bytes | None:
         """The bytes at hand, b"" at the end of output, None when there are none now."""
@@ -117,26 +118,12 @@ class LocalChild:
             self._signal.close()
 
 
-async def end_of(process: subprocess.Popen[bytes]) -> None:
-    """Return once a child process of ours has ended."""
-    if not hasattr(os, "pidfd_open"):  # not Linux
-        await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
-        return
-    if process.poll() is not None:
-        return
-    descriptor = os.pidfd_open(process.pid)
-    try:
-        while process.poll() is None:
-            await anyio.wait_readable(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 class LocalEnvironment:
     """This machine: implements `Environment`. Uncut outputs go to the folder `outputs`, without the secrets
     that are known.
 
-    `note` is a sentence that ends the first output.
+    `note` is a sentence that ends the first output; `spawn` runs jobs beside the caller's, and with it a
+    sandbox is made ready for the next command.
     """
 
     name = "local"
@@ -149,7 +136,9 @@ class LocalEnvironment:
         sandbox: Sandbox | None = None,
         known: SecretValues | None = None,
         note: str = "",
+        spawn: Spawn | None = None,
     ) -> None:
+        self._prewarmer = Prewarmer(sandbox, spawn, self._marked) if sandbox and spawn else None
         self._notes = [f"[sandbox: {note}]\n"] if note else []
         self._outputs = outputs
         self._known = known
@@ -164,6 +153,8 @@ class LocalEnvironment:
 
     async def stop(self) -> None:
         """Stop what serves confined jobs."""
+        if self._prewarmer:
+            await self._prewarmer.close()
         if self._sandbox:
             self._sandbox.take_refused()
             self._sandbox.close()
@@ -184,8 +175,10 @@ class LocalEnvironment:
         spill = self._outputs / f"output-{os.getpid()}-{call}.txt"  # noqa: TID251  # a name of this process's own
         self._look()
         retries = self._retries(job)
+        ready = await self._taken(job, stdin)
         while True:
-            child = await self._started(partial(self._foreground, job, call, stdin), retries)
+            child = ready or await self._started(partial(self._foreground, job, stdin), retries)
+            ready = None
             # What comes before the command has begun are words of the sandbox: they are no output.
             shown = partial(_show, child, on_output) if on_output and job.confined else on_output
             capture = Capture(self._limits, spill, shown, self._known)
@@ -198,9 +191,11 @@ class LocalEnvironment:
             if reached or timed_out or retries is None:
                 break
             await retries.again(kept.text)
+        noted = self._noted()
+        self._request(job)
         code = TIMED_OUT if timed_out else child.poll()
         return Finished(
-            text=kept.text + self._noted(),
+            text=kept.text + noted,
             code=TIMED_OUT if code is None else code,
             seconds=anyio.current_time() - begun,
             timed_out=timed_out,
@@ -212,7 +207,7 @@ class LocalEnvironment:
         """Start a job and give it back running, its input open."""
         self._look()
         retries = self._retries(job)
-        start = partial(self._background, job, next(self._calls))
+        start = partial(self._background, job)
         while True:
             child = await self._started(start, retries)
             while not child.begun() and child.poll() is None:  # noqa: ASYNC110  # the kernel tells no other way
@@ -232,6 +227,29 @@ class LocalEnvironment:
 
     def _retries(self, job: Job) -> SetupRetries | None:
         return self._sandbox.retries() if job.confined and self._sandbox else None
+
+    async def _taken(self, job: Job, stdin: bytes | None) -> LocalChild | None:
+        """The job in the sandbox that was made ready, if it is one for it."""
+        if not (self._sandbox and self._prewarmer and job.confined) or job.pty or stdin is not None:
+            return None
+        ready = await self._prewarmer.take(_confinement(job))
+        if ready is None:
+            return None
+        try:
+            self._sandbox.tell(ready.signal, job.argv, {**(job.env or {}), **ready.env}, ready.wanted)
+        except (OSError, ValueError) as error:
+            await ready.end()
+            raise ExecError(f"The command could not be started: {error}") from error
+        return LocalChild(ready.process, ready.output, None, ready.env[process_tree.MARKER], ready.signal)
+
+    def _request(self, job: Job) -> None:
+        """Have a sandbox made ready for a next command like this one."""
+        if self._prewarmer and job.confined and not job.pty:
+            self._prewarmer.request(_confinement(job))
+
+    def _marked(self) -> dict[str, str]:
+        """What the processes of one more call are known by."""
+        return {process_tree.MARKER: f"{os.getpid()}-{id(self):x}-{next(self._calls)}"}  # noqa: TID251  # a name of this process's own
 
     async def _started(
         self, start: Callable[[frozenset[str] | None], LocalChild], retries: SetupRetries | None
@@ -253,49 +271,45 @@ class LocalEnvironment:
         notes, self._notes = self._notes, []
         return "".join([*notes, *(f"[{sentence}]\n" for sentence in refused)])
 
-    def _background(self, job: Job, call: int, steady: frozenset[str] | None) -> LocalChild:
+    def _background(self, job: Job, steady: frozenset[str] | None) -> LocalChild:
         if job.pty:
-            return self._on_terminal(job, call, steady)
+            return self._on_terminal(job, steady)
         read, write = os.pipe()
         try:
-            return self._launch(job, call, steady, ends=(read, write), stdin=subprocess.PIPE)
+            return self._launch(job, steady, ends=(read, write), stdin=subprocess.PIPE)
         finally:
             os.close(write)
 
-    def _foreground(
-        self, job: Job, call: int, stdin: bytes | None, steady: frozenset[str] | None
-    ) -> LocalChild:
+    def _foreground(self, job: Job, stdin: bytes | None, steady: frozenset[str] | None) -> LocalChild:
         if job.pty:
-            return self._on_terminal(job, call, steady)
+            return self._on_terminal(job, steady)
         read, write = os.pipe()
         try:
             if stdin is None:
-                return self._launch(job, call, steady, ends=(read, write), stdin=subprocess.DEVNULL)
+                return self._launch(job, steady, ends=(read, write), stdin=subprocess.DEVNULL)
             with tempfile.TemporaryFile() as source:  # a file cannot fill up as a pipe does
                 source.write(stdin)
                 source.seek(0)
-                return self._launch(job, call, steady, ends=(read, write), stdin=source.fileno())
+                return self._launch(job, steady, ends=(read, write), stdin=source.fileno())
         finally:
             os.close(write)
 
-    def _on_terminal(self, job: Job, call: int, steady: frozenset[str] | None) -> LocalChild:
+    def _on_terminal(self, job: Job, steady: frozenset[str] | None) -> LocalChild:
         ours, theirs = open_terminal()
         try:
-            return self._launch(job, call, steady, ends=(ours, theirs), stdin=theirs)
+            return self._launch(job, steady, ends=(ours, theirs), stdin=theirs)
         finally:
             os.close(theirs)
 
     def _launch(
-        self, job: Job, call: int, steady: frozenset[str] | None, *, ends: tuple[int, int], stdin: int
+        self, job: Job, steady: frozenset[str] | None, *, ends: tuple[int, int], stdin: int
     ) -> LocalChild:
-        marker = f"{os.getpid()}-{id(self):x}-{call}"  # noqa: TID251  # a name of this process's own
+        mark = self._marked()
         try:
-            env = {**(job.env or {}), process_tree.MARKER: marker}
+            env = {**(job.env or {}), **mark}
             if job.confined:
                 with self._confined(job, env, steady) as launch:
-                    process = _start(
-                        job, launch.argv, {**CLEAN, process_tree.MARKER: marker}, ends, stdin, launch
-                    )
+                    process = _start(job, launch.argv, {**CLEAN, **mark}, ends, stdin, launch)
                     signal: StartSignal | None = launch.signal
             else:
                 process, signal = _start(job, job.argv, env, ends, stdin, None), None
@@ -306,22 +320,18 @@ class LocalEnvironment:
         if process.stdin is not None:
             input_ = os.dup(process.stdin.fileno())
             process.stdin.close()
-        return LocalChild(process, ends[0], input_, marker, signal)
+        return LocalChild(process, ends[0], input_, mark[process_tree.MARKER], signal)
 
     def _confined(self, job: Job, env: Mapping[str, str], steady: frozenset[str] | None) -> Launch:
         if self._sandbox is None:
             raise EnvironmentUnavailable(
                 "The command must be confined and there is no sandbox here; install bubblewrap."
             )
-        return self._sandbox.launch(
-            job.argv,
-            env=env,
-            network=job.network,
-            writable=job.writable,
-            paths=job.paths,
-            pty=job.pty,
-            steady=steady,
-        )
+        return self._sandbox.launch(job.argv, env=env, wanted=_confinement(job), steady=steady)
+
+
+def _confinement(job: Job) -> Confinement:
+    return Confinement(network=job.network, writable=job.writable, paths=job.paths, pty=job.pty)
 
 
 def _start(

@@ -72,6 +72,7 @@ class LocalWorkspace(ShellWorkspace):
                 sandbox=sandbox,
                 known=chosen.known,
                 note=chosen.note,
+                spawn=chosen.spawn,
             ),
             files=LocalFiles(sandbox, chosen.concealed, find_program("rg", environ, (root,))),
             shell=Shell(

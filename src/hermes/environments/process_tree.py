@@ -1,7 +1,8 @@
-"""Find and end every process that one call has started, also those that left its group."""
+"""Find, end and await the processes that one call has started, also those that left its group."""
 
 import os
 import signal
+import subprocess
 from collections.abc import Callable
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -77,3 +78,18 @@ async def end(leader: int, marker: str, poll: Callable[[], int | None], grace: f
     while ((left := members(leader, marker)) or poll() is None) and anyio.current_time() < deadline:
         send(left, signal.SIGKILL)
         await anyio.sleep(_STEP)
+
+
+async def end_of(process: subprocess.Popen[bytes]) -> None:
+    """Return once a child process of ours has ended."""
+    if not hasattr(os, "pidfd_open"):  # not Linux
+        await anyio.to_thread.run_sync(process.wait, abandon_on_cancel=True)
+        return
+    if process.poll() is not None:
+        return
+    descriptor = os.pidfd_open(process.pid)
+    try:
+        while process.poll() is None:
+            await anyio.wait_readable(descriptor)
+    finally:
+        os.close(descriptor)

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from hermes.environments.background import Background
 from hermes.environments.base import Environment, Job, Limits
 from hermes.environments.denial import denial
+from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.shell import Shell, Start
 from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
@@ -38,7 +39,8 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     get besides, and `is_secret`.
 
     `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a
-    search must not look into it; `note` is a sentence that ends the first output.
+    search must not look into it; `note` is a sentence that ends the first output; `spawn` runs
+    jobs beside the caller's, such as making the sandbox of the next command.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -48,6 +50,7 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     known: SecretValues = field(default_factory=SecretValues)
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
     note: str = ""
+    spawn: Spawn | None = None
 
 
 class Located(Struct, frozen=True, kw_only=True):

@@ -27,7 +27,7 @@ from hermes.environments.child_env import ChildEnvironment
 from hermes.environments.local_workspace import local_bash, open_sandbox
 from hermes.environments.remote.choose import Origin, choose
 from hermes.environments.remote.docker import DockerLink
-from hermes.environments.sandbox.launch import Launch
+from hermes.environments.sandbox.launch import Confinement, Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, why_none
 from hermes.environments.sandbox.sandbox_status import Layer, layers
@@ -172,7 +172,7 @@ class _Opened(Struct, frozen=True):
             first=confining.first,
         )
         start = shell.prepare(command, confined=True, carry=False)
-        return confining.launch(start.argv, env=start.env, network=network, steady=steady)
+        return confining.launch(start.argv, env=start.env, wanted=Confinement(network=network), steady=steady)
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from typing import Final
 
 import anyio
 
-from hermes.environments.local import LocalChild, end_of
+from hermes.environments.local import LocalChild
+from hermes.environments.process_tree import end_of
 from hermes.environments.pty import on_terminal, open_terminal
 from hermes.environments.remote.link import End
 from hermes.environments.remote.payload import ENDED, read_records

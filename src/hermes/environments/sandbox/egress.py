@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from hermes.environments.sandbox import egress_relay
+from hermes.environments.sandbox.mounts import Mount
 from hermes.environments.sandbox.proxy import Proxy, Resolve
 
 PORT: Final = 3128
@@ -33,9 +34,9 @@ _GIT: Final[Mapping[str, str]] = {
 
 
 class Way(Struct, frozen=True, kw_only=True):
-    """What a job needs to take a way out: options of bubblewrap, and a program around its own."""
+    """What a job needs to take a way out: a socket, and a program around its own."""
 
-    options: tuple[str, ...]
+    mount: Mount
 
     def wrap(self, argv: tuple[str, ...]) -> tuple[str, ...]:
         """`argv` with the way open."""
@@ -58,7 +59,7 @@ class Ways:
             proxy = Proxy(self._folder / f"network-{len(self._open) + 1}", hosts, resolve=self._resolve)
             proxy.open()
             self._open[hosts] = proxy
-        return Way(options=("--ro-bind", str(self._open[hosts].path), _SOCKET))
+        return Way(mount=Mount(_SOCKET, "show", str(self._open[hosts].path)))
 
     def take_refused(self) -> list[str]:
         """What was refused since the last time, each in one sentence."""

@@ -8,7 +8,7 @@ Perl: nothing else that is everywhere starts as fast.
 import ctypes
 import os
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -27,22 +27,26 @@ _INSIDE: Final = (
     "/run",
 )  # made anew for each job, so that their rules cannot be made before
 
-# Its words: the descriptors of the rules, of the variables and of the signal that the command begins, what
-# may be done below a folder, and to a file; then the command. It runs without the job's variables, which
-# could make it load other code, and takes them on at the end. What is open for writing may be written to.
+# Its words: the descriptors of the rules, of the command's words, of the signal that it begins and of the
+# notice that all is complete, what may be done below a folder, and to a file. It runs without the job's
+# variables, which could make it load other code, and takes them on at the end; when nobody is left to give
+# the signal, it ends. What is open for writing may be written to.
 _PROGRAM: Final = (
-    "my ($rules, $variables, $signal, $folder, $file) = map { $_ + 0 } splice @ARGV, 0, 5;"
+    "my ($rules, $words, $signal, $notice, $folder, $file) = map { $_ + 0 } @ARGV;"
     f" if ($folder) {{ for my $path ({', '.join(map(repr, _INSIDE))}) {{"
     ' open(my $at, "<", $path) or die "$path: $!\n";'
     ' syscall(445, $rules, 1, pack("Ql", $folder, fileno $at), 0) == 0 or die "$!\n" }'
     " for (grep { fcntl((*STDIN, *STDOUT, *STDERR)[$_], 3, 0) & 3 } 0 .. 2) {"
     ' syscall(445, $rules, 1, pack("Ql", $file, $_), 0) } }'
     ' syscall(446, $rules, 0) == 0 or die "landlock: $!\n";'
-    ' open(my $in, "<&=", $variables) or die "$!\n"; local $/;'
-    " %ENV = map { split /=/, $_, 2 } split /\\0/, <$in>; close $in;"
     ' open(my $gone, "<&=", $rules); close $gone;'
-    ' open(my $begun, "<&=", $signal); sysread($begun, my $byte, 1); close $begun;'
-    ' exec { $ARGV[0] } @ARGV or do { print STDERR "$ARGV[0]: $!\n"; exit 127 }'
+    ' open(my $in, "<&=", $words) or die "$!\n"; open(my $begun, "<&=", $signal) or die "$!\n";'
+    ' open(my $done, ">&=", $notice) or die "$!\n"; syswrite($done, "x"); close $done;'
+    " sysread($begun, my $byte, 1) or exit 1; close $begun;"
+    " local $/; my ($variables, $command) = split /\\0\\0/, <$in>, 2; close $in;"
+    " %ENV = map { split /=/, $_, 2 } split /\\0/, $variables;"
+    " my @command = split /\\0/, $command, -1; pop @command;"
+    ' exec { $command[0] } @command or do { print STDERR "$command[0]: $!\n"; exit 127 }'
 )
 
 
@@ -65,22 +69,24 @@ def launcher() -> bool:
     return os.access(PERL, os.X_OK)
 
 
-def wrap(argv: tuple[str, ...], *, rules: int, variables: int, signal: int, files: bool) -> tuple[str, ...]:
-    """The argv that puts the rules on, takes the variables from a descriptor and a byte out of `signal`, and
-    becomes `argv`.
+def wrap(*, rules: int, words: int, signal: int, notice: int, files: bool) -> tuple[str, ...]:
+    """The argv that puts the rules on, says so by `notice`, waits for a byte of `signal` and becomes what
+    `words` (see `command_words`) say.
     """
     of_folder = _rights() if files else 0
-    return (
-        PERL,
-        "-e",
-        _PROGRAM,
-        str(rules),
-        str(variables),
-        str(signal),
-        str(of_folder),
-        str(of_folder & (1 << 1 | _TRUNCATING)),
-        *argv,
-    )
+    numbers = (rules, words, signal, notice, of_folder, of_folder & (1 << 1 | _TRUNCATING))
+    return (PERL, "-e", _PROGRAM, *map(str, numbers))
+
+
+def command_words(argv: Iterable[str], env: Mapping[str, str]) -> bytes:
+    """A command and its variables, as the program that waits for them reads them; ValueError when there is a
+    NUL character in them.
+    """
+    variables = [os.fsencode(f"{name}={value}") for name, value in env.items()]
+    words = [os.fsencode(word) for word in argv]
+    if any(b"\0" in part for part in (*variables, *words)):
+        raise ValueError("a command and its variables have no NUL characters")
+    return b"\0".join(variables) + b"\0\0" + b"".join(word + b"\0" for word in words)
 
 
 def make_rules(writable: Iterable[Path], *, files: bool) -> int:

@@ -152,7 +152,8 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
             Mount(top, "write" if top in tops else "show", top) for top in dict.fromkeys(writable + more)
         ]
     wanted += [Mount(path, "hide", path) for path in hidden if path != "/"]
-    wanted += [Mount(path, "read", path) for path in _real(starts) if _is_below(path, tops)]
+    starts = [path for path in _real(starts) if path not in hidden]
+    wanted += [Mount(path, "read", path) for path in starts if _is_below(path, tops)]
     wanted += [Mount(path, "read", path) for path in _real(NAME_FILES) if view.network]
     if view.steady is not None:
         wanted = [mount for mount in wanted if mount.kind in {"write", "place"} or mount.path in view.steady]

@@ -17,8 +17,16 @@ from msgspec import Struct
 
 from hermes.config.environ import CONFINED
 from hermes.environments.sandbox import landlock, seccomp
-from hermes.environments.sandbox.egress import Ways, variables
-from hermes.environments.sandbox.launch import Launch, SetupRetries, StartSignal
+from hermes.environments.sandbox.egress import Way, Ways, variables
+from hermes.environments.sandbox.launch import (
+    Confinement,
+    Launch,
+    SetupRetries,
+    StartSignal,
+    duplicate,
+    given_signal,
+    in_memory,
+)
 from hermes.environments.sandbox.mounts import (
     Mode,
     Mount,
@@ -37,6 +45,7 @@ CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 itself must not load that.
 """
 
+_USUAL: Final = Confinement()
 _PROBE_SECONDS: Final = 10
 _PROBES: Final = 3
 
@@ -118,74 +127,105 @@ class Sandbox:
         argv: tuple[str, ...],
         *,
         env: Mapping[str, str],
-        network: bool | tuple[str, ...] = False,
-        writable: bool = False,
-        paths: tuple[str, ...] = (),
-        pty: bool = False,
+        wanted: Confinement = _USUAL,
         steady: frozenset[str] | None = None,
     ) -> Launch:
         """How to run `argv` confined, from the top folder, with exactly the environment `env`; OSError when
         that cannot be built.
 
-        `writable` opens the workspace in the mode read-only, `paths` these in any; `steady` is as
-        `SetupRetries` has it.
+        `steady` is as `SetupRetries` has it.
         """
-        mode = "workspace" if writable and self.options.mode == "read-only" else self.options.mode
-        way = self._ways.to(network) if self._ways and isinstance(network, tuple) and network else None
-        env = variables(env, CONFINED, mode, proxied=way is not None)
-        if mode != "full":
-            env["TMPDIR"] = "/tmp"  # noqa: S108  # the name inside
+        mounts, env = self.mounts(wanted, steady), self._variables(env, wanted)
+        if self._program.rules:
+            launch = self.prepare(wanted, mounts)
+            launch.signal.give(landlock.command_words(argv, env))
+            return launch
         with ExitStack() as opened:
-            options = _namespaces(mode, network=network is True, pty=pty)
-            signal = StartSignal()
-            opened.callback(signal.close)
-            given = [_duplicate(signal.reader, opened)]
-            for mount in mounted(
-                self._mounts, View(mode=mode, network=network is True, paths=paths, steady=steady)
-            ):
-                options += self._mount(mount, mode, given, opened)
-            options += ["--clearenv", "--chdir", "/", *(way.options if way else ())]
-            if self._filter:
-                given.append(_kept(self._filter, opened))
-                options += ["--seccomp", str(given[-1])]
-            if self._program.rules:
-                argv = self._ruled(argv, mode, env, paths, given, opened)
-            else:
-                options += [part for name, value in env.items() for part in ("--setenv", name, value)]
-                options += ["--block-fd", str(given[0])]
-            argv = way.wrap(argv) if way else argv
-            # By a descriptor: everybody on the machine can read the words of a running program.
-            given.append(_kept(b"".join(os.fsencode(option) + b"\0" for option in options), opened))
+            signal, given = given_signal(opened)
+            options = ["--block-fd", str(given[0])]
+            options += [part for name, value in env.items() for part in ("--setenv", name, value)]
+            launch = self._launch(wanted, mounts, options, argv, signal, given, opened)
             opened.pop_all()
-        return Launch((self.program, "--args", str(given[-1]), "--", *argv), tuple(given), signal)
+        signal.give()
+        return launch
+
+    def prepare(self, wanted: Confinement, mounts: Iterable[Mount]) -> Launch:
+        """How to set up a sandbox that waits for `tell`, where `rules` stand; OSError when that cannot be
+        built.
+        """
+        files = self._mode(wanted) != "full"
+        with ExitStack() as opened:
+            signal, given = given_signal(opened)
+            rules = landlock.make_rules(dict.fromkeys(self._writable(wanted)), files=files)
+            opened.callback(os.close, rules)
+            given += [rules, duplicate(signal.words, opened), duplicate(signal.notice, opened)]
+            waiting = landlock.wrap(
+                signal=given[0], rules=given[1], words=given[2], notice=given[3], files=files
+            )
+            launch = self._launch(wanted, mounts, [], waiting, signal, given, opened)
+            opened.pop_all()
+        return launch
+
+    def tell(
+        self, signal: StartSignal, argv: tuple[str, ...], env: Mapping[str, str], wanted: Confinement
+    ) -> None:
+        """Have a prepared sandbox run `argv` with exactly the environment `env`."""
+        signal.give(landlock.command_words(argv, self._variables(env, wanted)))
+
+    def mounts(self, wanted: Confinement, steady: frozenset[str] | None = None) -> list[Mount]:
+        """What a job sees, asked of the machine now; ValueError when a host is none."""
+        view = View(
+            mode=self._mode(wanted), network=wanted.network is True, paths=wanted.paths, steady=steady
+        )
+        way = self._way(wanted)
+        return [*mounted(self._mounts, view), *([way.mount] if way else ())]
 
     def retries(self) -> SetupRetries:
         """The tries that one job has, should files come and go while its sandbox is set up."""
         view = View(mode=self.options.mode)
         return SetupRetries(lambda: {mount.path: identity(mount) for mount in mounted(self._mounts, view)})
 
-    def _ruled(
+    def _launch(
         self,
+        wanted: Confinement,
+        mounts: Iterable[Mount],
+        options: list[str],
         argv: tuple[str, ...],
-        mode: Mode,
-        env: Mapping[str, str],
-        paths: tuple[str, ...],
+        signal: StartSignal,
         given: list[int],
         opened: ExitStack,
-    ) -> tuple[str, ...]:
-        """The argv under the kernel's own rules, and the descriptors that it needs."""
-        files = mode != "full"
-        writable = [source for _, source in self._mounts.placed] + [
-            *(self._mounts.writable if mode == "workspace" else ()),
-            *(Path(path) for path in paths if os.path.exists(path)),  # noqa: PTH110
-        ]
-        rules = landlock.make_rules(dict.fromkeys(writable), files=files)
-        opened.callback(os.close, rules)
-        variables = _kept(
-            b"".join(os.fsencode(f"{name}={value}") + b"\0" for name, value in env.items()), opened
-        )
-        given += [rules, variables]
-        return landlock.wrap(argv, rules=rules, variables=variables, signal=given[0], files=files)
+    ) -> Launch:
+        mode, way = self._mode(wanted), self._way(wanted)
+        words = _namespaces(mode, network=wanted.network is True, pty=wanted.pty)
+        for mount in mounts:
+            words += self._mount(mount, mode, given, opened)
+        words += ["--clearenv", "--chdir", "/", *options]
+        if self._filter:
+            given.append(in_memory(self._filter, opened))
+            words += ["--seccomp", str(given[-1])]
+        argv = way.wrap(argv) if way else argv
+        # By a descriptor: everybody on the machine can read the words of a running program.
+        given.append(in_memory(b"".join(os.fsencode(word) + b"\0" for word in words), opened))
+        return Launch((self.program, "--args", str(given[-1]), "--", *argv), tuple(given), signal)
+
+    def _mode(self, wanted: Confinement) -> Mode:
+        return "workspace" if wanted.writable and self.options.mode == "read-only" else self.options.mode
+
+    def _way(self, wanted: Confinement) -> Way | None:
+        hosts = wanted.network
+        return self._ways.to(hosts) if self._ways and isinstance(hosts, tuple) and hosts else None
+
+    def _variables(self, env: Mapping[str, str], wanted: Confinement) -> dict[str, str]:
+        mode = self._mode(wanted)
+        env = variables(env, CONFINED, mode, proxied=self._way(wanted) is not None)
+        return env if mode == "full" else {**env, "TMPDIR": "/tmp"}  # noqa: S108  # the name inside
+
+    def _writable(self, wanted: Confinement) -> Iterator[Path]:
+        """What the kernel's own rules let a job write."""
+        yield from (source for _, source in self._mounts.placed)
+        if self._mode(wanted) == "workspace":
+            yield from self._mounts.writable
+        yield from (Path(path) for path in wanted.paths if os.path.exists(path))  # noqa: PTH110
 
     def take_refused(self) -> list[str]:
         """What has not been let happen since the last time, a sentence each: requests to hosts, and files
@@ -260,21 +300,6 @@ def _namespaces(mode: Mode, *, network: bool, pty: bool) -> list[str]:
         *root,
         *("--dev", "/dev", "--proc", "/proc", "--perms", "0755", "--tmpfs", "/run"),
     ]
-
-
-def _duplicate(descriptor: int, opened: ExitStack) -> int:
-    copy = os.dup(descriptor)
-    opened.callback(os.close, copy)
-    return copy
-
-
-def _kept(data: bytes, opened: ExitStack) -> int:
-    """A descriptor to read `data` from."""
-    descriptor = os.memfd_create("hermes")
-    opened.callback(os.close, descriptor)
-    os.write(descriptor, data)
-    os.lseek(descriptor, 0, os.SEEK_SET)
-    return descriptor
 
 
 def find_sandbox(
