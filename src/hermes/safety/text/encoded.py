@@ -15,17 +15,23 @@ from hermes.safety.text.prose import is_order, is_phrase
 from hermes.safety.text.rotated import rotated
 from hermes.safety.text.spans import TextSpan
 
-_DIGITS: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,2}(?![\w+/=])")
+_DIGITS: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,6}(?![\w+/=])")
 _BASE64_LINE: Final = re.compile(r"[ \t>]{0,8}[A-Za-z0-9+/]{40,100}={0,2}\r?")
 _BASE64_END: Final = re.compile(r"[ \t>]{0,8}[A-Za-z0-9+/]{1,100}={0,2}\r?")
 _HEX: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2}){10,})")
-_SPACED_HEX: Final = re.compile(r"(?<![\w:])(?:0x)?[0-9a-fA-F]{2}(?:[ :,]{1,2}(?:0x)?[0-9a-fA-F]{2}){9,}\b")
-_PIECE: Final = re.compile(r"[^\s\"'<>()]+")
-_NEEDLESS: Final = re.compile(r"%(?:[46][1-9a-fA-F]|[57][0-9aA])")
+_ROW: Final = re.compile(
+    r"(?<![\w:.])(?:0x)?[0-9a-fA-F]{2,8}(?:[ :,;-]{1,2}(?:0x)?[0-9a-fA-F]{2,8}){7,}(?!\w)"
+)
+_NUMBER: Final = re.compile(r"(?:0x)?([0-9a-fA-F]{2,8})")
+_PIECE: Final = re.compile(r"(?<![^\s\"'<>()])[^\s\"'<>()%]*%[^\s\"'<>()]*")
+_NEEDLESS: Final = re.compile(r"%(?:25)?(?:[46][1-9a-fA-F]|[57][0-9aA])")
 _ENTITIES: Final = re.compile(r"(?:&#(?:x[0-9a-fA-F]{1,6}|[0-9]{1,7});[ ,.]{0,2}){6,}")
 _ESCAPES: Final = re.compile(
     r"(?:\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|[0-7]{3})[ ,.]{0,2}){6,}"
 )
+_POINTS: Final = re.compile(r"(?:U\+[0-9a-fA-F]{4,6}[ ,]{0,2}){6,}")
+_PRINTABLE: Final = re.compile(r"(?:=[0-9A-F]{2}){6,}")
+_BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
 _ESCAPE: Final = re.compile(r"\\(?:([xuU])\{?([0-9a-fA-F]+)\}?|([0-7]{3}))")
 _SHOWN: Final = 80
 _FULL_LINE: Final = 40
@@ -35,6 +41,13 @@ _NEEDLESS_CODES: Final = frozenset({"percent codes", "character codes"})
 _LONGER: Final = 6
 _SHORTEST: Final = 8
 _STRANGE: Final = 10
+_BYTES: Final = 256
+_BASES: Final = (
+    (2, re.compile("[01]{8}")),
+    (16, re.compile("[0-9a-fA-F]{2}")),
+    (10, re.compile("[0-9]{2,3}")),
+)
+_HEXADECIMAL: Final = "hexadecimal digits"
 
 
 def encoded(text: str, code: CodeMap) -> Iterator[TextSpan]:
@@ -64,22 +77,15 @@ def _said(plain: str, how: str, depth: int) -> str:
 def _decoded(text: str) -> Iterator[tuple[int, int, str, str]]:
     """Start, end, what stands behind it and the coding of each piece that can be decoded to text."""
     for start, end, digits in _runs_of_digits(text):
-        number = _HEX.fullmatch(digits)
-        plain = _text_of(bytes.fromhex(number[1])) if number else _unbase64(digits)
-        yield start, end, plain, "hexadecimal digits" if number else "base64"
-    for run in _SPACED_HEX.finditer(text):
-        plain = _text_of(bytes.fromhex(re.sub("0x|[:,]", "", run[0])))
-        yield run.start(), run.end(), plain, "hexadecimal digits"
-    if text.count("%") >= _FEWEST_CODES:
-        for run in _PIECE.finditer(text):
-            if "%" in run[0] and len(_NEEDLESS.findall(run[0])) >= _FEWEST_CODES:
-                yield run.start(), run.end(), unquote(run[0].replace("+", " ")), "percent codes"
-    if "&#" in text:
-        for run in _ENTITIES.finditer(text):
-            yield run.start(), run.end(), _ascii_of(html.unescape(run[0])), "character codes"
-    if "\\" in text:
-        for run in _ESCAPES.finditer(text):
-            yield run.start(), run.end(), _ascii_of(_unescaped(run[0])), "character codes"
+        if number := _HEX.fullmatch(digits):
+            yield start, end, _text_of(bytes.fromhex(number[1])), _HEXADECIMAL
+        else:
+            yield start, end, _unbase64(digits), "base64"
+            yield start, end, _unbase32(digits), "base32"
+    for how, mark, pattern, decode in _CODINGS:
+        if mark in text:
+            for run in pattern.finditer(text):
+                yield run.start(), run.end(), decode(run[0]), how
     yield from ((start, end, plain, "rot13") for start, end, plain in rotated(text))
 
 
@@ -123,6 +129,45 @@ def _unbase64(piece: str) -> str:
         return ""
 
 
+def _unbase32(piece: str) -> str:
+    core = piece.rstrip("=")
+    if not _BASE32.fullmatch(piece) or len(core) % 8 in {1, 3, 6}:
+        return ""
+    return _text_of(base64.b32decode(core + "=" * (-len(core) % 8)))
+
+
+def _of_row(row: str) -> str:
+    """What bytes written as binary, hexadecimal or decimal numbers say."""
+    numbers = _NUMBER.findall(row)
+    for base, form in _BASES:
+        if all(form.fullmatch(number) for number in numbers):
+            codes = [int(number, base) for number in numbers]
+            if max(codes) < _BYTES and (said := _text_of(bytes(codes))):
+                return said
+    return ""
+
+
+def _of_percents(piece: str) -> str:
+    few = len(_NEEDLESS.findall(piece)) < _FEWEST_CODES
+    return "" if few else unquote(piece.replace("+", " "))
+
+
+def _of_points(run: str) -> str:
+    return _ascii_of("".join(_char(int(code, 16)) for code in re.findall(r"\+([0-9a-fA-F]+)", run)))
+
+
+def _of_printable(run: str) -> str:
+    return _text_of(bytes.fromhex(run.replace("=", "")))
+
+
+def _of_entities(run: str) -> str:
+    return _ascii_of(html.unescape(run))
+
+
+def _of_escapes(run: str) -> str:
+    return _ascii_of(_ESCAPE.sub(lambda one: _char(int(one[2], 16) if one[1] else int(one[3], 8)), run))
+
+
 def _text_of(data: bytes) -> str:
     """The data as text; "" where more of it than a byte here and there is no character that text has."""
     if len(data) < _SHORTEST:
@@ -139,9 +184,16 @@ def _ascii_of(text: str) -> str:
     return text if sum(one.isascii() for one in letters) * 2 > len(letters) else ""
 
 
-def _unescaped(piece: str) -> str:
-    return _ESCAPE.sub(lambda one: _char(int(one[2], 16) if one[1] else int(one[3], 8)), piece)
-
-
 def _char(code: int) -> str:
     return chr(code) if code < 0x110000 else ""
+
+
+_CODINGS: Final = (
+    ("numbers", "", _ROW, _of_row),
+    ("percent codes", "%", _PIECE, _of_percents),
+    ("character codes", "U+", _POINTS, _of_points),
+    ("character codes", "&#", _ENTITIES, _of_entities),
+    ("character codes", "\\", _ESCAPES, _of_escapes),
+    ("character codes", "=", _PRINTABLE, _of_printable),
+)
+"""Coding, what stands in every text with it, what finds it, and what it says."""

@@ -11,17 +11,19 @@ from hermes.safety.text.prose import is_prose
 from hermes.safety.text.spans import TextSpan
 
 _TEMPLATE: Final = re.compile(
-    r"<[|｜][\w▁ ]{2,30}[|｜]>|\[/?INST\]|<</?(?:SYS|system|admin|assistant|user)>>|<(?:start|end)_of_turn>"
-    r"|\[/?(?:TOOL_CALLS|TOOL_RESULTS|AVAILABLE_TOOLS|SYSTEM_PROMPT)\]"
+    r"<[|｜][\w▁ ]{2,30}[|｜]>|\[/?INST\]|<</?(?:SYS|[Ss]ystem|SYSTEM|[Aa]dmin|[Aa]ssistant|[Uu]ser)>>"
+    r"|</s><s>|<(?:start|end)_of_turn>"
+    r"|\[/?(?:TOOL_CALLS?|TOOL_RESULTS?|AVAILABLE_TOOLS|SYSTEM_PROMPT)\]"
 )
 _OF_TOOLS: Final = (
     r"(?:system[-_ ]?(?:reminder|prompt|message|note|instructions?)"
     r"|(?:tool|function)[-_ ]?(?:results?|calls?|use|response|outputs?)"
-    r"|untrusted(?:[-_ ]\w{1,20})?|memory[-_ ]context|user[-_ ]input)"
+    r"|untrusted(?:[-_ ]\w{1,20})?|memory[-_ ]context|search[-_ ]results?"
+    r"|(?:user|assistant)[-_ ](?:input|message|turn))"
 )
 _OF_TEXTS: Final = r"(?:(?:web[-_ ]?)?page|documents?|context|conversation|instructions|transcript|prompt)"
 _TAG: Final = re.compile(
-    rf"<(?P<closes>/?)(?:(?P<tool>{_OF_TOOLS}|invoke(?= name=))|(?P<role>system|assistant|user|human)"
+    rf"<(?P<closes>/?)(?:(?P<tool>{_OF_TOOLS}|invoke(?= name=))|(?P<role>system|assistant|user|human|think)"
     rf"|(?P<text>{_OF_TEXTS}))\b[^<>]{{0,200}}>",
     re.IGNORECASE,
 )
@@ -29,16 +31,16 @@ _KINDS: Final = (
     r"(?:note|message|notice|update|prompt|reminder|override|instruction|alert|directive|command)s?"
 )
 _NOTE: Final = re.compile(
-    rf"\[(?:system|admin(?:istrator)?|developer|operator|assistant)(?P<kind>[ _-]{_KINDS})?"
+    rf"[\[(](?:system|admin(?:istrator)?|developer|operator|assistant)(?P<kind>[ _-]{_KINDS})?"
     r"(?P<end>\]|:) ?(?P<words>[^\n\[(][^\n]{8,400})",
     re.IGNORECASE,
 )
 _QUOTED: Final = " >"
 _FRAME: Final = re.compile(
-    r"(?<![-=*#_~])[-=*#_~]{2,} ?(?:(?:END|BEGIN|START)(?: OF)?(?: THE)? "
+    r"(?:(?<![-=*#_~])[-=*#_~]{2,} ?|\[)(?:(?:END|BEGIN|START)(?: OF)?(?: THE)? "
     rf"(?:{_OF_TOOLS}|(?:[A-Z]{{3,12}} )?{_OF_TEXTS}|summary|file)"
     rf"|(?:{_OF_TOOLS}|{_OF_TEXTS}|summary) (?:ends?|begins?)|system (?:message|prompt|note|reminder))"
-    r" ?[-=*#_~]{2,}",
+    r"(?: ?[-=*#_~]{2,}|\])",
     re.IGNORECASE,
 )
 _HEADING: Final = re.compile(
@@ -46,8 +48,8 @@ _HEADING: Final = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _TURN: Final = re.compile(
-    rf"^(?:\*\*)?(?P<role>human|user|assistant|system)(?: {_KINDS}| \([^)\n]{{1,40}}\))?"
-    r"(?:\*\*)? ?[:>](?:\*\*)? ?(?P<words>\S[^\n]{2,400})",
+    rf"^[ >@]{{0,3}}(?:\*\*)?(?P<role>human|user|assistant|system)(?: {_KINDS}| \([^)\n]{{1,40}}\))?"
+    r"(?:\*\*)?[ \xa0]?[:>](?:\*\*)? ?(?P<words>\S[^\n]{2,400})",
     re.IGNORECASE | re.MULTILINE,
 )
 _ENDED: Final = frozenset(".!?:;>)]}*-_=#`\n")

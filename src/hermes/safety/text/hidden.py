@@ -11,21 +11,28 @@ from hermes.safety.text.prose import is_prose
 from hermes.safety.text.roles import is_addressed
 from hermes.safety.text.spans import TextSpan
 
-_COMMENT: Final = re.compile(r"<!--|^\[(?://|comment)\]: ?(?:#|<>)?", re.MULTILINE)
+_COMMENT: Final = re.compile(
+    r"<!--|^\[(?://|comment)\]: ?(?:#|<>)?|\{/\*|^\.\. (?![\w-]+::|[_|\[])|^%% ?(?=\S)", re.MULTILINE
+)
+_MARKS: Final = ("<!--", "]:", "{/*", ".. ", "%%")
+_CLOSING: Final = {"<!--": "-->", "{/*": "*/}"}
+_APART: Final = re.compile(r"<(?:noscript|template|desc|metadata)\b", re.IGNORECASE)
 _LONGEST_COMMENT: Final = 4_000
-_TAG: Final = re.compile(r"<[A-Za-z][A-Za-z0-9-]{0,20}\b[^<>]{1,600}>")
+_TAG: Final = re.compile(r"<([A-Za-z][A-Za-z0-9-]{0,20})\b[^<>]{0,600}>")
 _NEVER_SHOWN: Final = re.compile(
     r"font-size\s{0,3}:\s{0,3}(?:0|[01](?:\.\d)?(?:px|pt)|0?\.\d)(?![\d.])|opacity\s{0,3}:\s{0,3}0(?:\.0)?(?![\d.])"
-    r"|(?:left|top|text-indent|margin-left)\s{0,3}:\s{0,3}-\d{3,6}|clip\s{0,3}:\s{0,3}rect\(\s?0",
+    r"|(?:left|top|text-indent|margin-left)\s{0,3}:\s{0,3}-\d{3,6}|clip\s{0,3}:\s{0,3}rect\(\s?0"
+    r"|scale\(\s?0\s?\)|inset\(\s?(?:100|50)%",
     re.IGNORECASE,
 )
 _SHOWN_BY_PROGRAM: Final = re.compile(
     r"display\s{0,3}:\s{0,3}none|visibility\s{0,3}:\s{0,3}(?:hidden|collapse)|\shidden(?=[\s>=/])|type=[\"']?hidden"
-    r"|(?:max-)?(?:height|width)\s{0,3}:\s{0,3}[01]px",
+    r"|(?:max-)?(?:height|width)\s{0,3}:\s{0,3}[01](?:px)?(?![\d.%])",
     re.IGNORECASE,
 )
 _WHITE: Final = re.compile(
-    r"(?<![-\w])color\s{0,3}[:=]\s{0,3}[\"']?(?:#fff(?:fff)?\b|white\b|transparent\b|rgba?\(\s?255\s?,\s?255\s?,\s?255)",
+    r"(?<![-\w])color\s{0,3}[:=]\s{0,3}[\"']?(?:#fff(?:fff)?\b|white\b|transparent\b|rgba?\(\s?255\s?,\s?255\s?,\s?255"
+    r"|rgba\([^)]{3,30},\s?0(?:\.0)?\s?\))",
     re.IGNORECASE,
 )
 _DARK: Final = re.compile(
@@ -76,7 +83,7 @@ def hidden(text: str, code: CodeMap) -> Iterator[TextSpan]:
 def _areas(text: str) -> Iterator[Area]:
     if "<" in text:
         yield from _elements(text)
-    if "<!--" in text or "]:" in text:
+    if any(mark in text for mark in _MARKS):
         yield from _comments(text)
     if "](" in text:
         yield from _descriptions(text)
@@ -99,10 +106,10 @@ def _comments(text: str) -> Iterator[Area]:
     for opened in _COMMENT.finditer(text):
         if opened.start() < done:
             continue
-        closing = "-->" if opened[0].startswith("<") else "\n"
+        closing = _CLOSING.get(opened[0], "\n")
         end = text.find(closing, opened.end(), opened.end() + _LONGEST_COMMENT)
         last = end if end >= 0 else min(len(text), opened.end() + _LONGEST_COMMENT)
-        done = last + (len(closing) if end >= 0 and closing == "-->" else 0)
+        done = last + (len(closing) if end >= 0 and closing != "\n" else 0)
         yield Area(opened.start(), done, opened.end(), last, "a comment")
 
 
@@ -110,9 +117,9 @@ def _elements(text: str) -> Iterator[Area]:
     done = 0
     for tag in _TAG.finditer(text):
         bare = _is_bare(tag[0])
-        unshown = bare or _SHOWN_BY_PROGRAM.search(tag[0])
+        unshown = bare or _SHOWN_BY_PROGRAM.search(tag[0]) or _APART.match(tag[0])
         if unshown and tag.start() >= done and not _EMPTY.match(tag[0]):
-            end = text.find("</", tag.end(), tag.end() + _INNER)
+            end = text.find(f"</{tag[1]}", tag.end(), tag.end() + _INNER)
             done = end if end >= 0 else min(len(text), tag.end() + _INNER)
             yield Area(tag.start(), done, tag.end(), done, "markup that is not shown", bare)
         if "=" in tag[0]:

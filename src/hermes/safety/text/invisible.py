@@ -13,12 +13,12 @@ INVISIBLE: Final = (
 """Characters that take no room, as the inside of a character class."""
 
 _WIDTHLESS: Final = "\u200b\u200c\u200d\u2060-\u2064\ufeff\u180e\u115f\u1160\u3164\uffa0"
-_ANY: Final = re.compile(f"[{_WIDTHLESS}\ufe00-\ufe0f\U000e0000-\U000e01ef]")
+_ANY: Final = re.compile(f"[{_WIDTHLESS}\u00ad\u034f\u061c\u200e\u200f\ufe00-\ufe0f\U000e0000-\U000e01ef]")
 _TAGS: Final = re.compile("[\U000e0000-\U000e007f]+")
 _FLAG: Final = "\U0001f3f4"
 _LONGEST_FLAG: Final = 8
 _BETWEEN: Final = re.compile("(?<=[A-Za-z])[\u200b\u200c\u200d\u2060-\u2064\ufeff]+(?=[A-Za-z])")
-_RUN: Final = re.compile(f"[{_WIDTHLESS}]{{4,}}")
+_RUN: Final = re.compile(f"[{_WIDTHLESS}\u00ad\u034f\u061c\u200e\u200f]{{4,}}")
 _STREWN: Final = re.compile(f"(?:[{_WIDTHLESS}][ -~]{{1,3}}){{8,}}[{_WIDTHLESS}]?")
 _SELECTORS: Final = re.compile(
     "[\ufe00-\ufe0d\U000e0100-\U000e01ef]{2,}|[\ufe00-\ufe0f\U000e0100-\U000e01ef]{4,}"

@@ -9,8 +9,8 @@ _READERS: Final = (
 )
 _SPEAKERS: Final = r"(?:system|user|human|developer|operator|models?|tool)"
 _TO_READER: Final = re.compile(
-    rf"\W{{0,8}}(?:[^\W\d_]{{1,20}} ){{0,3}}?{_READERS}(?: [^\W\d_]{{1,20}}){{0,2}} ?:\s*(?=\S)"
-    rf"|\W{{0,8}}(?:[^\W\d_]{{1,20}} ){{0,2}}?{_READERS}(?: {_READERS})?,\s",
+    rf"\W{{0,8}}(?:[^\W\d_]{{1,20}} ){{0,3}}?{_READERS}(?: [^\W\d_]{{1,20}}){{0,2}} ?[:!]\s*(?=\S)"
+    rf"|\W{{0,8}}(?:[^\W\d_]{{1,20}} ){{0,2}}?{_READERS}(?: {_READERS})?,\s|\W{{0,8}}@{_READERS} ",
     re.IGNORECASE,
 )
 _AS_SPEAKER: Final = re.compile(rf"\W{{0,8}}{_SPEAKERS} ?:\s*(?=\S)", re.IGNORECASE)

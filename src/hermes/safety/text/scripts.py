@@ -13,7 +13,11 @@ _OMICRON: Final = frozenset("οΟ")
 _SEAM: Final = re.compile(f"[A-Za-z][{_LIKE_LATIN}]|[{_LIKE_LATIN}][A-Za-z]")
 _WORD: Final = re.compile(r"\w{1,80}")
 _LATIN: Final = re.compile("[A-Za-z]")
-_STYLED: Final = re.compile("(?:[\uff21-\uff3a\uff41-\uff5a]{3,}|[\U0001d400-\U0001d6a3]{3,})")
+_STYLED: Final = re.compile(
+    "(?:[\uff21-\uff3a\uff41-\uff5a]{3,}|[\U0001d400-\U0001d6a3]{3,}|[\u24b6-\u24e9]{3,}|[\U0001f130-\U0001f189]{3,}"
+    "|[\u1d00-\u1d22\u0262\u026a\u0274\u0280\u028f\u0299\u029c\u029f\ua730\ua731]{3,})"
+)
+_WIDE_IN_WORD: Final = re.compile("[A-Za-z][\uff21-\uff3a\uff41-\uff5a]|[\uff21-\uff3a\uff41-\uff5a][A-Za-z]")
 _GAP: Final = 3
 _ENOUGH: Final = 2
 _LONG: Final = 5
@@ -33,6 +37,8 @@ def disguised(text: str) -> Iterator[TextSpan]:
             rule="mixed-scripts",
             why="a word mixes letters of two scripts that look alike",
         )
+    for found in _WIDE_IN_WORD.finditer(text):
+        yield _of_letters(found.start(), found.end(), text)
     yield from _styled(text)
 
 
@@ -70,15 +76,18 @@ def _styled(text: str) -> Iterator[TextSpan]:
     for word in [*_STYLED.finditer(text), None]:
         if row and (word is None or word.start() - row[-1].end() > _GAP):
             if len(row) >= _ENOUGH or (len(row[0][0]) >= _LONG and row[0][0] > _LAST_FULL_WIDTH):
-                start, end = row[0].start(), row[-1].end()
-                said = unicodedata.normalize("NFKC", text[start:end][:80])
-                yield TextSpan(
-                    start=start,
-                    end=end,
-                    kind="disguised",
-                    rule="styled-letters",
-                    why=f"letters of another form say “{said}”",
-                )
+                yield _of_letters(row[0].start(), row[-1].end(), text)
             row = []
         if word is not None:
             row.append(word)
+
+
+def _of_letters(start: int, end: int, text: str) -> TextSpan:
+    said = unicodedata.normalize("NFKC", text[start:end][:80])
+    return TextSpan(
+        start=start,
+        end=end,
+        kind="disguised",
+        rule="styled-letters",
+        why=f"letters of another form say “{said}”",
+    )
