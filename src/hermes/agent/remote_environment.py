@@ -16,8 +16,7 @@ from hermes.agent.tool_environment import (
 )
 from hermes.environments.remote.choose import Choice, Origin, choose
 from hermes.environments.remote.environment import RemoteEnvironment
-from hermes.environments.remote.probe import Machine, probe
-from hermes.environments.remote.workspace import RemoteWorkspace
+from hermes.environments.remote.workspace import Machine, RemoteWorkspace, probe
 
 
 class RemoteChoice(Struct, frozen=True, kw_only=True):

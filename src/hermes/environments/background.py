@@ -1,21 +1,32 @@
-"""Long processes: start them, read them as they run, stop them all in the end."""
+"""Long processes: start them, read them as they run, stop them all in the end.
 
+One thread reads them all, each into a ring buffer.
+"""
+
+import codecs
+import os
+import select
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Final
 
 import anyio
 
 from hermes.environments.base import Child
-from hermes.environments.ring_buffer import Reader, Rolling
 from hermes.lib.secretvalues import SecretValues
+from hermes.lib.text import strip_escapes
 from hermes.types.error import ExecError
 from hermes.types.workspace import ProcessState
 
 TRACKED: Final = 64
 KEPT_SECONDS: Final = 1_800.0
+KEPT_CHARS: Final = 200_000
 _POLL_CHARS: Final = 1_000
 GRACE: Final = 2.0
 _STEP: Final = 0.02
+_CHUNK: Final = 65_536
 _LINGER: Final = 0.3  # what a process wrote last may still be in the pipe
 
 
@@ -35,7 +46,7 @@ class _Process:
     ) -> None:
         self.id = process_id
         self.child = child
-        self.output = Rolling(known)
+        self.output = RingBuffer(known)
         self.notify = notify
         self.seen = False
         self.ended_at: float | None = None
@@ -75,7 +86,7 @@ class Background:
         self._known = known or SecretValues()
         self._grace = grace
         self._tracked: dict[str, _Process] = {}
-        self._reader = Reader()
+        self._reader = OutputReader()
 
     def add(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool) -> ProcessState:
         """Track a child that was just started."""
@@ -203,3 +214,118 @@ async def _until(condition: Callable[[], bool]) -> None:
     # The kernel and a thread make it true, and neither sets an event
     while not condition():  # noqa: ASYNC110
         await anyio.sleep(_STEP)
+
+
+class RingBuffer:
+    """The last 200 000 characters of a stream, escapes stripped; written by one thread, read by any.
+
+    Secrets that are known are hidden before any part of it is shown, so that no part begins in the middle of
+    one.
+    """
+
+    def __init__(self, known: SecretValues | None = None) -> None:
+        self._known = known or SecretValues()
+        self._lock = threading.Lock()  # invariant: `_text` and `total` are of the same moment
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._text = ""
+        self.total = 0
+        self.complete = False
+
+    def feed(self, data: bytes) -> None:
+        """Take the next bytes; none means that the stream has ended."""
+        fresh = strip_escapes(self._decode(data, final=not data))
+        with self._lock:
+            self.total += len(fresh)
+            self._text = (self._text + fresh)[-KEPT_CHARS:]
+            self.complete = not data
+
+    def text(self) -> str:
+        """What is kept."""
+        with self._lock:
+            kept = self._text
+        return self._known.redact(kept)
+
+
+class OutputReader:
+    """A thread that reads descriptors as they fill; it starts with the first of them and ends with `stop`."""
+
+    def __init__(self) -> None:
+        self._orders: SimpleQueue[tuple[int, RingBuffer | None, threading.Event]] = SimpleQueue()
+        self._wake: tuple[int, int] | None = None
+        self._join: Callable[[], None] | None = None
+
+    def follow(self, descriptor: int, into: RingBuffer) -> None:
+        """Read a non-blocking descriptor until it ends or is left."""
+        if self._wake is None:
+            self._wake = os.pipe()
+            # A thread of its own, not one of the loop's: it outlives the call that starts it, and must not
+            # keep the program from ending.
+            thread = threading.Thread(  # noqa: TID251
+                target=self._run, args=(self._wake[0],), name="background-output", daemon=True
+            )
+            thread.start()
+            self._join = thread.join
+        self._order(descriptor, into)
+
+    def leave(self, descriptor: int) -> None:
+        """Stop reading a descriptor; once this returns it may be closed."""
+        self._order(descriptor, None)
+
+    def stop(self) -> None:
+        """End the thread."""
+        if self._join is None or self._wake is None:
+            return
+        self._order(-1, None)
+        self._join()
+        for end in self._wake:
+            os.close(end)
+        self._join = self._wake = None
+
+    def _order(self, descriptor: int, into: RingBuffer | None) -> None:
+        if self._wake is None:
+            return
+        done = threading.Event()
+        self._orders.put((descriptor, into, done))
+        os.write(self._wake[1], b"!")
+        done.wait()
+
+    def _run(self, wake: int) -> None:
+        poller = select.poll()
+        poller.register(wake, select.POLLIN)
+        followed: dict[int, RingBuffer] = {}
+        while True:
+            for descriptor, _ in poller.poll():
+                if descriptor in followed:
+                    if not _read(descriptor, followed[descriptor]):
+                        poller.unregister(descriptor)
+                        del followed[descriptor]
+                elif descriptor == wake and not self._obey(wake, poller, followed):
+                    return
+
+    def _obey(self, wake: int, poller: "select.poll", followed: dict[int, RingBuffer]) -> bool:
+        """Carry out the orders; False when the last one said to end."""
+        os.read(wake, _CHUNK)
+        with suppress(Empty):
+            while True:
+                descriptor, into, done = self._orders.get_nowait()
+                if into is not None:
+                    followed[descriptor] = into
+                    poller.register(descriptor, select.POLLIN)
+                elif followed.pop(descriptor, None) is not None:
+                    poller.unregister(descriptor)
+                done.set()
+                if descriptor < 0:
+                    return False
+        return True
+
+
+def _read(descriptor: int, into: RingBuffer) -> bool:
+    """Move what is there; False at the end."""
+    try:
+        data = os.read(descriptor, _CHUNK)
+    except BlockingIOError:
+        return True
+    except OSError:  # a terminal whose other end is gone
+        data = b""
+    into.feed(data)
+    return bool(data)

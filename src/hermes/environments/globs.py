@@ -29,6 +29,12 @@ def glob_test(glob: str) -> Callable[[Path], bool]:
     return lambda path: spec.match_file(path.as_posix())
 
 
+def glob_below(glob: str, root: Path) -> Callable[[Path], bool]:
+    """The test of a glob for absolute paths below a root; the root itself is a file, known by its name."""
+    fits = glob_test(glob)
+    return lambda path: fits(path.relative_to(root) if path != root else Path(path.name))
+
+
 def spec_of(lines: Iterable[str]) -> "GitIgnoreSpec":
     """The rules of an ignore file; a line that is no rule counts for nothing."""
     return _spec(list(_patterns(lines)))

@@ -15,12 +15,11 @@ import anyio.abc
 
 from hermes.environments import process_tree
 from hermes.environments.base import Finished, Job, Limits
-from hermes.environments.capture import Capture
 from hermes.environments.pty import on_terminal, open_terminal
 from hermes.environments.sandbox.launch import Confinement, Launch, SetupRetries, StartSignal
 from hermes.environments.sandbox.prewarm import Prewarmer, Spawn
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox
-from hermes.environments.supervise import follow
+from hermes.environments.supervise import Capture, follow
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentUnavailable, ExecError
 

@@ -21,7 +21,7 @@ from msgspec import Struct
 from hermes.environments import line_matcher
 from hermes.environments.beneath import READ_FILE, held, open_beneath, stat_entry
 from hermes.environments.files import read_open
-from hermes.environments.globs import glob_test
+from hermes.environments.globs import glob_below
 from hermes.environments.ripgrep import by_ripgrep
 from hermes.environments.searched_files import LARGEST_FILE, Search, SearchedFile, searched_files, wanted
 from hermes.types.workspace import FileStat, Match
@@ -56,7 +56,7 @@ async def find_files(glob: str, search: Search) -> list[FileStat]:
     it is not a glob, TimeoutError as `search_lines`.
     """
     found: list[FileStat] = []
-    with _stopped_after(search.seconds), closing(_fitting(glob_test(glob), search)) as steps:
+    with _stopped_after(search.seconds), closing(_fitting(glob_below(glob, search.root), search)) as steps:
         while (step := await anyio.to_thread.run_sync(next, steps, None)) is not None:
             found += step
     return sorted(found, key=lambda item: (-item.mtime, item.path))[: search.limit]
@@ -142,8 +142,7 @@ def _fitting(fits: Callable[[Path], bool], search: Search) -> Generator[Sequence
     """The files that fit, some at a time."""
     step: list[FileStat] = []
     for number, file in enumerate(searched_files(search), start=1):
-        path = file.path
-        if fits(path.relative_to(search.root) if path != search.root else Path(path.name)):
+        if fits(file.path):
             step.extend(_stat(file))
         if number % _STEP == 0:
             yield step

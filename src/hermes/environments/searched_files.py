@@ -1,20 +1,38 @@
-"""The files that a search looks into, walked by descriptor: no link is followed, wherever one comes up."""
+"""The files that a search looks into, without those that ignore files leave out; walked by descriptor: no
+link is followed, wherever one comes up.
+"""
 
 import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from hermes.environments.beneath import FOLDER, READ_FOLDER, held, open_beneath, open_path, stat_entry
-from hermes.environments.globs import glob_test
-from hermes.environments.ignore_rules import Rules, inherited, is_ignored, rules_of
+from hermes.environments.beneath import (
+    FOLDER,
+    READ_FILE,
+    READ_FOLDER,
+    held,
+    open_beneath,
+    open_path,
+    stat_entry,
+)
+from hermes.environments.files import read_open
+from hermes.environments.globs import glob_test, spec_of
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+Rules = tuple[tuple[Path, "GitIgnoreSpec"], ...]
+"""The folders that have rules, and these; the deepest last."""
 
 LARGEST_FILE: Final = 20_000_000
 """Bytes; larger files are not looked into."""
 
+_RULES: Final = (".git/info/exclude", ".gitignore", ".ignore")
+_LARGEST_RULES: Final = 1_000_000  # bytes
 _DEEPEST: Final = 200  # folders; each that is walked into holds a descriptor and two frames
 
 
@@ -58,13 +76,13 @@ def searched_files(search: Search) -> Iterator[SearchedFile]:
     with held(open_path(root.parent, FOLDER)) as above:
         if not stat.S_ISREG(stat_entry(above, root.name).st_mode):
             with held(open_beneath(above, root.name or ".", READ_FOLDER)) as at:
-                yield from _walk(at, root, inherited(root), concealed)
+                yield from _walk(at, root, _inherited(root), concealed)
         elif not concealed(str(root)):
             yield SearchedFile(root, above, root.name)
 
 
 def _walk(at: int, folder: Path, rules: Rules, concealed: Callable[[str], bool]) -> Iterator[SearchedFile]:
-    rules += rules_of(at, folder)
+    rules += _rules_of(at, folder)
     with os.scandir(at) as entries:
         inside = sorted(entries, key=lambda entry: entry.name)
     for entry in inside:
@@ -91,3 +109,39 @@ def _walk_inner(
         return
     with held(at):
         yield from _walk(at, folder, rules, concealed)
+
+
+def is_ignored(path: Path, rules: Rules, *, is_folder: bool) -> bool:
+    """Whether the deepest rule that says something about the path leaves it out."""
+    for folder, spec in reversed(rules):
+        verdict = spec.check_file(path.relative_to(folder).as_posix() + ("/" if is_folder else "")).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _rules_of(at: int, folder: Path) -> Rules:
+    """The rules that an open folder has; `folder` is its path."""
+    found: Rules = ()
+    for name in _RULES:
+        try:
+            with held(open_beneath(at, name, READ_FILE)) as descriptor:
+                text = read_open(descriptor, folder / name, _LARGEST_RULES).decode("utf-8", "replace")
+        except OSError:
+            continue
+        found += ((folder, spec_of(text.splitlines())),)
+    return found
+
+
+def _inherited(root: Path) -> Rules:
+    """The rules of the folders above, up to the repository's top; none outside of a repository."""
+    found: Rules = ()
+    for folder in root.parents:
+        try:
+            with held(open_path(folder, FOLDER)) as at:
+                found = _rules_of(at, folder) + found
+                os.stat(".git", dir_fd=at, follow_symlinks=False)
+        except OSError:
+            continue
+        return found
+    return ()

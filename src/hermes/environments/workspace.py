@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hermes.environments.background import Background
 from hermes.environments.base import Environment, Job, Limits
-from hermes.environments.denial import denial
+from hermes.environments.env_hints import denial
 from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.shell import Shell, Start
 from hermes.lib.hosts import entry

@@ -12,9 +12,8 @@ import anyio.to_thread
 import pytest
 
 from hermes.environments.base import Limits
-from hermes.environments.capture import Capture
 from hermes.environments.remote.cli_child import start_client
-from hermes.environments.supervise import Followed, follow
+from hermes.environments.supervise import Capture, Followed, follow
 
 pytestmark = pytest.mark.anyio
 RECORDS = "printf 'hermes-begin 1\\0hermes-exit 3\\0' >&2"

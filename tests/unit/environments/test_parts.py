@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from hermes.environments.background import Background
 from hermes.environments.base import Limits
-from hermes.environments.capture import Capture, fit
 from hermes.environments.shell_state import parse_dump, read_dump
+from hermes.environments.supervise import Capture, fit
 from hermes.types.error import ExecError
 
 

@@ -12,11 +12,9 @@ import anyio
 from msgspec import Struct
 
 from hermes.environments.base import Child, Finished, Job, Limits
-from hermes.environments.capture import Capture, Captured
-from hermes.environments.remote import kill
 from hermes.environments.remote.link import Link, RemoteChild
-from hermes.environments.remote.payload import Records, boot, compose, inline, read_records
-from hermes.environments.supervise import follow
+from hermes.environments.remote.payload import Records, boot, compose, end_script, inline, read_records
+from hermes.environments.supervise import Capture, Captured, follow
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentLost, ExecError
 
@@ -221,7 +219,7 @@ class RemoteEnvironment:
         could end.
         """
         with suppress(ExecError):
-            await self._collected(kill.script(mark, grace), (), b"", _KILL_SECONDS)
+            await self._collected(end_script(mark, grace), (), b"", _KILL_SECONDS)
 
     async def _lost(self, records: Records, kept: Captured | None) -> ExecError:
         fault = await self.link.fault()

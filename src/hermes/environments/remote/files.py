@@ -4,11 +4,13 @@ ours.
 
 import posixpath
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final, Literal, TypeVar
 
 from hermes.environments.files import LARGEST_READ
 from hermes.environments.remote.environment import Fetched, RemoteEnvironment
-from hermes.environments.remote.search import Where, find_files, search_lines
+from hermes.environments.remote.search import RemoteSearch
+from hermes.environments.searched_files import Search
 from hermes.environments.workspace import Located, Operation
 from hermes.types.error import ExecError
 from hermes.types.workspace import FileStat, Match
@@ -74,7 +76,7 @@ class RemoteFiles:
         self, environment: RemoteEnvironment, *, ripgrep: bool, concealed: Callable[[str], bool]
     ) -> None:
         self._environment = environment
-        self._ripgrep = ripgrep
+        self._search = RemoteSearch(environment, ripgrep=ripgrep)
         self._concealed = concealed
 
     async def locate(self, nominal: str, operation: Operation) -> Located:
@@ -127,16 +129,13 @@ class RemoteFiles:
 
     async def search(self, place: Located, pattern: str, file_glob: str, limit: int) -> Sequence[Match]:
         """Lines that match a regular expression."""
-        return await self._found(
-            place, await search_lines(self._environment, pattern, self._below(place), file_glob, limit)
-        )
+        where = Search(root=Path(place.at), file_glob=file_glob, limit=limit, concealed=self._concealed)
+        return await self._found(place, await self._search.lines(pattern, where))
 
     async def find(self, place: Located, glob: str, limit: int) -> Sequence[FileStat]:
         """Files whose name or path fits a glob, newest first."""
-        return await self._found(place, await find_files(self._environment, glob, self._below(place), limit))
-
-    def _below(self, place: Located) -> Where:
-        return Where(root=place.at, concealed=self._concealed, ripgrep=self._ripgrep)
+        where = Search(root=Path(place.at), limit=limit, concealed=self._concealed)
+        return await self._found(place, await self._search.files(glob, where))
 
     async def _found(self, place: Located, found: Sequence[T]) -> Sequence[T]:
         """What was found; only when that is nothing, whether there is such a place at all is worth a

@@ -1,5 +1,6 @@
-"""The words that travel with a job to another machine: what it runs in, and what is said of it beside its
-output.
+"""The scripts that run a job on another machine and end it there, and what is said of it beside its output.
+
+Both are plain bash, since there may be nothing else.
 
 A job's bash gets its environment and script on its standard input, so that neither has a length limit nor
 shows in a list of processes. Beside the output it writes records: that it has begun, what its shell carries
@@ -38,6 +39,58 @@ _FORGET: Final = (
     '{ mapfile -d "" -t hermes_names </proc/$$/environ && hermes_names=("${hermes_names[@]%%=*}") ||'
     ' hermes_names=($(compgen -e)); unset -v "${hermes_names[@]}" PWD OLDPWD SHLVL hermes_job; } 2>/dev/null'
 )
+
+
+# Members: whoever carries a mark that begins with ours, their descendants, and their sessions' other
+# processes.
+_END: Final = r"""
+mark=%(mark)s; grace=%(grace)s; grep=$(command -v grep)
+members() {
+  local path pid line rest vars; local -A family=() parent=() session=()
+  local marked=none
+  [ -n "$grep" ] && marked=" $(grep -lzsF -e "%(marker)s=$mark" /proc/[0-9]*/environ 2>/dev/null) "
+  for path in /proc/[0-9]*; do
+    pid=${path#/proc/}
+    [ "$pid" = "$$" ] && continue
+    { IFS= read -r line <"$path/stat"; } 2>/dev/null || continue
+    rest=${line##*) }; set -- $rest
+    [ "$1" = Z ] && continue
+    parent[$pid]=$2; session[$pid]=$4
+    if [ "$marked" != none ]; then
+      case $marked in *"$path/environ"*) family[$pid]=1;; esac
+      continue
+    fi
+    { mapfile -d '' -t vars <"$path/environ"; } 2>/dev/null || continue
+    case " ${vars[*]}" in *" %(marker)s=$mark"*) family[$pid]=1;; esac
+  done 2>/dev/null
+  local grown=1 key
+  while [ -n "$grown" ]; do
+    grown=
+    for key in "${!parent[@]}"; do
+      [ -n "${family[$key]}" ] && continue
+      if [ -n "${family[${parent[$key]}]}" ] ||
+         { [ "${session[$key]}" != "$own" ] && [ -n "${family[${session[$key]}]}" ]; }; then
+        family[$key]=1; grown=1
+      fi
+    done
+  done
+  found=("${!family[@]}")
+}
+{ IFS= read -r line </proc/$$/stat; } 2>/dev/null; rest=${line##*) }; set -- $rest; own=$4
+members; [ ${#found[@]} = 0 ] && exit 0
+kill -TERM "${found[@]}" 2>/dev/null
+kill -CONT "${found[@]}" 2>/dev/null
+for pause in 0.03 0.07 0.1 $(for ((step = 3; step < grace; step++)); do echo 0.1; done); do
+  sleep "$pause"
+  members; [ ${#found[@]} = 0 ] && exit 0
+done
+for ((step = 0; step < 30; step++)); do
+  kill -KILL "${found[@]}" 2>/dev/null
+  sleep 0.03
+  members; [ ${#found[@]} = 0 ] && exit 0
+done
+exit 1
+"""
 
 
 class Records(Struct, frozen=True, kw_only=True):
@@ -104,6 +157,13 @@ def _call(argv: tuple[str, ...], marker: str) -> str:
     options, (script, *_) = argv[1 : argv.index("-c")], argv[argv.index("-c") + 1 :]
     end = f"hermes-{marker}"
     return f"\"$BASH\" {shlex.join(options)} /dev/fd/{ASIDE + 1} 2>&1 {ASIDE + 1}<<'{end}'\n{script}\n{end}"
+
+
+def end_script(mark: str, grace: float) -> str:
+    """The script that ends every process whose mark begins with `mark`: TERM, up to `grace` seconds, then
+    KILL.
+    """
+    return _END % {"mark": shlex.quote(mark), "grace": max(3, round(grace / 0.12)), "marker": MARKER}
 
 
 def read_records(data: bytes) -> Records:

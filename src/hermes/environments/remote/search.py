@@ -2,24 +2,17 @@
 not.
 """
 
-import posixpath
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from msgspec import Struct, field
-
-from hermes.environments.globs import glob_test, spec_of
-from hermes.environments.ignore_rules import is_ignored
+from hermes.environments.globs import glob_below, spec_of
 from hermes.environments.line_matcher import LONGEST_LINE
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.ripgrep import RIPGREP, read_ripgrep
 from hermes.environments.search import compiled
-from hermes.environments.searched_files import LARGEST_FILE, Search
+from hermes.environments.searched_files import LARGEST_FILE, Rules, Search, is_ignored, wanted
 from hermes.types.workspace import FileStat, Match
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 # Ripgrep may find far more than is wanted: what it writes is cut, and a line that was cut in two is not read.
 _BY_RIPGREP: Final = (
@@ -57,44 +50,56 @@ exit 0
 """
 
 
-class Where(Struct, frozen=True, kw_only=True):
-    """Where to look: below `root`, not into what is `concealed`."""
+class RemoteSearch:
+    """Searches on a machine elsewhere; `ripgrep` says whether it has one."""
 
-    root: str
-    ripgrep: bool
-    concealed: Callable[[str], bool] = field(default=lambda _path: False)
+    def __init__(self, environment: RemoteEnvironment, *, ripgrep: bool) -> None:
+        self._environment = environment
+        self._ripgrep = ripgrep
 
+    async def lines(self, pattern: str, search: Search) -> list[Match]:
+        """Lines that match a regular expression, by path and line; ValueError when the expression is not
+        one.
+        """
+        root = str(search.root)
+        if self._ripgrep:
+            done = await self._environment.fetch(_BY_RIPGREP, pattern, root)
+            if done.code in {0, 1, 141}:  # 141: it had more to say than was read
+                return read_ripgrep(done.data.splitlines()[: -1 if done.code == 141 else None], search)
+        compiled(pattern)
+        is_wanted = wanted(search)
+        names = sorted(one.path for one in await self._files_in(search) if is_wanted(Path(one.path)))
+        listed = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
+        done = await self._environment.fetch(_GREP, pattern, stdin=listed)
+        return list(_hits(done.data.decode("utf-8", "replace")))[: search.limit]
 
-async def search_lines(
-    environment: RemoteEnvironment, pattern: str, where: Where, file_glob: str, limit: int
-) -> list[Match]:
-    """Lines that match a regular expression, by path and line; ValueError when the expression is not one."""
-    if where.ripgrep:
-        done = await environment.fetch(_BY_RIPGREP, pattern, where.root)
-        if done.code in {0, 1, 141}:  # 141: it had more to say than was read
-            search = Search(
-                root=Path(where.root), file_glob=file_glob, limit=limit, concealed=where.concealed
-            )
-            return read_ripgrep(done.data.splitlines()[: -1 if done.code == 141 else None], search)
-    compiled(pattern)
-    found = await _all_files(environment, where)
-    fits = _fits(file_glob, where.root) if file_glob else None
-    names = sorted(one.path for one in found if fits is None or fits(one.path))
-    listed = "".join(f"{name}\0" for name in names).encode("utf-8", "surrogateescape")
-    done = await environment.fetch(_GREP, pattern, stdin=listed)
-    return list(_hits(done.data.decode("utf-8", "replace")))[:limit]
+    async def files(self, glob: str, search: Search) -> list[FileStat]:
+        """Files whose name (or path below the root, if the glob has a slash) fits, newest first."""
+        fits = glob_below(glob, search.root)
+        found = [one for one in await self._files_in(search) if fits(Path(one.path))]
+        return sorted(found, key=lambda item: (-item.mtime, item.path))[: search.limit]
 
+    async def _files_in(self, search: Search) -> list[FileStat]:
+        """Every file that a search may look into; hidden, ignored and concealed ones are left out."""
+        root = str(search.root)
+        done = await self._environment.fetch(_NAMES_BY_RIPGREP if self._ripgrep else _NAMES, root)
+        fields = done.data.decode("utf-8", "surrogateescape").split("\0")
+        files = [
+            FileStat(path=path, kind="file", size=int(size), mtime=float(mtime))
+            for path, size, mtime in zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
+            if not search.concealed(path)
+        ]
+        if self._ripgrep:
+            return files
+        kept = _Unignored(await self._rules(root), search.root)
+        return [one for one in files if kept.file(Path(one.path))]
 
-async def find_files(environment: RemoteEnvironment, glob: str, where: Where, limit: int) -> list[FileStat]:
-    """Files whose name (or path below the root, if the glob has a slash) fits, newest first."""
-    fits = _fits(glob, where.root)
-    found = [one for one in await _all_files(environment, where) if fits(one.path)]
-    return sorted(found, key=lambda item: (-item.mtime, item.path))[:limit]
-
-
-def _fits(glob: str, root: str) -> Callable[[str], bool]:
-    test = glob_test(glob)
-    return lambda path: test(Path(path).relative_to(root) if path != root else Path(posixpath.basename(path)))
+    async def _rules(self, root: str) -> Rules:
+        fields = (await self._environment.fetch(_RULES, root)).data.decode("utf-8", "replace").split("\0")
+        return tuple(
+            (Path(folder), spec_of(text.splitlines()))
+            for folder, text in zip(fields[0::2], fields[1::2], strict=False)
+        )
 
 
 def _hits(text: str) -> Iterator[Match]:
@@ -106,48 +111,23 @@ def _hits(text: str) -> Iterator[Match]:
             yield Match(path=path, line=int(number), content=content[:LONGEST_LINE])
 
 
-async def _all_files(environment: RemoteEnvironment, where: Where) -> list[FileStat]:
-    """Every file that a search may look into; hidden, ignored and concealed ones are left out."""
-    done = await environment.fetch(_NAMES_BY_RIPGREP if where.ripgrep else _NAMES, where.root)
-    fields = done.data.decode("utf-8", "surrogateescape").split("\0")
-    files = [
-        FileStat(path=path, kind="file", size=int(size), mtime=float(mtime))
-        for path, size, mtime in zip(fields[0::3], fields[1::3], fields[2::3], strict=False)
-        if not where.concealed(path)
-    ]
-    if where.ripgrep:
-        return files
-    kept = _Unignored(await _rules(environment, where.root), where.root)
-    return [one for one in files if kept.file(one.path)]
-
-
-async def _rules(environment: RemoteEnvironment, root: str) -> "Sequence[tuple[Path, GitIgnoreSpec]]":
-    fields = (await environment.fetch(_RULES, root)).data.decode("utf-8", "replace").split("\0")
-    return tuple(
-        (Path(folder), spec_of(text.splitlines()))
-        for folder, text in zip(fields[0::2], fields[1::2], strict=False)
-    )
-
-
 class _Unignored:
     """What no rule leaves out; folders are asked about once."""
 
-    def __init__(self, rules: "Sequence[tuple[Path, GitIgnoreSpec]]", root: str) -> None:
-        self._rules = tuple(rules)
+    def __init__(self, rules: Rules, root: Path) -> None:
+        self._rules = rules
         self._folders = {root: True}
 
-    def file(self, path: str) -> bool:
-        return self._folder(posixpath.dirname(path)) and not self._ignored(path, is_folder=False)
+    def file(self, path: Path) -> bool:
+        return self._folder(path.parent) and not self._ignored(path, is_folder=False)
 
-    def _folder(self, path: str) -> bool:
+    def _folder(self, path: Path) -> bool:
         if path not in self._folders:
-            above = posixpath.dirname(path)
-            self._folders[path] = above == path or (
-                self._folder(above) and not self._ignored(path, is_folder=True)
+            self._folders[path] = path.parent == path or (
+                self._folder(path.parent) and not self._ignored(path, is_folder=True)
             )
         return self._folders[path]
 
-    def _ignored(self, path: str, *, is_folder: bool) -> bool:
-        here = Path(path)
-        rules = tuple(rule for rule in self._rules if here.is_relative_to(rule[0]) and here != rule[0])
-        return is_ignored(here, rules, is_folder=is_folder)
+    def _ignored(self, path: Path, *, is_folder: bool) -> bool:
+        rules = tuple(rule for rule in self._rules if path.is_relative_to(rule[0]) and path != rule[0])
+        return is_ignored(path, rules, is_folder=is_folder)
