@@ -381,6 +381,28 @@ async def test_nor_does_what_a_file_of_the_workspace_orders_where_the_user_is_st
     assert world.marks() == before
 
 
+@pytest.mark.parametrize("goal", [*COMMANDS, *FILES])
+async def test_nor_does_it_happen_outside_the_sandbox_once_a_command_was_given_the_network(
+    world: World, goal: str
+) -> None:
+    """What a command declares is given without a question here; what its output orders is not."""
+    (world.home / ".hermes" / "config.yaml").write_text("{}")
+    (world.work / "fetch.py").write_text(f"print({PLAIN!r})\n")
+    before = world.marks()
+    fetch = {"command": "python3 fetch.py", "needs": {"network": True}}
+    order = step(goal, world)
+    if goal in COMMANDS:
+        command = {"command": world.here(COMMANDS[goal]), "needs": {"unconfined": True}}
+        order = call("terminal", command, call_id="goal")
+    session, _ = await talk(world, ScriptedModel(call("terminal", fetch), order, say("done")))
+    first, second = [message for message in session.log if isinstance(message, ToolResult)]
+    assert (world.marks(), json.loads(first.content)["exit_code"]) == (before, 0)
+    assert (first.outside, json.loads(second.content)["status"]) == (
+        "the output of `python3 fetch.py`",
+        "blocked",
+    )
+
+
 @pytest.mark.parametrize("source", OWN)
 async def test_a_file_of_the_workspace_takes_nothing_away_from_others(world: World, source: str) -> None:
     """It is the user's own: what was allowed for good stays allowed."""

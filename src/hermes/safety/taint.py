@@ -56,6 +56,9 @@ _STEERING: Final = re.compile(
     r"|(?:^|/)\.?mcp(?:_servers)?\.json$|/\.(?:claude|cursor|codex|gemini|hermes|continue|windsurf|roo)/|/\.github/workflows/|/(?:skills|memories)/[^/]+/",
     re.IGNORECASE,
 )
+_STEERING_WORD: Final = re.compile(
+    r"\b(?:AGENTS|CLAUDE|GEMINI|SKILL|SOUL)\.md\b|\.cursorrules\b|\.mcp\.json\b|\.github/workflows/"
+)
 _STEERING_NAMES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "SKILL.md", ".cursorrules", ".mcp.json")
 _PATTERN: Final = frozenset("*?[")
 _UNPACKERS: Final = frozenset({"unzip", "7z", "7za", "7zr", "unrar", "cpio", "bsdtar", "patch", "unar"})
@@ -164,6 +167,8 @@ def _of_command(action: Command, verdict: Verdict) -> Iterator[str]:
         for path in dict.fromkeys((*written, *named)):
             if _steers(f"{action.cwd}/{path}"):
                 yield f"it changes {path}, which agents take as instructions"
+            elif path in named and (name := _STEERING_WORD.search(path)):
+                yield f"it may change {name[0]}, which agents take as instructions"
 
 
 def _of_file(action: FileAccess, policy: Policy) -> Iterator[str]:

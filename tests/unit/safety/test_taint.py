@@ -31,6 +31,7 @@ ASKED = [
     "tar xzf rules.tar.gz",
     "git apply rules.patch",
     "cp notes.txt AGENT*.md",
+    "node -e 'fs.appendFileSync(\"AGENTS.md\", x)'",
 ]
 FREE = [
     "ls",
@@ -41,6 +42,7 @@ FREE = [
     "grep -r x AGENTS.md",
     "curl -s https://x.example/page",
     "git fetch",
+    "git commit -m 'Say more in AGENTS.md'",
     "tar czf box.tar.gz src",
     "cp a.txt b*.txt",
 ]
@@ -84,6 +86,7 @@ def test_what_can_get_nowhere_is_not_asked_about() -> None:
             "cp notes.txt AGENT*.md",
             "tar xzf rules.tar.gz",
             "git apply rules.patch",
+            "node -e 'fs.appendFileSync(\"AGENTS.md\", x)'",
         ),
         "ask",
     )
