@@ -52,8 +52,8 @@ _MARKS = itertools.count(1)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Each place on asyncio; on trio, too, those here, and one elsewhere in the long form.
 
-    The clouds share one link, and podman docker's; in the short form each of these tests runs on one of these, by turns, in the long
-    form on all.
+    The clouds share one link, and podman docker's; in the short form each of these tests runs on one of these, by turns, and those
+    marked `one_link` on no machine elsewhere but one. In the long form all run on all.
     """
     chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "place" not in metafunc.fixturenames or "place" in chosen:
@@ -61,16 +61,22 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             metafunc.parametrize("loop", ["asyncio", "trio"])
         return
     is_long = bool(metafunc.config.getoption("--long"))
-    others = IN_TURN if is_long else _turn(metafunc.function.__name__)
-    places = ELSEWHERE if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *SERVERS, *others)
+    elsewhere = _elsewhere(metafunc.definition, is_long=is_long)
+    places = elsewhere if metafunc.definition.get_closest_marker("elsewhere") else (*HERE, *elsewhere)
     pairs = [("asyncio", place) for place in places] + [
         ("trio", place) for place in places if place in (_BOTH_LOOPS if is_long else HERE)
     ]
     metafunc.parametrize(("loop", "place"), pairs, ids=[f"{place}-{loop}" for loop, place in pairs])
 
 
-def _turn(name: str) -> tuple[str, ...]:
-    return (IN_TURN[zlib.crc32(name.encode()) % len(IN_TURN)],)
+def _elsewhere(test: pytest.Function, *, is_long: bool) -> tuple[str, ...]:
+    if is_long:
+        return ELSEWHERE
+    if test.get_closest_marker("one_link"):
+        return ("ssh",)
+    if test.get_closest_marker("elsewhere"):
+        return ELSEWHERE
+    return (*SERVERS, IN_TURN[zlib.crc32(test.name.encode()) % len(IN_TURN)])
 
 
 @pytest.fixture
