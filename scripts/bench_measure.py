@@ -14,7 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import Runtime, open_runtime
 from hermes.store.protocol import SessionRow
 
 HERE = Path(__file__).parent

@@ -17,8 +17,9 @@ import anyio
 from small_tasks import HELD_OUT, SECOND, TASKS, Task
 
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.models.local.catalogue import entries
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.types.event import Event, Notice, StepStarted, TurnFinished
 from hermes.types.message import Assistant, ToolResult
 

@@ -15,12 +15,13 @@ from typing import Any
 import httpx2
 from bench_floor import Conversation
 
+from hermes.agent.spec import SessionOptions
 from hermes.models import client
 from hermes.models.budget import Budget
 from hermes.models.reliability.executor import ReplyListener, RequestExecutor
 from hermes.models.reliability.route import Breakers, OneKey, Route, Target
 from hermes.models.transports.registry import transport_for
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, fail, network, say
 from hermes.types.event import Attempted
 from hermes.types.message import User

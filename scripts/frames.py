@@ -14,8 +14,9 @@ import anyio
 
 import hermes
 from hermes.agent.listeners import Listener
+from hermes.agent.spec import SessionOptions
 from hermes.models import client
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, Turn, call, say
 from hermes.types.event import TextDelta
 

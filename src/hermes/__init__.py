@@ -7,23 +7,35 @@ if TYPE_CHECKING:
     from typing import Any
 
     from hermes.agent.session import Session
+    from hermes.agent.spec import SessionOptions
     from hermes.api import open_session as open  # noqa: A004  # hermes.open(...) is the documented name
-    from hermes.runtime import Runtime, SessionOptions, open_runtime
+    from hermes.runtime import Runtime, open_runtime
     from hermes.tools.function import tool
     from hermes.tools.schemas import get_tool_definitions
+    from hermes.types.capabilities import Capabilities
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Capabilities": "hermes.types.capabilities:Capabilities",
     "open": "hermes.api:open_session",
     "open_runtime": "hermes.runtime:open_runtime",
     "Runtime": "hermes.runtime:Runtime",
     "Session": "hermes.agent.session:Session",
-    "SessionOptions": "hermes.runtime:SessionOptions",
+    "SessionOptions": "hermes.agent.spec:SessionOptions",
     "tool": "hermes.tools.function:tool",
     "get_tool_definitions": "hermes.tools.schemas:get_tool_definitions",
 }
-__all__ = ["Runtime", "Session", "SessionOptions", "get_tool_definitions", "open", "open_runtime", "tool"]
+__all__ = [
+    "Capabilities",
+    "Runtime",
+    "Session",
+    "SessionOptions",
+    "get_tool_definitions",
+    "open",
+    "open_runtime",
+    "tool",
+]
 
 
 def __getattr__(name: str) -> "Any":

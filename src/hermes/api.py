@@ -8,10 +8,12 @@ from typing import TypedDict, Unpack
 import httpx2
 
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.runtime import open_runtime
 from hermes.tools.function import FunctionTool
 from hermes.types.actor import Actor
+from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.ports import Ports
 
 
@@ -21,7 +23,8 @@ class OpenOptions(TypedDict, total=False):
     `tools` are functions made with `@hermes.tool`; `toolsets` adds built-in ones (`terminal`, `file`, …),
     none by default. With `attended`, questions come as `Asked` events and wait for `session.answer`; without
     it their answer is no. `resume` names a stored session (id, start of an id, title, `latest`), `system`
-    replaces the prompt, `actor` is who uses the session, `source` the app's name in lists. `environ`, `http`
+    replaces the prompt, `actor` is who uses the session, `source` the app's name in lists,
+    `capabilities` what it may do at most. `environ`, `http`
     and `ports` stand for the process environment, the network and the clock.
     """
 
@@ -38,6 +41,7 @@ class OpenOptions(TypedDict, total=False):
     max_steps: int
     actor: Actor
     parent: str
+    capabilities: Capabilities
     profile: str
     environ: Mapping[str, str]
     http: httpx2.AsyncClient
@@ -68,6 +72,7 @@ async def open_session(**given: Unpack[OpenOptions]) -> AsyncIterator[Session]:
         max_steps=given.get("max_steps", 0),
         actor=given.get("actor"),
         parent=given.get("parent", ""),
+        capabilities=given.get("capabilities", ALL),
     )
     async with open_runtime(
         environ=given.get("environ"),

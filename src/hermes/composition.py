@@ -163,6 +163,7 @@ class HomeEnvironments:
         options = replace(
             self._options(spec.id, spec.cwd, yolo=spec.yolo, holder=f"{spec.id} {spec.actor.origin}"),
             spawn=partial(session.home.call, self._spawn),
+            bounds=spec.capabilities,
         )
         if self.is_remote:
             reached = self._reached.pop(spec.id, None)

@@ -15,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 import hermes.settings  # noqa: F401  # every section is known before a file is read
+from hermes.agent.capabilities import CapabilitySettings, configured, resolved, within
 from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
 from hermes.agent.prompt import SMALL_WINDOW, Place, SystemPrompt
@@ -24,7 +25,7 @@ from hermes.agent.routes import Routes
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
 from hermes.agent.settings import AgentSettings
-from hermes.agent.spec import SessionSpec
+from hermes.agent.spec import SessionOptions, SessionSpec
 from hermes.composition import (
     SYSTEM_PORTS,
     Connections,
@@ -49,40 +50,17 @@ from hermes.safety.settings import ApprovalSettings
 from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredQuestion, StoredSession
 from hermes.store.sqlite_store import open_store
 from hermes.tools.discovery import ToolFolder
-from hermes.tools.function import TOOLSET, FunctionSource, FunctionTool
+from hermes.tools.function import TOOLSET, FunctionSource
 from hermes.tools.registry import ToolRegistry
 from hermes.tools.schemas import Schemas
 from hermes.tools.settings import ToolOutputSettings, ToolsetSettings
 from hermes.types.actor import Actor
+from hermes.types.capabilities import Capabilities
 from hermes.types.error import ConfigError
 from hermes.types.ports import Ports
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
-
-
-class SessionOptions(Struct, frozen=True, kw_only=True):
-    """What a session is opened with; empty fields take what is configured.
-
-    `resume` names a session (id, start of an id, title, `latest`). `functions` are tools made with
-    `@hermes.tool`. `attended` says that somebody will answer questions; without anybody the answer to every
-    question is no. `actor` is who opens it (the app `source`, unless it is said), `parent` the session that
-    it is a child of.
-    """
-
-    resume: str = ""
-    model: str = ""
-    base_url: str = ""
-    toolsets: tuple[str, ...] | None = None
-    functions: tuple[FunctionTool, ...] = ()
-    system: str = ""
-    cwd: Path | None = None
-    source: str = "cli"
-    yolo: bool = False
-    attended: bool = True
-    max_steps: int = 0
-    actor: Actor | None = None
-    parent: str = ""
 
 
 class Runtime(Struct, kw_only=True):
@@ -155,6 +133,9 @@ class Runtime(Struct, kw_only=True):
         now, cwd = self.ports.now(), self._cwd(chosen)
         session_id = f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()}"
         place = await self._place(session_id, cwd, chosen)
+        bounds = self._bounds(chosen, cwd)
+        if chosen.parent:
+            bounds = bounds.meet(await self._bounds_of(chosen.parent))
         spec = self._spec(
             session_id,
             chosen,
@@ -162,6 +143,7 @@ class Runtime(Struct, kw_only=True):
             cwd=cwd,
             system=chosen.system or await self._system(endpoint, place),
             tools=self._tools(chosen, endpoint),
+            bounds=bounds,
         )
         row = SessionRow(
             id=spec.id,
@@ -173,7 +155,9 @@ class Runtime(Struct, kw_only=True):
             created=now,
             updated=now,
         )
-        await self.store.create(row, system=spec.system, tools=spec.tools.definitions)
+        await self.store.create(
+            row, system=spec.system, tools=spec.tools.definitions, capabilities=spec.capabilities
+        )
         async with self._claimed(row.id, chosen):
             session = Session(spec, self.services)
             self._sessions.add(session)
@@ -208,8 +192,15 @@ class Runtime(Struct, kw_only=True):
     async def _continued(self, stored: StoredSession, chosen: SessionOptions, endpoint: Endpoint) -> Session:
         """The session as it was left; what a crash left open is answered once, in store and log."""
         row, log = stored.row, replay(stored.log)
-        tools = self._stored_tools(stored, chosen)
-        spec = self._spec(row.id, chosen, endpoint, cwd=Path(row.cwd), system=stored.system, tools=tools)
+        spec = self._spec(
+            row.id,
+            chosen,
+            endpoint,
+            cwd=Path(row.cwd),
+            system=stored.system,
+            tools=self._stored_tools(stored, chosen),
+            bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
+        )
         spec = replace(spec, parent=row.parent)
         session = Session(spec, self.services, log=log, title=row.title, used=stored.used)
         self._sessions.add(session)
@@ -250,22 +241,37 @@ class Runtime(Struct, kw_only=True):
         cwd: Path,
         system: str,
         tools: Snapshot,
+        bounds: Capabilities,
     ) -> SessionSpec:
         return SessionSpec(
             id=session_id,
             system=system,
-            tools=tools,
+            tools=within(tools, bounds),
             endpoint=endpoint,
             options=self._options(endpoint),
+            capabilities=bounds,
             cwd=cwd,
             actor=chosen.actor or Actor(app=chosen.source),
             parent=chosen.parent,
-            attended=chosen.attended,
+            attended=chosen.attended and bounds.asks,
             yolo=chosen.yolo,
             max_steps=chosen.max_steps or self.settings[AgentSettings].max_turns,
             continuations=self.settings[ModelSettings].continuations,
             approval_timeout=self.settings[ApprovalSettings].timeout,
         )
+
+    def _bounds(self, chosen: SessionOptions, cwd: Path) -> Capabilities:
+        """What the settings and the opener let a session do at most."""
+        user = Path(self.environ.get("HOME") or Path.home())
+        settings = configured(self.settings[CapabilitySettings], cwd=cwd, home=user)
+        return resolved(chosen.capabilities, cwd=cwd, home=user).meet(settings)
+
+    async def _bounds_of(self, session_id: str) -> Capabilities:
+        """What another session may do at most, running or stored; StoreError when there is none."""
+        for session in self._sessions:
+            if session.id == session_id:
+                return session.spec.capabilities
+        return (await self.store.read(session_id)).capabilities
 
     def _options(self, endpoint: Endpoint) -> Options:
         model = self.settings[ModelSettings]

@@ -3,6 +3,7 @@
 Screens register theirs with the apps, which know that there is a screen.
 """
 
+import hermes.agent.capabilities
 import hermes.agent.settings
 import hermes.environments.settings
 import hermes.hooks

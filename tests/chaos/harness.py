@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, Turn
 from hermes.types.event import Added, Attempted, Event, ReplyRestarted, StepStarted, TextDelta, TurnFinished
 from hermes.types.message import Assistant, ToolResult

@@ -11,7 +11,8 @@ from typing import Any
 import anyio
 
 import hermes
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.event import Answered, Asked
 from hermes.types.message import ToolResult

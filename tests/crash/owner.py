@@ -11,7 +11,8 @@ import anyio
 import anyio.to_thread
 
 import hermes
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, calls, say
 from hermes.types.error import HermesError
 from hermes.types.message import ToolResult

@@ -16,7 +16,8 @@ import anyio
 from msgspec.structs import replace
 
 import hermes
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.store.database import Database
 from hermes.store.protocol import UsageEntry
 from hermes.store.sqlite_store import SqliteStore, open_store

@@ -13,7 +13,8 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.actor import Actor
 from hermes.types.question import Answer, Deny, Grant, Reply

@@ -8,8 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel
 from hermes.types.event import Event
 from hermes.types.message import Message

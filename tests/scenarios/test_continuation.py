@@ -13,8 +13,9 @@ import pytest
 
 import hermes
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.models.reliability.continuation import ANSWER, GO_ON
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.runtime import open_runtime
 from hermes.types.event import Event, Notice, PrefixBroken, ReplyRestarted, TextDelta, TurnFinished
 from hermes.types.message import Assistant
 from tests.scenarios.test_ends import LENGTH

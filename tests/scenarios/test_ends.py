@@ -9,7 +9,8 @@ import pytest
 
 import hermes
 from hermes.agent.session import Session
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.types.event import Notice, TurnFinished
 from tests.scenarios.wires import FAMILIES, FORMS, Recorder, Said
 

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.sync import open as open_sync
 from hermes.testing import ScriptedModel, call, calls, fail, say
 from hermes.testing.script import Turn

@@ -322,7 +322,8 @@ import asyncio, sys, threading, time
 from pathlib import Path
 import anyio
 import hermes
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.error import HermesError
 from hermes.types.event import ToolProgress

@@ -9,8 +9,9 @@ import anyio
 import pytest
 
 import hermes
+from hermes.agent.spec import SessionOptions
 from hermes.hooks import SPECS
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.message import ContextBlock, ToolResult, User
 

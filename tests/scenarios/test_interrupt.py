@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 import hermes
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, Turn, call, calls, fail, raw, say
 from hermes.types.event import Attempted, TextDelta, TurnFinished
 from hermes.types.message import Assistant, ToolResult

@@ -16,7 +16,8 @@ import httpx2
 import pytest
 
 from hermes.agent.session import Session
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import Runtime, open_runtime
 from hermes.testing import call, say
 from hermes.types.event import ToolProgress
 

@@ -12,9 +12,10 @@ import pytest
 from msgspec.structs import replace
 
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
 from hermes.environments.workspace import ShellWorkspace
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.sync import SyncSession
 from hermes.sync import open as open_sync
 from hermes.testing import ScriptedModel, say

@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.tools.registry import registry, tool_result
 from hermes.types.event import Attempted, Event, PrefixBroken
 from hermes.types.message import Attachment

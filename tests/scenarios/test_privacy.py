@@ -11,9 +11,10 @@ import msgspec
 import pytest
 
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.models.catalog.catalogue import providers
 from hermes.models.side_calls import SideQuestion, Task
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.testing import say
 
 pytestmark = pytest.mark.anyio

@@ -10,8 +10,9 @@ import pytest
 from msgspec.structs import replace
 
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.models.side_calls import SideQuestion
-from hermes.runtime import Runtime, SessionOptions, open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, fail, network, say
 from hermes.types.event import Attempted, PrefixBroken, ReplyRestarted, TextDelta, Titled
 from tests.scenarios.conftest import HASTY, events_of

@@ -18,9 +18,10 @@ from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
 from hermes.models.reliability.route import OneKey
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, ScriptedServer
 from hermes.testing.script import Turn, call, calls, fail, raw, say
 from hermes.types.event import Event, TextDelta, ThinkingDelta, ToolProgress

@@ -6,7 +6,8 @@ import anyio
 import pytest
 
 from hermes.agent.session import Session
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, fail, say
 from hermes.tools.function import FunctionTool, tool
 from hermes.types.event import TurnFinished

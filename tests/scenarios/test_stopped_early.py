@@ -12,7 +12,7 @@ import pytest
 import hermes
 import hermes.sync
 from hermes.agent.conversation import Conversation, Conversations
-from hermes.runtime import SessionOptions
+from hermes.agent.spec import SessionOptions
 from hermes.testing import ScriptedModel, say
 from hermes.types.error import HermesError, SessionClosed
 from hermes.types.message import User

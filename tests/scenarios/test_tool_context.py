@@ -9,7 +9,8 @@ import anyio
 import pytest
 
 import hermes
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, calls, say
 from hermes.types.event import Asked, Event, ToolFinished, ToolProgress
 from hermes.types.message import ToolResult

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 import hermes
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.message import ToolResult
 from hermes.types.tool import ToolContext

@@ -18,7 +18,8 @@ from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import Session
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.testing.script import Turn
 from hermes.types.event import Asked, Event

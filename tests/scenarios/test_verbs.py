@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 import hermes
 from hermes.agent.session import BUSY, Session
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import FailingStore, ScriptedModel, call, calls, say
 from hermes.types.error import HermesError
 from hermes.types.event import TextDelta, TurnFinished, TurnStarted

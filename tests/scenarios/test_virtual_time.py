@@ -6,8 +6,9 @@ from pathlib import Path
 import anyio
 import pytest
 
+from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, VirtualClock, call, fail, say
 from hermes.types.event import Answered, Attempted, TurnFinished
 from hermes.types.message import ToolResult

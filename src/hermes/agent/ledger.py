@@ -43,9 +43,10 @@ class Ledger(Struct):
             self._day = Budget(name="day", limits=limits, elsewhere=lambda: self.store.counted_on(date))
         return self._day
 
-    def session(self, used: Usage) -> Budget:
-        """The budget of a session that has used so much before."""
-        limits = SpendingLimits(tokens=self.budget.session_tokens, cost=self.budget.session_cost)
+    def session(self, used: Usage, tokens: int = 0) -> Budget:
+        """The budget of a session that has used so much; `tokens` is a limit of its own, 0 for none."""
+        least = min(filter(None, (tokens, self.budget.session_tokens)), default=0)
+        limits = SpendingLimits(tokens=least, cost=self.budget.session_cost)
         return Budget(
             name="session",
             limits=limits,

@@ -25,6 +25,7 @@ from hermes.safety.tool_effects import guarded_effects
 from hermes.types import event as events
 from hermes.types.action import ToolUse
 from hermes.types.actor import Actor
+from hermes.types.capabilities import ALL
 from hermes.types.error import HermesError, SessionClosed
 from hermes.types.message import Assistant, Attachment, ContextBlock, Message, ToolResult, User
 from hermes.types.question import Answer
@@ -64,7 +65,7 @@ class Session:
         self.spec, self.services = spec, services
         self.id, self.system, self.tools, self.title = spec.id, spec.system, spec.tools, title
         self.usage, self.last_turn = used, NO_USAGE
-        self.budget = services.ledger.session(used)
+        self.budget = services.ledger.session(used, spec.capabilities.tokens)
         self.route = services.routes.route_for(self, spec.endpoint)
         self._log = log or Log()
         self._listeners = Listeners(services.ports.now, session=spec.id, parent=spec.parent)
@@ -278,7 +279,7 @@ class Session:
 
     async def authorize(self, use: ToolUse) -> None:
         """Decide on a tool's call; Refused when the answer is no."""
-        if any(guarded_effects(use)):
+        if any(guarded_effects(use)) or self.spec.capabilities != ALL:
             await self.environment.gate.authorize(use)
 
     def take_unsent(self) -> tuple[ContextBlock, ...]:

@@ -1,21 +1,48 @@
-"""What one session is: plain data, fixed when it is opened."""
+"""What a session is opened with, and what it is: plain data, fixed when it is opened."""
 
 from pathlib import Path
 
 from msgspec import Struct
 
+from hermes.tools.function import FunctionTool
 from hermes.types.actor import Actor
+from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
+
+
+class SessionOptions(Struct, frozen=True, kw_only=True):
+    """What a session is opened with; empty fields take what is configured.
+
+    `resume` names a session (id, start of an id, title, `latest`). `functions` are tools made with
+    `@hermes.tool`. `attended` says that somebody will answer questions; without anybody the answer to every
+    question is no. `actor` is who opens it (the app `source`, unless it is said), `parent` the session that
+    it is a child of. `capabilities` are what it may do at most, within those of its home and its parent.
+    """
+
+    resume: str = ""
+    model: str = ""
+    base_url: str = ""
+    toolsets: tuple[str, ...] | None = None
+    functions: tuple[FunctionTool, ...] = ()
+    system: str = ""
+    cwd: Path | None = None
+    source: str = "cli"
+    yolo: bool = False
+    attended: bool = True
+    max_steps: int = 0
+    actor: Actor | None = None
+    parent: str = ""
+    capabilities: Capabilities = ALL
 
 
 class SessionSpec(Struct, frozen=True, kw_only=True):
     """A session's identity, prompt, tools, model and limits.
 
-    `actor` is who opened it and may answer its questions; `parent` the session that it is a child of. With
-    `attended` somebody answers questions, within `approval_timeout` seconds (0: however long it takes);
-    without, every answer is no. `yolo` asks only where nothing but a no is possible. Text that was cut by its
-    length is continued up to `continuations` times.
+    `actor` is who opened it and may answer its questions; `capabilities` what it may do at most; `parent` the
+    session that it is a child of. With `attended` somebody answers questions, within `approval_timeout`
+    seconds (0: however long it takes); without, every answer is no. `yolo` asks only where nothing but a no
+    is possible. Text that was cut by its length is continued up to `continuations` times.
     """
 
     id: str
@@ -25,6 +52,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     options: Options
     cwd: Path
     actor: Actor
+    capabilities: Capabilities = ALL
     parent: str = ""
     attended: bool = True
     yolo: bool = False

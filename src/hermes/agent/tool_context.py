@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from hermes.lib.aio import HomeObject
 from hermes.lib.secretvalues import StreamRedactor
 from hermes.tools.needs import secret_for
-from hermes.types.error import HermesError
+from hermes.types.error import HermesError, SecretUnavailable
 from hermes.types.question import Answer, Question
 from hermes.types.tool import TodoList, ToolEntry
 from hermes.types.workspace import Processes, Workspace
@@ -63,6 +63,8 @@ class ToolRunContext(Struct, eq=False):
     def secret(self, name: str) -> str:
         """The value of a variable that the tool names in `requires_env`."""
         services = self.session.services
+        if not self.session.spec.capabilities.knows(name):
+            raise SecretUnavailable(f"{name} is not among the secrets that this session may have.")
         return secret_for(self.entry, name, services.environ, services.secrets)
 
     async def ask(self, question: Question) -> Answer:

@@ -26,6 +26,7 @@ from hermes.safety.redact import redact
 from hermes.safety.settings import AllowlistSettings, ApprovalSettings
 from hermes.safety.taint import sources
 from hermes.tools.settings import ToolOutputSettings
+from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import ConfigError, EnvironmentUnavailable
 from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
@@ -61,6 +62,7 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     known: SecretValues = field(default_factory=SecretValues)
     yolo: bool = False
     holder: str = ""
+    bounds: Capabilities = ALL
     spent: Callable[[str, str], None] = lambda _old, _new: None
     spawn: Spawn | None = None
 
@@ -204,7 +206,7 @@ def _sandbox(options: ToolEnvironmentOptions) -> Sandbox | None:
         hermes_home=options.hermes_home,
         scratch=options.scratch,
         environ=options.environ,
-        sandboxing=sandbox_options(options.terminal),
+        sandboxing=replace(sandbox_options(options.terminal), bounds=options.bounds),
     )
     if found is None and options.terminal.sandbox == "on":
         raise EnvironmentUnavailable(
@@ -225,5 +227,6 @@ def policy_of(options: ToolEnvironmentOptions, sandbox: Confinement) -> Policy:
         mode=options.approvals.mode,
         yolo=options.yolo,
         allowlist=options.allowlist,
+        bounds=options.bounds,
         strict=options.approvals.untrusted == "strict",
     )

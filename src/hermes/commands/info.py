@@ -4,7 +4,9 @@ from itertools import groupby
 
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
+from hermes.present.permissions import permissions
 from hermes.present.words import money, tokens
+from hermes.safety.grants import write
 from hermes.types.usage import Usage
 
 
@@ -88,6 +90,19 @@ async def tools(talk: CommandContext, _argument: str) -> None:
             "",
         ]
     talk.tell("\n".join(rows).strip() or "This session has no tools.")
+
+
+async def show_permissions(talk: CommandContext, _argument: str) -> None:
+    """What this session may do, the answers that hold, and what it has read from outside."""
+    session = opened(talk)
+    gate = session.environment.gate
+    rows = [f"- {name}: {text}" for name, text in permissions(gate.policy, attended=session.spec.attended)]
+    held = [*map(write, gate.grants.session), *gate.policy.allowlist]
+    rows += [f"- answered yes: `{one}`" for one in held]
+    rows += [
+        f"- read from outside: {one.name}; what reaches beyond the workspace asks anew" for one in gate.read()
+    ]
+    talk.tell("\n".join(rows))
 
 
 def _first_sentence(text: str) -> str:

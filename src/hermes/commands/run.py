@@ -15,6 +15,7 @@ HANDLERS: Mapping[str, Handler] = {
     "usage": info.usage,
     "status": info.status,
     "tools": info.tools,
+    "permissions": info.show_permissions,
     "debug": info.debug,
     "new": session.new,
     "resume": session.resume,

@@ -20,7 +20,7 @@ from hermes.environments.local import LocalEnvironment
 from hermes.environments.named_files import content_of
 from hermes.environments.sandbox import landlock
 from hermes.environments.sandbox.egress import Ways
-from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts
+from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts, narrowed
 from hermes.environments.sandbox.proxy import Resolve
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, find_sandbox
 from hermes.environments.search import find_files, search_lines
@@ -36,6 +36,7 @@ from hermes.environments.workspace import (
 )
 from hermes.lib.programs import find_program
 from hermes.types.action import Command, Permit
+from hermes.types.capabilities import ALL, shared
 from hermes.types.error import Refused
 from hermes.types.workspace import ExecResult, FileStat, Match
 
@@ -215,17 +216,27 @@ def open_sandbox(
     """
     folders = Scratch(root=scratch.resolve())
     folders.make()
-    workspace, wanted = workspace.resolve(), sandboxing or SandboxOptions()
+    workspace = workspace.resolve()
+    wanted = _within_bounds(sandboxing or SandboxOptions(), str(workspace))
     if wanted.mode == "full" or hermes_home.is_relative_to(workspace):
         hermes_home.mkdir(
             parents=True, exist_ok=True
         )  # what is not there cannot be covered, and could be made by a command
+    programs = tuple(_programs())
     mounts = default_mounts(
-        workspace=workspace, home=home, hermes_home=hermes_home, scratch=folders, programs=_programs()
+        workspace=workspace, home=home, hermes_home=hermes_home, scratch=folders, programs=programs
     )
+    mounts = narrowed(mounts, wanted.bounds, home=home, programs=programs)
     return find_sandbox(
         environ, mounts, wanted, Ways(folders.root, resolve=resolve) if landlock.launcher() else None
     )
+
+
+def _within_bounds(wanted: SandboxOptions, workspace: str) -> SandboxOptions:
+    """The options with a mode that lets commands write no more than their bounds have."""
+    if wanted.bounds.write == ALL.write or wanted.mode == "read-only":
+        return wanted
+    return replace(wanted, mode="workspace" if shared(wanted.bounds.write, (workspace,)) else "read-only")
 
 
 def _programs() -> Iterator[Path]:

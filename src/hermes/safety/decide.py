@@ -7,6 +7,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hermes.safety.bounds import beyond, network_within
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading, read_command
 from hermes.safety.commands.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
@@ -15,6 +16,7 @@ from hermes.safety.commands.script import Simple
 from hermes.safety.grants import Grants, covering, offered, parse
 from hermes.safety.needs import Access, access, declared
 from hermes.types.action import Action, Command, Decider, FileAccess, Permit, ToolUse
+from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.question import Scope
 
 
@@ -25,8 +27,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     write nowhere, or in the workspace alone. `full`: it hides secrets, our own files and other processes.
     `container`: a machine that is thrown away, but for the folders of `binds`. `network`: confined commands
     may use the network without a question, all of it or these hosts. `mode` off and `yolo` let everything
-    through but what nothing lets through. `allowlist`: patterns of earlier grants for good. `strict`: the
-    workspace's files are from outside, too.
+    through but what nothing lets through. `allowlist`: patterns of earlier grants for good. `bounds`: what
+    the session may do at most. `strict`: the workspace's files are from outside, too.
     """
 
     workspace: str
@@ -39,6 +41,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     mode: Literal["manual", "smart", "off"] = "manual"
     yolo: bool = False
     allowlist: tuple[str, ...] = ()
+    bounds: Capabilities = ALL
     strict: bool = False
 
     @property
@@ -87,6 +90,9 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
 def decide(action: Action, policy: Policy, grants: Grants | None = None) -> Verdict:
     """The verdict on an action; the same for everybody who asks. What is not understood is not allowed."""
+    reasons = tuple(beyond(action, policy.bounds, policy.sandbox, policy.folders))
+    if reasons:
+        return Verdict(decision="deny", reasons=reasons, rule="capability", effects=("reserved",))
     if isinstance(action, ToolUse):
         return Verdict(decision="allow")  # what it does to the machine is decided action by action
     if isinstance(action, FileAccess):
@@ -96,7 +102,7 @@ def decide(action: Action, policy: Policy, grants: Grants | None = None) -> Verd
 
 def is_concealed(path: str, policy: Policy) -> bool:
     """Whether a search must not look into a path: credentials, and files of secret variables."""
-    return is_secret(path, policy.folders) or is_env_file(path)
+    return is_secret(path, policy.folders) or is_env_file(path) or not policy.bounds.reads(path)
 
 
 def _command(action: Command, policy: Policy, grants: Grants) -> Verdict:
@@ -114,7 +120,11 @@ def _usual_access(policy: Policy) -> Access:
     """What a command gets that declares nothing."""
     if policy.sandbox == "off":
         return Access()
-    return Access(confined=True, network=policy.network, writable=policy.sandbox != "read-only")
+    return Access(
+        confined=True,
+        network=network_within(policy.network, policy.bounds),
+        writable=policy.sandbox != "read-only" and policy.bounds.writes(policy.workspace),
+    )
 
 
 def _judged_command(

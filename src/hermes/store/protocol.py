@@ -5,6 +5,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
+from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Answer, Question
 from hermes.types.usage import NO_USAGE, Usage
@@ -31,14 +32,16 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 class StoredSession(Struct, frozen=True, kw_only=True):
     """A session as it is resumed.
 
-    `system` and `tools` are its frozen prompt and tool definitions, `begun` the calls whose journal is open,
-    with their outcomes as far as they are known, and `used` what its requests have used so far. `unreadable`
-    are the numbers, from 1, of messages that the log lacks because their rows are damaged.
+    `system` and `tools` are its frozen prompt and tool definitions, `capabilities` what it may do at most,
+    `begun` the calls whose journal is open, with their outcomes as far as they are known, and `used` what its
+    requests have used so far. `unreadable` are the numbers, from 1, of messages that the log lacks because
+    their rows are damaged.
     """
 
     row: SessionRow
     system: str
     tools: tuple[object, ...]
+    capabilities: Capabilities = ALL
     log: tuple[Message, ...]
     begun: dict[str, ToolResult | None]
     used: Usage = NO_USAGE
@@ -118,8 +121,12 @@ class SessionStore(Protocol):
     cancellation.
     """
 
-    async def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
-        """Announce a session with its frozen prompt and tool definitions; the first `append` writes it."""
+    async def create(
+        self, row: SessionRow, *, system: str, tools: Sequence[object], capabilities: Capabilities = ALL
+    ) -> None:
+        """Announce a session with its frozen prompt, tool definitions and capabilities; the first `append`
+        writes it.
+        """
 
     async def append(self, session_id: str, *messages: Message) -> None:
         """Write messages at the end of a log, all or none; StoreError when somebody else has written to it

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from hermes.lib import codec
 from hermes.store.database import Database
 from hermes.store.protocol import SessionRow, StoredSession
+from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import StorageDamaged, StoreError
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
@@ -60,6 +61,7 @@ class _New(Struct, frozen=True):
     row: SessionRow
     system: str
     tools: bytes
+    capabilities: str
 
 
 class _End(Struct, frozen=True):
@@ -91,9 +93,12 @@ class SessionTables:
         for session_id in self._written:
             self._new.pop(session_id, None)
 
-    def create(self, row: SessionRow, system: str, tools: Sequence[object]) -> None:
+    def create(
+        self, row: SessionRow, system: str, tools: Sequence[object], capabilities: Capabilities
+    ) -> None:
         """Keep a session until its first message comes."""
-        self._new[row.id] = _New(row, system, msgspec.json.encode(tools))
+        bounds = "" if capabilities == ALL else msgspec.json.encode(capabilities).decode()
+        self._new[row.id] = _New(row, system, msgspec.json.encode(tools), bounds)
 
     def append(self, session_id: str, messages: Sequence[Message]) -> None:
         """Write messages at the end of a log; StoreError when somebody else has written there."""
@@ -158,11 +163,11 @@ class SessionTables:
         """A session as far as it can be read."""
         with self._database.faults():
             found = self._rows.execute(
-                "SELECT key, system, tools FROM sessions WHERE id = ?", (session_id,)
+                "SELECT key, system, tools, capabilities FROM sessions WHERE id = ?", (session_id,)
             ).fetchone()
             if found is None:
                 raise StoreError(f"There is no session {session_id}; hermes sessions list shows them.")
-            key, system, tools = found
+            key, system, tools, bounds = found
             rows = self._rows.execute(
                 "SELECT kind, body FROM messages WHERE place >= ? AND place < ? AND dropped = 0"
                 " ORDER BY place",
@@ -176,6 +181,7 @@ class SessionTables:
                 row=self._list("WHERE key = ?", (key,))[0],
                 system=system,
                 tools=tuple(msgspec.json.decode(tools)),
+                capabilities=msgspec.json.decode(bounds, type=Capabilities) if bounds else ALL,
                 log=tuple(filter(None, log)),
                 begun={call_id: _result(body) for call_id, body in begun},
                 unreadable=tuple(number for number, message in enumerate(log, 1) if message is None),
@@ -276,11 +282,11 @@ class SessionTables:
     def _write_new(self, new: _New) -> _End:
         row = new.row
         done = self._rows.execute(
-            "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, system, tools)"
-            " VALUES (?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, system, tools,"
+            " capabilities) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
             (
                 row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.parent,
-                new.system, new.tools,
+                new.system, new.tools, new.capabilities,
             ),
         )  # fmt: skip
         key = done.lastrowid or 0

@@ -31,6 +31,7 @@ from hermes.store.questions import QuestionTable, checked
 from hermes.store.search import SearchIndex, remove
 from hermes.store.sessions import SessionTables
 from hermes.store.usage import UsageTable
+from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import StorageDamaged, StoreError
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Answer
@@ -73,9 +74,11 @@ class SqliteStore:
         self._open = True
         self._worker = Worker("hermes-store", batch=self._transaction, idle=self._tidy, pause=PAUSE)
 
-    async def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
+    async def create(
+        self, row: SessionRow, *, system: str, tools: Sequence[object], capabilities: Capabilities = ALL
+    ) -> None:
         """Announce a session."""
-        await self._run(self._sessions.create, row, system, tools)
+        await self._run(self._sessions.create, row, system, tools, capabilities)
 
     async def append(self, session_id: str, *messages: Message) -> None:
         """Write messages."""

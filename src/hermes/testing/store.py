@@ -22,6 +22,7 @@ from hermes.store.protocol import (
 from hermes.store.questions import checked
 from hermes.store.search import snippet, text_of
 from hermes.store.sessions import MESSAGES, chosen, named
+from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import StoreError
 from hermes.types.message import Message, ToolResult, User
 from hermes.types.question import Answer
@@ -32,6 +33,7 @@ class _Kept(Struct):
     row: SessionRow
     system: str
     tools: tuple[object, ...]
+    capabilities: Capabilities = ALL
     log: list[Message] = field(default_factory=list)
     begun: dict[str, ToolResult | None] = field(default_factory=dict)
 
@@ -46,9 +48,11 @@ class MemoryStore:
         self._owners: dict[str, Owner] = {}
         self._questions: dict[str, StoredQuestion] = {}
 
-    async def create(self, row: SessionRow, *, system: str, tools: Sequence[object]) -> None:
+    async def create(
+        self, row: SessionRow, *, system: str, tools: Sequence[object], capabilities: Capabilities = ALL
+    ) -> None:
         """Announce a session."""
-        self._new[row.id] = _Kept(row, system, tuple(tools))
+        self._new[row.id] = _Kept(row, system, tuple(tools), capabilities)
 
     async def append(self, session_id: str, *messages: Message) -> None:
         """Keep messages."""
@@ -129,6 +133,7 @@ class MemoryStore:
             row=_listed(kept),
             system=kept.system,
             tools=kept.tools,
+            capabilities=kept.capabilities,
             log=tuple(kept.log),
             begun=dict(kept.begun),
             used=await self.used_by(session_id),

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from hermes.agent.prompt import Place, SystemPrompt
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel
 
 pytestmark = pytest.mark.anyio

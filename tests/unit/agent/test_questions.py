@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 import hermes
 from hermes.agent.questions import LOOK_LONGEST, Questions, calling
+from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.runtime import open_runtime
 from hermes.store.protocol import SessionRow, StoredQuestion
 from hermes.testing import MemoryStore, ScriptedModel, VirtualClock, call, say
 from hermes.types.actor import Actor

@@ -7,7 +7,7 @@ from msgspec import Struct
 from hermes.lib.lazy import import_object
 
 if TYPE_CHECKING:
-    from hermes.runtime import SessionOptions
+    from hermes.agent.spec import SessionOptions
 
 
 class Choices(Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class Choices(Struct, frozen=True, kw_only=True):
 
 def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":
     """The session that the options ask for."""
-    options: SessionOptions = import_object("hermes.runtime:SessionOptions")(
+    options: SessionOptions = import_object("hermes.agent.spec:SessionOptions")(
         resume=choices.resume,
         model=choices.model,
         base_url=choices.base_url,

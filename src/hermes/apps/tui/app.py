@@ -13,7 +13,7 @@ from hermes.lib.lazy import import_object
 from hermes.present.theme import Theme, choose
 
 if TYPE_CHECKING:
-    from hermes.runtime import SessionOptions
+    from hermes.agent.spec import SessionOptions
 
 
 async def run(choices: ModelChoices, options: Callable[..., "SessionOptions"]) -> int:

@@ -15,7 +15,8 @@ from hermes.lib.lazy import import_object
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
-    from hermes.runtime import Runtime, SessionOptions
+    from hermes.agent.spec import SessionOptions
+from hermes.runtime import Runtime
 
 CHOOSE = "?"
 """The session that is still to be chosen."""

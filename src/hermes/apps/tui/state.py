@@ -32,8 +32,9 @@ from hermes.types.question import Approve
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
+    from hermes.agent.spec import SessionOptions
     from hermes.apps.tui.chips import Chips
-    from hermes.runtime import Runtime, SessionOptions
+    from hermes.runtime import Runtime
     from hermes.types.error import Failure
 
 _FRAME = 0.05

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.config.sensitive import at_home, of_machine, sensitive
 from hermes.environments.beneath import FOLDER, held, open_beneath
 from hermes.environments.sandbox.sockets import listening
 from hermes.lib.repository import STEERING, git_files, git_folders
+from hermes.types.capabilities import ALL, Capabilities, shared
 
 Mode = Literal["read-only", "workspace", "full"]
 """How much of the machine a confined job may write: nothing, the workspace, all that the user may."""
@@ -25,6 +27,18 @@ Kind = Literal["write", "place", "show", "read", "hide", "pin"]
 NAME_FILES: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
 """Where /etc/resolv.conf may point to."""
 
+_OF_USERS: Final = (
+    "/home",
+    "/root",
+    "/Users",
+    "/mnt",
+    "/media",
+    "/srv",
+    "/data",
+    "/opt",
+    "/var/lib",
+    "/var/log",
+)
 _TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108  # these are the names inside
 
 
@@ -33,7 +47,8 @@ class Mounts(Struct, frozen=True, kw_only=True):
     outside) pairs, writable.
 
     `repositories` are folders whose version control must not learn to run something; they are looked at anew
-    for each job. `starts` are what programs of the user's run by themselves or trust, there or not.
+    for each job. `starts` are what programs of the user's run by themselves or trust, there or not; `shown`
+    is seen in folders that are hidden.
     """
 
     writable: tuple[Path, ...] = ()
@@ -42,6 +57,7 @@ class Mounts(Struct, frozen=True, kw_only=True):
     placed: tuple[tuple[str, Path], ...] = ()
     repositories: tuple[Path, ...] = ()
     starts: tuple[Path, ...] = ()
+    shown: tuple[Path, ...] = ()
 
 
 class Scratch(Struct, frozen=True, kw_only=True):
@@ -122,6 +138,23 @@ def default_mounts(
     )
 
 
+def narrowed(mounts: Mounts, bounds: Capabilities, *, home: Path, programs: tuple[Path, ...]) -> Mounts:
+    """The mounts for a session that may write and read less: users' folders that it may not read are empty,
+    but for `programs` and what it may read.
+    """
+    if bounds.write != ALL.write:
+        writable = shared(bounds.write, tuple(map(str, mounts.writable)))
+        mounts = replace(mounts, writable=tuple(map(Path, writable)) or mounts.writable)
+    if bounds.read == ALL.read:
+        return mounts
+    hidden = [path for path in (home, *map(Path, _OF_USERS)) if not bounds.reads(str(path))]
+    return replace(
+        mounts,
+        hidden=(*mounts.hidden, *hidden),
+        shown=(*mounts.repositories, *map(Path, bounds.read), *programs),
+    )
+
+
 def makeable(mounts: Mounts, mode: Mode) -> tuple[str, ...]:
     """Those of `starts` that a job could make where they are not there, links followed."""
     tops = {"full": ["/"], "workspace": _real(map(str, mounts.writable)), "read-only": []}[mode]
@@ -151,6 +184,7 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
         wanted += [
             Mount(top, "write" if top in tops else "show", top) for top in dict.fromkeys(writable + more)
         ]
+    wanted += [Mount(path, "show", path) for path in _real(map(str, mounts.shown))]
     wanted += [Mount(path, "hide", path) for path in hidden if path != "/"]
     starts = [path for path in _real(starts) if path not in hidden]
     wanted += [Mount(path, "read", path) for path in starts if _is_below(path, tops)]
@@ -193,19 +227,8 @@ def _expanded(paths: Iterable[Path]) -> Iterator[str]:
 
 def _real(paths: Iterable[str]) -> list[str]:
     """Those that are there, links followed; one where the user may not look counts as not there."""
-    folders: dict[str, str] = {}
-    # Most are not there, and `exists` would raise and catch an error for each
-    return list(dict.fromkeys(_resolved(path, folders) for path in paths if os.access(path, os.F_OK)))
-
-
-def _resolved(path: str, folders: dict[str, str]) -> str:
-    """The path with its links followed; `folders` are those that were followed already."""
-    folder, _, name = path.rpartition("/")
-    if not folder or name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114  # words, as above
-        return os.path.realpath(path)
-    if folder not in folders:
-        folders[folder] = os.path.realpath(folder)
-    return f"{folders[folder].rstrip('/')}/{name}"
+    # Words, as above
+    return list(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path)))  # noqa: PTH110
 
 
 def _is_below(path: str, tops: Iterable[str]) -> bool:

@@ -39,6 +39,7 @@ from hermes.environments.sandbox.mounts import (
 )
 from hermes.environments.sandbox.planted import Watched
 from hermes.lib.programs import find_program
+from hermes.types.capabilities import ALL, Capabilities
 
 CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 """The environment to start a confined job with: a confined command can export LD_PRELOAD, and the sandbox
@@ -51,12 +52,15 @@ _PROBES: Final = 3
 
 
 class SandboxOptions(Struct, frozen=True, kw_only=True):
-    """What is set: the mode, whether debuggers work in it, and the limits of a command; 0 is none."""
+    """What is set: the mode, whether debuggers work in it, the limits of a command (0 is none), and what its
+    session may do at most.
+    """
 
     mode: Mode = "workspace"
     tracing: bool = False
     processes: int = 4096
     file_gigabytes: int = 100
+    bounds: Capabilities = ALL
 
 
 class Program(Struct, frozen=True, kw_only=True):
