@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from hermes.safety.commands.exfiltration import DOWNLOADERS
+from hermes.safety.commands.paths import is_within
 from hermes.safety.commands.script import Simple
 from hermes.safety.commands.wrappers import see_through
 from hermes.safety.decide import Policy, Verdict
@@ -28,9 +29,9 @@ REACHING: Final = frozenset(
 """Effects of a command by which words of other people can get into its output."""
 
 _OF_OTHERS: Final = re.compile(
-    r"(?:^|/)(?:node_modules|site-packages|dist-packages|Maildir|Mail|\.mail|\.thunderbird)(?:/|$)"
-    r"|\.(?:eml|mbox|msg|mhtml)$"
+    r"(?:^|/)(?:node_modules|site-packages|dist-packages|Maildir|\.thunderbird)(?:/|$)|\.(?:eml|mbox|mhtml)$"
 )
+_FOLDERS_OF_OTHERS: Final = ("Downloads", "Mail")
 _CONNECTING: Final = frozenset({"network", "other"})
 _WITHOUT_CONTENT: Final = frozenset(
     {"rm", "rmdir", "mkdir", "touch", "chmod", "chown", "du", "ls", "stat", "test", "[", "cd"}
@@ -70,8 +71,7 @@ def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
 
 
 def _is_of_others(path: str, policy: Policy) -> bool:
-    downloads = posixpath.join(policy.home, "Downloads")
-    if path == downloads or path.startswith(f"{downloads}/"):
+    if any(is_within(path, posixpath.join(policy.home, name)) for name in _FOLDERS_OF_OTHERS):
         return True
     return bool(_OF_OTHERS.search(path.removeprefix(policy.workspace)))
 

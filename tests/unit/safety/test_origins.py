@@ -92,7 +92,8 @@ def test_reading_what_others_wrote_has_a_name_and_writing_there_has_none(path: s
 def test_the_workspace_is_the_users_own_wherever_it_is() -> None:
     inside = replace(OPEN, workspace="/data/node_modules/mine")
     assert named(FileAccess(operation="read", path="/data/node_modules/mine/a.txt"), inside) == ""
-    assert named(FileAccess(operation="read", path="/data/project/a.txt")) == ""
+    for name in ("a.txt", "app/Mail/Invoice.php", "msg/Point.msg", "vendor/a.py"):
+        assert named(FileAccess(operation="read", path=f"/data/project/{name}")) == ""
 
 
 def test_who_is_strict_takes_no_file_for_their_own() -> None:
