@@ -37,13 +37,13 @@ from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.remote.cloud import CloudOptions, Vendor
 from hermes.environments.remote.daytona import DaytonaCloud
-from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
+from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_transport
 from hermes.environments.remote.environment import RemoteEnvironment
-from hermes.environments.remote.link import Link
 from hermes.environments.remote.modal import ModalCloud
-from hermes.environments.remote.polled import PolledLink
-from hermes.environments.remote.singularity import SingularityOptions, singularity_link
-from hermes.environments.remote.ssh import SshOptions, ssh_link
+from hermes.environments.remote.polling_transport import PollingTransport
+from hermes.environments.remote.singularity import SingularityOptions, singularity_transport
+from hermes.environments.remote.ssh import SshOptions, ssh_transport
+from hermes.environments.remote.transport import RemoteTransport
 from hermes.environments.remote.vercel import VercelCloud
 from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.sandbox.mounts import Mode
@@ -162,10 +162,10 @@ def _ssh(top: Path) -> Iterator[Place]:
     options = SshOptions(
         host="127.0.0.1", port=port, key=str(server.key), folder=top / "cm", extra=server.options
     )
-    link = ssh_link(options, environment())
+    transport = ssh_transport(options, environment())
     try:
         yield Place(
-            space=_remote(link, top),
+            space=_remote(transport, top),
             bare=lambda: ("ssh", "-S", _only(top / "cm"), "-T", "--", "127.0.0.1", "true"),
             environ=environment(),
         )
@@ -180,12 +180,12 @@ def _docker(top: Path) -> Iterator[Place]:
     started = servers.docker(top)
     with _usual_priority():
         daemon = next(started)
-    link = docker_link(
+    transport = docker_transport(
         DockerOptions(image=servers.IMAGE, key="bench", network=False, persistent=False), daemon.environ
     )
     try:
         yield Place(
-            space=_remote(link, top, PRELUDE),
+            space=_remote(transport, top, PRELUDE),
             bare=lambda: ("docker", "exec", "--interactive", daemon.client("ps", "--quiet"), "true"),
             environ=daemon.environ,
         )
@@ -208,7 +208,7 @@ def _usual_priority() -> Iterator[None]:
 def _singularity(top: Path) -> Iterator[Place]:
     environ = environment()
     environ["PATH"] = f"{servers.BACKENDS}/apptainer/usr/bin:{environ['PATH']}"
-    link = singularity_link(
+    transport = singularity_transport(
         SingularityOptions(image=str(servers.BACKENDS / "apptainer-image")), environ, mark="bench"
     )
 
@@ -224,7 +224,7 @@ def _singularity(top: Path) -> Iterator[Place]:
         )
         return ("apptainer", "--silent", "exec", "--cleanenv", f"instance://{name}", "true")
 
-    yield Place(space=_remote(link, top), bare=bare, environ=environ)
+    yield Place(space=_remote(transport, top), bare=bare, environ=environ)
 
 
 @contextmanager
@@ -232,7 +232,7 @@ def _cloud(name: str, top: Path) -> Iterator[Place]:
     with servers.cloud(name) as server:
         cloud = Counted(_client(name, server.address))
         yield Place(
-            space=_remote(PolledLink(cloud, mark="bench"), top),
+            space=_remote(PollingTransport(cloud, mark="bench"), top),
             bare=None,
             environ={},
             calls=lambda: cloud.count,
@@ -257,9 +257,9 @@ def _client(name: str, address: str) -> Vendor:
     return VercelCloud(options, credentials, base_url=f"{address}/api")
 
 
-def _remote(link: Link, top: Path, prelude: str = "") -> RemoteWorkspace:
+def _remote(transport: RemoteTransport, top: Path, prelude: str = "") -> RemoteWorkspace:
     environment = RemoteEnvironment(
-        link, mark=f"bench{os.getpid()}", outputs=top / "outputs", limits=Limits(), prelude=prelude
+        transport, mark=f"bench{os.getpid()}", outputs=top / "outputs", limits=Limits(), prelude=prelude
     )
     return RemoteWorkspace(
         environment,

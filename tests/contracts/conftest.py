@@ -23,13 +23,13 @@ from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.remote.cloud import CloudOptions
 from hermes.environments.remote.daytona import DaytonaCloud
-from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_link
+from hermes.environments.remote.docker import PRELUDE, DockerOptions, docker_transport
 from hermes.environments.remote.environment import RemoteEnvironment
-from hermes.environments.remote.link import Link
 from hermes.environments.remote.modal import ModalCloud
-from hermes.environments.remote.polled import PolledLink
-from hermes.environments.remote.singularity import SingularityOptions, singularity_link
-from hermes.environments.remote.ssh import SshOptions, ssh_link
+from hermes.environments.remote.polling_transport import PollingTransport
+from hermes.environments.remote.singularity import SingularityOptions, singularity_transport
+from hermes.environments.remote.ssh import SshOptions, ssh_transport
+from hermes.environments.remote.transport import RemoteTransport
 from hermes.environments.remote.vercel import VercelCloud
 from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.sandbox.prewarm import Spawn
@@ -52,8 +52,8 @@ _MARKS = itertools.count(1)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Each place on asyncio; on trio, too, those here, and one elsewhere in the long form.
 
-    The clouds share one link, and podman docker's; in the short form each of these tests runs on one of these, by turns, and those
-    marked `one_link` on no machine elsewhere but one. In the long form all run on all.
+    The clouds share one transport, and podman docker's; in the short form each of these tests runs on one of these, by turns, and those
+    marked `one_transport` on no machine elsewhere but one. In the long form all run on all.
     """
     chosen = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     if "place" not in metafunc.fixturenames or "place" in chosen:
@@ -72,7 +72,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def _elsewhere(test: pytest.Function, *, is_long: bool) -> tuple[str, ...]:
     if is_long:
         return ELSEWHERE
-    if test.get_closest_marker("one_link"):
+    if test.get_closest_marker("one_transport"):
         return ("ssh",)
     if test.get_closest_marker("elsewhere"):
         return ELSEWHERE
@@ -93,7 +93,7 @@ class Bench:
     place: str
     mark: str
     another: Callable[[], ShellWorkspace]
-    link: Link | None = None
+    transport: RemoteTransport | None = None
     asked: list[Action] = field(default_factory=list)
     refuse: bool = False
 
@@ -133,18 +133,18 @@ def marked(mark: str) -> Iterator[psutil.Process]:
 
 
 class Shared:
-    """A link that many tests use one after the other: closing it is the fixture's."""
+    """A transport that many tests use one after the other: closing it is the fixture's."""
 
-    def __init__(self, link: Link) -> None:
-        self._link = link
+    def __init__(self, transport: RemoteTransport) -> None:
+        self._transport = transport
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._link, name)
+        return getattr(self._transport, name)
 
     async def close(self) -> None:
         """Only wait for what goes on behind it."""
-        if isinstance(self._link, PolledLink):
-            await self._link.settled()
+        if isinstance(self._transport, PollingTransport):
+            await self._transport.settled()
 
 
 @pytest.fixture(scope="session")
@@ -207,21 +207,23 @@ def shared_root() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def links(request: pytest.FixtureRequest, shared_root: Path) -> Iterator[Callable[[str], Link]]:
-    """The link to each place elsewhere, one for the whole run."""
-    made: dict[str, Link] = {}
+def transports(
+    request: pytest.FixtureRequest, shared_root: Path
+) -> Iterator[Callable[[str], RemoteTransport]]:
+    """The transport to each place elsewhere, one for the whole run."""
+    made: dict[str, RemoteTransport] = {}
 
-    def link(place: str) -> Link:
+    def transport(place: str) -> RemoteTransport:
         if place not in made:
-            made[place] = Shared(make_link(place, request, shared_root))
+            made[place] = Shared(make_transport(place, request, shared_root))
         return made[place]
 
-    yield link
+    yield transport
     assert _work_in_clouds() == []
     with suppress(
         KeyError, ExecError
     ):  # its server may be gone by now, its connections are closed all the same
-        made["vercel"]._link._cloud.close()  # type: ignore[attr-defined]
+        made["vercel"]._transport._cloud.close()  # type: ignore[attr-defined]
     for folder in Path("/tmp").glob(f".hermes-cloud{os.getpid()}x*"):
         shutil.rmtree(folder, ignore_errors=True)
     if "singularity" in made:
@@ -247,8 +249,8 @@ def engine_of(place: str, request: pytest.FixtureRequest) -> servers.Docker:
     return found
 
 
-def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: Any) -> Link:
-    """A link to a place elsewhere that sees `root` under the same name."""
+def make_transport(place: str, request: pytest.FixtureRequest, root: Path, **chosen: Any) -> RemoteTransport:
+    """A transport to a place elsewhere that sees `root` under the same name."""
     if place in ENGINES:
         options = {
             "network": False,
@@ -258,7 +260,7 @@ def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: 
             "pids": 512,
             "key": "tests",
         }
-        return docker_link(
+        return docker_transport(
             DockerOptions(**{"image": servers.IMAGE, **options, **chosen}),
             engine_of(place, request).environ,
             name=place,
@@ -272,11 +274,11 @@ def make_link(place: str, request: pytest.FixtureRequest, root: Path, **chosen: 
             "extra": server.options,
             **chosen,
         }
-        return ssh_link(SshOptions(**{"host": "127.0.0.1", **given}), dict(os.environ))
+        return ssh_transport(SshOptions(**{"host": "127.0.0.1", **given}), dict(os.environ))
     if place in CLOUDS:
-        return _cloud_link(place, request.getfixturevalue(f"{place}_server"), **chosen)
+        return _cloud_transport(place, request.getfixturevalue(f"{place}_server"), **chosen)
     image = servers.needed(servers.BACKENDS / "apptainer-image", "the image for apptainer")
-    return singularity_link(
+    return singularity_transport(
         SingularityOptions(**{"image": image, "binds": (f"{root}:{root}",), **chosen}),
         apptainer_environ(),
         mark=servers.APPTAINER_MARK,
@@ -287,12 +289,12 @@ def _cloud_mark() -> str:
     return f"cloud{os.getpid()}x{next(_MARKS)}"
 
 
-def _cloud_link(place: str, server: servers.Cloud, **chosen: Any) -> Link:
-    """A link by the vendor's own library to a server of ours that speaks its protocol."""
+def _cloud_transport(place: str, server: servers.Cloud, **chosen: Any) -> RemoteTransport:
+    """A transport by the vendor's own library to a server of ours that speaks its protocol."""
     given: dict[str, Any] = {"image": "debian:bookworm", "key": "tests", "persistent": False, **chosen}
     if place == "modal":
         modal = ModalCloud(CloudOptions(**given), import_object("modal"), server.folder / "kept.json")
-        return PolledLink(modal, mark=_cloud_mark())
+        return PollingTransport(modal, mark=_cloud_mark())
     if place == "daytona":
         library = import_object("daytona")
         with (
@@ -303,10 +305,10 @@ def _cloud_link(place: str, server: servers.Cloud, **chosen: Any) -> Link:
                 api_key="k", api_url=server.address, target="us", use_deprecated_polling=True
             )
             client = library.Daytona(config)
-        return PolledLink(DaytonaCloud(CloudOptions(**given), library, client), mark=_cloud_mark())
+        return PollingTransport(DaytonaCloud(CloudOptions(**given), library, client), mark=_cloud_mark())
     credentials = {"VERCEL_TOKEN": "t", "VERCEL_TEAM_ID": "team", "VERCEL_PROJECT_ID": "p"}
     vercel = VercelCloud(CloudOptions(**given), credentials, base_url=f"{server.address}/api")
-    return PolledLink(vercel, mark=_cloud_mark())
+    return PollingTransport(vercel, mark=_cloud_mark())
 
 
 def apptainer_environ() -> dict[str, str]:
@@ -325,9 +327,11 @@ async def bench(
         shared: Path = request.getfixturevalue("shared_root")
         root = Path(tempfile.mkdtemp(dir=shared))
         root.chmod(0o755)
-        link: Link = request.getfixturevalue("links")(place)
-        await link.open()  # many workspaces share it in these tests, and each would make a machine of its own
-        made = elsewhere_bench(place, link, root, tmp_path / "scratch")
+        transport: RemoteTransport = request.getfixturevalue("transports")(place)
+        await (
+            transport.open()
+        )  # many workspaces share it in these tests, and each would make a machine of its own
+        made = elsewhere_bench(place, transport, root, tmp_path / "scratch")
     yield made
     await made.space.close()
 
@@ -359,13 +363,13 @@ def _here(place: str, folder: Path, environ: dict[str, str], spawn: Spawn) -> Be
     return made
 
 
-def elsewhere_bench(place: str, link: Link, root: Path, scratch: Path) -> Bench:
-    """A bench on a machine at the end of a link."""
+def elsewhere_bench(place: str, transport: RemoteTransport, root: Path, scratch: Path) -> Bench:
+    """A bench on a machine at the end of a transport."""
     mark = f"test{os.getpid()}x{next(_MARKS)}"
 
     def another() -> ShellWorkspace:
         environment = RemoteEnvironment(
-            link,
+            transport,
             mark=f"{mark}y{next(_MARKS)}",
             outputs=scratch / "outputs",
             limits=OPTIONS.limits,
@@ -381,7 +385,7 @@ def elsewhere_bench(place: str, link: Link, root: Path, scratch: Path) -> Bench:
             options=OPTIONS,
         )
 
-    made = Bench(space=another(), root=root, place=place, mark=mark, another=another, link=link)
+    made = Bench(space=another(), root=root, place=place, mark=mark, another=another, transport=transport)
     return made
 
 

@@ -10,10 +10,10 @@ import anyio
 import psutil
 import pytest
 
-from hermes.environments.remote.docker import DockerOptions, docker_link
-from hermes.environments.remote.link import Link
-from hermes.environments.remote.singularity import SingularityOptions, singularity_link
-from hermes.environments.remote.ssh import SshOptions, ssh_link
+from hermes.environments.remote.docker import DockerOptions, docker_transport
+from hermes.environments.remote.singularity import SingularityOptions, singularity_transport
+from hermes.environments.remote.ssh import SshOptions, ssh_transport
+from hermes.environments.remote.transport import RemoteTransport
 from hermes.types.error import EnvironmentLost, EnvironmentUnavailable, ExecError
 from tests.contracts import servers
 from tests.contracts.conftest import (
@@ -22,7 +22,7 @@ from tests.contracts.conftest import (
     apptainer_environ,
     elsewhere_bench,
     engine_of,
-    make_link,
+    make_transport,
     marked,
 )
 
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.elsewhere]
 def lose(place: str, bench: Bench, request: pytest.FixtureRequest) -> None:
     """Take the machine away from under a running command."""
     if place in ENGINES:
-        engine_of(place, request).client("kill", bench.link._container)  # type: ignore[union-attr]
+        engine_of(place, request).client("kill", bench.transport._container)  # type: ignore[union-attr]
     elif place == "ssh":
         servers.end_sessions(request.getfixturevalue("ssh_server"))
     elif place == "singularity":
@@ -72,7 +72,7 @@ async def test_a_machine_that_goes_away_is_said_and_the_next_call_works(
     assert not (bench.root / "finished").exists()
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_closing_ends_what_commands_left_running(bench: Bench) -> None:
     await bench.space.run("setsid sleep 300 >/dev/null 2>&1 </dev/null &", timeout=30)
     assert bench.leftovers() == ["sleep 300"]
@@ -97,8 +97,8 @@ CANARIES = {
 async def test_nothing_of_the_users_environment_goes_there_unnamed(
     place: str, request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
 ) -> None:
-    link = _own_link(place, request, CANARIES)
-    bench = elsewhere_bench(place, link, shared_root, tmp_path / "scratch")
+    transport = _own_transport(place, request, CANARIES)
+    bench = elsewhere_bench(place, transport, shared_root, tmp_path / "scratch")
     contained = "" if place == "ssh" else "cat /proc/[0-9]*/environ 2>/dev/null; grep canary /proc/mounts;"
     try:
         for pty in (False, True):
@@ -107,11 +107,13 @@ async def test_nothing_of_the_users_environment_goes_there_unnamed(
             assert done.text.splitlines()[-1] == "end"
     finally:
         await bench.space.close()
-        await link.close()
+        await transport.close()
 
 
-def _own_link(place: str, request: pytest.FixtureRequest, more: dict[str, str], **chosen: Any) -> Link:
-    """A link whose client has more variables, to a machine that no other test uses."""
+def _own_transport(
+    place: str, request: pytest.FixtureRequest, more: dict[str, str], **chosen: Any
+) -> RemoteTransport:
+    """A transport whose client has more variables, to a machine that no other test uses."""
     if place in ENGINES:
         options = DockerOptions(
             image=servers.IMAGE,
@@ -123,7 +125,7 @@ def _own_link(place: str, request: pytest.FixtureRequest, more: dict[str, str], 
             pids=0,
             **chosen,
         )
-        return docker_link(options, {**engine_of(place, request).environ, **more}, name=place)
+        return docker_transport(options, {**engine_of(place, request).environ, **more}, name=place)
     if place == "ssh":
         server: servers.Sshd = request.getfixturevalue("ssh_server")
         given = {
@@ -133,9 +135,9 @@ def _own_link(place: str, request: pytest.FixtureRequest, more: dict[str, str], 
             "extra": server.options,
             **chosen,
         }
-        return ssh_link(SshOptions(host="127.0.0.1", **given), {**os.environ, **more})
+        return ssh_transport(SshOptions(host="127.0.0.1", **given), {**os.environ, **more})
     image = servers.needed(servers.BACKENDS / "apptainer-image", "the image for apptainer")
-    return singularity_link(
+    return singularity_transport(
         SingularityOptions(image=image, **chosen), {**apptainer_environ(), **more}, mark="environment"
     )
 
@@ -154,13 +156,15 @@ def engine(request: pytest.FixtureRequest) -> servers.Docker:
     return engine_of(request.param, request)
 
 
-def _is_up(daemon: servers.Docker, link: Link) -> bool:
-    return bool(daemon.client("ps", "--quiet", "--filter", f"id={link._container}"))  # type: ignore[attr-defined]
+def _is_up(daemon: servers.Docker, transport: RemoteTransport) -> bool:
+    return bool(daemon.client("ps", "--quiet", "--filter", f"id={transport._container}"))  # type: ignore[attr-defined]
 
 
-async def _with(link: Link, root: Path, tmp_path: Path, command: str, timeout: float = 60) -> tuple[int, str]:
+async def _with(
+    transport: RemoteTransport, root: Path, tmp_path: Path, command: str, timeout: float = 60
+) -> tuple[int, str]:
     """Exit code and output of a command on a machine of its own, which is given back."""
-    bench = elsewhere_bench("docker", link, root, tmp_path / "scratch")
+    bench = elsewhere_bench("docker", transport, root, tmp_path / "scratch")
     try:
         done = await bench.space.run(command, timeout=timeout, cwd="/")
     finally:
@@ -194,8 +198,8 @@ async def test_a_container_has_the_limits_that_were_asked_for(
     shared_root: Path,
     tmp_path: Path,
 ) -> None:
-    link = make_link("docker", request, shared_root, persistent=False, **chosen)
-    _, text = await _with(link, shared_root, tmp_path, command)
+    transport = make_transport("docker", request, shared_root, persistent=False, **chosen)
+    _, text = await _with(transport, shared_root, tmp_path, command)
     assert shown is None or shown in text, text
 
 
@@ -204,9 +208,9 @@ async def test_a_container_has_the_limits_that_were_asked_for(
 async def test_a_slice_of_a_processor_is_no_more(
     request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
 ) -> None:
-    link = make_link("docker", request, shared_root, persistent=False, cpus=0.25)
+    transport = make_transport("docker", request, shared_root, persistent=False, cpus=0.25)
     spin = "python3 -c 'import time; e = time.time() + 2\nwhile time.time() < e: pass\nprint(time.process_time())'"
-    _, text = await _with(link, shared_root, tmp_path, spin)
+    _, text = await _with(transport, shared_root, tmp_path, spin)
     assert 0.2 < float(text) < 0.9
 
 
@@ -216,8 +220,10 @@ async def test_a_kept_container_keeps_its_files_and_a_throw_away_one_does_not(
 ) -> None:
     for kept, found in ((True, "was here\n"), (False, "")):
         for command in ("echo was here >/root/note", "cat /root/note 2>/dev/null; true"):
-            link = make_link(engine.program, request, shared_root, persistent=kept, key=f"kept-{kept}")
-            _, text = await _with(link, shared_root, tmp_path, command)
+            transport = make_transport(
+                engine.program, request, shared_root, persistent=kept, key=f"kept-{kept}"
+            )
+            _, text = await _with(transport, shared_root, tmp_path, command)
         assert text == found
     names = engine.client("ps", "--all", "--quiet", "--filter", "label=hermes-agent-kept=no")
     assert names == ""
@@ -227,13 +233,15 @@ async def test_a_kept_container_keeps_its_files_and_a_throw_away_one_does_not(
 async def test_an_idle_container_ends_by_itself_and_the_next_command_brings_it_back(
     request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, engine: servers.Docker
 ) -> None:
-    link = make_link(engine.program, request, shared_root, persistent=True, key="idle", idle_seconds=2)
-    bench = elsewhere_bench(engine.program, link, shared_root, tmp_path / "scratch")
+    transport = make_transport(
+        engine.program, request, shared_root, persistent=True, key="idle", idle_seconds=2
+    )
+    bench = elsewhere_bench(engine.program, transport, shared_root, tmp_path / "scratch")
     await bench.space.run(
         "echo kept >/root/note; sleep 4; export A=1", timeout=30
     )  # a long command is not idle
     with anyio.fail_after(30):
-        while _is_up(engine, link):  # noqa: ASYNC110  # a container sets no event
+        while _is_up(engine, transport):  # noqa: ASYNC110  # a container sets no event
             await anyio.sleep(0.2)
     assert (await bench.space.run("cat /root/note; echo $A", timeout=60)).text == "kept\n1\n"
     await bench.space.close()
@@ -257,8 +265,8 @@ async def test_what_a_crash_left_behind_is_removed_at_the_next_start(
             "300",
         ),
     )
-    link = make_link(engine.program, request, shared_root, persistent=False)
-    await _with(link, shared_root, tmp_path, "true")
+    transport = make_transport(engine.program, request, shared_root, persistent=False)
+    await _with(transport, shared_root, tmp_path, "true")
     assert left not in engine.client("ps", "--all", "--quiet", "--no-trunc")
 
 
@@ -266,21 +274,25 @@ async def test_what_a_crash_left_behind_is_removed_at_the_next_start(
 async def test_an_image_that_is_not_there_is_said_in_one_sentence(
     request: pytest.FixtureRequest, shared_root: Path, engine: servers.Docker
 ) -> None:
-    link = make_link(engine.program, request, shared_root, image="no-such-image:1", persistent=False)
+    transport = make_transport(
+        engine.program, request, shared_root, image="no-such-image:1", persistent=False
+    )
     with pytest.raises(EnvironmentUnavailable, match="no-such-image:1 could not be started"):
-        await link.open()
+        await transport.open()
 
 
 @pytest.mark.parametrize("loop", ["asyncio"])
 async def test_a_snapshot_is_an_image_that_a_new_container_begins_with(
     request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, engine: servers.Docker
 ) -> None:
-    link = make_link(engine.program, request, shared_root, persistent=False)
-    bench = elsewhere_bench(engine.program, link, shared_root, tmp_path / "scratch")
+    transport = make_transport(engine.program, request, shared_root, persistent=False)
+    bench = elsewhere_bench(engine.program, transport, shared_root, tmp_path / "scratch")
     await bench.space.run("echo kept >/root/note", timeout=30)
-    await link.snapshot("hermes-test-snapshot:1")  # type: ignore[attr-defined]
+    await transport.snapshot("hermes-test-snapshot:1")  # type: ignore[attr-defined]
     await bench.space.close()
-    again = make_link(engine.program, request, shared_root, persistent=False, image="hermes-test-snapshot:1")
+    again = make_transport(
+        engine.program, request, shared_root, persistent=False, image="hermes-test-snapshot:1"
+    )
     assert (await _with(again, shared_root, tmp_path, "cat /root/note"))[1] == "kept\n"
 
 
@@ -291,7 +303,9 @@ async def test_a_snapshot_is_an_image_that_a_new_container_begins_with(
 async def test_commands_share_one_connection(
     request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, ssh_server: servers.Sshd
 ) -> None:
-    bench = elsewhere_bench("ssh", make_link("ssh", request, shared_root), shared_root, tmp_path / "scratch")
+    bench = elsewhere_bench(
+        "ssh", make_transport("ssh", request, shared_root), shared_root, tmp_path / "scratch"
+    )
     seen = {(await bench.space.run("echo $SSH_CONNECTION", timeout=30)).text for _ in range(3)}
     assert len(seen) == 1
     assert str(ssh_server.port) in seen.pop()
@@ -301,7 +315,9 @@ async def test_commands_share_one_connection(
 async def test_a_server_that_restarts_is_met_again(
     request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, ssh_server: servers.Sshd
 ) -> None:
-    bench = elsewhere_bench("ssh", make_link("ssh", request, shared_root), shared_root, tmp_path / "scratch")
+    bench = elsewhere_bench(
+        "ssh", make_transport("ssh", request, shared_root), shared_root, tmp_path / "scratch"
+    )
     await bench.space.run("export A=kept", timeout=30)
     servers.stop(ssh_server.started[-1])
     servers.end_sessions(ssh_server)
@@ -318,9 +334,9 @@ async def test_a_key_that_is_refused_is_said_in_one_sentence(
     request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, ssh_server: servers.Sshd
 ) -> None:
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(tmp_path / "other")], check=True)
-    link = make_link("ssh", request, shared_root, key=str(tmp_path / "other"))
+    transport = make_transport("ssh", request, shared_root, key=str(tmp_path / "other"))
     with pytest.raises(EnvironmentUnavailable, match="Permission denied"):
-        await link.open()
+        await transport.open()
 
 
 @pytest.mark.parametrize("loop", ["asyncio"])
@@ -335,15 +351,15 @@ async def test_the_users_own_config_agent_and_jump_host_lead_there(
     (tmp_path / "config").write_text(f"Host hop\n{every}Host inner\n{every}ProxyJump hop\n")
     with servers.ssh_agent(ssh_server.key) as agent:
         monkeypatch.setenv("SSH_AUTH_SOCK", agent)
-        link = make_link(
+        transport = make_transport(
             "ssh", request, shared_root, host="inner", port=0, key="", extra=("-F", str(tmp_path / "config"))
         )
-        bench = elsewhere_bench("ssh", link, shared_root, tmp_path / "scratch")
+        bench = elsewhere_bench("ssh", transport, shared_root, tmp_path / "scratch")
         assert (await bench.space.run("echo there", timeout=30)).text == "there\n"
         calls = [one.info["cmdline"] or [""] for one in psutil.process_iter(["cmdline"])]
         assert [call[-1] for call in calls if f"[127.0.0.1]:{ssh_server.port}" in call] == ["hop"]
         await bench.space.close()
-        await link.disconnect()  # type: ignore[attr-defined]
+        await transport.disconnect()  # type: ignore[attr-defined]
 
 
 # ---------------------------------------------------------------------------------------------------------------- clouds
@@ -354,9 +370,9 @@ async def test_a_modal_sandbox_begins_with_what_the_last_one_kept(
     request: pytest.FixtureRequest, shared_root: Path, modal_server: servers.Cloud
 ) -> None:
     for _ in range(2):
-        link = make_link("modal", request, shared_root, persistent=True, key="snapshot")
-        await link.open()
-        await link.close()
+        transport = make_transport("modal", request, shared_root, persistent=True, key="snapshot")
+        await transport.open()
+        await transport.close()
     assert (modal_server.folder / "images").read_text().splitlines()[-1] == "im-kept0000000000000000"
 
 
@@ -367,10 +383,10 @@ async def test_a_kept_sandbox_is_the_same_one_the_next_time(
 ) -> None:
     names = []
     for _ in range(2):
-        link = make_link(cloud, request, shared_root, persistent=True, key="again")
-        await link.open()
-        names.append(link._cloud._sandbox.name)  # type: ignore[attr-defined]
-        await link.close()
+        transport = make_transport(cloud, request, shared_root, persistent=True, key="again")
+        await transport.open()
+        names.append(transport._cloud._sandbox.name)  # type: ignore[attr-defined]
+        await transport.close()
     assert names[0] == names[1]
 
 
@@ -382,8 +398,8 @@ async def test_an_instance_has_the_limits_that_were_asked_for(
     request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path
 ) -> None:
     """Root can set them; whether a plain user can is the machine's affair."""
-    link = _own_link("singularity", request, {}, memory=64, pids=20, cpus=0.25)
-    bench = elsewhere_bench("singularity", link, shared_root, tmp_path / "scratch")
+    transport = _own_transport("singularity", request, {}, memory=64, pids=20, cpus=0.25)
+    bench = elsewhere_bench("singularity", transport, shared_root, tmp_path / "scratch")
     spin = "import time; e = time.time() + 2\nwhile time.time() < e: pass\nprint(time.process_time())"
     forks = "for i in $(seq 40); do sleep 1 & done 2>&1 | grep -c -i 'resource temporarily unavailable'"
     try:
@@ -394,4 +410,4 @@ async def test_an_instance_has_the_limits_that_were_asked_for(
         assert (await bench.space.run(forks, timeout=30, cwd="/")).text.strip() != "0"
     finally:
         await bench.space.close()
-        await link.close()
+        await transport.close()

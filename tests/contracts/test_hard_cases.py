@@ -27,7 +27,7 @@ async def text(bench: Bench, command: str, seconds: float = 30) -> str:
     return (await bench.space.run(command, timeout=seconds)).text
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_files_with_any_name_are_written_listed_read_and_deleted(bench: Bench) -> None:
     data = os.urandom(300) + b"\0\r\n\xff"
     for name in NAMES:
@@ -49,7 +49,7 @@ async def test_a_large_file_goes_there_and_comes_back_whole(bench: Bench) -> Non
     assert await bench.space.read("large.bin") == data
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_line_without_end_is_clipped_and_kept_in_a_file(bench: Bench) -> None:
     done = await bench.space.run("head -c 5000000 /dev/zero | tr '\\0' y; echo; echo last", timeout=60)
     assert (done.code, done.clipped) == (0, True)
@@ -65,7 +65,7 @@ async def test_bytes_that_are_no_text_harm_nothing(bench: Bench) -> None:
     assert done.text.endswith("caf\ufffd\n")
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_exports_of_any_bytes_come_back(bench: Bench) -> None:
     await text(bench, r"export ODD=$'\xff\x01\t\n\\\'\"$'")
     assert await text(bench, 'printf %s "$ODD" | od -An -tx1 | tr -d " \\n"') == "ff01090a5c272224"
@@ -85,7 +85,7 @@ async def test_calls_at_once_in_shells_of_their_own_do_not_meet(bench: Bench) ->
     assert results == {number: f"{number} d{number}\n" for number in range(6)}
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_two_calls_on_one_shell_run_one_after_the_other(bench: Bench) -> None:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(text, bench, "echo a >>log; sleep 0.4; echo b >>log")
@@ -94,7 +94,7 @@ async def test_two_calls_on_one_shell_run_one_after_the_other(bench: Bench) -> N
     assert (bench.root / "log").read_text() == "a\nb\nc\n"
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_files_are_read_while_a_command_runs(bench: Bench) -> None:
     (bench.root / "here").write_text("now")
     async with anyio.create_task_group() as tasks:
@@ -116,7 +116,7 @@ async def test_a_background_process_on_a_terminal_has_one(bench: Bench) -> None:
     assert "got:typed" in ended.text
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_regular_expression_that_is_none_is_said(bench: Bench) -> None:
     (bench.root / "a").write_text("x")
     with pytest.raises(ValueError, match="regular expression"):
@@ -127,7 +127,7 @@ async def test_a_regular_expression_that_is_none_is_said(bench: Bench) -> None:
         await bench.space.find("*", path="nowhere")
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_search_leaves_out_what_is_ignored_hidden_or_binary(bench: Bench) -> None:
     for path, data in {
         "src/a.py": b"needle\n",

@@ -30,7 +30,7 @@ async def test_output_of_both_streams_comes_in_order_with_the_exit_code(bench: B
     assert (done.text, done.code, done.timed_out, done.clipped) == ("one\ntwo\nthree\n", 7, False, False)
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_the_directory_lives_on(bench: Bench) -> None:
     done = await bench.space.run("mkdir -p 'a b/c' && cd 'a b/c'", timeout=20)
     assert (done.cwd, bench.space.cwd) == (str(bench.root / "a b/c"),) * 2
@@ -44,13 +44,13 @@ async def test_exports_live_on_whatever_they_hold(bench: Bench) -> None:
     )
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_an_unset_export_stays_unset(bench: Bench) -> None:
     await text(bench, "unset LANG")
     assert await text(bench, "echo ${LANG-gone}") == "gone\n"
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_shell_options_live_on(bench: Bench) -> None:
     await text(bench, "set -u -o pipefail; shopt -s extglob nullglob")
     assert (
@@ -63,14 +63,14 @@ async def test_shell_options_live_on(bench: Bench) -> None:
     assert await text(bench, 'echo "[$unknown]"') == "[]\n"
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_errexit_lives_on_and_does_not_lose_the_state(bench: Bench) -> None:
     await text(bench, "set -e; export A=1; false; echo never")
     assert await text(bench, "echo $A; false; echo never") == "1\n"
     assert await text(bench, "set +e; false; echo again") == "again\n"
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_functions_and_aliases_live_on(bench: Bench) -> None:
     await text(
         bench,
@@ -89,7 +89,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_the_state_is_kept_however_a_command_ends(bench: Bench) -> None:
     found: dict[str, tuple[int, bool, bool]] = {}
 
@@ -106,34 +106,34 @@ async def test_the_state_is_kept_however_a_command_ends(bench: Bench) -> None:
     assert found == {end: (3, "bye" in end, True) for end in ENDS}
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_command_that_replaces_the_shell_leaves_the_state_as_it_was(bench: Bench) -> None:
     await text(bench, "export A=before")
     assert await text(bench, "export A=after; exec echo replaced") == "replaced\n"
     assert await text(bench, "echo $A") == "before\n"
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_forged_state_cannot_run_code_or_move_the_shell_to_nowhere(bench: Bench) -> None:
     await text(bench, "export A='$(touch pwned)'; cd /")
     assert await text(bench, "printf '%s' \"$A\"; pwd") == "$(touch pwned)/\n"
     assert list(bench.root.iterdir()) == []
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_directory_that_is_gone_is_said_and_left(bench: Bench) -> None:
     await text(bench, "mkdir x; cd x; rmdir ../x")
     assert await text(bench, "pwd") == f"{bench.root}/x is gone; this runs in {bench.root}\n{bench.root}\n"
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_syntax_error_is_the_commands_own(bench: Bench) -> None:
     done = await bench.space.run("if [", timeout=20)
     assert done.code == 2
     assert "syntax error" in done.text
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_directory_for_one_call_is_for_one_call(bench: Bench) -> None:
     (bench.root / "sub").mkdir()
     done = await bench.space.run("pwd; export A=1", timeout=20, cwd="sub")
@@ -207,7 +207,7 @@ HANGING = {
 }
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_time_runs_out_for_the_whole_tree_whatever_its_shape(bench: Bench) -> None:
     ends: dict[str, tuple[bool, int, bool]] = {}
     shells = {shape: bench.another() for shape in HANGING}
@@ -321,7 +321,7 @@ async def test_a_background_process_is_read_written_and_waited_for(bench: Bench)
     assert (ended.code, ended.text, ended.total_chars) == (0, "got:hello\nmore\n", 15)
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_background_process_gets_the_carried_state_and_changes_none(bench: Bench) -> None:
     await text(bench, "mkdir sub; cd sub; export A=1")
     state = await bench.space.start("echo $A $PWD; cd /; export A=2")
@@ -346,7 +346,7 @@ async def test_a_background_flood_rolls_and_never_blocks_the_process(bench: Benc
     assert bench.space.processes.log(state.id, limit=2).text == "200000\nend"
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_an_end_is_told_once_and_only_if_nobody_looked(bench: Bench) -> None:
     told = await bench.space.start("echo a", notify=True)
     looked_at = await bench.space.start("echo b", notify=True)
@@ -359,7 +359,7 @@ async def test_an_end_is_told_once_and_only_if_nobody_looked(bench: Bench) -> No
     assert list(processes.drain_finished()) == []
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_closing_the_workspace_stops_everything(bench: Bench) -> None:
     await bench.space.start("sleep 300")
     await bench.space.start("setsid sleep 300; sleep 300")
@@ -370,7 +370,7 @@ async def test_closing_the_workspace_stops_everything(bench: Bench) -> None:
 # ------------------------------------------------------------------------------------------------------------------- files
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_writing_makes_folders_keeps_the_mode_and_leaves_no_parts(bench: Bench) -> None:
     path = bench.root / "run.sh"
     path.write_text("old")
@@ -385,7 +385,7 @@ async def test_writing_makes_folders_keeps_the_mode_and_leaves_no_parts(bench: B
     ]
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_files_that_cannot_be_read_say_why(bench: Bench) -> None:
     os.mkfifo(bench.root / "pipe")
     with pytest.raises(FileNotFoundError):
@@ -398,7 +398,7 @@ async def test_files_that_cannot_be_read_say_why(bench: Bench) -> None:
         await bench.space.read("/dev/zero")
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_commands_and_file_tools_see_the_same_temporary_files(bench: Bench) -> None:
     name = f"/tmp/hermes-test-{os.getpid()}-{bench.root.parent.name}"
     try:
@@ -412,7 +412,7 @@ async def test_commands_and_file_tools_see_the_same_temporary_files(bench: Bench
         await text(bench, f"rm -f {name}-1 {name}-2")
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_list_stat_delete_find_and_search_agree(bench: Bench) -> None:
     await bench.space.write("a.py", b"one\ntwo needle\n")
     await bench.space.write("sub/b.txt", b"needle\n")
@@ -433,7 +433,7 @@ async def test_list_stat_delete_find_and_search_agree(bench: Bench) -> None:
     assert await bench.space.stat("a.py") is None
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_a_link_is_judged_by_where_it_leads(bench: Bench) -> None:
     outside = bench.root.parent / "outside.txt"
     outside.write_text("x")
@@ -452,7 +452,7 @@ async def test_a_link_is_judged_by_where_it_leads(bench: Bench) -> None:
 # --------------------------------------------------------------------------------------------------------------- decisions
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_nothing_happens_after_a_no(bench: Bench) -> None:
     await bench.space.write("kept", b"kept")
     bench.refuse = True
@@ -472,7 +472,7 @@ async def test_nothing_happens_after_a_no(bench: Bench) -> None:
     assert [one.name for one in bench.root.iterdir()] == ["kept"]
 
 
-@pytest.mark.one_link
+@pytest.mark.one_transport
 async def test_the_decision_sees_the_whole_action(bench: Bench) -> None:
     await bench.space.run("true", timeout=10, pty=True)
     await bench.space.start("true", cwd="/")

@@ -47,7 +47,7 @@ def remote_choice(options: ToolEnvironmentOptions) -> RemoteChoice:
     origin = Origin(cwd=options.cwd, hermes_home=options.hermes_home, environ=options.environ, mark=mark)
     choice = choose(options.terminal, origin)
     environment = RemoteEnvironment(
-        choice.link,
+        choice.transport,
         mark=mark,
         outputs=options.scratch / "outputs",
         limits=workspace_options(options).limits,

@@ -54,10 +54,10 @@ def calls(tmp_path: Path) -> list[str]:
 async def test_the_limits_of_the_settings_reach_an_instance(tmp_path: Path, origin: Origin) -> None:
     await choose(
         settings(tmp_path, container_cpu=0.5, container_memory=64, container_pids=20), origin
-    ).link.open()
+    ).transport.open()
     await choose(
         settings(tmp_path, container_cpu=0, container_memory=0, container_pids=0), origin
-    ).link.open()
+    ).transport.open()
     assert calls(tmp_path)[0] == "--cpus 0.5 --memory 64M --pids-limit 20"
     assert (
         (tmp_path / "bin" / "calls")
@@ -72,7 +72,7 @@ async def test_where_limits_cannot_be_set_an_instance_starts_without_and_doctor_
 ) -> None:
     (tmp_path / "bin" / "says").write_text(REFUSES)
     chosen = settings(tmp_path, container_cpu=0, container_memory=64, container_pids=0)
-    await choose(chosen, origin).link.open()
+    await choose(chosen, origin).transport.open()
     assert [("--memory" in line) for line in (tmp_path / "bin" / "calls").read_text().splitlines()] == [
         True,
         False,
@@ -84,7 +84,7 @@ async def test_where_limits_cannot_be_set_an_instance_starts_without_and_doctor_
     )
     (tmp_path / "bin" / "says").write_text("FATAL: no such image\n")
     with pytest.raises(EnvironmentUnavailable, match="no such image"):
-        await choose(chosen, origin).link.open()
+        await choose(chosen, origin).transport.open()
     assert (await checkup(chosen, origin)).state == "ok"
 
 

@@ -26,7 +26,7 @@ from hermes.config.environ import CONFINED
 from hermes.environments.child_env import ChildEnvironment
 from hermes.environments.local_workspace import local_bash, open_sandbox
 from hermes.environments.remote.choose import Origin, choose
-from hermes.environments.remote.docker import DockerLink
+from hermes.environments.remote.docker import DockerTransport
 from hermes.environments.sandbox.launch import Confinement, Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, why_none
@@ -128,23 +128,23 @@ def snapshot(choices: Choices, name: str) -> None:
     place = here(choices)
     terminal = place.settings[TerminalSettings]
     origin = Origin(cwd=place.cwd, hermes_home=place.home.root, environ=place.environ, mark="snapshot")
-    link = (
-        choose(terminal, origin).link
+    transport = (
+        choose(terminal, origin).transport
         if terminal.backend != "local" and terminal.container_persistent
         else None
     )
-    if not isinstance(link, DockerLink):
+    if not isinstance(transport, DockerTransport):
         raise ConfigError(
             "There is no container to keep: that needs terminal.backend docker or podman, and"
             " container_persistent."
         )
-    anyio.run(_keep, link, name)
+    anyio.run(_keep, transport, name)
     click.echo(f"Kept as {name}. A container begins with it when terminal.docker_image is {name}.")
 
 
-async def _keep(link: DockerLink, name: str) -> None:
-    await link.open()
-    await link.snapshot(name)
+async def _keep(transport: DockerTransport, name: str) -> None:
+    await transport.open()
+    await transport.snapshot(name)
 
 
 class _Opened(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""From the terminal settings to a link: which machine commands run on, and whether it can be used."""
+"""From the terminal settings to a transport: which machine commands run on, and whether it can be used."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,10 +8,14 @@ from typing import ClassVar, Final
 from msgspec import Struct, field
 
 from hermes.environments.remote.cloud import CloudOptions, checked_cloud
-from hermes.environments.remote.docker import PRELUDE, DockerLink, DockerOptions, docker_link
-from hermes.environments.remote.link import Check, Link
-from hermes.environments.remote.singularity import SingularityLink, SingularityOptions, singularity_link
-from hermes.environments.remote.ssh import SshLink, SshOptions, ssh_link
+from hermes.environments.remote.docker import PRELUDE, DockerOptions, DockerTransport, docker_transport
+from hermes.environments.remote.singularity import (
+    SingularityOptions,
+    SingularityTransport,
+    singularity_transport,
+)
+from hermes.environments.remote.ssh import SshOptions, SshTransport, ssh_transport
+from hermes.environments.remote.transport import Check, RemoteTransport
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.abridged import Abridged
 from hermes.lib.lazy import import_object
@@ -65,7 +69,7 @@ class Choice(Abridged, Struct, frozen=True, kw_only=True):
 
     unshown: ClassVar = ("env",)
 
-    link: Link
+    transport: RemoteTransport
     contained: bool
     network: bool = True
     cwd: str = ""
@@ -78,11 +82,11 @@ def choose(terminal: TerminalSettings, origin: Origin) -> Choice:
     """The machine that the settings name; EnvironmentUnavailable says what is missing for it."""
     if terminal.backend in _CLOUDS:
         return _cloud(terminal, origin)
-    link = _client_link(terminal, origin)
+    transport = _client_transport(terminal, origin)
     if terminal.backend == "ssh":
-        return Choice(link=link, contained=False, cwd=_start(terminal))
+        return Choice(transport=transport, contained=False, cwd=_start(terminal))
     return Choice(
-        link=link,
+        transport=transport,
         contained=not _opens(terminal.docker_extra_args),
         network=terminal.docker_network,
         cwd=_start(terminal),
@@ -104,20 +108,22 @@ async def checkup(terminal: TerminalSettings, origin: Origin) -> Check:
         missing = import_object(f"{cloud}:missing_keys")(origin.environ)
         return checked_cloud(name, cloud.rpartition(".")[2], missing)
     try:
-        return await _client_link(terminal, origin).check(_CHECK_SECONDS)
+        return await _client_transport(terminal, origin).check(_CHECK_SECONDS)
     except ExecError as error:
         return Check("fault", f"{name}: {error}")
 
 
-def _client_link(terminal: TerminalSettings, origin: Origin) -> DockerLink | SshLink | SingularityLink:
-    """The link by a client program of this machine."""
+def _client_transport(
+    terminal: TerminalSettings, origin: Origin
+) -> DockerTransport | SshTransport | SingularityTransport:
+    """The way there by a client program of this machine."""
     match terminal.backend:
         case "docker" | "podman":
-            return docker_link(_docker(terminal, origin), origin.for_clients, name=terminal.backend)
+            return docker_transport(_docker(terminal, origin), origin.for_clients, name=terminal.backend)
         case "ssh":
-            return ssh_link(_ssh(terminal, origin), origin.for_clients)
+            return ssh_transport(_ssh(terminal, origin), origin.for_clients)
         case "singularity" | "apptainer":
-            return singularity_link(_singularity(terminal, origin), origin.for_clients, mark=origin.mark)
+            return singularity_transport(_singularity(terminal, origin), origin.for_clients, mark=origin.mark)
         case name:
             raise EnvironmentUnavailable(f"terminal.backend is {name}: no client program leads there.")
 
@@ -177,9 +183,9 @@ def _cloud(terminal: TerminalSettings, origin: Origin) -> Choice:
         persistent=terminal.container_persistent,
         idle_seconds=terminal.lifetime_seconds,
     )
-    link: Link = import_object(f"{_CLOUDS[terminal.backend]}:link")(options, origin)
+    transport: RemoteTransport = import_object(f"{_CLOUDS[terminal.backend]}:transport")(options, origin)
     return Choice(
-        link=link,
+        transport=transport,
         contained=True,
         network=terminal.docker_network,
         cwd=_start(terminal),

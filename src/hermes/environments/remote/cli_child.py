@@ -12,8 +12,8 @@ import anyio
 from hermes.environments.local import LocalChild
 from hermes.environments.process_tree import end_of
 from hermes.environments.pty import on_terminal, open_terminal
-from hermes.environments.remote.link import End
 from hermes.environments.remote.payload import ENDED, read_records
+from hermes.environments.remote.transport import End
 from hermes.types.error import ExecError
 
 _CHUNK: Final = 65_536

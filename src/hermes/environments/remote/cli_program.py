@@ -11,7 +11,7 @@ import anyio
 from msgspec import Struct
 
 from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
-from hermes.environments.remote.link import End
+from hermes.environments.remote.transport import End
 from hermes.lib.abridged import Abridged
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
@@ -87,9 +87,9 @@ class CliProgram(Abridged, Struct, frozen=True, kw_only=True):
         return answer.text
 
 
-class CliLink(ABC):
+class CliTransport(ABC):
     """A machine that jobs reach as children of a client program; what is common to such implementations of
-    `Link`.
+    `RemoteTransport`.
     """
 
     def __init__(self, program: CliProgram) -> None:

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from hermes.environments.remote.link import Check
+from hermes.environments.remote.transport import Check
 from hermes.lib.lazy import Missing, import_object
 from hermes.types.error import EnvironmentUnavailable, ExecError
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.cloud import CloudOptions, digest, unset, vendor_library
 from hermes.environments.remote.leases import abandoned, this_process
-from hermes.environments.remote.polled import PolledLink
+from hermes.environments.remote.polling_transport import PollingTransport
 from hermes.types.error import EnvironmentUnavailable
 
 _LABEL: Final = "hermes-agent"
@@ -94,8 +94,8 @@ class DaytonaCloud:
         return f"hermes-{digest(self._options.key, self._options.image)}"
 
 
-def link(options: CloudOptions, origin: Origin) -> PolledLink:
-    """The link to a Daytona sandbox; EnvironmentUnavailable when the library or a key is not there."""
+def transport(options: CloudOptions, origin: Origin) -> PollingTransport:
+    """The way to a Daytona sandbox; EnvironmentUnavailable when the library or a key is not there."""
     library: ModuleType = vendor_library("daytona", "daytona")
     given = {name: origin.environ.get(f"DAYTONA_{name.upper()}") for name in ("api_key", "api_url", "target")}
     try:
@@ -104,7 +104,7 @@ def link(options: CloudOptions, origin: Origin) -> PolledLink:
         )
     except library.DaytonaError as error:
         raise EnvironmentUnavailable(f"Daytona cannot be used: {error}; set DAYTONA_API_KEY.") from error
-    return PolledLink(DaytonaCloud(options, library, client), mark=origin.mark)
+    return PollingTransport(DaytonaCloud(options, library, client), mark=origin.mark)
 
 
 def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
-from hermes.environments.remote.cli_program import CliLink, CliProgram, find_program
+from hermes.environments.remote.cli_program import CliProgram, CliTransport, find_program
 from hermes.environments.remote.leases import abandoned, this_process
-from hermes.environments.remote.link import Check
+from hermes.environments.remote.transport import Check
 
 LABEL: Final = "hermes-agent"
 USED: Final = "/dev/shm/.hermes-used"  # noqa: S108  # in the container
@@ -60,8 +60,8 @@ class DockerOptions(Struct, frozen=True, kw_only=True):
     idle_seconds: int = 300
 
 
-class DockerLink(CliLink):
-    """A container, made when it is first needed: implements `Link`."""
+class DockerTransport(CliTransport):
+    """A container, made when it is first needed: implements `RemoteTransport`."""
 
     def __init__(self, program: CliProgram, options: DockerOptions, *, name: str = "docker") -> None:
         super().__init__(program)
@@ -241,11 +241,13 @@ class DockerLink(CliLink):
         )
 
 
-def docker_link(options: DockerOptions, environ: Mapping[str, str], *, name: str = "docker") -> DockerLink:
-    """The link to a container; EnvironmentUnavailable when the program is not there."""
+def docker_transport(
+    options: DockerOptions, environ: Mapping[str, str], *, name: str = "docker"
+) -> DockerTransport:
+    """The way to a container; EnvironmentUnavailable when the program is not there."""
     names = ("podman",) if name == "podman" else ("docker", "podman")
     hint = "install Docker or Podman, or set terminal.backend to local"
     program = find_program(names, environ, hint)
     if Path(program.path).name == "podman":  # it hands proxies on to containers, docker does not
         program = replace(program, env=without_logins(environ))
-    return DockerLink(program, options, name=name)
+    return DockerTransport(program, options, name=name)

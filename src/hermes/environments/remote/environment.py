@@ -1,4 +1,4 @@
-"""Run jobs on another machine, over any link: what is the same for containers, hosts and clouds."""
+"""Run jobs on another machine, over any way there: what is the same for containers, hosts and clouds."""
 
 import itertools
 import os
@@ -12,8 +12,8 @@ import anyio
 from msgspec import Struct
 
 from hermes.environments.base import Child, Finished, Job, Limits
-from hermes.environments.remote.link import Link, RemoteChild
 from hermes.environments.remote.payload import Records, boot, compose, end_script, inline, read_records
+from hermes.environments.remote.transport import RemoteChild, RemoteTransport
 from hermes.environments.supervise import Capture, Captured, follow
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentLost, ExecError
@@ -41,7 +41,7 @@ class Fetched(Struct, frozen=True):
 
 
 class RemoteEnvironment:
-    """A machine at the end of a link: implements `Environment`. `mark` is a word that no other environment
+    """A machine elsewhere: implements `Environment`. `mark` is a word that no other environment
     has.
 
     Uncut outputs go to the folder `outputs` of this machine, without the secrets that are known. `prelude`
@@ -50,7 +50,7 @@ class RemoteEnvironment:
 
     def __init__(
         self,
-        link: Link,
+        transport: RemoteTransport,
         *,
         mark: str,
         outputs: Path,
@@ -58,7 +58,7 @@ class RemoteEnvironment:
         known: SecretValues | None = None,
         prelude: str = "",
     ) -> None:
-        self.link = link
+        self.transport = transport
         self._mark = mark
         self._outputs = outputs
         self._limits = limits
@@ -70,14 +70,14 @@ class RemoteEnvironment:
 
     @property
     def name(self) -> str:
-        """What the link is called."""
-        return self.link.name
+        """What the way there is called."""
+        return self.transport.name
 
     async def start(self) -> None:
         """Make the machine ready."""
         self._outputs.mkdir(parents=True, exist_ok=True)
         async with self._opening:
-            await self.link.open()
+            await self.transport.open()
             self._is_open = True
 
     async def stop(self) -> None:
@@ -86,7 +86,7 @@ class RemoteEnvironment:
             await self._end(f"{self._mark}-", _GRACE)
             with suppress(ExecError):
                 await self._collected('rm -rf -- "$1"*', (f"{_OURS}{self._mark}-",), b"", _KILL_SECONDS)
-            await self.link.close()
+            await self.transport.close()
         self._is_open = False
 
     async def exec(
@@ -197,10 +197,10 @@ class RemoteEnvironment:
 
     def _launch(self, call: "_Call", payload: bytes, *, stdin: bytes | None) -> RemoteChild:
         if call.job.pty:
-            return self.link.launch(
+            return self.transport.launch(
                 inline(payload), stdin=None, pty=True, end=partial(self._end, self._marker(call))
             )
-        return self.link.launch(
+        return self.transport.launch(
             boot(payload), stdin=stdin, pty=False, end=partial(self._end, self._marker(call))
         )
 
@@ -222,7 +222,7 @@ class RemoteEnvironment:
             await self._collected(end_script(mark, grace), (), b"", _KILL_SECONDS)
 
     async def _lost(self, records: Records, kept: Captured | None) -> ExecError:
-        fault = await self.link.fault()
+        fault = await self.transport.fault()
         if not records.pid:
             return ExecError(
                 f"Nothing can be run on {self.name}:"

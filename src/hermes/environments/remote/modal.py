@@ -9,7 +9,7 @@ from typing import Any, Final
 from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.cloud import CloudOptions, digest, unset, vendor_library
 from hermes.environments.remote.leases import abandoned, this_process
-from hermes.environments.remote.polled import PolledLink
+from hermes.environments.remote.polling_transport import PollingTransport
 from hermes.lib.files import write_atomic
 from hermes.types.error import EnvironmentUnavailable
 
@@ -95,8 +95,8 @@ class ModalCloud:
         write_atomic(self._kept, json.dumps({**self._memory(), self._key(): image}, indent=1).encode())
 
 
-def link(options: CloudOptions, origin: Origin) -> PolledLink:
-    """The link to a Modal sandbox; EnvironmentUnavailable when the library is not there."""
+def transport(options: CloudOptions, origin: Origin) -> PollingTransport:
+    """The way to a Modal sandbox; EnvironmentUnavailable when the library is not there."""
     library: ModuleType = vendor_library("modal", "modal")
     if missing := missing_keys(origin.environ):
         raise EnvironmentUnavailable(
@@ -104,7 +104,7 @@ def link(options: CloudOptions, origin: Origin) -> PolledLink:
             " writes."
         )
     vendor = ModalCloud(options, library, origin.hermes_home / "modal-images.json")
-    return PolledLink(vendor, mark=origin.mark)
+    return PollingTransport(vendor, mark=origin.mark)
 
 
 def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
-from hermes.environments.remote.cli_program import CliLink, CliProgram, find_program
+from hermes.environments.remote.cli_program import CliProgram, CliTransport, find_program
 from hermes.environments.remote.leases import LeaseHolder, abandoned, this_process
-from hermes.environments.remote.link import Check
+from hermes.environments.remote.transport import Check
 from hermes.types.error import EnvironmentUnavailable
 
 _START_SECONDS: Final = 600.0  # an image may have to be fetched and built
@@ -57,8 +57,8 @@ class SingularityOptions(Struct, frozen=True, kw_only=True):
         return "://" in self.image
 
 
-class SingularityLink(CliLink):
-    """An instance, started when it is first needed: implements `Link`."""
+class SingularityTransport(CliTransport):
+    """An instance, started when it is first needed: implements `RemoteTransport`."""
 
     name = "singularity"
 
@@ -167,10 +167,10 @@ def refuses_limits(said: str) -> bool:
     return "cgroups" in said
 
 
-def singularity_link(
+def singularity_transport(
     options: SingularityOptions, environ: Mapping[str, str], *, mark: str
-) -> SingularityLink:
-    """The link to an instance; EnvironmentUnavailable when the program or the image is not there."""
+) -> SingularityTransport:
+    """The way to an instance; EnvironmentUnavailable when the program or the image is not there."""
     program = find_program(
         ("apptainer", "singularity"), environ, "install Apptainer, or set terminal.backend to something else"
     )
@@ -183,7 +183,7 @@ def singularity_link(
         raise EnvironmentUnavailable(
             f"terminal.singularity_image is {options.image!r}, and there is no such file or folder."
         )
-    return SingularityLink(program, options, mark=mark)
+    return SingularityTransport(program, options, mark=mark)
 
 
 def _word(owner: LeaseHolder) -> str:

@@ -10,8 +10,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from hermes.environments.remote.cli_program import Answer, CliLink, CliProgram, find_program
-from hermes.environments.remote.link import Check
+from hermes.environments.remote.cli_program import Answer, CliProgram, CliTransport, find_program
+from hermes.environments.remote.transport import Check
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 _CONNECT_SECONDS: Final = 20
@@ -47,8 +47,8 @@ class SshOptions(Struct, frozen=True, kw_only=True):
     extra: tuple[str, ...] = ()
 
 
-class SshLink(CliLink):
-    """A host behind one kept connection: implements `Link`."""
+class SshTransport(CliTransport):
+    """A host behind one kept connection: implements `RemoteTransport`."""
 
     name = "ssh"
 
@@ -126,15 +126,15 @@ class SshLink(CliLink):
         return path
 
 
-def ssh_link(options: SshOptions, environ: Mapping[str, str]) -> SshLink:
-    """The link to a host; EnvironmentUnavailable when there is no client or no host was named."""
+def ssh_transport(options: SshOptions, environ: Mapping[str, str]) -> SshTransport:
+    """The way to a host; EnvironmentUnavailable when there is no client or no host was named."""
     if not options.host:
         raise EnvironmentUnavailable("terminal.backend is ssh, but terminal.ssh_host names no host.")
     if options.host.startswith("-"):
         raise EnvironmentUnavailable(f"{options.host!r} is no name of a host.")
     if options.key and not Path(options.key).expanduser().is_file():
         raise EnvironmentUnavailable(f"terminal.ssh_key is {options.key!r}, and there is no such file.")
-    return SshLink(find_program(("ssh",), environ, "install the OpenSSH client"), options)
+    return SshTransport(find_program(("ssh",), environ, "install the OpenSSH client"), options)
 
 
 def _refusal(where: str, answer: Answer) -> str:

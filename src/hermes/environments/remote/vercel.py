@@ -8,7 +8,7 @@ import httpx2
 from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.cloud import CloudOptions, digest, unset, vendor_library
 from hermes.environments.remote.leases import abandoned, this_process
-from hermes.environments.remote.polled import PolledLink
+from hermes.environments.remote.polling_transport import PollingTransport
 from hermes.types.error import EnvironmentUnavailable
 
 _OWNER: Final = "hermes-owner"
@@ -95,13 +95,13 @@ class VercelCloud:
         )
 
 
-def link(options: CloudOptions, origin: Origin) -> PolledLink:
-    """The link to a Vercel sandbox; EnvironmentUnavailable when the library or a credential is not there."""
+def transport(options: CloudOptions, origin: Origin) -> PollingTransport:
+    """The way to a Vercel sandbox; EnvironmentUnavailable when the library or a credential is missing."""
     if missing := missing_keys(origin.environ):
         raise EnvironmentUnavailable(f"Vercel sandboxes need {' and '.join(missing)} in the environment.")
     credentials = {name: origin.environ[name] for name in _CREDENTIALS}
     vendor = VercelCloud(options, credentials, base_url=origin.environ.get("VERCEL_SANDBOX_URL", ""))
-    return PolledLink(vendor, mark=origin.mark)
+    return PollingTransport(vendor, mark=origin.mark)
 
 
 def missing_keys(environ: Mapping[str, str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""A link to a machine that can only be asked to run a script and say what it printed: the clouds' sandboxes.
+"""The way to a machine that can only be asked to run a script and say what it printed: a cloud's sandbox.
 
 A job runs detached in a folder of its own there. Its output goes through a few files of bounded size, so that
 a flood waits for us and fills no disk; each question takes what is new, and waits there while nothing is.
@@ -17,8 +17,8 @@ import anyio
 import anyio.to_thread
 
 from hermes.environments.remote.cloud import CloudSandbox, Vendor
-from hermes.environments.remote.link import End
 from hermes.environments.remote.payload import ENDED, read_records
+from hermes.environments.remote.transport import End
 from hermes.types.error import ExecError
 
 _CHUNK: Final = 65_536
@@ -71,15 +71,15 @@ exit 0
 """
 
 
-class PolledLink:
-    """The way to a cloud's sandbox: implements `Link`."""
+class PollingTransport:
+    """The way to a cloud's sandbox: implements `RemoteTransport`."""
 
     def __init__(self, vendor: Vendor, *, mark: str) -> None:
         self.name = vendor.name
         self._cloud = CloudSandbox(vendor)
         self._mark = mark
         self._jobs = itertools.count(1)
-        self._children: list[PolledChild] = []
+        self._children: list[PollingChild] = []
 
     async def open(self) -> None:
         """Make the sandbox ready."""
@@ -103,7 +103,7 @@ class PolledLink:
         """Why it cannot be used."""
         return await anyio.to_thread.run_sync(self._cloud.fault)
 
-    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: End) -> "PolledChild":
+    def launch(self, argv: tuple[str, ...], *, stdin: bytes | None, pty: bool, end: End) -> "PollingChild":
         """Start `argv` there, in threads that ask for its output and hand over its input."""
         # There, not here; the mark cannot be guessed
         folder = f"/tmp/.hermes-{self._mark}-job{next(self._jobs)}"  # noqa: S108
@@ -111,7 +111,7 @@ class PolledLink:
             f"script -qefc {shlex.quote(shlex.join(argv))} /dev/null" if pty else f"setsid {shlex.join(argv)}"
         )
         self._children = [child for child in self._children if child.is_at_work]
-        self._children.append(PolledChild(_Job(self._cloud, folder, words), stdin, end, is_terminal=pty))
+        self._children.append(PollingChild(_Job(self._cloud, folder, words), stdin, end, is_terminal=pty))
         return self._children[-1]
 
 
@@ -198,7 +198,7 @@ class _Job:
         return output, aside
 
 
-class PolledChild:
+class PollingChild:
     """A job in a cloud's sandbox: implements `RemoteChild`."""
 
     def __init__(self, job: _Job, stdin: bytes | None, end: End, *, is_terminal: bool) -> None:

@@ -28,7 +28,7 @@ class Check(Struct, frozen=True):
     text: str
 
 
-class Link(Protocol):
+class RemoteTransport(Protocol):
     """The way to one machine elsewhere."""
 
     @property
