@@ -1,6 +1,7 @@
 """A sandbox that waits for its command: what changes meanwhile is as if it had been made at that moment."""
 
 import ctypes
+import os
 import shutil
 import signal
 import socket
@@ -436,3 +437,49 @@ def test_nothing_of_it_is_left_when_the_session_is_killed(
         tree = [psutil.Process(int(number)) for number in session.stdout.readline().split()]
         session.send_signal(signal.SIGKILL)
     assert (len(tree) >= 3, alive(tree)) == (True, [])
+
+
+MOUNTED = """
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+
+sys.path.insert(0, {root!r})
+from tests.escapes.test_prewarmed import Confinement, Ground, Prewarmer
+from hermes.lib.aio import background
+
+async def taken(ground, spawn, mounted):
+    prewarmer = Prewarmer(ground.sandbox, spawn, dict)
+    prewarmer.request(Confinement())
+    await anyio.wait_all_tasks_blocked()
+    if mounted:
+        subprocess.run(["mount", "-t", "tmpfs", "none", mounted], check=True)
+    ready = await prewarmer.take(Confinement())
+    if ready:
+        await ready.end()
+    return bool(ready)
+
+async def main():
+    environ = {environ!r}
+    async with background() as spawn:
+        ground = Ground(Path({top!r}), Path(environ["HOME"]), environ, spawn, "workspace")
+        print(await taken(ground, spawn, ""), await taken(ground, spawn, {top!r} + "/home/.ssh"))
+
+anyio.run(main)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root mounts")
+def test_one_is_not_taken_when_something_was_mounted_on_the_machine(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    program = MOUNTED.format(root=str(Path(__file__).parents[2]), environ=environ, top=str(tmp_path))
+    done = subprocess.run(
+        ["unshare", "--mount", "--", sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("True False\n", "")

@@ -227,8 +227,19 @@ def _expanded(paths: Iterable[Path]) -> Iterator[str]:
 
 def _real(paths: Iterable[str]) -> list[str]:
     """Those that are there, links followed; one where the user may not look counts as not there."""
-    # Words, as above
-    return list(dict.fromkeys(os.path.realpath(path) for path in paths if os.path.exists(path)))  # noqa: PTH110
+    folders: dict[str, str] = {}
+    # Most are not there, and `exists` would raise and catch an error for each
+    return list(dict.fromkeys(_resolved(path, folders) for path in paths if os.access(path, os.F_OK)))
+
+
+def _resolved(path: str, folders: dict[str, str]) -> str:
+    """The path with its links followed; `folders` are those that were followed already."""
+    folder, _, name = path.rpartition("/")
+    if not folder or name in {"", ".", ".."} or os.path.islink(path):  # noqa: PTH114  # words, as above
+        return os.path.realpath(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    return f"{folders[folder].rstrip('/')}/{name}"
 
 
 def _is_below(path: str, tops: Iterable[str]) -> bool:
