@@ -23,6 +23,9 @@ from hermes.environments.sandbox.mounts import Mode
 from hermes.environments.sandbox.prewarm import Prewarmed, Prewarmer, Spawn
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
 from hermes.environments.workspace import WorkspaceOptions
+from hermes.lib.aio import background
+from hermes.runtime import SessionOptions, open_runtime
+from hermes.testing import ScriptedModel, call, say
 from hermes.types.action import Action, Permit
 
 pytestmark = pytest.mark.anyio
@@ -333,6 +336,34 @@ async def test_it_is_no_process_of_the_session_and_ends_with_it(ground: Ground) 
     assert ground.space.processes.list() == []
     await ground.space.close()
     assert alive(tree) == []
+
+
+async def test_a_session_has_one_from_its_first_command_to_its_end(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    model = ScriptedModel(call("terminal", {"command": "echo one"}), say("done"))
+    work = tmp_path / "work"
+    work.mkdir()
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        session = await runtime.session(
+            SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", toolsets=("terminal",), cwd=work)
+        )
+        before = len(waiting())
+        await session.send("go")
+        await anyio.wait_all_tasks_blocked()
+        between = len(waiting())
+        await session.close()
+        after = len(waiting())
+    assert (before, between, after) == (0, 1, 0)
+
+
+async def test_a_command_has_its_result_when_nobody_runs_jobs_any_more(ground: Ground) -> None:
+    async with background() as start:
+        ground.spawn = start
+    closed = ground.session("scratch")
+    done = await closed.run("echo ran", timeout=20)
+    await closed.close()
+    assert (done.text, waiting()) == ("ran\n", [])
 
 
 @pytest.fixture

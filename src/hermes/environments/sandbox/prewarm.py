@@ -107,7 +107,8 @@ class Prewarmer:
     def request(self, wanted: Confinement) -> None:
         """Have a sandbox made for a next command like this one, unless there is one."""
         if self._misses < _MISSES:
-            self._spawn(partial(self._keep, wanted))
+            with suppress(RuntimeError):  # nobody runs jobs any more: what owns the session is being closed
+                self._spawn(partial(self._keep, wanted))
 
     async def take(self, wanted: Confinement) -> Prewarmed | None:
         """The sandbox that waits, for the caller to use, if it is what would be made now; if not, it ends."""
@@ -117,11 +118,11 @@ class Prewarmer:
         try:
             fits = await self._fits(ready, wanted)
         except BaseException:
-            self._spawn(ready.end)
+            self._leave(ready)
             raise
         self._misses = 0 if fits else self._misses + 1
         if not fits:
-            self._spawn(ready.end)
+            self._leave(ready)
         return ready if fits else None
 
     async def close(self) -> None:
@@ -163,6 +164,12 @@ class Prewarmer:
         with suppress(IndexError):
             return self._ready.popleft()
         return None
+
+    def _leave(self, ready: Prewarmed) -> None:
+        """Let one end without waiting for it."""
+        ready.signal.close()
+        with suppress(RuntimeError):  # as above
+            self._spawn(ready.end)
 
     async def _end(self) -> None:
         ready = self._pop()
