@@ -9,13 +9,14 @@ import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import anyio
 import psutil
 import pytest
 
+from hermes.agent.spec import SessionOptions
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.process_tree import MARKER
 from hermes.environments.sandbox.launch import Confinement
@@ -24,7 +25,7 @@ from hermes.environments.sandbox.prewarm import Prewarmed, Prewarmer, Spawn
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
 from hermes.environments.workspace import WorkspaceOptions
 from hermes.lib.aio import background
-from hermes.runtime import SessionOptions, open_runtime
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.action import Action, Permit
 
@@ -122,11 +123,17 @@ def waiting() -> list[psutil.Process]:
 def alive(tree: list[psutil.Process]) -> list[psutil.Process]:
     """Those that still run; they get a while to end."""
     for _ in range(1000):
-        left = [one for one in tree if one.is_running() and one.status() != psutil.STATUS_ZOMBIE]
+        left = [one for one in tree if _runs(one)]
         if not left:
             break
         time.sleep(0.02)
     return left
+
+
+def _runs(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    return False
 
 
 def exchange(one: Path, other: Path) -> None:

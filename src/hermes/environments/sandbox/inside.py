@@ -31,7 +31,11 @@ def shows(leader: int, mounts: Iterable[Mount]) -> bool:
     process = _inner(_inner(leader))
     table = mount_points(Path(f"/proc/{process}/mountinfo").read_bytes())
     uppermost = {mount.path: mount for mount in mounts}.values()
-    return all(_lies(mount, table, f"/proc/{process}/root") for mount in uppermost)
+    root = os.open(f"/proc/{process}/root", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        return all(_lies(mount, table, root) for mount in uppermost)
+    finally:
+        os.close(root)
 
 
 def mount_points(table: bytes) -> dict[str, tuple[str, ...]]:
@@ -40,16 +44,14 @@ def mount_points(table: bytes) -> dict[str, tuple[str, ...]]:
     return {_plain(row[_PLACE]): tuple(row[_OPTIONS].decode().split(",")) for row in rows}
 
 
-def _lies(mount: Mount, table: dict[str, tuple[str, ...]], root: str) -> bool:
+def _lies(mount: Mount, table: dict[str, tuple[str, ...]], root: int) -> bool:
     options = table.get(mount.path)
     if options is None or (mount.kind in {"read", "show"} and "ro" not in options):
         return False
-    return mount.kind == "hide" or _identity(root + mount.path) == _identity(mount.source)
-
-
-def _identity(path: str) -> tuple[int, int]:
-    found = os.lstat(path)
-    return found.st_dev, found.st_ino
+    if mount.kind == "hide":
+        return True
+    shown = os.stat(mount.path.lstrip("/"), dir_fd=root, follow_symlinks=False)
+    return os.path.samestat(shown, os.lstat(mount.source))
 
 
 def _inner(process: int) -> int:

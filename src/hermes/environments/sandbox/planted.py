@@ -15,6 +15,7 @@ from hermes.lib.repository import STEERING, git_files, git_folders, is_plain_con
 
 _ASIDE: Final = ".taken"
 _LARGEST: Final = 1_000_000
+_ACCESS_TAKES_LINKS: Final = os.access("/", os.F_OK, follow_symlinks=False)  # not every C library's does
 
 
 class Watched(Struct, frozen=True, kw_only=True):
@@ -27,13 +28,11 @@ class Watched(Struct, frozen=True, kw_only=True):
 
     def there(self) -> frozenset[str]:
         """All of it that is there now."""
-        return frozenset(
-            path for path in (*self.starts, *_in_repositories(self.tops)) if os.path.lexists(path)
-        )
+        return frozenset(path for path in (*self.starts, *_in_repositories(self.tops)) if _exists(path))
 
     def take_planted(self, before: frozenset[str]) -> list[str]:
         """Move aside what was not there `before`, unless it is what git itself makes; a sentence for each."""
-        new = [path for path in self.starts if path not in before and os.path.lexists(path)]
+        new = [path for path in self.starts if path not in before and _exists(path)]
         planted = [(path, "would run something by itself, or be trusted") for path in new]
         planted += [(path, "would make git run something") for path in self._in_git(before)]
         return [
@@ -46,6 +45,13 @@ class Watched(Struct, frozen=True, kw_only=True):
                 covered = path in before and not path.endswith("/commondir")  # nothing covers a worktree's
                 if os.path.lexists(path) and not covered and not _is_plain(path, top):
                     yield path
+
+
+def _exists(path: str) -> bool:
+    """Whether there is something with that name, a link that leads nowhere included."""
+    if _ACCESS_TAKES_LINKS:  # most are not there, and `lexists` would raise and catch an error for each
+        return os.access(path, os.F_OK, follow_symlinks=False)
+    return os.path.lexists(path)
 
 
 def _in_repositories(tops: Iterable[str]) -> Iterator[str]:
