@@ -45,6 +45,15 @@ def lose(place: str, bench: Bench, request: pytest.FixtureRequest) -> None:
                 process.kill()
 
 
+GONE = "and what ran in it is gone."
+RESTARTED = {
+    **dict.fromkeys(
+        ENGINES, f"the container stopped with code 137; it was started again with its files, {GONE}"
+    ),
+    "singularity": f"the instance stopped; a new one was made without its files, {GONE}",
+}
+
+
 async def test_a_machine_that_goes_away_is_said_and_the_next_call_works(
     bench: Bench, place: str, request: pytest.FixtureRequest
 ) -> None:
@@ -68,7 +77,10 @@ async def test_a_machine_that_goes_away_is_said_and_the_next_call_works(
     assert [type(error) for error in caught] == [EnvironmentLost]
     assert "was lost while the command ran" in str(caught[0])
     assert str(caught[0]).endswith("part\n")
-    assert (await bench.space.run("echo after", timeout=60)).text == "after\n"
+    then = await bench.space.run("echo after", timeout=60)
+    said = RESTARTED.get(place, "")
+    assert then.text == f"after\n[{place}: {said}]\n" if said else "after\n"
+    assert (await bench.space.run("echo again", timeout=60)).text == "again\n"
     assert not (bench.root / "finished").exists()
 
 
@@ -227,6 +239,20 @@ async def test_a_kept_container_keeps_its_files_and_a_throw_away_one_does_not(
         assert text == found
     names = engine.client("ps", "--all", "--quiet", "--filter", "label=hermes-agent-kept=no")
     assert names == ""
+
+
+@pytest.mark.parametrize("loop", ["asyncio"])
+async def test_a_throw_away_container_that_died_is_told_apart_from_the_next(
+    request: pytest.FixtureRequest, shared_root: Path, tmp_path: Path, engine: servers.Docker
+) -> None:
+    transport = make_transport(engine.program, request, shared_root, persistent=False)
+    bench = elsewhere_bench(engine.program, transport, shared_root, tmp_path / "scratch")
+    await bench.space.run("touch /root/note", timeout=30)
+    engine.client("rm", "--force", transport._container)  # type: ignore[attr-defined]
+    said = f"the container is gone; a new one was made without its files, {GONE}"
+    done = await bench.space.run("ls /root", timeout=60, cwd="/")
+    assert (done.code, done.text) == (0, f"[{engine.program}: {said}]\n")
+    await bench.space.close()
 
 
 @pytest.mark.parametrize("loop", ["asyncio"])

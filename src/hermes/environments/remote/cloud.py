@@ -102,16 +102,18 @@ class CloudSandbox:
         )  # what clients raise that were closed meanwhile
         self._sandbox: Any = None
 
-    def open(self) -> None:
-        """Make it, unless it is there and runs."""
-        if not self.fault():
-            return
+    def open(self) -> str:
+        """Make it, unless it is there and runs; why the one before cannot be used."""
+        fault, was_there = self.fault(), self._sandbox is not None
+        if not fault:
+            return ""
         try:
             self._sandbox = self._vendor.make()
         except self._errors as error:
             raise EnvironmentUnavailable(
                 f"A {self._vendor.title} sandbox could not be made: {error}"
             ) from error
+        return f"{fault}; another was made ready, and what ran in it is gone." if was_there else ""
 
     def close(self) -> None:
         """Give it back."""

@@ -69,15 +69,21 @@ class DockerTransport(CliTransport):
         self._options = options
         self._container = ""
 
-    async def open(self) -> None:
-        """A running container: the one at hand, the one kept from before, or a new one.
+    async def open(self) -> str:
+        """A running container: the one at hand, the one kept from before, or a new one; how the one at hand
+        died.
 
         What dead processes of ours left goes.
         """
-        if self._container and await self._is_running(self._container):
-            return
+        state = await self._state()
+        if state is not None and state.get("Running"):
+            return ""
+        died = _death(state) if self._container else ""
         await self._sweep()
-        self._container = await self._kept() or await self._made()
+        kept = await self._kept()
+        self._container = kept or await self._made()
+        after = "it was started again with its files" if kept else "a new one was made without its files"
+        return f"{died}; {after}, and what ran in it is gone." if died else ""
 
     async def close(self) -> None:
         """Remove a container that is not kept; one that is ends by its own clock, since another session may
@@ -95,17 +101,10 @@ class DockerTransport(CliTransport):
         """Why there is no running container."""
         if not self._container:
             return "there is no container"
-        answer = await self._program.ask("inspect", "--format", "{{json .State}}", self._container)
-        if answer.code != 0:
-            return f"the container is gone ({answer.said})"
-        state: dict[str, Any] = json.loads(answer.text)
-        if state.get("Running"):
+        state = await self._state()
+        if state is not None and state.get("Running"):
             return ""
-        return (
-            "the container ran out of memory"
-            if state.get("OOMKilled")
-            else f"the container stopped with code {state.get('ExitCode')}"
-        )
+        return _death(state) or "the container stopped by itself"
 
     def _words(self, argv: tuple[str, ...], *, pty: bool) -> tuple[str, ...]:
         return ("exec", "--interactive", *(("--tty",) if pty else ()), self._container or "none", *argv)
@@ -134,9 +133,13 @@ class DockerTransport(CliTransport):
             "commit", self._container, tag, what="The container could not be kept as an image"
         )
 
-    async def _is_running(self, container: str) -> bool:
-        answer = await self._program.ask("inspect", "--format", "{{.State.Running}}", container)
-        return answer.text == "true"
+    async def _state(self) -> dict[str, Any] | None:
+        """How the container at hand is; None when it is no more."""
+        if not self._container:
+            return None
+        answer = await self._program.ask("inspect", "--format", "{{json .State}}", self._container)
+        state: dict[str, Any] | None = json.loads(answer.text) if answer.code == 0 else None
+        return state
 
     async def _kept(self) -> str:
         """The container of an earlier session with the same key and options, started; "" if there is none."""
@@ -239,6 +242,16 @@ class DockerTransport(CliTransport):
             image,
             *("-c", watch),
         )
+
+
+def _death(state: Mapping[str, Any] | None) -> str:
+    """How a container died that does not run, "" when its own clock ended it."""
+    if state is None:
+        return "the container is gone"
+    if state.get("OOMKilled"):
+        return "the container ran out of memory"
+    code = state.get("ExitCode")
+    return f"the container stopped with code {code}" if code else ""
 
 
 def docker_transport(

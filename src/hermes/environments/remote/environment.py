@@ -67,6 +67,7 @@ class RemoteEnvironment:
         self._calls = itertools.count(1)
         self._opening = anyio.Lock()  # invariant: a machine is never made twice
         self._is_open = False
+        self._notes: list[str] = []  # what the next command's output ends with
 
     @property
     def name(self) -> str:
@@ -77,7 +78,8 @@ class RemoteEnvironment:
         """Make the machine ready."""
         self._outputs.mkdir(parents=True, exist_ok=True)
         async with self._opening:
-            await self.transport.open()
+            said = await self.transport.open()
+            self._notes += [f"[{self.name}: {said}]\n"] if said else []
             self._is_open = True
 
     async def stop(self) -> None:
@@ -113,7 +115,7 @@ class RemoteEnvironment:
             timed_out, records = await self._followed(call, capture, timeout, stdin)
             kept = await capture.end()
             if timed_out or records.code is not None:
-                return _finished(call, kept, records, timed_out=timed_out)
+                return _finished(call, kept, records, self._noted(), timed_out=timed_out)
             if records.pid or kept.text:
                 break
             await self.start()
@@ -195,6 +197,10 @@ class RemoteEnvironment:
             raise ExecError(f"{self.name} did not answer within {timeout:g} seconds")
         return read_records(child.aside()), bytes(whole.data)
 
+    def _noted(self) -> str:
+        notes, self._notes = self._notes, []
+        return "".join(notes)
+
     def _launch(self, call: "_Call", payload: bytes, *, stdin: bytes | None) -> RemoteChild:
         if call.job.pty:
             return self.transport.launch(
@@ -259,9 +265,10 @@ class _Call(Struct, frozen=True, kw_only=True):
     begun: float
 
 
-def _finished(call: _Call, kept: Captured, records: Records, *, timed_out: bool) -> Finished:
+def _finished(call: _Call, kept: Captured, records: Records, noted: str, *, timed_out: bool) -> Finished:
+    gap = "\n" if noted and kept.text and not kept.text.endswith("\n") else ""
     return Finished(
-        text=kept.text,
+        text=kept.text + gap + noted,
         code=TIMED_OUT if timed_out or records.code is None else records.code,
         seconds=anyio.current_time() - call.begun,
         timed_out=timed_out,

@@ -81,9 +81,9 @@ class PollingTransport:
         self._jobs = itertools.count(1)
         self._children: list[PollingChild] = []
 
-    async def open(self) -> None:
-        """Make the sandbox ready."""
-        await anyio.to_thread.run_sync(self._cloud.open)
+    async def open(self) -> str:
+        """Make the sandbox ready; why the one before cannot be used."""
+        return await anyio.to_thread.run_sync(self._cloud.open)
 
     async def close(self) -> None:
         """Give it back, once what jobs left there is removed."""

@@ -22,6 +22,11 @@ _PROGRAMS: Final = ("APPTAINER", "SINGULARITY")
 _FORWARDED: Final = tuple(f"{program}ENV_" for program in _PROGRAMS)
 _OPTIONS: Final = ("ENV", "ENV_FILE", "BIND", "BINDPATH", "MOUNT")
 
+_RESTARTED: Final = {
+    True: "the instance stopped; it was started again with its files, and what ran in it is gone.",
+    False: "the instance stopped; a new one was made without its files, and what ran in it is gone.",
+}
+
 logger = logging.getLogger(__name__)
 
 
@@ -66,13 +71,16 @@ class SingularityTransport(CliTransport):
         self._starting = unforwarded(program.env)  # an image that is fetched may need the login of a proxy
         super().__init__(replace(program, env=without_logins(self._starting)))
         self._options = options
+        self._has_begun = False
         self._instance = f"{_PREFIX}{_word(this_process())}-{mark}"
 
-    async def open(self) -> None:
-        """A running instance. Those of processes of ours that are gone are stopped."""
+    async def open(self) -> str:
+        """A running instance; how the one before ended. Those of processes of ours that are gone are
+        stopped.
+        """
         running = await self._running()
         if self._instance in running:
-            return
+            return ""
         for name in abandoned(running, _owner_label):
             await self._program.ask("instance", "stop", name)
         if self._options.overlay is not None:
@@ -85,6 +93,8 @@ class SingularityTransport(CliTransport):
                 raise
             logger.warning("The limits of %s are not in force: %s", self._instance, error)
             await self._begin()
+        had_begun, self._has_begun = self._has_begun, True
+        return _RESTARTED[self._options.overlay is not None] if had_begun else ""
 
     async def _begin(self, *limits: str) -> None:
         starter = replace(self._program, env=self._starting) if self._options.is_fetched else self._program

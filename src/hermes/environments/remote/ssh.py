@@ -57,11 +57,11 @@ class SshTransport(CliTransport):
         self._options = options
         self.where = f"{options.user}@{options.host}" if options.user else options.host
 
-    async def open(self) -> None:
+    async def open(self) -> str:
         """Connect, unless the kept connection is there."""
         self._options.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if not await self.fault():
-            return
+            return ""
         self._socket().unlink(missing_ok=True)  # of a connection that died
         # What is said first wins, so this comes before the common part, which makes no connection of its own.
         keep = ("-o", "ControlMaster=auto", "-o", f"ControlPersist={self._options.idle_seconds or 'yes'}")
@@ -69,6 +69,7 @@ class SshTransport(CliTransport):
         answer = await self._program.ask(*arguments, timeout=_CONNECT_SECONDS + 10)
         if answer.code != 0:
             raise EnvironmentUnavailable(_refusal(self.where, answer))
+        return ""
 
     async def check(self, seconds: float) -> Check:
         """Whether it lets us in, asked over no connection that is kept."""

@@ -35,8 +35,12 @@ class RemoteTransport(Protocol):
     def name(self) -> str:
         """What it is called in settings and messages."""
 
-    async def open(self) -> None:
-        """Make the machine ready, or see that it is; EnvironmentUnavailable says what is missing."""
+    async def open(self) -> str:
+        """Make the machine ready, or see that it is; EnvironmentUnavailable says what is missing.
+
+        What a user must know of that, in one sentence: the one before died, a limit is not in force; "" where
+        there is nothing.
+        """
 
     async def close(self) -> None:
         """Give it back, as the settings say: stop, remove or leave it."""
