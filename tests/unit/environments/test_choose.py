@@ -1,5 +1,6 @@
 """From settings to a machine elsewhere: every option that is set arrives, and nothing of the user's environment that is not named."""
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -23,6 +24,22 @@ env >>"$here/variables"
 case "$*" in *--memory*) [ ! -s "$here/says" ] || { cat "$here/says" >&2; exit 255; };; esac
 """
 REFUSES = "FATAL:   container creation failed: while applying cgroups config: cannot use cgroups - system is not in unified mode\n"
+
+# A podman that may set no limit on memory; it writes down what it was told to run.
+PODMAN = r"""#!/bin/bash
+case "$1" in
+  info) cat "${0%/*}/info";;
+  run) echo "${*//$'\n'/ }" >>"${0%/*}/runs"
+    case "$*" in *--memory*) echo "crun: the requested cgroup controller memory is not available" >&2; exit 126;; esac
+    echo c0ffee;;
+esac
+"""
+
+
+def podman(tmp_path: Path, controllers: list[str]) -> None:
+    (tmp_path / "bin" / "podman").write_text(PODMAN)
+    (tmp_path / "bin" / "podman").chmod(0o755)
+    (tmp_path / "bin" / "info").write_text(json.dumps({"host": {"cgroupControllers": controllers}}))
 
 
 @pytest.fixture
@@ -72,7 +89,8 @@ async def test_where_limits_cannot_be_set_an_instance_starts_without_and_doctor_
 ) -> None:
     (tmp_path / "bin" / "says").write_text(REFUSES)
     chosen = settings(tmp_path, container_cpu=0, container_memory=64, container_pids=0)
-    await choose(chosen, origin).transport.open()
+    said = await choose(chosen, origin).transport.open()
+    assert said.startswith("the limits (container_…) are not in force here: An instance of ")
     assert [("--memory" in line) for line in (tmp_path / "bin" / "calls").read_text().splitlines()] == [
         True,
         False,
@@ -125,3 +143,35 @@ def test_what_further_arguments_mount_or_open_counts_in_decisions(
 ) -> None:
     chosen = choose(settings(tmp_path, docker_extra_args=extra), origin)
     assert (chosen.binds, chosen.contained) == (binds, is_contained)
+
+
+async def test_a_container_starts_without_limits_where_none_can_be_set_and_says_so(
+    tmp_path: Path, origin: Origin
+) -> None:
+    podman(tmp_path, ["pids"])
+    chosen = settings(tmp_path, backend="podman", docker_image="image")
+    assert await choose(chosen, origin).transport.open() == (
+        "the limits (container_…) are not in force here: A container of image could not be started: crun: the"
+        " requested cgroup controller memory is not available"
+    )
+    runs = (tmp_path / "bin" / "runs").read_text().splitlines()
+    assert [[word in run for word in ("--memory", "--cpus", "--pids-limit")] for run in runs] == [
+        [True] * 3,
+        [False] * 3,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("controllers", "state", "end"),
+    [
+        (["cpu", "memory", "pids"], "ok", "1 processor, 5,120 MB of memory, 256 processes"),
+        (["pids"], "warning", "limits cannot be set here on: processors, memory"),
+    ],
+)
+async def test_doctor_tells_the_limits_of_a_container_and_what_cannot_be_limited(
+    tmp_path: Path, origin: Origin, controllers: list[str], state: str, end: str
+) -> None:
+    podman(tmp_path, controllers)
+    found = await checkup(settings(tmp_path, backend="podman", docker_image="image"), origin)
+    works = f"podman: {tmp_path}/bin/podman works, the image image is there"
+    assert (found.state, found.text) == (state, f"{works}; {end}")

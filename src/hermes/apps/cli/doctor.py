@@ -23,6 +23,7 @@ from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.remote.choose import Origin, checkup
+from hermes.environments.resources import resources_in_force
 from hermes.environments.sandbox.sandbox import Sandbox, why_none
 from hermes.environments.sandbox.sandbox_status import layers
 from hermes.environments.settings import TerminalSettings
@@ -72,6 +73,7 @@ def examine(choices: Choices) -> Iterator[CheckResult]:
     yield from _model(choices, home, loaded, environ)
     if loaded.settings[TerminalSettings].backend == "local":
         yield from _sandbox(loaded, environ)
+        yield CheckResult("ok", f"resources: {resources_in_force()} in the control groups of commands")
         yield _passed(home, loaded.settings[TerminalSettings], environ)
     else:
         yield _elsewhere(home, loaded.settings[TerminalSettings], environ)

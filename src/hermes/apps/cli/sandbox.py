@@ -27,6 +27,7 @@ from hermes.environments.child_env import ChildEnvironment
 from hermes.environments.local_workspace import local_bash, open_sandbox
 from hermes.environments.remote.choose import Origin, choose
 from hermes.environments.remote.docker import DockerTransport
+from hermes.environments.resources import resources_in_force
 from hermes.environments.sandbox.launch import Confinement, Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, why_none
@@ -225,6 +226,7 @@ def _plain(place: Here, found: Sandbox | None) -> dict[str, object]:
         "writable": list(found.paths("write")) if found else [],
         "readable": list(found.paths("read")) if found else [],
         "hidden": list(found.paths("hide")) if found else [],
+        "resources": msgspec.to_builtins(resources_in_force()),
         "variables": sorted(passed.given),
         "left_out": dict(sorted(passed.left.items())),
     }
@@ -257,6 +259,7 @@ def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
     yield from (_line(layer) for layer in layers(found, network=network_of(terminal)))
     yield from _paths(found)
     yield f"  network    {_network(place)}"
+    yield f"  resources  {resources_in_force()} in the control groups of Hermes, so for all it starts"
     yield from _passed(place)
     yield (
         "  not        reading the rest of your files; limits on memory, processor time and the whole of the"

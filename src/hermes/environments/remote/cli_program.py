@@ -104,6 +104,16 @@ class CliTransport(ABC):
         """The client's arguments that run `argv` there."""
 
 
+def refuses_limits(said: str) -> bool:
+    """Whether a program complains that it cannot set limits here: no control group is delegated to it."""
+    return "cgroup" in said
+
+
+def without_limits(error: Exception) -> str:
+    """What a user must know where a machine was started without its limits."""
+    return f"the limits (container_…) are not in force here: {error}"
+
+
 def _complaint(answer: Answer) -> str:
     """What it complained of, in one line and without its advice on its own options."""
     lines = [line.strip() for line in (answer.said or answer.text).splitlines()]

@@ -11,9 +11,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
-from hermes.environments.remote.cli_program import CliProgram, CliTransport, find_program
+from hermes.environments.remote.cli_program import (
+    CliProgram,
+    CliTransport,
+    find_program,
+    refuses_limits,
+    without_limits,
+)
 from hermes.environments.remote.leases import abandoned, this_process
 from hermes.environments.remote.transport import Check
+from hermes.environments.resources import Resources
+from hermes.types.error import EnvironmentUnavailable
 
 LABEL: Final = "hermes-agent"
 USED: Final = "/dev/shm/.hermes-used"  # noqa: S108  # in the container
@@ -22,6 +30,10 @@ PRELUDE: Final = f": >{USED}"
 
 _CAPABILITIES: Final = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "SETUID", "SETGID", "KILL")
 _START_SECONDS: Final = 600.0  # an image may have to be fetched
+
+_INFO: Final = ("info", "--format", "{{json .}}")
+_CONTROLLERS: Final = {"processors": "cpu", "memory": "memory", "processes": "pids"}
+_ABILITIES: Final = {"processors": "CpuCfsQuota", "memory": "MemoryLimit", "processes": "PidsLimit"}
 
 # The first process of a container ends it when nothing was run for so many seconds and nothing runs: also
 # after a crash of ours.
@@ -81,9 +93,9 @@ class DockerTransport(CliTransport):
         died = _death(state) if self._container else ""
         await self._sweep()
         kept = await self._kept()
-        self._container = kept or await self._made()
+        self._container, unlimited = (kept, "") if kept else await self._made()
         after = "it was started again with its files" if kept else "a new one was made without its files"
-        return f"{died}; {after}, and what ran in it is gone." if died else ""
+        return f"{died}; {after}, and what ran in it is gone." if died else unlimited
 
     async def close(self) -> None:
         """Remove a container that is not kept; one that is ends by its own clock, since another session may
@@ -125,7 +137,12 @@ class DockerTransport(CliTransport):
         )
         if there.code:
             return Check("warning", f"{self.name}: {path} works, the image {image} is fetched on first use")
-        return Check("ok", f"{self.name}: {path} works, the image {image} is there")
+        works = f"{self.name}: {path} works, the image {image} is there"
+        if lacking := _lacking((await self._program.attempt(*_INFO, timeout=seconds / 2)).text):
+            return Check("warning", f"{works}; limits cannot be set here on: {', '.join(lacking)}")
+        chosen = self._options
+        limits = Resources(cpus=chosen.cpus, memory=chosen.memory, processes=chosen.pids)
+        return Check("ok", f"{works}; {limits}")
 
     async def snapshot(self, tag: str) -> str:
         """Keep the container's files as an image named `tag`, which `image` may name later; its id."""
@@ -155,11 +172,21 @@ class DockerTransport(CliTransport):
             await self._program.ask("rm", "--force", container)
         return ""
 
-    async def _made(self) -> str:
+    async def _made(self) -> tuple[str, str]:
+        """A new container, and why it has no limits, if it must be without."""
+        limits = self._limits()
+        try:
+            return await self._run(limits), ""
+        except EnvironmentUnavailable as error:
+            if not limits or not refuses_limits(str(error)):
+                raise
+            return await self._run(()), without_limits(error)
+
+    async def _run(self, limits: tuple[str, ...]) -> str:
         return await self._program.must(
             "run",
             "--detach",
-            *self._arguments(),
+            *self._arguments(limits),
             what=f"A container of {self._options.image} could not be started",
             timeout=_START_SECONDS,
         )
@@ -187,21 +214,26 @@ class DockerTransport(CliTransport):
         """The key and everything that shapes the container, as one word: other options make another
         container.
         """
-        return hashlib.blake2s(repr((self._options.key, self._shape())).encode(), digest_size=12).hexdigest()
+        return hashlib.blake2s(
+            repr((self._options.key, self._shape(self._limits()))).encode(), digest_size=12
+        ).hexdigest()
 
-    def _shape(self) -> tuple[str, ...]:
+    def _limits(self) -> tuple[str, ...]:
+        chosen = self._options
+        memory = f"{chosen.memory}m"
+        return (
+            *("--pids-limit", str(chosen.pids or -1)),
+            *(("--cpus", f"{chosen.cpus:g}") if chosen.cpus else ()),
+            *(("--memory", memory, "--memory-swap", memory) if chosen.memory else ()),
+        )
+
+    def _shape(self, limits: tuple[str, ...]) -> tuple[str, ...]:
         """The arguments that say what the container is."""
         chosen = self._options
         return (
             *("--cap-drop", "ALL", *(part for name in _CAPABILITIES for part in ("--cap-add", name))),
             *("--security-opt", "no-new-privileges", "--init"),
-            *("--pids-limit", str(chosen.pids or -1)),
-            *(("--cpus", f"{chosen.cpus:g}") if chosen.cpus else ()),
-            *(
-                ("--memory", f"{chosen.memory}m", "--memory-swap", f"{chosen.memory}m")
-                if chosen.memory
-                else ()
-            ),
+            *limits,
             *(("--storage-opt", f"size={chosen.disk}m") if chosen.disk else ()),
             *(() if chosen.network else ("--network", "none")),
             *(("--read-only",) if chosen.read_only else ()),
@@ -218,9 +250,9 @@ class DockerTransport(CliTransport):
             chosen.image,
         )
 
-    def _arguments(self) -> tuple[str, ...]:
+    def _arguments(self, limits: tuple[str, ...]) -> tuple[str, ...]:
         chosen = self._options
-        *shape, image = self._shape()
+        *shape, image = self._shape(limits)
         watch = (
             _WATCH % {"used": USED, "seconds": chosen.idle_seconds, "own": 3}
             if chosen.idle_seconds
@@ -242,6 +274,18 @@ class DockerTransport(CliTransport):
             image,
             *("-c", watch),
         )
+
+
+def _lacking(info: str) -> tuple[str, ...]:
+    """What no limit can be set on, as the program tells of its host; none where it does not tell."""
+    try:
+        told = json.loads(info)
+    except ValueError:
+        return ()
+    if "host" in told:  # podman names the controllers that are delegated to its user
+        controllers = told["host"].get("cgroupControllers", ())
+        return tuple(what for what, name in _CONTROLLERS.items() if name not in controllers)
+    return tuple(what for what, name in _ABILITIES.items() if told.get(name) is False)
 
 
 def _death(state: Mapping[str, Any] | None) -> str:

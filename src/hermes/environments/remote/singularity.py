@@ -1,7 +1,6 @@
 """Run commands in an Apptainer (Singularity) instance, as clusters have it."""
 
 import json
-import logging
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,9 +10,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.environments.child_env import without_logins
-from hermes.environments.remote.cli_program import CliProgram, CliTransport, find_program
+from hermes.environments.remote.cli_program import (
+    CliProgram,
+    CliTransport,
+    find_program,
+    refuses_limits,
+    without_limits,
+)
 from hermes.environments.remote.leases import LeaseHolder, abandoned, this_process
 from hermes.environments.remote.transport import Check
+from hermes.environments.resources import Resources
 from hermes.types.error import EnvironmentUnavailable
 
 _START_SECONDS: Final = 600.0  # an image may have to be fetched and built
@@ -26,8 +32,6 @@ _RESTARTED: Final = {
     True: "the instance stopped; it was started again with its files, and what ran in it is gone.",
     False: "the instance stopped; a new one was made without its files, and what ran in it is gone.",
 }
-
-logger = logging.getLogger(__name__)
 
 
 class SingularityOptions(Struct, frozen=True, kw_only=True):
@@ -55,6 +59,11 @@ class SingularityOptions(Struct, frozen=True, kw_only=True):
             *(("--memory", f"{self.memory}M") if self.memory else ()),
             *(("--pids-limit", str(self.pids)) if self.pids else ()),
         )
+
+    @property
+    def resources(self) -> Resources:
+        """The limits."""
+        return Resources(cpus=self.cpus, memory=self.memory, processes=self.pids)
 
     @property
     def is_fetched(self) -> bool:
@@ -85,16 +94,21 @@ class SingularityTransport(CliTransport):
             await self._program.ask("instance", "stop", name)
         if self._options.overlay is not None:
             self._options.overlay.mkdir(parents=True, exist_ok=True, mode=0o700)
+        unlimited = await self._started()
+        had_begun, self._has_begun = self._has_begun, True
+        return _RESTARTED[self._options.overlay is not None] if had_begun else unlimited
+
+    async def _started(self) -> str:
+        """Start it; why without limits, if it must be."""
         limits = self._options.limits
         try:
             await self._begin(*limits)
         except EnvironmentUnavailable as error:
             if not limits or not refuses_limits(str(error)):
                 raise
-            logger.warning("The limits of %s are not in force: %s", self._instance, error)
             await self._begin()
-        had_begun, self._has_begun = self._has_begun, True
-        return _RESTARTED[self._options.overlay is not None] if had_begun else ""
+            return without_limits(error)
+        return ""
 
     async def _begin(self, *limits: str) -> None:
         starter = replace(self._program, env=self._starting) if self._options.is_fetched else self._program
@@ -121,7 +135,7 @@ class SingularityTransport(CliTransport):
                 "warning",
                 f"{self.name}: {path}, {answer.text}; limits (container_…) cannot be set here: {said}",
             )
-        return Check("ok", f"{self.name}: {path}, {answer.text}")
+        return Check("ok", f"{self.name}: {path}, {answer.text}; {self._options.resources}")
 
     async def _lacking(self, seconds: float) -> str:
         """Why the limits cannot be set here, tried with a container that ends at once; "" when they can, or
@@ -170,11 +184,6 @@ def unforwarded(environ: Mapping[str, str]) -> dict[str, str]:
         if not name.startswith(_FORWARDED)
         and name not in {f"{program}_{option}" for program in _PROGRAMS for option in _OPTIONS}
     }
-
-
-def refuses_limits(said: str) -> bool:
-    """Whether a complaint of the program is about limits that it cannot set here."""
-    return "cgroups" in said
 
 
 def singularity_transport(
