@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from hermes.config.sensitive import is_loader
 from hermes.safety.commands.code import SHELLS, program_text, unreadable_reason
-from hermes.safety.commands.dataflow import INTERPRETERS, rerouted, runs_fetched, upstream, written_scripts
+from hermes.safety.commands.dataflow import INTERPRETERS, runs_fetched, upstream, written_scripts
 from hermes.safety.commands.exfiltration import CARRIERS, DOWNLOADERS, hosts_of, sent
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.file_findings import of_files, of_other_repositories
@@ -67,28 +67,14 @@ def read_command(source: str, *, cwd: str, folders: Map, before: str = "") -> Re
     }
     script = see_through(source, cwd=cwd, variables=variables, before=before)
     found = list(_of_script(script, source))
-    for command in (*script.commands, *rerouted(script.commands)):
+    for command in script.commands:
         words = command.line.replace(UNKNOWN, "…")
         hosts = tuple(hosts_of(command)) if command.program in CARRIERS or command.program == "git" else ()
         all_found = (counted(command, one) for one in (*findings(command), *_of_command(command, folders)))
         found += (replace(one, words=words, hosts=hosts) for one in all_found if one is not None)
     for command, text in written_scripts(script.commands):
-        found += _of_written(command, text, folders)
+        found += read_command(text, cwd=command.cwd, folders=folders).found
     return Reading(tuple(script.commands), tuple(dict.fromkeys(found)))
-
-
-def _of_written(command: Simple, text: str | None, folders: Map) -> Sequence[Finding]:
-    """What a script does that the line itself writes before it runs it."""
-    if text is None:
-        return [
-            Finding(
-                "unknown-script",
-                "opaque",
-                f"what {command.program} would run is only known when it runs",
-                words=command.line,
-            )
-        ]
-    return read_command(text, cwd=command.cwd, folders=folders).found
 
 
 def _of_script(script: Script, source: str) -> Iterator[Finding]:

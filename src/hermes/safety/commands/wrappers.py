@@ -331,6 +331,9 @@ def _scripts(command: Simple) -> list[str]:
     name, words = command.program, command.argv[1:]
     if name in SHELLS:
         return _shell_scripts(command)
+    if name in {"make", "gmake"}:
+        rules = command.input if "-" in option_values(words, "-f", "--file", "--makefile") else None
+        return [line.lstrip("\t@-+ ") for line in (rules or "").split("\n") if line.startswith("\t")]
     if name == "gdb":
         told = option_values(words, "-ex", "--ex", "-eval-command", "--eval-command")
         return [found[1] for text in told if (found := re.match(r"\s*(?:shell\s|!)(.*)", text, re.DOTALL))]
