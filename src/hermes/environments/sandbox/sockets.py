@@ -27,13 +27,36 @@ def listening(*, outside: tuple[str, ...]) -> Iterator[str]:
 def _tables() -> Iterator[Path]:
     """The table of each network namespace in which a process runs that the user may look at."""
     yield _TABLE
-    seen = {_namespace("self")}
-    with suppress(OSError):
-        for process in os.listdir("/proc"):  # noqa: PTH208  # each command waits for this
-            found = _namespace(process) if process.isdigit() else ""
-            if found and found not in seen:
-                seen.add(found)
-                yield Path("/proc", process, "net", "unix")
+    for process in _ELSEWHERE.look():
+        yield Path("/proc", process, "net", "unix")
+
+
+class _Namespaces:
+    """The network namespaces besides our own. A process that was in one at two looks is taken to stay there:
+    each command waits for a look, and asking all processes anew takes a millisecond.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], tuple[str, bool]] = {}
+
+    def look(self) -> list[str]:
+        """One process of each."""
+        with suppress(OSError), os.scandir("/proc") as found:
+            there = {(one.name, one.inode()): self._of(one) for one in found if one.name.isdigit()}
+            self._known = there
+        own = _namespace("self")
+        elsewhere = {name: pid for (pid, _), (name, _) in self._known.items() if name not in {"", own}}
+        return list(elsewhere.values())
+
+    def _of(self, process: os.DirEntry[str]) -> tuple[str, bool]:
+        name, settled = self._known.get((process.name, process.inode()), ("", False))
+        if settled:
+            return name, True
+        now = _namespace(process.name)
+        return now, now == name != ""
+
+
+_ELSEWHERE: Final = _Namespaces()
 
 
 def _namespace(process: str) -> str:

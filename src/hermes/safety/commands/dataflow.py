@@ -47,13 +47,14 @@ def written_scripts(commands: Sequence[Simple]) -> Iterator[tuple[Simple, str]]:
     """
     texts: dict[str, str] = {}
     for command in commands:
-        for word in run_by(command):
-            if (text := texts.get(absolute(word, command.cwd))) is not None:
-                yield command, text
         paths = [*command.writes, *(operands(command.argv[1:]) if command.program == "tee" else ())]
         text = command.input if command.program == "tee" else command.output
         if text is not None and not re.match(r"#!\S*/(?:env )?(?!\w*sh\b)", text):
             texts |= {absolute(path, command.cwd): text for path in paths}
+    for command in commands:
+        for word in run_by(command):
+            if (text := texts.get(absolute(word, command.cwd))) is not None:
+                yield command, text
 
 
 def run_by(command: Simple) -> Sequence[str]:
