@@ -14,8 +14,9 @@ from hermes.agent.tool_environment import (
     policy_of,
     workspace_options,
 )
-from hermes.environments.remote.choose import Choice, Origin, choose
+from hermes.environments.remote.choose import Choice, choose
 from hermes.environments.remote.environment import RemoteEnvironment
+from hermes.environments.remote.transport import Origin
 from hermes.environments.remote.workspace import Machine, RemoteWorkspace, probe
 
 

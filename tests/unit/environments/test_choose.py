@@ -6,7 +6,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from hermes.environments.remote.choose import Origin, checkup, choose
+from hermes.environments.remote.choose import checkup, choose
+from hermes.environments.remote.transport import Origin
 from hermes.environments.settings import TerminalSettings
 from hermes.types.error import EnvironmentUnavailable
 

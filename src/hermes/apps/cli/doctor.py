@@ -22,7 +22,8 @@ from hermes.composition import model_cache, open_tools
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.environments.local_workspace import open_sandbox
-from hermes.environments.remote.choose import Origin, checkup
+from hermes.environments.remote.choose import checkup
+from hermes.environments.remote.transport import Origin
 from hermes.environments.resources import resources_in_force
 from hermes.environments.sandbox.sandbox import Sandbox, why_none
 from hermes.environments.sandbox.sandbox_status import layers

@@ -25,8 +25,9 @@ from hermes.apps.cli.variables import ADD, by_reason, variables
 from hermes.config.environ import CONFINED
 from hermes.environments.child_env import ChildEnvironment
 from hermes.environments.local_workspace import local_bash, open_sandbox
-from hermes.environments.remote.choose import Origin, choose
+from hermes.environments.remote.choose import choose
 from hermes.environments.remote.docker import DockerTransport
+from hermes.environments.remote.transport import Origin
 from hermes.environments.resources import resources_in_force
 from hermes.environments.sandbox.launch import Confinement, Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch

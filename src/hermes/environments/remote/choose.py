@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
@@ -15,11 +14,10 @@ from hermes.environments.remote.singularity import (
     singularity_transport,
 )
 from hermes.environments.remote.ssh import SshOptions, SshTransport, ssh_transport
-from hermes.environments.remote.transport import Check, RemoteTransport
+from hermes.environments.remote.transport import Check, Origin, RemoteTransport
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.abridged import Abridged
 from hermes.lib.lazy import import_object
-from hermes.lib.programs import search_path
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 MOUNTED: Final = "/workspace"
@@ -34,29 +32,6 @@ _CLOUDS: Final = {
     "daytona": "hermes.environments.remote.daytona",
     "vercel_sandbox": "hermes.environments.remote.vercel",
 }
-
-
-class Origin(Abridged, Struct, frozen=True, kw_only=True):
-    """Who asks: the directory hermes was started in, its home, the user's environment, and a word that no
-    other session has.
-    """
-
-    unshown: ClassVar = ("environ",)
-
-    cwd: Path
-    hermes_home: Path
-    environ: Mapping[str, str]
-    mark: str
-
-    @property
-    def key(self) -> str:
-        """What a kept machine belongs to: this directory of this home."""
-        return f"{self.hermes_home}:{self.cwd}"
-
-    @property
-    def for_clients(self) -> dict[str, str]:
-        """The environment of client programs; its PATH has no folder that lies in this directory."""
-        return {**self.environ, "PATH": search_path(self.environ, (self.cwd,))}
 
 
 class Choice(Abridged, Struct, frozen=True, kw_only=True):

@@ -6,10 +6,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.cloud import CloudOptions, digest, unset, vendor_library
 from hermes.environments.remote.leases import abandoned, this_process
 from hermes.environments.remote.polling_transport import PollingTransport
+from hermes.environments.remote.transport import Origin
 from hermes.lib.files import write_atomic
 from hermes.types.error import EnvironmentUnavailable
 

@@ -1,14 +1,40 @@
-"""What a way to another machine must offer, and a child at the end of it."""
+"""What a way to another machine must offer, who asks for it, and a child at the end of it."""
 
-from collections.abc import Awaitable, Callable
-from typing import Literal, Protocol
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol
 
 from msgspec import Struct
 
 from hermes.environments.supervise import Followed
+from hermes.lib.abridged import Abridged
+from hermes.lib.programs import search_path
 
 End = Callable[[float], Awaitable[None]]
 """Ends a job where it runs, in so many seconds."""
+
+
+class Origin(Abridged, Struct, frozen=True, kw_only=True):
+    """Who asks: the directory hermes was started in, its home, the user's environment, and a word that no
+    other session has.
+    """
+
+    unshown: ClassVar = ("environ",)
+
+    cwd: Path
+    hermes_home: Path
+    environ: Mapping[str, str]
+    mark: str
+
+    @property
+    def key(self) -> str:
+        """What a kept machine belongs to: this directory of this home."""
+        return f"{self.hermes_home}:{self.cwd}"
+
+    @property
+    def for_clients(self) -> dict[str, str]:
+        """The environment of client programs; its PATH has no folder that lies in this directory."""
+        return {**self.environ, "PATH": search_path(self.environ, (self.cwd,))}
 
 
 class RemoteChild(Followed, Protocol):

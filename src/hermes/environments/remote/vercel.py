@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import httpx2
 
-from hermes.environments.remote.choose import Origin
 from hermes.environments.remote.cloud import CloudOptions, digest, unset, vendor_library
 from hermes.environments.remote.leases import abandoned, this_process
 from hermes.environments.remote.polling_transport import PollingTransport
+from hermes.environments.remote.transport import Origin
 from hermes.types.error import EnvironmentUnavailable
 
 _OWNER: Final = "hermes-owner"
