@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from hermes.environments.sandbox.egress_relay import PERL
+from hermes.environments.sandbox.egress import PERL
 
 _CREATE, _ADD, _VERSION = 444, 445, 1
 _OLDEST: Final = 2  # the first whose rules allow a file to be moved from one folder to another
