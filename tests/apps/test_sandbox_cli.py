@@ -9,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from hermes.environments.resources import resources_in_force
 from tests.apps.conftest import Run
 
 
@@ -153,6 +155,15 @@ def test_status_is_one_object_for_programs_with_every_layer(run: Run) -> None:
         "limits",
     ]
     assert all(layer["what"] for layer in told["layers"])
+
+
+def test_status_and_doctor_tell_the_limits_that_are_in_force(run: Run, program: Run) -> None:
+    found = resources_in_force()
+    assert json.loads(run("status", "--json").stdout)["resources"] == msgspec.to_builtins(found)
+    assert (
+        f"  resources  {found} in the control groups of Hermes, so for all it starts" in run("status").stdout
+    )
+    assert f"✓ resources: {found} in the control groups of commands" in program("doctor").stdout
 
 
 def test_status_and_doctor_name_the_variables_that_commands_do_not_get(
