@@ -35,7 +35,7 @@ _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 
 
 class WorkspaceOptions(Struct, frozen=True, kw_only=True):
-    """What may be set: output limits, and what `child_environment` of scrub takes: variables that commands
+    """What may be set: output limits, and what `child_environment` takes: variables that commands
     get besides, and `is_secret`.
 
     `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a
