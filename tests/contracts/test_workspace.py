@@ -123,7 +123,7 @@ async def test_a_forged_state_cannot_run_code_or_move_the_shell_to_nowhere(bench
 @pytest.mark.one_transport
 async def test_a_directory_that_is_gone_is_said_and_left(bench: Bench) -> None:
     await text(bench, "mkdir x; cd x; rmdir ../x")
-    assert await text(bench, "pwd") == f"{bench.root}/x is gone; this runs in {bench.root}\n{bench.root}\n"
+    assert await text(bench, "pwd") == f"{bench.root}/x is gone, so this did not run\n"
 
 
 @pytest.mark.one_transport

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import anyio
 import pytest
 
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
@@ -17,6 +18,11 @@ pytestmark = pytest.mark.anyio
 
 SPRING = "printf '#!/bin/sh\\ntouch %s/sprung\\n' $PWD > evil; chmod +x evil; "
 PLANTED = {
+    "the layout of a bare repository": (
+        SPRING + "git init -q --bare b; git -C b config core.bare false; git -C b config core.worktree $PWD; "
+        "git -C b config core.fsmonitor $PWD/evil; mv b/* .",
+        ["config"],
+    ),
     "a new repository with settings": (
         SPRING + "git init -q .; git config core.fsmonitor $PWD/evil",
         [".git/config"],
@@ -36,6 +42,17 @@ PLANTED = {
     ),
 }
 IN_A_REPOSITORY = {
+    "a nested repository that the index has as a submodule": (
+        SPRING
+        + "git init -q sub; git -C sub commit -q --allow-empty -m x; git -C sub config core.fsmonitor $PWD/evil; "
+        "git add sub 2>/dev/null",
+        ["sub/.git/config"],
+    ),
+    "the layout of a bare repository instead": (
+        SPRING + "git init -q --bare b; git -C b config core.bare false; git -C b config core.worktree $PWD; "
+        "git -C b config core.fsmonitor $PWD/evil; mv b/* .; rm .git/HEAD",
+        ["config"],
+    ),
     "another common folder": (
         SPRING + "git init -q g; git -C g config core.fsmonitor $PWD/evil; echo ../g/.git > .git/commondir",
         [".git/commondir"],
@@ -146,6 +163,67 @@ async def test_what_is_planted_would_run_if_it_stayed(tmp_path: Path, environ: d
         who = {f"GIT_{one}_{two}": "a@b" for one in ("AUTHOR", "COMMITTER") for two in ("NAME", "EMAIL")}
         subprocess.run(["bash", "-c", script], cwd=work, env={**environ, **who}, check=False)
         assert spring(work, environ), script
+
+
+@pytest.mark.parametrize("part", ["", "/modules/inner"])
+async def test_settings_stay_the_users_own_when_a_head_goes_away_for_a_moment(
+    space: LocalWorkspace, environ: dict[str, str], part: str
+) -> None:
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q")
+    folder = work / f".git{part}"
+    if part:
+        git(work, environ, "init", "-q", "--bare", str(folder))
+    config, hook = folder / "config", folder / "hooks" / "pre-commit"
+    config.write_text(config.read_text() + "[alias]\n\tst = status\n")
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n")
+    before = config.read_text()
+    await space.run(f"mv {folder}/HEAD {folder}/H", timeout=20)
+    await space.run(
+        f"echo x >> {config}; echo x >> {hook}; mv {folder}/H {folder}/HEAD; echo x >> {config}", timeout=20
+    )
+    await space.run("true", timeout=20)
+    assert (config.read_text(), hook.read_text()) == (before, "#!/bin/sh\n")
+
+
+async def test_settings_that_write_elsewhere_or_fetch_by_themselves_are_not_plain(
+    space: LocalWorkspace, environ: dict[str, str]
+) -> None:
+    done = await space.run("git init -q .; git config core.worktree /srv; cat .git/config", timeout=20)
+    assert "was moved to" in done.text
+    await space.run("rm -rf .git; git init -q .; git config remote.o.promisor true", timeout=20)
+    assert not (Path(space.cwd) / ".git" / "config").exists()
+
+
+async def test_hooks_of_mercurial_are_moved_aside(space: LocalWorkspace) -> None:
+    await space.run("mkdir .hg; printf '[hooks]\nupdate = ./evil\n' > .hg/hgrc", timeout=20)
+    assert [path.name for path in (Path(space.cwd) / ".hg").iterdir()] == ["hgrc.taken"]
+
+
+async def test_what_an_interrupted_command_planted_is_gone_at_once(space: LocalWorkspace) -> None:
+    work = Path(space.cwd)
+    with anyio.move_on_after(20) as scope:
+        async with anyio.create_task_group() as group:
+
+            async def watch() -> None:
+                while not (work / "ready").exists():  # noqa: ASYNC110  # another program makes it
+                    await anyio.sleep(0.01)
+                group.cancel_scope.cancel()
+
+            group.start_soon(watch)
+            await space.run("git init -q .; git config core.pager x; touch ready; sleep 60", timeout=60)
+    assert (scope.cancelled_caught, (work / ".git" / "config").exists()) == (False, False)
+
+
+async def test_what_a_process_planted_that_has_ended_is_not_taken_for_the_users(
+    space: LocalWorkspace,
+) -> None:
+    work = Path(space.cwd)
+    started = await space.start("git init -q .; git config core.pager x; touch ready")
+    await space.processes.wait(started.id, 20)
+    done = await space.run("true", timeout=20)
+    assert (f"{work}/.git/config would make git run something" in done.text) is True
 
 
 async def test_what_the_user_makes_and_what_git_makes_stays(

@@ -87,6 +87,19 @@ async def test_no_yes_opens_what_is_beyond_its_bounds(talk: Talk, aside: Path, *
     assert (asked, sorted(path.name for path in aside.iterdir())) == (0, ["diary.txt"])
 
 
+async def test_a_session_with_bounds_never_leaves_the_sandbox_that_keeps_it_to_them(
+    talk: Talk, aside: Path
+) -> None:
+    model = ScriptedModel(
+        call("terminal", {"command": f"echo x > {aside}/x", "needs": {"unconfined": True}}), say("ok")
+    )
+    async with talk(
+        model, toolsets=("terminal",), capabilities=Capabilities(write=()), attended=True, yolo=True
+    ) as session:
+        asked = await answered(session)
+    assert (asked, (aside / "x").exists()) == (0, False)
+
+
 async def test_within_its_bounds_a_question_is_put_as_ever(talk: Talk, aside: Path) -> None:
     model = ScriptedModel(
         call("terminal", {"command": f"echo x > {aside}/x", "needs": {"paths": [str(aside)]}}), say("ok")

@@ -92,3 +92,21 @@ async def test_a_need_that_is_none_is_refused_in_a_sentence(
         assert await granted(session, Grant()) == []
     (result,) = results(session)
     assert sentence in result["error"]
+
+
+async def test_where_the_directory_is_gone_nothing_runs_anywhere_else(talk: Talk, tmp_path: Path) -> None:
+    precious = tmp_path / "work" / "precious"
+    precious.mkdir(parents=True)
+    model = ScriptedModel(
+        call("terminal", {"command": "rm -rf precious", "workdir": "/tmp/nowhere"}),
+        call("terminal", {"command": "mkdir /tmp/foo; cd /tmp/foo; rmdir /tmp/foo"}),
+        call("terminal", {"command": "rm -rf precious"}),
+        call("terminal", {"command": "pwd"}),
+        say("ok"),
+    )
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    first, _, third, last = results(session)
+    assert "/tmp/nowhere is gone, so this did not run" in first["output"]
+    assert "/tmp/foo is gone, so this did not run" in third["output"]
+    assert (precious.exists(), last["output"]) == (True, f"{tmp_path}/work\n")

@@ -12,7 +12,9 @@ import msgspec
 from msgspec import Struct
 
 _HOME: Final = r"(?:/home/[^/]+|/Users/[^/]+|/root|/var/root|~[^/]*)/"
-_OF_PROCESSES: Final = r"/proc/(?:\d+|self|thread-self)/(?:environ|mem|maps|fd/.*|root(?:/.*)?|cwd(?:/.*)?)"
+_OF_PROCESSES: Final = (
+    r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/(?:environ|mem|maps|fd/.*|root(?:/.*)?|cwd(?:/.*)?)"
+)
 
 
 class Sensitive(Struct, frozen=True, kw_only=True):

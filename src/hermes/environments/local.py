@@ -184,6 +184,9 @@ class LocalEnvironment:
             try:
                 timed_out = await follow(child, capture, timeout, stdin if job.pty else None)
                 reached = child.begun()
+            except BaseException:  # interrupted: what it planted must not be there at the user's prompt
+                self._notes += self._refused()
+                raise
             finally:
                 child.release()
             kept = await capture.end()
@@ -219,8 +222,12 @@ class LocalEnvironment:
             await retries.again(said.decode("utf-8", "replace"))
 
     def _look(self) -> None:
-        """Take what is in the repositories for the user's own, unless a confined job may have made it."""
-        self._behind = [child for child in self._behind if child.poll() is None]
+        """Take what is in the repositories for the user's own, unless a job in the background may have made
+        it.
+        """
+        if self._behind:
+            self._notes += self._refused()
+            self._behind = [child for child in self._behind if child.poll() is None]
         if self._sandbox and not self._behind:
             self._sandbox.look()
 
@@ -266,9 +273,11 @@ class LocalEnvironment:
         """The note, once, and what the sandbox has refused: most programs show no more of it than a
         number.
         """
-        refused = self._sandbox.take_refused() if self._sandbox else []
-        notes, self._notes = self._notes, []
-        return "".join([*notes, *(f"[{sentence}]\n" for sentence in refused)])
+        notes, self._notes = [*self._notes, *self._refused()], []
+        return "".join(notes)
+
+    def _refused(self) -> list[str]:
+        return [f"[{sentence}]\n" for sentence in (self._sandbox.take_refused() if self._sandbox else ())]
 
     def _background(self, job: Job, steady: frozenset[str] | None) -> LocalChild:
         if job.pty:

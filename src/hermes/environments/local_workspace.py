@@ -222,7 +222,7 @@ def open_sandbox(
         hermes_home.mkdir(
             parents=True, exist_ok=True
         )  # what is not there cannot be covered, and could be made by a command
-    programs = tuple(_programs())
+    programs = tuple(_programs(workspace))
     mounts = default_mounts(
         workspace=workspace, home=home, hermes_home=hermes_home, scratch=folders, programs=programs
     )
@@ -239,8 +239,13 @@ def _within_bounds(wanted: SandboxOptions, workspace: str) -> SandboxOptions:
     return replace(wanted, mode="workspace" if shared(wanted.bounds.write, (workspace,)) else "read-only")
 
 
-def _programs() -> Iterator[Path]:
-    """Where the programs lie that the next command starts with, unless that is the system's own place."""
+def _programs(workspace: Path) -> Iterator[Path]:
+    """Where the programs lie that the next command starts with, unless that is the system's own place, and
+    our own code, unless it is what is worked on.
+    """
     for prefix in dict.fromkeys((sys.prefix, sys.base_prefix)):
         if prefix not in {"/usr", "/usr/local"}:
             yield Path(prefix)
+    own = Path(__file__).resolve().parents[1]
+    if not own.is_relative_to(workspace):
+        yield own

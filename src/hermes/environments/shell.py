@@ -165,16 +165,22 @@ class Shell:
         state = self._starts(confined=confined)
         target, dump = self._carrier.target(confined=confined) if carry else ("", None)
         first = [self._first] if confined and self._first else []
-        lines = [*first, _change_directory(cwd or state.cwd, self._root), *_restore(state)]
+        lines = [*first, _change_directory(cwd or state.cwd), *_restore(state)]
         if target:
             lines.append(_TRAP.format(dump=shlex.quote(DUMP.format(target=target))))
         script = "\n".join([*lines, *state.options, command])
         return Start(argv=self._argv(script, confined=confined), env=dict(state.exports), dump=dump)
 
-    def adopt(self, start: Start, state: bytes, *, confined: bool, keep_directory: bool = False) -> None:
-        """Carry on from what the command left; a dump that is missing, cut or odd changes nothing."""
+    def adopt(
+        self, start: Start, state: bytes, output: str, *, confined: bool, keep_directory: bool = False
+    ) -> None:
+        """Carry on from what the command left; a dump that is missing, cut or odd changes nothing, but that
+        the next command starts at the top where the directory was gone.
+        """
         dump = self._carrier.dump(start, state)
         if dump is None:
+            if _gone(self._state.cwd) in output:
+                self._state = replace(self._state, cwd=self._root)
             return
         left = _state_of(dump)
         self._state = replace(left, cwd=self._state.cwd) if keep_directory else left
@@ -206,12 +212,14 @@ def _state_of(dump: Dump) -> State:
     )
 
 
-def _change_directory(cwd: str, root: str) -> str:
-    gone = shlex.quote(f"{cwd} is gone; this runs in {root}")
-    return (
-        f"builtin cd -- {shlex.quote(cwd)} 2>/dev/null || {{ builtin echo {gone} >&2; builtin cd --"
-        f" {shlex.quote(root)}; }}"
-    )
+def _change_directory(cwd: str) -> str:
+    """The way into a directory; where it is gone nothing runs, for the decision was about that one."""
+    gone = shlex.quote(_gone(cwd))
+    return f"builtin cd -- {shlex.quote(cwd)} 2>/dev/null || {{ builtin echo {gone} >&2; builtin exit 1; }}"
+
+
+def _gone(cwd: str) -> str:
+    return f"{cwd} is gone, so this did not run"
 
 
 def _restore(state: State) -> list[str]:

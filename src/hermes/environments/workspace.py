@@ -155,7 +155,9 @@ class ShellWorkspace:
             done = await self._environment.exec(
                 self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output
             )
-            self._shell.adopt(start, done.state, confined=permit.confined, keep_directory=where is not None)
+            self._shell.adopt(
+                start, done.state, done.text, confined=permit.confined, keep_directory=where is not None
+            )
         return ExecResult(
             text=done.text,
             code=done.code,

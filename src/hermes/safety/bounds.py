@@ -69,7 +69,7 @@ def _of_command(action: Command, bounds: Capabilities, sandbox: str) -> Iterator
     if sandbox in {"off", "container"} and not _is_open(bounds):
         yield "without the sandbox of this machine a command cannot be kept to what this session may do"
     needs = action.needs
-    if needs.unconfined and not bounds.unconfined:
+    if needs.unconfined and not _is_open(bounds):
         yield "no command of this session may leave the sandbox"
     if needs.network and not bounds.reaches("*"):
         yield "this session may not use all of the network"

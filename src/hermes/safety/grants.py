@@ -28,6 +28,7 @@ _NEEDS: Final = re.compile(r" \{needs ([^{}]+)\}$")
 _CONTENT: Final = re.compile(r" \{content ([0-9a-f]{20})\}$")
 _RUNS: Final = frozenset({"unconfined", "opaque", "loader", "privilege", "download"})
 """Effects of what runs a file: a lasting yes is for the file as it is."""
+_SIMPLE: Final = re.compile(r"[\w@%+:,./ ;&|-]{1,1000}", re.ASCII)
 _REPEATS: Final = frozenset({"needs-network", "network", "publish", "service", "remote", "package"})
 
 
@@ -108,6 +109,8 @@ def offered(action: Command | FileAccess, reading: Reading) -> tuple[Scope | Non
         )
     )
     wider = _host(found) or _program(action, commands, found)
+    if any(one.effect in _RUNS for one in found) and not _SIMPLE.fullmatch(action.command):
+        exact = None  # what stands for the files that it runs was told from plain words
     lasting = not any(one.effect in {"opaque", "download"} for one in found)
     return wider or exact, exact if lasting else None
 

@@ -68,7 +68,14 @@ def test_what_git_itself_writes_is_plain(tmp_path: Path, environ: dict[str, str]
     git("-C", "two", "submodule", "--quiet", "add", f"{tmp_path}/one", "inner")
     git("-C", "two", "worktree", "add", "-q", "../side")
     found = [path for top in ("one", "two") for path in (tmp_path / top).rglob("config") if path.is_file()]
-    assert (len(found), [path for path in found if not is_plain_config(path.read_text())]) == (3, [])
+    assert (
+        len(found),
+        [
+            path
+            for path in found
+            if not is_plain_config(path.read_text(), str(path.parent), f"{tmp_path}/two")
+        ],
+    ) == (3, [])
 
 
 @pytest.mark.parametrize(

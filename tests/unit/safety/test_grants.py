@@ -206,3 +206,14 @@ def test_a_grant_never_covers_what_it_does_not_say(scope: Scope, action: Command
         assert says(scope, action, asked)
     else:
         assert granted.decision == asked.decision
+
+
+@pytest.mark.parametrize(
+    "command",
+    ['bash "my script.sh"', "bash ~/deploy.sh", "bash $PWD/deploy.sh", "bash deploy.s?", "bash a=b.sh"],
+)
+def test_no_lasting_yes_is_offered_where_the_files_that_run_are_not_told_by_plain_words(command: str) -> None:
+    policy = Policy(workspace="/w", home="/home/u", hermes_home="/home/u/.hermes", sandbox="workspace")
+    for words, is_offered in ((command, False), ("bash deploy.sh && git push", True)):
+        verdict = decide(Command(command=words, cwd="/w", needs=Needs(unconfined=True)), policy)
+        assert [verdict.session is not None, verdict.always is not None] == [is_offered] * 2

@@ -27,17 +27,9 @@ Kind = Literal["write", "place", "show", "read", "hide", "pin"]
 NAME_FILES: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
 """Where /etc/resolv.conf may point to."""
 
-_OF_USERS: Final = (
-    "/home",
-    "/root",
-    "/Users",
-    "/mnt",
-    "/media",
-    "/srv",
-    "/data",
-    "/opt",
-    "/var/lib",
-    "/var/log",
+_OF_SYSTEM: Final = frozenset(
+    {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32"}
+    | {"nix", "proc", "run", "sbin", "sys", "tmp", "usr"}
 )
 _TEMPORARY: Final = ("/tmp", "/var/tmp")  # noqa: S108  # these are the names inside
 
@@ -139,15 +131,16 @@ def default_mounts(
 
 
 def narrowed(mounts: Mounts, bounds: Capabilities, *, home: Path, programs: tuple[Path, ...]) -> Mounts:
-    """The mounts for a session that may write and read less: users' folders that it may not read are empty,
-    but for `programs` and what it may read.
+    """The mounts for a session that may write and read less: of the folders at the top only those of the
+    system are seen, besides `programs` and what it may read.
     """
     if bounds.write != ALL.write:
         writable = shared(bounds.write, tuple(map(str, mounts.writable)))
         mounts = replace(mounts, writable=tuple(map(Path, writable)) or mounts.writable)
     if bounds.read == ALL.read:
         return mounts
-    hidden = [path for path in (home, *map(Path, _OF_USERS)) if not bounds.reads(str(path))]
+    tops = [path for path in Path("/").iterdir() if path.name not in _OF_SYSTEM and not path.is_symlink()]
+    hidden = [path for path in (home, *tops) if path.is_dir() and not bounds.reads(str(path))]
     return replace(
         mounts,
         hidden=(*mounts.hidden, *hidden),
@@ -263,9 +256,10 @@ def _repository(top: str) -> Iterator[str]:
         names = [f"{folder}/{name}" for name in STEERING]
         if any(map(os.path.islink, names)):
             yield folder
-        elif os.path.exists(f"{folder}/HEAD"):  # noqa: PTH110  # words, as above
-            with suppress(OSError):  # what the user cannot make, a command of theirs cannot make either
-                os.mkdir(f"{folder}/hooks")  # noqa: PTH102  # words, as above
+        else:
+            if folder != top and os.path.exists(f"{folder}/HEAD"):  # noqa: PTH110  # words, as above
+                with suppress(OSError):  # what the user cannot make, a command of theirs cannot make either
+                    os.mkdir(f"{folder}/hooks")  # noqa: PTH102  # words, as above
             yield from names
 
 

@@ -63,7 +63,7 @@ def _steering(top: str) -> Iterator[str]:
     git = f"{top}/.git"
     if os.path.lexists(git) and (os.path.islink(git) or not os.path.isdir(git)):  # noqa: PTH112, PTH114
         yield git
-    yield from git_files(top)
+    yield from (f"{top}/.hg/hgrc", *git_files(top))
     for folder in git_folders(top):
         yield from (f"{folder}/{name}" for name in STEERING[1:])
         yield from _hooks(f"{folder}/hooks")
@@ -82,7 +82,7 @@ def _is_plain(path: str, top: str) -> bool:
     """Whether it is what git itself would have made."""
     match os.path.basename(path):  # noqa: PTH119
         case "config" | "config.worktree":
-            return is_plain_config(_text(path, top))
+            return is_plain_config(_text(path, top), os.path.dirname(path), top)  # noqa: PTH120
         case "commondir":
             return _text(path, top).strip() in {"../..", f"{top}/.git"} and "/worktrees/" in path
         case ".git":
