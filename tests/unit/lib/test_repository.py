@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.lib.repository import branch_of, git_files, git_folders, is_plain_config, steers_git
+from hermes.environments.sandbox.git_folders import git_files, git_folders
+from hermes.lib.repository import branch_of, is_plain_config, steers_git
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from hermes.config.sensitive import at_home, of_machine, sensitive
 from hermes.environments.beneath import FOLDER, held, open_beneath
+from hermes.environments.sandbox.git_folders import git_files, git_folders
 from hermes.environments.sandbox.sockets import listening
-from hermes.lib.repository import STEERING, git_files, git_folders
+from hermes.lib.repository import STEERING
 from hermes.types.capabilities import ALL, Capabilities, shared
 
 Mode = Literal["read-only", "workspace", "full"]

@@ -10,8 +10,9 @@ from typing import Final
 
 from msgspec import Struct
 
+from hermes.environments.sandbox.git_folders import git_files, git_folders
 from hermes.environments.sandbox.mounts import open_source
-from hermes.lib.repository import STEERING, git_files, git_folders, is_plain_config
+from hermes.lib.repository import STEERING, is_plain_config
 
 _ASIDE: Final = ".taken"
 _LARGEST: Final = 1_000_000
