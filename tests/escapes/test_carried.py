@@ -329,3 +329,27 @@ async def test_an_unconfined_command_takes_on_the_directory_of_confined_ones_and
 def _states(told: str) -> tuple[str, ...]:
     """The lines of a shell about itself, without what differs from call to call."""
     return tuple(one for one in told.splitlines() if not one.startswith(("HERMES_", "OLDPWD=")))
+
+
+async def test_no_link_that_a_command_left_is_written_through_by_a_long_state(field: Field) -> None:
+    """A state that is too long for an argument goes to bash in a file, in a folder that commands write, too."""
+    before = field.state()
+    links = "; ".join(f"ln -sf {field.outside}/file /run/hermes/$base-{at}.sh" for at in range(60))
+    await field.space.run(
+        f"base=$(basename $(ls -t /run/hermes | head -1) | sed 's/-[0-9]*$//'); {links}; "
+        f"for i in $(seq 60); do ln -sf {field.outside}/file /run/hermes/state-{os.getpid()}-$i.sh; done; "
+        "big() { : " + "x" * 120_000 + "; }",
+        timeout=20,
+    )
+    done = await field.space.run("echo still here; type -t big", timeout=20)
+    assert (done.text, field.state()) == ("still here\nfunction\n", before)
+
+
+async def test_a_folder_in_place_of_the_state_loses_no_output(field: Field) -> None:
+    await field.space.run("trap 'mkdir -p /run/hermes/state-'$$ EXIT; echo $0", timeout=20)
+    done = await field.space.run(
+        "for at in $(seq 50); do mkdir -p /run/hermes/$(ls /run/hermes | head -1 | sed 's/-[0-9]*$//')-$at; done; "
+        "echo said",
+        timeout=20,
+    )
+    assert done.text.endswith("said\n")

@@ -216,3 +216,32 @@ async def test_a_refusal_says_what_may_be_done_instead(tmp_path: Path) -> None:
         "The user did not allow this (it writes to /etc/hosts, outside the workspace). They said: Nobody can be asked here, so the answer "
         "is no. Instead: work inside the workspace or in /tmp. Do not try it in another form; do without it or ask."
     )
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ["rm -rf plans\n"],
+        ["rm -rf pl", "ans\n"],
+        ["go() { rm -rf plans; }\n", "go\n"],
+        ["cd .\nrm -rf plans\n"],
+    ],
+)
+async def test_what_a_shell_in_the_background_is_given_is_decided_as_a_command_is(
+    bench: Open, parts: list[str]
+) -> None:
+    async def no(_question: Question) -> Answer:
+        return Deny()
+
+    here = bench(no)
+    started = await here.space.start("bash")
+    await here.space.processes.write(started.id, "echo fine\n")
+
+    async def type_all() -> None:
+        for part in parts:
+            await here.space.processes.write(started.id, part)
+
+    with pytest.raises(Refused, match="did not allow this"):
+        await type_all()
+    await here.space.processes.kill(started.id)
+    assert (len(here.asked), here.is_unharmed) == (1, True)

@@ -7,7 +7,7 @@ import codecs
 import os
 import select
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Final
@@ -17,13 +17,18 @@ import anyio
 from hermes.environments.base import Child
 from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import strip_escapes
+from hermes.types.action import Action, Command, Permit
 from hermes.types.error import ExecError
+from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.workspace import ProcessState
 
 TRACKED: Final = 64
 KEPT_SECONDS: Final = 1_800.0
+Authorize = Callable[[Action], Awaitable[Permit]]
+
 KEPT_CHARS: Final = 200_000
 _POLL_CHARS: Final = 1_000
+_TYPED: Final = 20_000
 GRACE: Final = 2.0
 _STEP: Final = 0.02
 _CHUNK: Final = 65_536
@@ -52,11 +57,29 @@ class _Process:
         self.ended_at: float | None = None
         self._code: int | None = None
         self._command, self._cwd, self._started = command, cwd, started
+        self.needs, self._typed = NO_NEEDS, ""
 
     def check(self, clock: Callable[[], float]) -> None:
         """Take note of its end."""
         if self.ended_at is None and (code := self.child.poll()) is not None:
             self.ended_at, self._code = clock(), code
+
+    def input(self, data: str) -> Command:
+        """What it would do with more input, as the command that it is with that input: a shell runs it. Parts
+        of a line are judged as the line, and what was typed before as known.
+        """
+        before, _, line = self._typed.rpartition("\n")
+        mark = f"INPUT-{self.id}"
+        return Command(
+            command=f"{self._command} <<'{mark}'\n{line}{data}\n{mark}",
+            cwd=self._cwd,
+            carried=before,
+            needs=self.needs,
+        )
+
+    def typed(self, data: str) -> None:
+        """Take note of input that it was given."""
+        self._typed = f"{self._typed}{data}"[-_TYPED:]
 
     def state(self, chars: int, *, text: str = "") -> ProcessState:
         """How it stands, with the last `chars` characters or `text`."""
@@ -80,15 +103,23 @@ class Background:
     """
 
     def __init__(
-        self, clock: Callable[[], float], *, grace: float = GRACE, known: SecretValues | None = None
+        self,
+        clock: Callable[[], float],
+        *,
+        authorize: Authorize | None = None,
+        grace: float = GRACE,
+        known: SecretValues | None = None,
     ) -> None:
+        self._authorize = authorize
         self._clock = clock
         self._known = known or SecretValues()
         self._grace = grace
         self._tracked: dict[str, _Process] = {}
         self._reader = OutputReader()
 
-    def add(self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool) -> ProcessState:
+    def add(
+        self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool, needs: Needs = NO_NEEDS
+    ) -> ProcessState:
         """Track a child that was just started."""
         process = _Process(
             process_id,
@@ -99,6 +130,7 @@ class Background:
             started=self._clock(),
             known=self._known,
         )
+        process.needs = needs
         self._tracked[process_id] = process
         self._reader.follow(child.output, process.output)
         return process.state(0)
@@ -150,8 +182,13 @@ class Background:
         return self.poll(process_id)
 
     async def write(self, process_id: str, data: str) -> ProcessState:
-        """Send text to its stdin; ExecError when it does not read any more."""
+        """Send text to its stdin, once it is decided as a command would be; ExecError when it does not read
+        any more, Refused when the answer is no.
+        """
         process = self._look(process_id)
+        if self._authorize is not None:
+            await self._authorize(process.input(data))
+        process.typed(data)
         left = data.encode("utf-8", "surrogateescape")
         try:
             while left:

@@ -5,6 +5,7 @@ import itertools
 import os
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
 
@@ -90,8 +91,12 @@ class FileCarrier:
 
     def script(self, text: str, *, confined: bool) -> str:
         """A file with the text."""
-        path = self._path(confined=confined).with_suffix(".sh")
-        path.write_text(text, encoding="utf-8", errors="surrogateescape")
+        path = self._path(confined=confined)
+        path = path.with_name(f"{path.name}-{os.urandom(8).hex()}.sh")
+        # Confined commands write in this folder, too: no name of theirs may lead elsewhere
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(text)
         return self._seen(path, confined=confined)
 
     def dump(self, start: Start, state: bytes) -> Dump | None:
@@ -100,7 +105,8 @@ class FileCarrier:
         if start.dump is None:
             return None
         dump = read_dump(start.dump)
-        start.dump.unlink(missing_ok=True)
+        with suppress(OSError):  # a folder with that name is the command's own
+            start.dump.unlink(missing_ok=True)
         return dump
 
     def _path(self, *, confined: bool) -> Path:

@@ -117,7 +117,7 @@ class ShellWorkspace:
         self._ids = itertools.count(1)
         self._redeemed: set[str] = set()
         self._turns = anyio.Lock()  # invariant: one command at a time uses the carried shell
-        self.processes = Background(clock, known=options.known)
+        self.processes = Background(clock, authorize=authorize, known=options.known)
 
     @property
     def cwd(self) -> str:
@@ -190,7 +190,9 @@ class ShellWorkspace:
         start = self._shell.prepare(command, cwd=where, confined=permit.confined, carry=False)
         self._redeem(permit, self._now(action, where, permit))
         child = await self._environment.spawn(self._job(start, permit, pty=pty))
-        return self.processes.add(self._process_id(), child, command=command, cwd=where, notify=notify)
+        return self.processes.add(
+            self._process_id(), child, command=command, cwd=where, notify=notify, needs=needs
+        )
 
     async def read(self, path: str) -> bytes:
         """A file's bytes; FileNotFoundError, IsADirectoryError, PermissionError as usual."""

@@ -2,6 +2,7 @@
 
 import os
 import re
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -17,9 +18,24 @@ _STEERING: Final = re.compile(
 _WORKTREE: Final = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*([^\n]+)$", re.MULTILINE)
 _SECTION: Final = re.compile(r"\[(\w+)(?: \"[^\"\\]*\")?\]")
 _SETTING: Final = re.compile(r"(\w+) = ?.*[^\\]|(\w+) =")
+_ANY: Final = frozenset(
+    {
+        "defaultbranch",
+        "ui",
+        "diff",
+        "status",
+        "branch",
+        "enabled",
+        "autoupdate",
+        "detachedhead",
+        "skippedcherrypicks",
+    }
+)
 _PLAIN: Final = {
     "core": frozenset(
-        {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "symlinks"}
+        {"autocrlf", "eol", "safecrlf", "abbrev", "quotepath", "sparsecheckout", "sparsecheckoutcone"}
+        | {"sharedrepository", "untrackedcache", "compression"}
+        | {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "symlinks"}
         | {"precomposeunicode"}
     ),
     "remote": frozenset({"url", "fetch", "pushurl", "tagopt", "prune"}),
@@ -27,6 +43,10 @@ _PLAIN: Final = {
     "submodule": frozenset({"url", "active", "branch"}),
     "extensions": frozenset({"objectformat", "worktreeconfig", "refstorage"}),
     "user": frozenset({"name", "email"}),
+    **dict.fromkeys(
+        ("pull", "push", "fetch"), frozenset({"rebase", "ff", "prune", "default", "autosetupremote"})
+    ),
+    **dict.fromkeys(("init", "color", "advice", "rerere"), _ANY),
 }
 
 
@@ -45,31 +65,47 @@ def branch_of(folder: Path) -> str:
         git = above / ".git"
         with suppress(OSError, ValueError):
             if git.is_file():
-                git = above / git.read_text(encoding="utf-8", errors="replace").strip().removeprefix(
-                    "gitdir: "
-                )
-            head = (git / "HEAD").read_text(encoding="utf-8", errors="replace").strip()
-            return head.removeprefix("ref: refs/heads/")[:60]
+                git = above / read_plain(str(git)).strip().removeprefix("gitdir: ")
+            if head := read_plain(str(git / "HEAD")).strip():
+                return head.removeprefix("ref: refs/heads/")[:60]
     return ""
 
 
-def is_plain_config(text: str, folder: str = "", top: str = "") -> bool:
-    """Whether a file of settings holds no more than git itself writes into a new repository or a clone:
-    nothing of that runs anything, fetches by itself or writes elsewhere. In the `folder` of a submodule it
-    may name the place of its work below `top`.
+def plain_config(text: str, folder: str = "", top: str = "") -> str:
+    """The lines of a file of settings that git itself writes into a new repository or a clone, and such as
+    run nothing, fetch nothing by themselves and write nowhere else; all of the text where there are no
+    others. In the `folder` of a submodule it may name the place of its work below `top`.
     """
-    if "/.git/modules/" in folder and f"{named_work(text, folder)}/".startswith(f"{top}/"):
-        text = _WORKTREE.sub("", text)
+    own = "/.git/modules/" in folder and f"{named_work(text, folder)}/".startswith(f"{top}/")
     allowed: frozenset[str] = frozenset()
-    for line in filter(None, map(str.strip, text.splitlines())):
-        if section := _SECTION.fullmatch(line):
+    kept = []
+    for line in text.splitlines(keepends=True):
+        plain = line.strip()
+        if section := _SECTION.fullmatch(plain):
             allowed = _PLAIN.get(section[1].lower(), frozenset())
-        elif not (setting := _SETTING.fullmatch(line)) or (setting[1] or setting[2]).lower() not in allowed:
-            return False
-    return True
+        is_work = own and _WORKTREE.fullmatch(line.rstrip()) is not None
+        if (section and allowed) or not plain or is_work or _is_allowed(plain, allowed):
+            kept.append(line)
+    return "".join(kept)
+
+
+def _is_allowed(line: str, names: frozenset[str]) -> bool:
+    setting = _SETTING.fullmatch(line)
+    return setting is not None and (setting[1] or setting[2]).lower() in names
 
 
 def named_work(text: str, folder: str) -> str:
     """Where the settings of a submodule in that git folder say that its work lies; "" where they do not."""
     found = _WORKTREE.search(text)
     return os.path.normpath(os.path.join(folder, found[1].strip())) if found else ""  # noqa: PTH118
+
+
+def read_plain(path: str) -> str:
+    """The text of a regular file, its first 100,000 bytes; "" for a pipe and the like, which would never end.
+    OSError as usual.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return ""
+        return file.read(100_000).decode("utf-8", "replace")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.sandbox.git_folders import git_files, git_folders
-from hermes.lib.repository import branch_of, is_plain_config, steers_git
+from hermes.lib.repository import branch_of, plain_config, steers_git
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_git_itself_writes_is_plain(tmp_path: Path, environ: dict[str, str]
         [
             path
             for path in found
-            if not is_plain_config(path.read_text(), str(path.parent), f"{tmp_path}/two")
+            if plain_config(path.read_text(), str(path.parent), f"{tmp_path}/two") != path.read_text()
         ],
     ) == (3, [])
 
@@ -96,7 +96,7 @@ def test_what_git_itself_writes_is_plain(tmp_path: Path, environ: dict[str, str]
     ],
 )
 def test_what_could_run_something_is_not_plain(text: str) -> None:
-    assert not is_plain_config(text)
+    assert plain_config(text) != text
 
 
 def test_a_folder_without_a_repository_has_none(tmp_path: Path) -> None:
@@ -121,3 +121,8 @@ def test_the_branch_of_a_folder_is_that_of_its_repository_worktree_or_submodule(
     (tmp_path / "broken" / ".git").write_text("gitdir: /nowhere\n")
     found = [branch_of(tmp_path / name) for name in ("one", "one/deep", "side", "broken", "")]
     assert found == ["first", "first", "feature/side", "", ""]
+
+
+def test_what_is_plain_of_settings_is_kept() -> None:
+    text = "[core]\n\tbare = false\n\tfsmonitor = ./x\n[alias]\n\tst = !x\n[pull]\n\trebase = true\n"
+    assert plain_config(text) == "[core]\n\tbare = false\n[pull]\n\trebase = true\n"

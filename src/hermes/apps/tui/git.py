@@ -48,6 +48,8 @@ async def run_git(directory: Path, *arguments: str) -> subprocess.CompletedProce
     """What git says of a directory; OSError without a git, or with none but one that the directory brings."""
     environ = environment()
     environ["PATH"] = search_path(environ, (directory, Path.cwd()))
+    # Settings of the repository could have git fetch what is missing, by a program of their choice
+    environ |= {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0"}
     program = find_program("git", environ, (directory, Path.cwd()))
     if program is None:
         raise FileNotFoundError("git is not installed")

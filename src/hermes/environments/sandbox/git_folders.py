@@ -8,7 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from hermes.lib.repository import named_work
+from hermes.lib.repository import named_work, read_plain
 
 _LINK_MODE: Final = b"\0\0\xe0\0"  # 160000 in octal, as the index has it
 _QUIET: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
@@ -59,8 +59,8 @@ def _folders(above: str) -> list[str]:
 
 def _work_of(folder: str) -> str:
     """Where a submodule's work lies, as its settings say; "" where they say nothing."""
-    with suppress(OSError), open(f"{folder}/config", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-        return named_work(file.read(100_000), folder)
+    with suppress(OSError):
+        return named_work(read_plain(f"{folder}/config"), folder)
     return ""
 
 

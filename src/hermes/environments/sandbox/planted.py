@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from hermes.environments.sandbox.git_folders import git_files, git_folders
 from hermes.environments.sandbox.mounts import open_source
-from hermes.lib.repository import STEERING, is_plain_config
+from hermes.lib.repository import STEERING, plain_config
 
 _ASIDE: Final = ".taken"
 _LARGEST: Final = 1_000_000
@@ -34,18 +34,20 @@ class Watched(Struct, frozen=True, kw_only=True):
     def take_planted(self, before: frozenset[str]) -> list[str]:
         """Move aside what was not there `before`, unless it is what git itself makes; a sentence for each."""
         new = [path for path in self.starts if path not in before and _exists(path)]
-        planted = [(path, "would run something by itself, or be trusted") for path in new]
-        planted += [(path, "would make git run something") for path in self._in_git(before)]
-        return [
-            f"{path} {does}; it was moved to {aside}" for path, does in planted if (aside := _moved(path))
-        ]
+        told = [f"{path} would run something by itself, or be trusted; {_taken(path)}" for path in new]
+        for path, top in self._in_git(before):
+            kept = ""
+            if os.path.basename(path) in {"config", "config.worktree"}:  # noqa: PTH119
+                kept = plain_config(_text(path, top), os.path.dirname(path), top)  # noqa: PTH120
+            told.append(f"{path} could make git run something; {_taken(path, kept)}")
+        return told
 
-    def _in_git(self, before: frozenset[str]) -> Iterator[str]:
+    def _in_git(self, before: frozenset[str]) -> Iterator[tuple[str, str]]:
         for top in self.tops:
             for path in _steering(top):
                 covered = path in before and not path.endswith("/commondir")  # nothing covers a worktree's
                 if os.path.lexists(path) and not covered and not _is_plain(path, top):
-                    yield path
+                    yield path, top
 
 
 def _exists(path: str) -> bool:
@@ -75,15 +77,23 @@ def _hooks(folder: str) -> Iterator[str]:
     if os.path.islink(folder):  # noqa: PTH114
         yield folder
         return
-    with suppress(OSError), os.scandir(folder) as found:
-        yield from (entry.path for entry in found if not entry.name.endswith((".sample", _ASIDE)))
+    try:
+        with os.scandir(folder) as found:
+            yield from (
+                one.path for one in found if not one.name.endswith(".sample") and _ASIDE not in one.name
+            )
+    except FileNotFoundError:
+        return
+    except OSError:  # closed to us, and not to git, which only goes through it
+        yield folder
 
 
 def _is_plain(path: str, top: str) -> bool:
     """Whether it is what git itself would have made."""
     match os.path.basename(path):  # noqa: PTH119
         case "config" | "config.worktree":
-            return is_plain_config(_text(path, top), os.path.dirname(path), top)  # noqa: PTH120
+            text = _text(path, top)
+            return plain_config(text, os.path.dirname(path), top) == text  # noqa: PTH120
         case "commondir":
             return _text(path, top).strip() in {"../..", f"{top}/.git"} and "/worktrees/" in path
         case ".git":
@@ -108,7 +118,15 @@ def _text(path: str, top: str) -> str:
     return "?"
 
 
-def _moved(path: str) -> str:
+def _taken(path: str, kept: str = "") -> str:
+    """Move it aside, and say where it is now; what is `kept` of it stands in its place."""
+    aside = _moved(path, kept)
+    if not aside:
+        return "it could not be moved aside: take it away yourself"
+    return f"it was moved to {aside}{', and what is harmless in it kept' if kept else ''}"
+
+
+def _moved(path: str, kept: str) -> str:
     """Rename it by its folder's descriptor, for a command that still runs could put a link in the way; its
     new path, "" where that failed.
     """
@@ -123,7 +141,14 @@ def _moved(path: str) -> str:
             aside = name + _ASIDE
             if os.path.lexists(f"{folder}/{aside}"):
                 aside += f"-{os.urandom(4).hex()}"
+            mode = stat.S_IMODE(os.fstat(at).st_mode)
+            if mode & stat.S_IRWXU != stat.S_IRWXU:  # a command can close its folder to us
+                os.chmod(f"/proc/self/fd/{at}", mode | stat.S_IRWXU)  # noqa: PTH101
             os.rename(name, aside, src_dir_fd=at, dst_dir_fd=at)
+            if kept:
+                new = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=at)
+                with os.fdopen(new, "w", encoding="utf-8") as file:
+                    file.write(kept)
         finally:
             os.close(at)
         return f"{folder}/{aside}"

@@ -82,7 +82,7 @@ _OTHER: Final = re.compile(
     r"\b(?:system|exec\w*|spawn\w*|popen\w*|passthru|shell_exec|proc_open|fork|syscall|unlink\w*|rmdir\w*|rmtree|rm_rf|rm_r|rm_f|rmSync|remove_\w+|removeSync"
     r"|file delete|delete_\w+|File::Path"
     r"|rm|remove|rename\w*|truncate\w*|chmod\w*|chown\w*|symlink\w*|kill|eval|assert|child_process|process\.binding|FileUtils|File\.(?:delete|write|open|rename)|IO\.\w*write|Kernel"
-    r"|write_?file\w*|appendFile\w*|createWriteStream|copyFile\w*|cp_r|mkdir\w*|file_put_contents|fopen|net\.|dgram|Socket|TCPSocket|Net::|open-uri|fsockopen|curl_exec"
+    r"|write_?[fF]ile\w*|appendFile\w*|createWriteStream|copyFile\w*|cp_r|mkdir\w*|file_put_contents|fopen|net\.|dgram|Socket|TCPSocket|Net::|open-uri|fsockopen|curl_exec"
     r"|fetch|XMLHttpRequest|send|public_send|instance_eval|class_eval|const_get|constantize|Function|vm\.|do"
     r" shell script"
     r"|require\s*\(?\s*[^'\"\s(]|load|dl_open|os\.execute|io\.popen)\b"

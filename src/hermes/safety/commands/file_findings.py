@@ -7,6 +7,7 @@ from typing import Final
 from hermes.safety.commands.code import SHELLS, program_text
 from hermes.safety.commands.dataflow import INTERPRETERS, upstream
 from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.found_files import found_paths
 from hermes.safety.commands.options import CLONE_VALUES, has_option, operands, option_values
 from hermes.safety.commands.paths import (
     Map,
@@ -19,7 +20,6 @@ from hermes.safety.commands.paths import (
 )
 from hermes.safety.commands.rules import MESSAGES, Finding, file_uses, table
 from hermes.safety.commands.script import Simple
-from hermes.safety.commands.wrappers import found_paths
 
 _NO_READERS: Final = frozenset(
     {

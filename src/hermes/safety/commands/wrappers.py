@@ -1,6 +1,5 @@
 """See through programs that run other programs: sudo, env, xargs, sh -c, find -exec, ssh and their like."""
 
-import itertools
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -11,19 +10,15 @@ from hermes.safety.commands.code import SHELLS, program_text, shell_texts
 from hermes.safety.commands.command import carried, read
 from hermes.safety.commands.containers import in_container, starts_container
 from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.found_files import found_paths, listed_folders
 from hermes.safety.commands.nested_commands import QUOTED, embedded_texts, embedded_words, is_plain
 from hermes.safety.commands.options import has_option, operands, option_values
-from hermes.safety.commands.paths import is_disposable
 from hermes.safety.commands.prefixes import prefixes
 from hermes.safety.commands.script import Script, Simple
 
 EDITORS: Final = frozenset({"vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim"})
 _DEEPEST: Final = 8
 
-_TAKES_ALL: Final = frozenset(
-    {"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-print0", "-exec", "-execdir"}
-    | {"-mindepth", "-maxdepth", "-follow", "-noleaf", "-L", "-H", "-P"}
-)
 _SPLITS: Final = re.compile(
     r"-[0iv]*S(.*)|--s[a-z-]*(?:=(.*))?", re.DOTALL
 )  # env's option for a command line in one word
@@ -103,6 +98,8 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
         yield from _parsed(command, text, script, name)
     if name == "env":
         yield from _environment(command, script)
+    if name in SHELLS:
+        yield from _own_program(command)
     if name in {"find", "fd", "fdfind"}:
         yield from _executed(command)
     yield from in_container(command)
@@ -138,6 +135,16 @@ def _started_by_code(command: Simple) -> Iterator[Simple]:
             yield from _parsed(
                 command, text, Script(), command.program
             )  # text that is no command is no fault
+
+
+def _own_program(command: Simple) -> Iterator[Simple]:
+    """Our own program, where a shell is given its file: `bash scripts/hermes config set …`."""
+    words = operands(command.argv[1:], {"-o", "-O", "-c"})
+    if words and words[0].rpartition("/")[2] == "hermes":
+        at = command.argv.index(words[0])
+        yield replace(
+            command, argv=("hermes", *command.argv[at + 1 :]), through=(*command.through, command.program)
+        )
 
 
 def _quote(words: Sequence[str]) -> list[str]:
@@ -231,27 +238,8 @@ def _given(command: Simple) -> list[str]:
         return command.input.split()
     if command.sources and command.sources[-1].program in {"ls", "dir"}:
         return ["*"]
-    folders = _listed(command.sources[-1]) if command.sources else []
+    folders = listed_folders(command.sources[-1]) if command.sources else []
     return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] or [UNKNOWN]
-
-
-def _listed(source: Simple) -> list[str]:
-    """The folders that a command lists files of; none where that is not known."""
-    words = source.argv[1:]
-    if source.program in {"grep", "egrep", "fgrep", "rg"} and has_option(
-        words, "-l", "--files-with-matches", "-L", "--files"
-    ):
-        found = operands(
-            words, {"-A", "-B", "-C", "-m", "-g", "--glob", "-t", "-T", "--include", "--exclude"}
-        )
-        return found[0 if has_option(words, "-e", "--regexp", "--files") else 1 :] or ["."]
-    if source.program == "git" and (
-        words[:1] == ("ls-files",) or (words[:1] == ("diff",) and "--name-only" in words)
-    ):
-        return ["."]
-    if source.program == "find":
-        return list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words)) or ["."]
-    return []
 
 
 def _after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
@@ -307,23 +295,6 @@ def _executed(command: Simple) -> Iterator[Simple]:
             through=(*command.through, "find"),
             sources=(),
         )
-
-
-def found_paths(words: Sequence[str]) -> list[str]:
-    """What the files that `find` comes upon are called: below its folders, and by their name where it asks
-    for just one.
-    """
-    folders = list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words[1:])) or ["."]
-    names = option_values(words, "-name", "-iname")
-    if len(names) == 1 and not {"-o", "-or", "!", "-not", ","} & set(words) and UNKNOWN not in names[0]:
-        return [f"{folder.rstrip('/')}/**/{names[0]}" for folder in folders]
-    end = min(
-        (words.index(word) for word in ("-exec", "-execdir", "-ok", "-okdir") if word in words),
-        default=len(words),
-    )
-    tests = {word for word in words[:end] if word.startswith("-")} - _TAKES_ALL
-    below = [f"{folder.rstrip('/')}/{'*' if is_disposable(folder) else UNKNOWN}" for folder in folders]
-    return below if tests else folders
 
 
 def _scripts(command: Simple) -> list[str]:
