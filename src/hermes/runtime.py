@@ -264,7 +264,12 @@ class Runtime(Struct, kw_only=True):
         """What the settings and the opener let a session do at most."""
         user = Path(self.environ.get("HOME") or Path.home())
         settings = configured(self.settings[CapabilitySettings], cwd=cwd, home=user)
-        return resolved(chosen.capabilities, cwd=cwd, home=user).meet(settings)
+        bounds = resolved(chosen.capabilities, cwd=cwd, home=user).meet(settings)
+        if not bounds.reads(str(cwd)):
+            raise ConfigError(
+                f"A session has to read the folder it works in, and its bounds leave {cwd} out."
+            )
+        return bounds
 
     async def _bounds_of(self, session_id: str) -> Capabilities:
         """What another session may do at most, running or stored; StoreError when there is none."""

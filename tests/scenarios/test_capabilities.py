@@ -249,3 +249,29 @@ async def test_the_settings_of_a_home_bound_every_session(environ: dict[str, str
     with pytest.raises(ConfigError, match="capabilities: 'http://x' is no host"):
         async with talk(ScriptedModel()):
             pass
+
+
+@pytest.mark.parametrize("write", [("/",), (".",)])
+async def test_a_folder_that_may_be_read_and_written_is_both_to_commands(
+    talk: Talk, write: tuple[str, ...]
+) -> None:
+    model = ScriptedModel(call("terminal", {"command": "echo a > a && cat a"}), say("ok"))
+    bounds = Capabilities(read=(".",), write=write)
+    async with talk(model, toolsets=("terminal",), capabilities=bounds) as session:
+        await session.send("go")
+    assert results(session)[0]["output"] == "a\n"
+
+
+async def test_a_folder_of_its_bounds_that_is_not_there_keeps_no_command_from_running(talk: Talk) -> None:
+    model = ScriptedModel(call("terminal", {"command": "echo a; echo b > b"}), say("ok"))
+    async with talk(model, toolsets=("terminal",), capabilities=Capabilities(write=("nowhere",))) as session:
+        await session.send("go")
+    assert (results(session)[0]["exit_code"], results(session)[0]["output"].splitlines()[0]) == (1, "a")
+
+
+async def test_bounds_are_several_names_and_hold_the_folder_of_the_session(talk: Talk) -> None:
+    with pytest.raises(TypeError, match="write takes several names"):
+        Capabilities(write="/notes")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="has to read the folder it works in"):
+        async with talk(ScriptedModel(), capabilities=Capabilities(read=("src",))):
+            pass

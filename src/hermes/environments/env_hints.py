@@ -22,7 +22,7 @@ _NETWORK: Final = re.compile(
     + r"|EAI_AGAIN|ENOTFOUND|[Nn]ame resolution|resolve host|no such host|unknown host|not known|\[network: "
 )
 _FILES: Final = re.compile(_errors(errno.EROFS))
-_RIGHTS: Final = re.compile(_errors(errno.EPERM, errno.EACCES))
+_RIGHTS: Final = re.compile(_errors(errno.EPERM, errno.EACCES, errno.EBUSY))
 
 
 def denial(done: Finished, permit: Permit) -> str:

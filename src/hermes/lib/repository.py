@@ -18,35 +18,38 @@ _STEERING: Final = re.compile(
 _WORKTREE: Final = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*([^\n]+)$", re.MULTILINE)
 _SECTION: Final = re.compile(r"\[(\w+)(?: \"[^\"\\]*\")?\]")
 _SETTING: Final = re.compile(r"(\w+) = ?.*[^\\]|(\w+) =")
-_ANY: Final = frozenset(
-    {
-        "defaultbranch",
-        "ui",
-        "diff",
-        "status",
-        "branch",
-        "enabled",
-        "autoupdate",
-        "detachedhead",
-        "skippedcherrypicks",
-    }
-)
 _PLAIN: Final = {
-    "core": frozenset(
-        {"autocrlf", "eol", "safecrlf", "abbrev", "quotepath", "sparsecheckout", "sparsecheckoutcone"}
-        | {"sharedrepository", "untrackedcache", "compression"}
-        | {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "symlinks"}
-        | {"precomposeunicode"}
-    ),
-    "remote": frozenset({"url", "fetch", "pushurl", "tagopt", "prune"}),
-    "branch": frozenset({"remote", "merge", "rebase"}),
-    "submodule": frozenset({"url", "active", "branch"}),
-    "extensions": frozenset({"objectformat", "worktreeconfig", "refstorage"}),
-    "user": frozenset({"name", "email"}),
-    **dict.fromkeys(
-        ("pull", "push", "fetch"), frozenset({"rebase", "ff", "prune", "default", "autosetupremote"})
-    ),
-    **dict.fromkeys(("init", "color", "advice", "rerere"), _ANY),
+    section: frozenset(names.split())
+    for section, names in {
+        "core": "repositoryformatversion filemode bare logallrefupdates ignorecase symlinks precomposeunicode"
+        " autocrlf eol safecrlf whitespace abbrev quotepath sharedrepository untrackedcache preloadindex"
+        " compression longpaths commentchar sparsecheckout sparsecheckoutcone",
+        "remote": "url fetch pushurl tagopt prune mirror",
+        "branch": "remote merge rebase description sort autosetupmerge autosetuprebase",
+        "submodule": "url active branch recurse",
+        "extensions": "objectformat worktreeconfig refstorage",
+        "user": "name email signingkey",
+        "pull": "rebase ff",
+        "push": "default autosetupremote followtags",
+        "fetch": "prune prunetags fsckobjects",
+        "merge": "ff conflictstyle renames",
+        "diff": "algorithm renames colormoved mnemonicprefix",
+        "rebase": "autosquash autostash updaterefs",
+        "commit": "gpgsign verbose",
+        "tag": "gpgsign sort",
+        "log": "date decorate",
+        "status": "showuntrackedfiles short branch",
+        "init": "defaultbranch",
+        "color": "ui diff status branch",
+        "rerere": "enabled autoupdate",
+        "gc": "auto",
+        "index": "version",
+        "blame": "ignorerevsfile",
+        "help": "autocorrect",
+        "transfer": "fsckobjects",
+        "receive": "denycurrentbranch",
+        "advice": "detachedhead statushints",
+    }.items()
 }
 
 
@@ -86,7 +89,8 @@ def plain_config(text: str, folder: str = "", top: str = "") -> str:
         is_work = own and _WORKTREE.fullmatch(line.rstrip()) is not None
         if (section and allowed) or not plain or is_work or _is_allowed(plain, allowed):
             kept.append(line)
-    return "".join(kept)
+    whole = "".join(kept)
+    return whole if "=" in whole or whole == text else ""
 
 
 def _is_allowed(line: str, names: frozenset[str]) -> bool:

@@ -29,6 +29,11 @@ class Capabilities(Struct, frozen=True, kw_only=True):
     asks: bool = True
     tokens: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("read", "write", "hosts", "secrets", "tools"):
+            if isinstance(getattr(self, name), str):
+                raise TypeError(f"{name} takes several names, as a tuple; a text would be its letters")
+
     def meet(self, other: "Capabilities") -> "Capabilities":
         """What both allow: a child's are its parent's met with what was asked for it."""
         spent = [one for one in (self.tokens, other.tokens) if one]

@@ -14,6 +14,7 @@ import click
 import msgspec
 from msgspec.structs import replace
 
+from hermes.agent.capabilities import CapabilitySettings, configured
 from hermes.agent.remote_environment import open_remote
 from hermes.agent.tool_environment import open_local, options_from
 from hermes.apps.cli import tables
@@ -291,6 +292,7 @@ def _policy(place: Here, sandbox: Literal["auto", "on", "off"], *, yolo: bool) -
             save=_forget,
             ports=SYSTEM_PORTS,
             yolo=yolo,
+            bounds=configured(place.settings[CapabilitySettings], cwd=place.cwd, home=place.user_home),
         )
         here = terminal.backend == "local" or sandbox == "off"
         opened = open_local if here else open_remote

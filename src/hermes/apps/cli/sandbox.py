@@ -18,6 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hermes.agent.capabilities import CapabilitySettings, configured
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here
@@ -37,6 +38,8 @@ from hermes.environments.settings import TerminalSettings
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import QUIET
 from hermes.lib.hosts import entry
+from hermes.safety.bounds import network_within
+from hermes.types.capabilities import Capabilities
 from hermes.types.error import ConfigError
 
 INSTALL: Final = (
@@ -100,7 +103,8 @@ def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: st
     place = here(choices)
     if CONFINED in place.environ:
         raise ConfigError("This runs in the sandbox already, and another one cannot be made in it.")
-    network = network_of(place.settings[TerminalSettings]) if hosts is None else _given(hosts)
+    wanted = network_of(place.settings[TerminalSettings]) if hosts is None else _given(hosts)
+    network = network_within(wanted, _bounds(place))
     with _opened(place, mode or place.settings[TerminalSettings].sandbox_mode) as opened:
         if opened.sandbox is None:
             raise ConfigError(_why(place.environ))
@@ -187,13 +191,19 @@ def _opened(place: Here, mode: Mode) -> Iterator[_Opened]:
             hermes_home=place.home.root,
             scratch=scratch,
             environ=place.environ,
-            sandboxing=replace(sandbox_options(place.settings[TerminalSettings]), mode=mode),
+            sandboxing=replace(
+                sandbox_options(place.settings[TerminalSettings]), mode=mode, bounds=_bounds(place)
+            ),
         )
         try:
             yield _Opened(place, found, Scratch(root=scratch.resolve()).shell)
         finally:
             if found:
                 found.close()
+
+
+def _bounds(place: Here) -> Capabilities:
+    return configured(place.settings[CapabilitySettings], cwd=place.cwd, home=place.user_home)
 
 
 def _given(hosts: str) -> bool | tuple[str, ...]:

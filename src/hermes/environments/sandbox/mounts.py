@@ -137,7 +137,9 @@ def narrowed(mounts: Mounts, bounds: Capabilities, *, home: Path, programs: tupl
     """
     if bounds.write != ALL.write:
         writable = shared(bounds.write, tuple(map(str, mounts.writable)))
-        mounts = replace(mounts, writable=tuple(map(Path, writable)) or mounts.writable)
+        mounts = replace(
+            mounts, writable=tuple(map(Path, writable)) or mounts.writable, shown=mounts.repositories
+        )
     if bounds.read == ALL.read:
         return mounts
     tops = [path for path in Path("/").iterdir() if path.name not in _OF_SYSTEM and not path.is_symlink()]
@@ -178,7 +180,7 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
         wanted += [
             Mount(top, "write" if top in tops else "show", top) for top in dict.fromkeys(writable + more)
         ]
-    wanted += [Mount(path, "show", path) for path in _real(map(str, mounts.shown))]
+    wanted += [Mount(path, "show", path) for path in _real(map(str, mounts.shown)) if path not in tops]
     wanted += [Mount(path, "hide", path) for path in hidden if path != "/"]
     starts = [path for path in _real(starts) if path not in hidden]
     wanted += [Mount(path, "read", path) for path in starts if _is_below(path, tops)]

@@ -37,7 +37,7 @@ class Watched(Struct, frozen=True, kw_only=True):
         told = [f"{path} would run something by itself, or be trusted; {_taken(path)}" for path in new]
         for path, top in self._in_git(before):
             kept = ""
-            if os.path.basename(path) in {"config", "config.worktree"}:  # noqa: PTH119
+            if os.path.basename(path) == "config":  # noqa: PTH119
                 kept = plain_config(_text(path, top), os.path.dirname(path), top)  # noqa: PTH120
             told.append(f"{path} could make git run something; {_taken(path, kept)}")
         return told

@@ -228,7 +228,7 @@ class Sandbox:
         """What the kernel's own rules let a job write."""
         yield from (source for _, source in self._mounts.placed)
         if self._mode(wanted) == "workspace":
-            yield from self._mounts.writable
+            yield from filter(os.path.isdir, self._mounts.writable)  # one that bounds name may not be there
         yield from (Path(path) for path in wanted.paths if os.path.exists(path))  # noqa: PTH110
 
     def take_refused(self) -> list[str]:
