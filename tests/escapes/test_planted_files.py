@@ -283,6 +283,17 @@ async def test_no_command_makes_a_file_that_a_login_or_a_shell_would_run(
         assert (there, (home / ".profile").read_text()) == ([".ssh.taken", "notes", ".profile"], "mine\n")
 
 
+async def test_a_hook_that_the_user_makes_stays_while_a_process_runs_in_the_background(
+    space: LocalWorkspace, environ: dict[str, str]
+) -> None:
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q")
+    await space.start("sleep 60")
+    (work / ".git" / "hooks" / "pre-commit").write_text("#!/bin/sh\n")
+    done = await space.run("true", timeout=20)
+    assert (done.text, (work / ".git" / "hooks" / "pre-commit").exists()) == ("", True)
+
+
 async def test_a_process_in_the_background_plants_nothing_that_a_later_look_takes_for_the_users(
     space: LocalWorkspace, environ: dict[str, str]
 ) -> None:

@@ -29,7 +29,8 @@ class Watched(Struct, frozen=True, kw_only=True):
 
     def there(self) -> frozenset[str]:
         """All of it that is there now."""
-        return frozenset(path for path in (*self.starts, *_in_repositories(self.tops)) if _exists(path))
+        hooks = (f"{folder}/hooks" for top in self.tops for folder in git_folders(top))
+        return frozenset(filter(_exists, (*self.starts, *_in_repositories(self.tops), *hooks)))
 
     def take_planted(self, before: frozenset[str]) -> list[str]:
         """Move aside what was not there `before`, unless it is what git itself makes; a sentence for each."""
@@ -45,7 +46,9 @@ class Watched(Struct, frozen=True, kw_only=True):
     def _in_git(self, before: frozenset[str]) -> Iterator[tuple[str, str]]:
         for top in self.tops:
             for path in _steering(top):
-                covered = path in before and not path.endswith("/commondir")  # nothing covers a worktree's
+                # Nothing covers that of a worktree; hooks that were there are covered, as a folder
+                covered = path in before and not path.endswith("/commondir")
+                covered = covered or os.path.dirname(path) in before  # noqa: PTH120
                 if os.path.lexists(path) and not covered and not _is_plain(path, top):
                     yield path, top
 

@@ -36,6 +36,12 @@ _SET_UP: Final = re.compile(
     r"|docker-machine env"
     r"|minikube(?: -p \w+)? docker-env)(?: (?:-|[\w-]+))*)(?:\)|`)[\"']?"
 )
+_EVALUATES: Final = frozenset(
+    {"let", "test", "[", "[[", "printf", "read", "declare", "typeset", "local", "compgen", "unset"}
+)
+"""Builtins that run what stands in an index of a name, `a[$(…)]`, also where the word was quoted."""
+_WITH_NAMES: Final = frozenset({"test", "[", "[[", "printf"})
+_SUBSTITUTED: Final = re.compile(r"\$\((.*)\)|`(.*)`", re.DOTALL)
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
 
@@ -315,6 +321,9 @@ def _scripts(command: Simple) -> list[str]:
             + (command.text or "").split("\n")
         )
         return [text[text.index("!") + 1 :] for text in told if "!" in text]
+    if name in _EVALUATES and (name not in _WITH_NAMES or "-v" in words):
+        given = (*words, *(text for _, text in command.assignments))
+        return [text for word in given for pair in _SUBSTITUTED.findall(word) for text in pair if text]
     if name in {".", "source"}:
         return [command.text if command.text is not None else UNKNOWN] if words and words[0] in _SAID else []
     take = _TAKERS.get(name)
