@@ -56,7 +56,7 @@ async def test_a_folder_outside_is_written_after_a_yes_and_only_that_one(talk: T
 async def test_where_nobody_is_asked_what_is_declared_is_refused_and_the_rest_runs(talk: Talk) -> None:
     model = ScriptedModel(
         call("terminal", {"command": "id", "needs": {"unconfined": True}}),
-        call("terminal", {"command": "id", "needs": {"hosts": ["pypi.org"]}}),
+        call("terminal", {"command": "id", "needs": {"hosts": ["example.org"]}}),
         call("terminal", {"command": "id -u"}),
         say("ok"),
     )
@@ -64,12 +64,12 @@ async def test_where_nobody_is_asked_what_is_declared_is_refused_and_the_rest_ru
         await session.send("go")
     first, second, third = results(session)
     assert "it asks to run id outside the sandbox" in first["error"]
-    assert "it asks for the network, to reach pypi.org" in second["error"]
+    assert "it asks for the network, to reach example.org" in second["error"]
     assert (third["exit_code"], third["error"]) == (0, None)
 
 
 async def test_a_network_error_in_the_sandbox_says_what_to_declare(talk: Talk) -> None:
-    code = 'import socket; socket.create_connection(("pypi.org", 443))'
+    code = 'import socket; socket.create_connection(("example.org", 443))'
     model = ScriptedModel(call("terminal", {"command": f"python3 -c '{code}'"}), say("ok"))
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         await session.send("go")
@@ -80,7 +80,7 @@ async def test_a_network_error_in_the_sandbox_says_what_to_declare(talk: Talk) -
 @pytest.mark.parametrize(
     ("needs", "sentence"),
     [
-        ({"hosts": ["https://pypi.org/x"]}, "'https://pypi.org/x' is no host"),
+        ({"hosts": ["https://example.org/x"]}, "'https://example.org/x' is no host"),
         ({"hosts": [""]}, "'' is no host"),
     ],
 )

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 class Needs(Struct, frozen=True, kw_only=True):
     """What a command declares that it needs beyond the sandbox: the network (all of it, or `hosts`, such as
-    pypi.org or *.github.com), absolute `paths` to write, or to run without the sandbox (`unconfined`).
+    example.org or *.github.com), absolute `paths` to write, or to run without the sandbox (`unconfined`).
     """
 
     network: bool = False

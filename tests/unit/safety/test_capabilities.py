@@ -14,7 +14,7 @@ from hermes.types.tool import ToolManifest
 
 FOLDERS = st.sampled_from(["/", "/w", "/w/a", "/w/a/b", "/wa", "/home/user", "/data"])
 HOSTS = st.sampled_from(
-    ["*", "pypi.org", "pypi.org:8443", "*.github.com", "api.github.com", "10.0.0.0/8", "10.1.2.3"]
+    ["*", "example.org", "example.org:8443", "*.github.com", "api.github.com", "10.0.0.0/8", "10.1.2.3"]
 )
 NAMES = st.sampled_from(["*", "A_TOKEN", "A_*", "B", "mcp_x_*", "mcp_x_y"])
 
@@ -41,8 +41,8 @@ def allowed(one: Capabilities) -> set[tuple[str, str]]:
     paths = ("/", "/w", "/w/a/b/c", "/wa", "/home/user/x", "/data/x", "/etc")
     hosts = (
         "*",
-        "pypi.org",
-        "pypi.org:8443",
+        "example.org",
+        "example.org:8443",
         "a.github.com",
         "api.github.com",
         "10.1.2.3",
@@ -98,7 +98,7 @@ POLICY = Policy(
     ("bounds", "network"),
     [
         (ALL, True),
-        (Capabilities(hosts=("pypi.org", "*.test")), ("*.test", "pypi.org")),
+        (Capabilities(hosts=("example.org", "*.test")), ("*.test", "example.org")),
         (Capabilities(hosts=()), False),
     ],
 )

@@ -88,13 +88,13 @@ def test_what_declares_nothing_runs_without_a_question_and_gets_nothing(command:
 
 WANTED = {
     Needs(network=True): Permit.of(Command(command="", cwd=""), confined=True, writable=True, network=True),
-    Needs(hosts=("pypi.org", "*.x.example")): Permit.of(
-        Command(command="", cwd=""), confined=True, writable=True, network=("pypi.org", "*.x.example")
+    Needs(hosts=("example.org", "*.x.example")): Permit.of(
+        Command(command="", cwd=""), confined=True, writable=True, network=("example.org", "*.x.example")
     ),
     Needs(paths=("/opt/x/../y", "/data/project/sub")): Permit.of(
         Command(command="", cwd=""), confined=True, writable=True, paths=("/opt/y",)
     ),
-    Needs(unconfined=True, hosts=("pypi.org",)): Permit.of(Command(command="", cwd=""), confined=False),
+    Needs(unconfined=True, hosts=("example.org",)): Permit.of(Command(command="", cwd=""), confined=False),
 }
 
 
@@ -130,9 +130,10 @@ def test_credentials_devices_our_own_files_and_the_whole_machine_are_never_given
 
 
 def test_what_the_policy_gives_is_not_asked_for() -> None:
-    listed = replace(SANDBOX, network=("pypi.org", "*.github.com"))
+    listed = replace(SANDBOX, network=("example.org", "*.github.com"))
     assert (
-        on("pip install x", listed, needs=Needs(hosts=("pypi.org", "api.github.com"))).decision == "contain"
+        on("pip install x", listed, needs=Needs(hosts=("example.org", "api.github.com"))).decision
+        == "contain"
     )
     assert on("pip install x", listed, needs=Needs(hosts=("x.example",))).reasons == (
         "it asks for the network, to reach x.example",

@@ -141,7 +141,7 @@ registry.register(
                         "hosts": {
                             "type": "array",
                             "items": {"type": "string"},
-                            "description": "Hosts to reach, such as pypi.org or *.github.com",
+                            "description": "Hosts to reach, such as example.org or *.github.com",
                         },
                         "network": {"type": "boolean", "description": "All of the network"},
                         "paths": {
