@@ -49,7 +49,7 @@ def test_the_folders_of_submodules_are_found_at_any_depth_and_links_are_not_foll
         str(git / one) if one else str(git)
         for one in ("", "modules/group/inner", "modules/group/inner/modules/deep", "worktrees/side")
     ]
-    assert list(git_files(str(tmp_path))) == [f"{tmp_path}/sub/x/.git"]
+    assert list(git_files(str(tmp_path), git_folders(str(tmp_path)))) == [f"{tmp_path}/sub/x/.git"]
 
 
 def test_what_git_itself_writes_is_plain(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -100,7 +100,7 @@ def test_what_could_run_something_is_not_plain(text: str) -> None:
 
 
 def test_a_folder_without_a_repository_has_none(tmp_path: Path) -> None:
-    assert (list(git_folders(str(tmp_path))), list(git_files(str(tmp_path)))) == ([], [])
+    assert (list(git_folders(str(tmp_path))), list(git_files(str(tmp_path), ()))) == ([], [])
     (tmp_path / ".git").symlink_to("/")
     assert list(git_folders(str(tmp_path))) == []
 

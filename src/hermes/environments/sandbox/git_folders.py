@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
@@ -31,9 +31,11 @@ def git_folders(top: str) -> Iterator[str]:
         yield top
 
 
-def git_files(top: str) -> Iterator[str]:
-    """The `.git` files by which a worktree, or a submodule of the repository in `top`, finds its folder."""
-    work = [top, *_linked(top), *(one for folder in git_folders(top) if (one := _work_of(folder)))]
+def git_files(top: str, folders: Iterable[str]) -> Iterator[str]:
+    """The `.git` files by which a worktree, or a submodule of the repository in `top`, finds its folder;
+    `folders` are those of `git_folders`.
+    """
+    work = [top, *_linked(top), *(one for folder in folders if (one := _work_of(folder)))]
     yield from (f"{one}/.git" for one in dict.fromkeys(work) if os.path.isfile(f"{one}/.git"))  # noqa: PTH113
 
 

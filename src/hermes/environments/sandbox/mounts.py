@@ -251,8 +251,9 @@ def _above(path: str) -> Iterator[str]:
 
 def _repository(top: str) -> Iterator[str]:
     """What must not change in a repository; all of its own folder, where a link stands for a part of it."""
-    yield from (f"{top}/.hg/hgrc", *git_files(top))
-    for folder in git_folders(top):
+    folders = list(git_folders(top))
+    yield from (f"{top}/.hg/hgrc", *git_files(top, folders))
+    for folder in folders:
         if "/.git/worktrees/" in folder:  # git takes them away again; what is in them is looked at afterwards
             yield f"{folder}/config.worktree"
             continue

@@ -4,14 +4,16 @@ login, is moved aside when the command has ended. What is there already is cover
 
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from hermes.environments.beneath import FOLDER, READ_FILE, held, open_path
+from hermes.environments.files import read_open
 from hermes.environments.sandbox.git_folders import git_files, git_folders
-from hermes.environments.sandbox.mounts import open_source
 from hermes.lib.repository import STEERING, plain_config
 
 _ASIDE: Final = ".taken"
@@ -29,8 +31,11 @@ class Watched(Struct, frozen=True, kw_only=True):
 
     def there(self) -> frozenset[str]:
         """All of it that is there now."""
-        hooks = (f"{folder}/hooks" for top in self.tops for folder in git_folders(top))
-        return frozenset(filter(_exists, (*self.starts, *_in_repositories(self.tops), *hooks)))
+        found = [*self.starts]
+        for top in self.tops:
+            folders = list(git_folders(top))
+            found += [*_steering(top, folders), *(f"{folder}/hooks" for folder in folders)]
+        return frozenset(filter(_exists, found))
 
     def take_planted(self, before: frozenset[str]) -> list[str]:
         """Move aside what was not there `before`, unless it is what git itself makes; a sentence for each."""
@@ -39,17 +44,18 @@ class Watched(Struct, frozen=True, kw_only=True):
         for path, top in self._in_git(before):
             kept = ""
             if os.path.basename(path) == "config":  # noqa: PTH119
-                kept = plain_config(_text(path, top), os.path.dirname(path), top)  # noqa: PTH120
+                kept = plain_config(_text(path), os.path.dirname(path), top)  # noqa: PTH120
             told.append(f"{path} could make git run something; {_taken(path, kept)}")
         return told
 
     def _in_git(self, before: frozenset[str]) -> Iterator[tuple[str, str]]:
         for top in self.tops:
-            for path in _steering(top):
+            folders = list(git_folders(top))
+            for path in _steering(top, folders):
                 # Nothing covers that of a worktree; hooks that were there are covered, as a folder
                 covered = path in before and not path.endswith("/commondir")
                 covered = covered or os.path.dirname(path) in before  # noqa: PTH120
-                if os.path.lexists(path) and not covered and not _is_plain(path, top):
+                if os.path.lexists(path) and not covered and not _is_plain(path, top, folders):
                     yield path, top
 
 
@@ -60,17 +66,12 @@ def _exists(path: str) -> bool:
     return os.path.lexists(path)
 
 
-def _in_repositories(tops: Iterable[str]) -> Iterator[str]:
-    for top in tops:
-        yield from _steering(top)
-
-
-def _steering(top: str) -> Iterator[str]:
+def _steering(top: str, folders: Sequence[str]) -> Iterator[str]:
     git = f"{top}/.git"
     if os.path.lexists(git) and (os.path.islink(git) or not os.path.isdir(git)):  # noqa: PTH112, PTH114
         yield git
-    yield from (f"{top}/.hg/hgrc", *git_files(top))
-    for folder in git_folders(top):
+    yield from (f"{top}/.hg/hgrc", *git_files(top, folders))
+    for folder in folders:
         yield from (f"{folder}/{name}" for name in STEERING[1:])
         yield from _hooks(f"{folder}/hooks")
 
@@ -91,33 +92,26 @@ def _hooks(folder: str) -> Iterator[str]:
         yield folder
 
 
-def _is_plain(path: str, top: str) -> bool:
+def _is_plain(path: str, top: str, folders: Sequence[str]) -> bool:
     """Whether it is what git itself would have made."""
     match os.path.basename(path):  # noqa: PTH119
         case "config" | "config.worktree":
-            text = _text(path, top)
+            text = _text(path)
             return plain_config(text, os.path.dirname(path), top) == text  # noqa: PTH120
         case "commondir":
-            return _text(path, top).strip() in {"../..", f"{top}/.git"} and "/worktrees/" in path
+            return _text(path).strip() in {"../..", f"{top}/.git"} and "/worktrees/" in path
         case ".git":
-            target = os.path.join(os.path.dirname(path), _text(path, top).strip().removeprefix("gitdir: "))  # noqa: PTH118, PTH120
-            return os.path.normpath(target) in set(git_folders(top))
+            target = os.path.join(os.path.dirname(path), _text(path).strip().removeprefix("gitdir: "))  # noqa: PTH118, PTH120
+            return os.path.normpath(target) in folders
     return False
 
 
-def _text(path: str, top: str) -> str:
-    """What a regular file holds; a line that is not plain where it is something else."""
-    with suppress(OSError):
-        held = open_source(path, (top,))
-        if held is None:
-            return "?"
-        try:
-            if not stat.S_ISREG(os.fstat(held).st_mode):
-                return "?"
-            with open(f"/proc/self/fd/{held}", encoding="utf-8", errors="replace") as file:  # noqa: PTH123
-                return file.read(_LARGEST)
-        finally:
-            os.close(held)
+def _text(path: str) -> str:
+    """What a regular file holds, no link followed; a line that is not plain where it is something else, or
+    too long to be judged.
+    """
+    with suppress(OSError), held(open_path(Path(path), READ_FILE)) as descriptor:
+        return read_open(descriptor, Path(path), _LARGEST).decode("utf-8", "replace")
     return "?"
 
 
@@ -134,25 +128,17 @@ def _moved(path: str, kept: str) -> str:
     new path, "" where that failed.
     """
     folder, _, name = path.rpartition("/")
-    with suppress(OSError):
-        at = (
-            open_source(folder, ("/",)) if folder else os.open("/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        )
-        if at is None:
-            return ""
-        try:
-            aside = name + _ASIDE
-            if os.path.lexists(f"{folder}/{aside}"):
-                aside += f"-{os.urandom(4).hex()}"
-            mode = stat.S_IMODE(os.fstat(at).st_mode)
-            if mode & stat.S_IRWXU != stat.S_IRWXU:  # a command can close its folder to us
-                os.chmod(f"/proc/self/fd/{at}", mode | stat.S_IRWXU)  # noqa: PTH101
-            os.rename(name, aside, src_dir_fd=at, dst_dir_fd=at)
-            if kept:
-                new = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=at)
-                with os.fdopen(new, "w", encoding="utf-8") as file:
-                    file.write(kept)
-        finally:
-            os.close(at)
+    with suppress(OSError), held(open_path(Path(folder or "/"), FOLDER)) as at:
+        aside = name + _ASIDE
+        if os.path.lexists(f"{folder}/{aside}"):
+            aside += f"-{os.urandom(4).hex()}"
+        mode = stat.S_IMODE(os.fstat(at).st_mode)
+        if mode & stat.S_IRWXU != stat.S_IRWXU:  # a command can close its folder to us
+            os.chmod(f"/proc/self/fd/{at}", mode | stat.S_IRWXU)  # noqa: PTH101
+        os.rename(name, aside, src_dir_fd=at, dst_dir_fd=at)
+        if kept:
+            new = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=at)
+            with os.fdopen(new, "w", encoding="utf-8") as file:
+                file.write(kept)
         return f"{folder}/{aside}"
     return ""
