@@ -2,13 +2,10 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
 from typing import Final
 
 from hermes.safety.commands.exfiltration import DOWNLOADERS
 from hermes.safety.commands.paths import is_within
-from hermes.safety.commands.script import Simple
-from hermes.safety.commands.wrappers import see_through
 from hermes.safety.decide import Policy, Verdict
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.tool import ToolEntry
@@ -64,7 +61,7 @@ def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
             foreign = policy.strict or _is_of_others(action.path, policy)
             return f"the file {action.path}" if action.operation == "read" and foreign else ""
         case Command():
-            foreign = policy.strict or _reaches_out(action, verdict, policy) or _reads_others(action, policy)
+            foreign = policy.strict or _reaches_out(action, verdict) or _reads_others(verdict, policy)
             return f"the output of `{_short(action.command)}`" if foreign else ""
         case _:
             return ""
@@ -76,7 +73,7 @@ def _is_of_others(path: str, policy: Policy) -> bool:
     return bool(_OF_OTHERS.search(path.removeprefix(policy.workspace)))
 
 
-def _reaches_out(action: Command, verdict: Verdict, policy: Policy) -> bool:
+def _reaches_out(action: Command, verdict: Verdict) -> bool:
     """Whether the network was opened for it, or is open and it names something there.
 
     A server on this machine counts, for what it passes on may come from anywhere.
@@ -87,23 +84,18 @@ def _reaches_out(action: Command, verdict: Verdict, policy: Policy) -> bool:
     if given.confined and not given.network:
         return False
     return any(one.effect in REACHING for one in verdict.findings) or any(
-        one.program in DOWNLOADERS for one in _commands(action, policy)
+        one.program in DOWNLOADERS for one in verdict.commands
     )
 
 
-def _reads_others(action: Command, policy: Policy) -> bool:
+def _reads_others(verdict: Verdict, policy: Policy) -> bool:
     """Whether it names, or works in, a place whose files other people wrote."""
     return any(
         _is_of_others(posixpath.normpath(posixpath.join(command.cwd, path)), policy)
-        for command in _commands(action, policy)
+        for command in verdict.commands
         if command.program not in _WITHOUT_CONTENT
         for path in (".", *command.argv[1:], *command.reads)
     )
-
-
-def _commands(action: Command, policy: Policy) -> Iterator[Simple]:
-    known = {"HOME": policy.home}
-    yield from see_through(action.command, cwd=action.cwd, variables=known, before=action.carried).commands
 
 
 def _short(command: str) -> str:

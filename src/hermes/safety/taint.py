@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.paths import place_of, runs_later
 from hermes.safety.commands.rules import file_uses
-from hermes.safety.commands.wrappers import see_through
 from hermes.safety.decide import Policy, Verdict
 from hermes.safety.tool_effects import guarded_effects
 from hermes.types.action import Action, Command, FileAccess, ToolUse
@@ -159,7 +158,7 @@ def _of_command(action: Command, verdict: Verdict) -> Iterator[str]:
             yield f"{one.reason}, and it could send or change anything"
         elif one.effect == "network" and online and _CARRYING.search(action.command):
             yield "it may send data in an address"
-    for command in see_through(action.command, cwd=action.cwd, variables={}).commands:
+    for command in verdict.commands:
         if _unpacks(command.program, command.argv[1:]):
             yield f"{command.program} writes files whose names are not in the command"
         written = [*command.writes, *(path for does, path in file_uses(command) if does != "read")]
