@@ -348,11 +348,15 @@ def _replace(folder: Path, template: Path) -> None:
             return
 
 
+def outside_tmp() -> Path:
+    """A folder for folders of users: the sandbox has a /tmp of its own."""
+    return next(path for path in (Path("/srv"), Path("/opt"), Path.home()) if os.access(path, os.W_OK))
+
+
 def make_ground() -> Ground:
     """A ground for the throw-away user when root runs the tests, for the user itself otherwise. Not in /tmp: the sandbox has its own."""
     user = FREE_USER if os.geteuid() == 0 else None
-    place = next(path for path in (Path("/srv"), Path("/opt"), Path.home()) if os.access(path, os.W_OK))
-    base, template = (Path(tempfile.mkdtemp(prefix="hermes-escapes-", dir=place)) for _ in range(2))
+    base, template = (Path(tempfile.mkdtemp(prefix="hermes-escapes-", dir=outside_tmp())) for _ in range(2))
     base.chmod(0o755)
     for folder in ("project", "home", "outside/folder"):
         (template / folder).mkdir(parents=True)

@@ -1,6 +1,5 @@
 """A socket with a name is covered whichever network namespace its server runs in: a file system knows none."""
 
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import pytest
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.sandbox.sockets import listening
 from hermes.types.action import Action, Permit
-from tests.escapes.ground import bubblewrap, python
+from tests.escapes.ground import bubblewrap, outside_tmp, python
 
 pytestmark = pytest.mark.anyio
 
@@ -23,8 +22,7 @@ CONNECT = "import socket, sys; socket.socket(socket.AF_UNIX).connect(sys.argv[1]
 @pytest.fixture
 def server() -> Iterator[Path]:
     """The socket of a server with a network of its own; not in /tmp, which the sandbox has for itself."""
-    place = next(path for path in (Path("/srv"), Path("/opt"), Path.home()) if os.access(path, os.W_OK))
-    with TemporaryDirectory(prefix="hermes-namespace-", dir=place) as folder:
+    with TemporaryDirectory(prefix="hermes-namespace-", dir=outside_tmp()) as folder:
         socket = Path(folder).resolve() / "server.sock"
         with subprocess.Popen(
             [

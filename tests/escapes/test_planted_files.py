@@ -1,6 +1,5 @@
 """What a confined command plants in a repository runs nothing: it is moved aside, with a sentence; what the user makes stays."""
 
-import os
 import subprocess
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -13,6 +12,7 @@ from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.sandbox.mounts import Mode
 from hermes.environments.sandbox.sandbox import SandboxOptions
 from hermes.types.action import Action, Permit
+from tests.escapes.ground import outside_tmp
 
 pytestmark = pytest.mark.anyio
 
@@ -249,8 +249,7 @@ async def test_no_command_makes_a_file_that_a_login_or_a_shell_would_run(
     tmp_path: Path, environ: dict[str, str], mode: Mode
 ) -> None:
     """Where the home folder is the workspace, or all is writable."""
-    place = next(path for path in (Path("/srv"), Path("/opt"), Path.home()) if os.access(path, os.W_OK))
-    with TemporaryDirectory(prefix="hermes-planted-", dir=place) as folder:
+    with TemporaryDirectory(prefix="hermes-planted-", dir=outside_tmp()) as folder:
         home = Path(folder).resolve()
         (home / ".profile").write_text("mine\n")
         sandbox = open_sandbox(

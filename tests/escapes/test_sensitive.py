@@ -1,6 +1,5 @@
 """One table of sensitive things, and all who use it: the sandbox, the decisions, the commands' variables, redaction."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +16,7 @@ from hermes.safety.commands.findings import inspect
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.redact import redact
 from hermes.types.action import Action, FileAccess, Permit
+from tests.escapes.ground import outside_tmp
 
 CANARY = "canary-4711-value"
 TABLE = sensitive()
@@ -32,8 +32,7 @@ POLICY = Policy(workspace="/data/project", home=HOME, hermes_home=f"{HOME}/.herm
 @pytest.fixture
 def home() -> Iterator[Path]:
     """Not in /tmp: the sandbox has its own."""
-    place = next(path for path in (Path("/srv"), Path("/opt"), Path.home()) if os.access(path, os.W_OK))
-    with TemporaryDirectory(prefix="hermes-sensitive-", dir=place) as folder:
+    with TemporaryDirectory(prefix="hermes-sensitive-", dir=outside_tmp()) as folder:
         yield Path(folder)
 
 

@@ -1,7 +1,6 @@
 """What a session may do at most: tools, folders, hosts, secrets and tokens; no answer and no --yolo goes beyond it."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,6 +20,7 @@ from hermes.types.event import Asked
 from hermes.types.message import ToolResult
 from hermes.types.question import Grant
 from hermes.types.tool import ToolContext
+from tests.escapes.ground import outside_tmp
 
 from .conftest import Talk
 
@@ -30,8 +30,7 @@ pytestmark = pytest.mark.anyio
 @pytest.fixture
 def aside() -> Iterator[Path]:
     """A folder of a user, not in /tmp: the sandbox has its own."""
-    place = next(path for path in (Path("/srv"), Path("/opt"), Path.home()) if os.access(path, os.W_OK))
-    with TemporaryDirectory(prefix="hermes-bounds-", dir=place) as folder:
+    with TemporaryDirectory(prefix="hermes-bounds-", dir=outside_tmp()) as folder:
         (Path(folder) / "diary.txt").write_text("canary-4711\n")
         yield Path(folder).resolve()
 
@@ -65,7 +64,7 @@ async def test_no_yes_opens_what_is_beyond_its_bounds(talk: Talk, aside: Path, *
     model = ScriptedModel(
         call("terminal", {"command": "id", "needs": {"unconfined": True}}),
         call("terminal", {"command": "id", "needs": {"network": True}}),
-        call("terminal", {"command": "id", "needs": {"hosts": ["pypi.org"]}}),
+        call("terminal", {"command": "id", "needs": {"hosts": ["example.org"]}}),
         call("terminal", {"command": "id", "needs": {"paths": [str(aside)]}}),
         call("write_file", {"path": f"{aside}/x", "content": "x"}),
         say("ok"),
@@ -79,7 +78,7 @@ async def test_no_yes_opens_what_is_beyond_its_bounds(talk: Talk, aside: Path, *
     reasons = (
         "no command of this session may leave the sandbox",
         "this session may not use all of the network",
-        "this session may not reach pypi.org",
+        "this session may not reach example.org",
         f"this session may not write in {aside}",
         f"{aside}/x is outside of what this session may write",
     )
