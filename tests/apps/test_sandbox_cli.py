@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from hermes.environments.process_tree import MARKER
 from hermes.environments.resources import resources_in_force
 from tests.apps.conftest import Run
 
@@ -259,6 +260,21 @@ def test_our_own_program_changes_nothing_from_inside(run: Run, tmp_path: Path, c
     done = run("run", "--", inside)
     sentence = "hermes: This runs in a command that Hermes has started: settings, keys and grants can only be changed from outside, by the user.\n"
     assert (done.returncode, done.stderr) == (2, sentence)
+
+
+def test_a_command_that_takes_its_mark_off_is_known_by_what_started_it(
+    environ: dict[str, str], work: Path
+) -> None:
+    unmarked = f"env -u {MARKER} {sys.executable} -m hermes config set approvals.mode off; exit $?"
+    done = subprocess.run(
+        ["sh", "-c", unmarked],
+        env={**environ, MARKER: "call"},
+        cwd=work,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr[:51]) == (2, "hermes: This runs in a command that Hermes has star")
 
 
 def test_status_says_when_a_setting_keeps_the_sandbox_off(run: Run) -> None:

@@ -55,6 +55,23 @@ def _belongs(process: "psutil.Process", leader: int, family: set[int], marker: s
         return False
 
 
+def is_below_a_call() -> bool:
+    """Whether a process above this one belongs to a call, as far as it lets us look."""
+    psutil = _library()
+    try:
+        above = psutil.Process().parents()
+    except psutil.Error:
+        return False
+    return any(map(_is_marked, above))
+
+
+def _is_marked(process: "psutil.Process") -> bool:
+    try:
+        return MARKER in process.environ()
+    except (_library().Error, OSError):
+        return False
+
+
 def send(processes: "list[psutil.Process]", number: signal.Signals) -> None:
     """Send a signal to each; those that have ended or may not be touched are passed over."""
     for process in processes:

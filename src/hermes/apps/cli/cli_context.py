@@ -11,7 +11,7 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.settings import Loaded, Settings, load
 from hermes.config.environ import CONFINED, environment, with_dotenv
 from hermes.config.home import Home, locate
-from hermes.environments.process_tree import MARKER
+from hermes.environments.process_tree import MARKER, is_below_a_call
 from hermes.environments.settings import TerminalSettings
 from hermes.types.error import ConfigError
 
@@ -51,7 +51,7 @@ def to_change(choices: Choices) -> Home:
     started, which is not the user.
     """
     environ = environment()
-    if CONFINED in environ or MARKER in environ:
+    if CONFINED in environ or MARKER in environ or is_below_a_call():
         raise ConfigError(
             "This runs in a command that Hermes has started: settings, keys and grants can only be changed"
             " from outside, by the user."

@@ -174,6 +174,16 @@ def shell_texts(code: str) -> Iterator[str]:
         yield f"rm -rf {home}{shlex.quote(rest) if rest else ''}"
 
 
+def imports(code: str, module: str) -> bool:
+    """Whether a piece of Python names a module to load."""
+    return bool(re.search(rf"\b(?:import|from)\s+{module}\b|run_module\(\s*['\"]{module}\b", code))
+
+
+def texts(code: str) -> list[str]:
+    """The texts without blanks that stand in quotes in a piece of program text."""
+    return re.findall(r"['\"]([^'\"\s]{1,200})['\"]", code)
+
+
 def unreadable_reason(language: str, text: str) -> str:
     """Why a text may do more than compute and print, or "" when it plainly does not."""
     if UNKNOWN in text:

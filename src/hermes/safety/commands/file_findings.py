@@ -4,11 +4,12 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from hermes.safety.commands.code import SHELLS, program_text
+from hermes.safety.commands.code import SHELLS, program_text, texts, unreadable_reason
 from hermes.safety.commands.dataflow import INTERPRETERS, upstream
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.found_files import found_paths
 from hermes.safety.commands.options import CLONE_VALUES, has_option, operands, option_values
+from hermes.safety.commands.own_paths import named_in
 from hermes.safety.commands.paths import (
     Map,
     Place,
@@ -64,7 +65,9 @@ _OWN_LISTS: Final = re.compile(r"/\.git/(?:info/\w+|COMMIT_EDITMSG|description)$
 _STORED: Final = re.compile(r"\.(?:db|sqlite3?|mdb|rdb|dump|duckdb|parquet|kdbx)$")
 _RECURSIVE: Final = ("-r", "-R", "--recursive")
 _TAKES_FOLDERS: Final = frozenset({"rimraf", "del-cli", "trash", "srm", "tar", "gtar", "bsdtar"})
+_COPIERS: Final = frozenset({"cp", "mv", "rsync", "install", "ln"})
 _DROPPED: Final = "it cannot be brought back"
+_OWN_READ: Final = Finding("own-files", "own", "it reads this agent's files")
 
 
 def of_files(command: Simple, folders: Map) -> Iterator[Finding]:
@@ -108,6 +111,7 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
             yield from _moved(path, command.cwd, folders)
         else:
             yield from _written(path, command.cwd, folders, recursive=recursive)
+        yield from _put_into_own(path, command, folders)
     if (
         command.program == "rsync"
         and not has_option(command.argv[1:], "-n", "--dry-run")
@@ -118,6 +122,14 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
     if command.program == "find" and has_option(command.argv[1:], "-delete") and "-empty" not in command.argv:
         for path in found_paths(command.argv):
             yield from _deleted(path, command, folders, recursive=True)
+
+
+def _put_into_own(folder: str, command: Simple, folders: Map) -> Iterator[Finding]:
+    """A copy that would be ours by the name that it has where it comes from."""
+    for word in operands(command.argv[1:]) if command.program in _COPIERS else ():
+        put = f"{folder.rstrip('/')}/{word.rstrip('/').rpartition('/')[2]}"
+        if place_of(put, command.cwd, folders) == "own":
+            yield from _of_own("writes", put, folders)
 
 
 def _takes_all(path: str) -> bool:
@@ -216,12 +228,21 @@ def _reading(command: Simple, folders: Map) -> Iterator[Finding]:
     words = _possible_files(command)
     if command.program == "xargs":
         words += [word for source in upstream(command) for word in source.argv[1:]]
-    words += [
-        text for _, code in program_text(command) for text in re.findall(r"['\"]([^'\"\s]{1,200})['\"]", code)
-    ]
     for word in words:
         for path in _path_parts(word):
             yield from _read(path, command, folders)
+    for language, code in program_text(command):
+        yield from _named_in_code(language, code, command, folders)
+
+
+def _named_in_code(language: str, code: str, command: Simple, folders: Map) -> Iterator[Finding]:
+    """The files that a piece of program text names, whole or, where they may be ours, in part."""
+    if named_in(code, folders.own):
+        reads = not unreadable_reason(language, code)
+        yield from [_OWN_READ] if reads else _of_own("may change", UNKNOWN, folders)
+    for path in texts(code):
+        if place_of(path, command.cwd, folders) != "own":
+            yield from (one for part in _path_parts(path) for one in _read(part, command, folders))
 
 
 def _possible_files(command: Simple) -> list[str]:
@@ -260,7 +281,7 @@ def _read(path: str, command: Simple, folders: Map) -> Iterator[Finding]:
     elif _DISKS.match(path):
         yield Finding("read-device", "secret", "it reads straight from a device")
     elif place == "own" and _only_reads(path, command):
-        yield Finding("own-files", "own", "it reads this agent's files")
+        yield _OWN_READ
     elif place == "own":
         yield from _of_own("may change", absolute(path, command.cwd), folders)
     elif is_env_file(path):

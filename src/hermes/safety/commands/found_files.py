@@ -9,6 +9,7 @@ from hermes.safety.commands.options import has_option, operands, option_values
 from hermes.safety.commands.paths import is_disposable
 from hermes.safety.commands.script import Simple
 
+_ANYTHING: Final = frozenset("*?[")
 _TAKES_ALL: Final = frozenset(
     {"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-print0", "-exec", "-execdir"}
     | {"-mindepth", "-maxdepth", "-follow", "-noleaf", "-L", "-H", "-P"}
@@ -32,6 +33,14 @@ def listed_folders(source: Simple) -> list[str]:
     if source.program == "find":
         return list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words)) or ["."]
     return []
+
+
+def listed_names(source: Simple) -> list[str]:
+    """What `ls` prints: the names in folders, and the files that it is given as they are."""
+    words = operands(source.argv[1:], {"-I", "--ignore", "-w", "--width"})
+    if has_option(source.argv[1:], "-d", "--directory"):
+        return words
+    return [word for word in words if not _ANYTHING.isdisjoint(word)] or ["*"]
 
 
 def found_paths(words: Sequence[str]) -> list[str]:

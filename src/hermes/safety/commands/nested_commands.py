@@ -25,7 +25,8 @@ CONTAINED: Final = "container"
 _MOST_WORDS: Final = 500
 _MOST_FOUND: Final = 4
 _WEAK: Final = frozenset({"change", "network"})
-_UNSURE: Final = frozenset({"unknown-program", "unreadable", "write-unknown"})
+_OURSELVES: Final = "hermes"
+_UNSURE: Final = frozenset({"unknown-program", "unreadable", "write-unknown", "own-command"})
 _BELOW: Final = frozenset({"erase", "delete", "history", "own", "persistence"})
 _SOFTER: Final = {"erase": "delete", "halt": "service"}
 _START: Final = re.compile(
@@ -68,7 +69,10 @@ def embedded_words(command: Simple) -> Iterator[Simple]:
         start = next((position + 1 for position, word in enumerate(words) if word in _RUNS), len(words))
     found = 0
     for position in range(start, len(words)):
-        if program_name(words[position]) in table().groups["quoting"]:
+        name = program_name(words[position])
+        if name == _OURSELVES:
+            yield _guess(command, command.argv[position:])
+        if name in table().groups["quoting"]:
             return
         if (
             found < _MOST_FOUND

@@ -9,6 +9,7 @@ from msgspec import Struct
 from hermes.config.sensitive import is_secret_path, is_start_path
 from hermes.lib.repository import steers_git
 from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.own_paths import may_lie_in
 
 Place = Literal[
     "root",
@@ -39,6 +40,8 @@ _ENV_FILE: Final = re.compile(
 )
 _REPOSITORY: Final = re.compile(r"(?:^|/)(?:\.git|\.hg|\.svn)(?:/|$)")
 _RUNS_LATER: Final = re.compile(r"(?:^|/)\.husky(?:/|$)|(?:^|/)\.hg/hgrc$")
+_ROOT_OF_PROCESS: Final = re.compile(r"^/proc/[^/]+(?:/task/[^/]+)?/root(?=/|$)")
+_DIRECTORY_OF_PROCESS: Final = re.compile(r"^/proc/(?:self|thread-self)/cwd(?=/|$)")
 _DISPOSABLE: Final = re.compile(
     r"(?:^|/)(?:build|dist|out|target|node_modules|bower_components|coverage|htmlcov|__pycache__|\.pytest_cache|\.mypy_cache|\.ruff_cache|\.tox|\.nox"
     r"|\.venv|venv|\.next|\.nuxt|\.svelte-kit|\.parcel-cache|\.turbo|\.gradle|\.cache|\.eggs|[^/]+\.egg-info|\.nyc_output|\.terraform|_build|site|cmake-build-[^/]+"
@@ -55,6 +58,13 @@ class Map(Struct, frozen=True, kw_only=True):
     hermes_home: str
     temp: tuple[str, ...]
 
+    @property
+    def own(self) -> tuple[str, ...]:
+        """Our own folders: the profile's, that of all profiles, and the usual one."""
+        above, _, last = self.hermes_home.rpartition("/profiles/")
+        shared = (above,) if above and "/" not in last else ()
+        return (self.hermes_home, *shared, f"{self.home.rstrip('/')}/.hermes")
+
 
 def absolute(path: str, cwd: str) -> str:
     """A path from `cwd`, with `.` and `..` taken out; `UNKNOWN` where a part of it that counts is not
@@ -62,11 +72,10 @@ def absolute(path: str, cwd: str) -> str:
     """
     if path.startswith(UNKNOWN):
         return UNKNOWN
-    joined = path if path.startswith("/") else f"{cwd}/{path}"
-    joined = re.sub(r"^file://", "", joined)
+    joined = _joined(path, cwd)
     known, unknown, rest = joined.partition(UNKNOWN)
     if not unknown:
-        return posixpath.normpath(joined).replace("//", "/")
+        return joined
     folder = known.rpartition("/")[0]
     if not folder or ".." in rest:
         return UNKNOWN
@@ -75,15 +84,25 @@ def absolute(path: str, cwd: str) -> str:
     return f"{posixpath.normpath(folder)}/{UNKNOWN}" if known.rstrip("/") else UNKNOWN
 
 
+def _joined(path: str, cwd: str) -> str:
+    """A path from `cwd`, `.` and `..` taken out as they are written, and the names that the kernel has for
+    the root and a directory resolved.
+    """
+    joined = path if path.startswith("/") else f"{cwd}/{path}"
+    joined = re.sub(r"/(?:\.?/)+", "/", joined)
+    joined = _DIRECTORY_OF_PROCESS.sub(lambda _: cwd, joined)
+    return posixpath.normpath(_ROOT_OF_PROCESS.sub("", joined) or "/").replace("//", "/")
+
+
 def place_of(path: str, cwd: str, folders: Map) -> Place:
     """What a path is; the most guarded kind that fits. `path` may have wildcards."""
     full = absolute(path, cwd)
+    if is_own(path if path.startswith(UNKNOWN) else _joined(path, cwd), folders):
+        return "own"
     if full == UNKNOWN or UNKNOWN in full.partition("/")[0]:
         return "unknown"
     if is_secret_path(full, folders.home):
         return "secret"
-    if is_own(full, folders):
-        return "own"
     if full.startswith("/dev/") or full == "/dev":
         return "temp" if _HARMLESS.fullmatch(full) else "device"
     if _is_top(full, folders):
@@ -137,11 +156,8 @@ def is_secret(path: str, folders: Map) -> bool:
 
 
 def is_own(path: str, folders: Map) -> bool:
-    """Whether a path is ours: in the profile's folder, in that of all profiles, or in the usual one."""
-    home = folders.hermes_home
-    above, _, last = home.rpartition("/profiles/")
-    homes = (home, above if above and "/" not in last else "", f"{folders.home.rstrip('/')}/.hermes")
-    return any(is_within(path, one) for one in homes)
+    """Whether a path is ours, or may be."""
+    return any(may_lie_in(path, one) for one in folders.own)
 
 
 def is_own_result(path: str, folders: Map) -> bool:

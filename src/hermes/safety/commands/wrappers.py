@@ -6,12 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from typing import Final
 
-from hermes.safety.commands.code import SHELLS, program_text, shell_texts
+from hermes.safety.commands.code import SHELLS, imports, program_text, shell_texts, texts
 from hermes.safety.commands.command import carried, read
 from hermes.safety.commands.containers import in_container, starts_container
+from hermes.safety.commands.dataflow import INTERPRETERS
 from hermes.safety.commands.expansion import UNKNOWN
-from hermes.safety.commands.found_files import found_paths, listed_folders
-from hermes.safety.commands.nested_commands import QUOTED, embedded_texts, embedded_words, is_plain
+from hermes.safety.commands.found_files import found_paths, listed_folders, listed_names
+from hermes.safety.commands.nested_commands import (
+    GUESSED,
+    QUOTED,
+    embedded_texts,
+    embedded_words,
+    is_plain,
+)
 from hermes.safety.commands.options import has_option, operands, option_values
 from hermes.safety.commands.prefixes import prefixes
 from hermes.safety.commands.script import Script, Simple
@@ -104,7 +111,7 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
         yield from _parsed(command, text, script, name)
     if name == "env":
         yield from _environment(command, script)
-    if name in SHELLS:
+    if name in SHELLS or INTERPRETERS.fullmatch(name):
         yield from _own_program(command)
     if name in {"find", "fd", "fdfind"}:
         yield from _executed(command)
@@ -137,6 +144,9 @@ def _started_by_code(command: Simple) -> Iterator[Simple]:
     if _MODULES.fullmatch(command.program):
         yield from _module(command)
     for _, code in program_text(command):
+        if imports(code, "hermes"):
+            said = ("hermes", *texts(code))
+            yield replace(command, argv=said, text=None, through=(*command.through, GUESSED))
         for text in shell_texts(code):
             yield from _parsed(
                 command, text, Script(), command.program
@@ -144,7 +154,7 @@ def _started_by_code(command: Simple) -> Iterator[Simple]:
 
 
 def _own_program(command: Simple) -> Iterator[Simple]:
-    """Our own program, where a shell is given its file: `bash scripts/hermes config set …`."""
+    """Our own program, where a shell or an interpreter is given its file: `bash scripts/hermes …`."""
     words = operands(command.argv[1:], {"-o", "-O", "-c"})
     if words and words[0].rpartition("/")[2] == "hermes":
         at = command.argv.index(words[0])
@@ -243,7 +253,7 @@ def _given(command: Simple) -> list[str]:
     if command.input is not None:
         return command.input.split()
     if command.sources and command.sources[-1].program in {"ls", "dir"}:
-        return ["*"]
+        return listed_names(command.sources[-1])
     folders = listed_folders(command.sources[-1]) if command.sources else []
     return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] or [UNKNOWN]
 
