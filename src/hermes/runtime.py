@@ -18,6 +18,7 @@ import hermes.settings  # noqa: F401  # every section is known before a file is 
 from hermes.agent.capabilities import CapabilitySettings, configured, resolved, within
 from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
+from hermes.agent.parents import bounds_of, read_by
 from hermes.agent.prompt import SMALL_WINDOW, Place, SystemPrompt
 from hermes.agent.recovery import answers
 from hermes.agent.retention import DAY, prune
@@ -135,7 +136,7 @@ class Runtime(Struct, kw_only=True):
         place = await self._place(session_id, cwd, chosen)
         bounds = self._bounds(chosen, cwd)
         if chosen.parent:
-            bounds = bounds.meet(await self._bounds_of(chosen.parent))
+            bounds = bounds.meet(await bounds_of(chosen.parent, self._sessions, self.store))
         spec = self._spec(
             session_id,
             chosen,
@@ -145,6 +146,7 @@ class Runtime(Struct, kw_only=True):
             tools=self._tools(chosen, endpoint),
             bounds=bounds,
         )
+        spec = replace(spec, outside=await read_by(chosen.parent, self._sessions, self.store))
         row = SessionRow(
             id=spec.id,
             cwd=str(cwd),
@@ -201,7 +203,7 @@ class Runtime(Struct, kw_only=True):
             tools=self._stored_tools(stored, chosen),
             bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
         )
-        spec = replace(spec, parent=row.parent)
+        spec = replace(spec, parent=row.parent, outside=await read_by(row.parent, self._sessions, self.store))
         session = Session(spec, self.services, log=log, title=row.title, used=stored.used)
         self._sessions.add(session)
         questions, now = await self.store.questions(row.id), self.ports.now()
@@ -270,13 +272,6 @@ class Runtime(Struct, kw_only=True):
                 f"A session has to read the folder it works in, and its bounds leave {cwd} out."
             )
         return bounds
-
-    async def _bounds_of(self, session_id: str) -> Capabilities:
-        """What another session may do at most, running or stored; StoreError when there is none."""
-        for session in self._sessions:
-            if session.id == session_id:
-                return session.spec.capabilities
-        return (await self.store.read(session_id)).capabilities
 
     def _options(self, endpoint: Endpoint) -> Options:
         model = self.settings[ModelSettings]

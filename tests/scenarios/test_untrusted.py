@@ -24,7 +24,7 @@ from hermes.testing import ScriptedModel, call, say
 from hermes.testing.script import Turn
 from hermes.types.event import Asked, Event
 from hermes.types.message import ToolResult
-from hermes.types.question import Approve, Deny, Grant
+from hermes.types.question import Approve, Grant
 from hermes.types.tool import ToolManifest
 
 pytestmark = pytest.mark.anyio
@@ -315,11 +315,16 @@ def obedient(source: str, goal: str, world: World) -> ScriptedModel:
     return ScriptedModel(call(tool, given, call_id="source"), step(goal, world), say("done"))
 
 
+def results(session: Session) -> list[ToolResult]:
+    return [message for message in session.log if isinstance(message, ToolResult)]
+
+
 async def talk(
     world: World,
     model: ScriptedModel,
     *,
     resume: str = "",
+    parent: str = "",
     answer: Callable[[Session, Asked], object] | None = None,
     **config: Any,
 ) -> tuple[Session, list[Event]]:
@@ -340,6 +345,7 @@ async def talk(
             attended=answer is not None,
             yolo=answer is None,
             resume=resume,
+            parent=parent,
         )
         session = await runtime.session(options)
         events: list[Event] = []
@@ -436,27 +442,45 @@ async def test_the_watch_sees_each_of_these_where_the_user_trusts_what_is_read(
     }
 
 
-async def test_the_question_names_what_was_read_and_a_yes_counts_once(world: World) -> None:
-    tool, arguments = SOURCES["tool"]
+async def test_the_question_names_what_was_read_and_a_yes_holds_until_something_else_is(
+    world: World,
+) -> None:
+    """What the granted command itself brings in does not end it."""
     push = call("terminal", {"command": "git push -q origin main"})
+    steps = [call("web", {"query": "x"}), push, push, call("inbox", {"number": 1}), push, push]
     asked: list[Approve] = []
 
     def yes(session: Session, event: Asked) -> None:
         assert isinstance(event.question, Approve)
         asked.append(event.question)
-        session.answer(event.id, Grant(scope="session") if len(asked) == 1 else Deny())
+        session.answer(event.id, Grant(scope="session"))
 
-    model = ScriptedModel(call(tool, arguments), push, push, say("done"))
+    model = ScriptedModel(*steps, say("done"))
     session, _ = await talk(world, model, answer=yes, command_allowlist=["git push -q origin main"])
-    since, pushed = (
-        "this session has read text from outside, the tool web",
-        "the output of `git push -q origin main`",
-    )
-    after = ", and earlier answers do not cover what may come from there"
-    assert [one.reasons[-1] for one in asked] == [f"{since}{after}", f"{since}, {pushed}{after}"]
-    assert [(one.session_pattern, one.always_pattern) for one in asked] == [("", "")] * 2
-    results = [json.loads(message.content) for message in session.log if isinstance(message, ToolResult)]
-    assert [one["exit_code"] for one in results[1:]] == [0, -1]
+    since = "text from outside has come that your earlier yes did not know of, the "
+    again = "; a yes for the session covers it again"
+    assert [one.reasons[-1] for one in asked] == [f"{since}tool web{again}", f"{since}tool inbox{again}"]
+    assert [one.session_pattern for one in asked] == ["git push -q origin main"] * 2
+    results = [
+        message for message in session.log if isinstance(message, ToolResult) and message.name == "terminal"
+    ]
+    assert [json.loads(one.content)["exit_code"] for one in results] == [0] * 4
+
+
+async def test_a_yes_for_good_that_was_given_after_text_from_outside_holds_in_this_session(
+    world: World,
+) -> None:
+    push = call("terminal", {"command": "git push -q origin main"})
+    asked: list[Asked] = []
+
+    def yes(session: Session, event: Asked) -> None:
+        asked.append(event)
+        session.answer(event.id, Grant(scope="always"))
+
+    model = ScriptedModel(call("web", {"query": "x"}), push, push, say("done"))
+    await talk(world, model, answer=yes)
+    assert len(asked) == 1
+    assert "git push -q origin main" in (world.home / ".hermes" / "config.yaml").read_text()
 
 
 async def test_a_session_that_is_resumed_remembers_what_it_read(world: World) -> None:
@@ -466,6 +490,26 @@ async def test_a_session_that_is_resumed_remembers_what_it_read(world: World) ->
         world, ScriptedModel(replace(step("push", world), breaks_prefix=True), say("done")), resume=session.id
     )
     assert world.marks() == before
+
+
+async def test_a_child_begins_with_what_its_parent_has_read(world: World) -> None:
+    """The words of its task may come from there."""
+    before = world.marks()
+    parent, _ = await talk(world, ScriptedModel(call("web", {"query": "x"}), say("read")))
+    child, _ = await talk(world, ScriptedModel(say("no")), parent=parent.id)
+    order = ScriptedModel(step("file of rules", world), say("done"))
+    grandchild, _ = await talk(world, order, parent=child.id)
+    again = ScriptedModel(replace(step("push", world), breaks_prefix=True), say("done"))
+    await talk(world, again, resume=grandchild.id)
+    assert world.marks() == before
+
+
+async def test_a_request_that_reached_nobody_brings_nothing(world: World) -> None:
+    unreached = {"command": "curl -s http://127.0.0.1:1/page"}
+    push = call("terminal", {"command": "git push -q origin main"})
+    session, _ = await talk(world, ScriptedModel(call("terminal", unreached), push, say("done")))
+    told = [(one.outside, json.loads(one.content)["exit_code"]) for one in results(session)]
+    assert told == [("", 7), ("the output of `git push -q origin main`", 0)]
 
 
 @pytest.mark.parametrize(

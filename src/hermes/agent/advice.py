@@ -37,13 +37,14 @@ class Advice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def is_low_risk(verdict: Verdict) -> bool:
     """Whether a model may be asked about a command: all that needs a decision is of little harm, and known
-    before it runs.
+    before it runs, and nothing from outside is why it asks.
     """
     counted = [one for one in verdict.findings if one.effect in verdict.effects]
     return (
         bool(counted)
         and all(one.effect in LOW_RISK and UNKNOWN not in one.path for one in counted)
         and verdict.session is not None
+        and not verdict.outside
     )
 
 

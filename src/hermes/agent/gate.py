@@ -14,7 +14,8 @@ from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
 from hermes.safety.origins import came_from
-from hermes.safety.taint import Source, held
+from hermes.safety.sources import Source
+from hermes.safety.taint import held
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
@@ -73,7 +74,10 @@ class ApprovalGate(Struct):
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
         self.wrote = self.wrote or writes(action, verdict)
-        tell(came_from(action, verdict, self.policy))
+        source = came_from(action, verdict, self.policy)
+        if verdict.covered is not None:
+            self.grants = self.grants.learned(verdict.covered, [source])
+        tell(source)
         return permit
 
     async def _permit(self, action: Action, verdict: Verdict) -> Permit:
@@ -108,7 +112,7 @@ class ApprovalGate(Struct):
             verdict = self.judge(action, self.policy, replace(self.grants, now=self.ports.now()))
             if not self.attended:
                 verdict = unreviewed(action, verdict, self.policy, wrote=self.wrote)
-            return held(action, verdict, self.policy, self.read())
+            return held(action, verdict, self.policy, self.read(), self.grants)
         except (
             Exception
         ) as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is
@@ -125,7 +129,7 @@ class ApprovalGate(Struct):
             raise self._refusal(
                 action, f"The user did not allow this ({_listed(verdict)}).{why}{_instead(verdict)} {_ELSE}"
             )
-        self._keep(answer, verdict)
+        self._keep(answer, verdict, came_from(action, verdict, self.policy))
         return verdict.permit(action, "person", self.ports.token())
 
     async def _is_approved_by_model(self, action: Action, verdict: Verdict, question: Approve) -> bool:
@@ -141,16 +145,20 @@ class ApprovalGate(Struct):
             self.record(question, Grant(), f"model: {reason}")
         return bool(reason)
 
-    def _keep(self, answer: Grant, verdict: Verdict) -> None:
-        """Remember a wider yes, as far as one was offered."""
+    def _keep(self, answer: Grant, verdict: Verdict, source: str) -> None:
+        """Remember a wider yes, as far as one was offered, and what was read when it was given; `source` is
+        what it brings in itself.
+        """
         offered = {"session": verdict.session, "always": verdict.always}.get(answer.scope)
         scope = replace(offered, uses=answer.uses, until=answer.until) if offered else None
         if scope is not None and scope.uses:
             scope = spend(scope)  # this is its first use
+        if offered is not None:
+            self.grants = self.grants.learned(offered, [*(one.name for one in self.read()), source])
         if scope is None:
             return
         if answer.scope == "session":
-            self.grants = replace(self.grants, session=(*self.grants.session, scope))
+            self.grants = self.grants.granted(scope)
         else:
             self.policy = replace(self.policy, allowlist=(*self.policy.allowlist, write(scope)))
             self.save(write(scope))

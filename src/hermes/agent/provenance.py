@@ -18,7 +18,18 @@ MOST: Final = 200_000
 """Longer results are scanned only so far; what the model gets is shorter."""
 
 _NUMBERED: Final = re.compile(r"^\d{1,7}\|", re.MULTILINE)
+_SHORT: Final = 2_000
+_UNREACHED: Final = frozenset({4, 5, 6, 7, 35})
+"""wget: network failure; curl: no proxy, no such host, no connection, no secure one."""
+
 _heard: ContextVar[list[str] | None] = ContextVar("outside", default=None)
+
+
+class _Ran(msgspec.Struct):
+    """What says of a command's result that nothing came."""
+
+    output: str
+    exit_code: int
 
 
 @contextmanager
@@ -42,7 +53,7 @@ def tell(name: str) -> None:
 def origin(entry: ToolEntry | None, content: str, heard: Sequence[str]) -> str:
     """The name of the outside that a result came from; "" when it is the user's own."""
     if heard:
-        return heard[0]
+        return "" if _never_connected(content) else heard[0]
     if entry is not None and is_outside(entry):
         return f"the tool {entry.name}"
     spans = import_object("hermes.safety.text.scan:scan")(
@@ -53,6 +64,17 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str]) -> str:
         if spans
         else ""
     )
+
+
+def _never_connected(content: str) -> bool:
+    """Whether a command printed nothing and ended with a code of curl or wget for having reached nobody."""
+    if len(content) > _SHORT:
+        return False
+    try:
+        found = msgspec.json.decode(content, type=_Ran)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeEncodeError):
+        return False
+    return not found.output and found.exit_code in _UNREACHED
 
 
 def _words(content: str) -> str:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hermes.safety.sources import Source
 from hermes.tools.function import FunctionTool
 from hermes.types.actor import Actor
 from hermes.types.capabilities import ALL, Capabilities
@@ -40,9 +41,10 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     """A session's identity, prompt, tools, model and limits.
 
     `actor` is who opened it and may answer its questions; `capabilities` what it may do at most; `parent` the
-    session that it is a child of. With `attended` somebody answers questions, within `approval_timeout`
-    seconds (0: however long it takes); without, every answer is no. `yolo` asks only where nothing but a no
-    is possible. Text that was cut by its length is continued up to `continuations` times.
+    session that it is a child of, and `outside` what that one has read from outside. With `attended` somebody
+    answers questions, within `approval_timeout` seconds (0: however long it takes); without, every answer is
+    no. `yolo` asks only where nothing but a no is possible. Text that was cut by its length is continued up
+    to `continuations` times.
     """
 
     id: str
@@ -54,6 +56,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     actor: Actor
     capabilities: Capabilities = ALL
     parent: str = ""
+    outside: tuple[Source, ...] = ()
     attended: bool = True
     yolo: bool = False
     max_steps: int = 90

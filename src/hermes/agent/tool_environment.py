@@ -24,7 +24,7 @@ from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, is_concealed
 from hermes.safety.redact import redact
 from hermes.safety.settings import AllowlistSettings, ApprovalSettings
-from hermes.safety.taint import sources
+from hermes.safety.sources import sources
 from hermes.tools.settings import ToolOutputSettings
 from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import ConfigError, EnvironmentUnavailable
@@ -88,7 +88,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
         gate.wrote = any(isinstance(one, ToolResult) for one in session.log)  # one that is resumed
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
-            gate.read = lambda: sources(session.log)
+            gate.read = lambda: sources(session.log, session.spec.outside)
 
 
 def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> ToolEnvironmentOptions:

@@ -55,7 +55,8 @@ class Verdict(Struct, frozen=True, kw_only=True):
 
     `access` says how it runs once it may. `commands` are those it was read as, `findings` all that was found
     in them, `effects` those that needed a decision. `session` and `always` are what a wider yes would cover
-    (None: it is not offered), `covered` the earlier one that covers this.
+    (None: it is not offered), `covered` the earlier one that covers this. `outside` names the sources of
+    outside text that no yes was given in view of, where that is why it asks.
     """
 
     decision: Literal["allow", "contain", "ask", "deny"]
@@ -67,6 +68,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
     session: Scope | None = None
     always: Scope | None = None
     covered: Scope | None = None
+    outside: tuple[str, ...] = ()
     access: Access = Access()
     by: Decider = "rule"
 
@@ -141,10 +143,10 @@ def _judged_command(
         return replace(_verdict("allow", counted, given, by="session"), covered=scope)
     if scope := covering(map(parse, policy.allowlist), action, judged, grants.now):
         return replace(_verdict("allow", counted, given, by="allowlist"), covered=scope)
-    if policy.yolo or policy.mode == "off":
-        return _verdict("allow", counted, given, by="yolo")
     session, always = offered(action, judged)
-    return replace(_verdict("ask", counted, given), session=session, always=always)
+    free = policy.yolo or policy.mode == "off"
+    verdict = _verdict("allow", counted, given, by="yolo") if free else _verdict("ask", counted, given)
+    return replace(verdict, session=session, always=always)
 
 
 _ALLOWED: Final = Verdict(decision="allow")
@@ -266,7 +268,7 @@ def _asked(action: FileAccess, finding: Finding, policy: Policy, grants: Grants)
         return replace(_verdict("allow", [finding], by="session"), covered=scope)
     if scope := covering(map(parse, policy.allowlist), action, reading, grants.now):
         return replace(_verdict("allow", [finding], by="allowlist"), covered=scope)
-    if policy.yolo or policy.mode == "off":
-        return _verdict("allow", [finding], by="yolo")
     session, always = offered(action, reading)
-    return replace(_verdict("ask", [finding]), session=session, always=always)
+    free = policy.yolo or policy.mode == "off"
+    verdict = _verdict("allow", [finding], by="yolo") if free else _verdict("ask", [finding])
+    return replace(verdict, session=session, always=always)

@@ -4,11 +4,11 @@ action.
 
 import datetime as dt
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.safety.commands.expansion import UNKNOWN
@@ -33,10 +33,29 @@ _REPEATS: Final = frozenset({"needs-network", "network", "publish", "service", "
 
 
 class Grants(Struct, frozen=True, kw_only=True):
-    """What a person has said yes to in this session, and what time it is."""
+    """What a person has said yes to in this session, and what time it is.
+
+    `known` names the sources of outside text that each of these and each lasting yes was given in view of, or
+    brought in itself.
+    """
 
     session: tuple[Scope, ...] = ()
+    known: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
     now: float = 0.0
+
+    def knows(self, scope: Scope) -> frozenset[str]:
+        """The sources of outside text that do not end a yes."""
+        return self.known.get(unlimited(scope), frozenset())
+
+    def learned(self, scope: Scope, names: Iterable[str]) -> "Grants":
+        """The same, with more sources that do not end a yes."""
+        more = self.knows(scope).union(filter(None, names))
+        return replace(self, known={**self.known, unlimited(scope): more})
+
+    def granted(self, scope: Scope) -> "Grants":
+        """The same with a yes for the session, which takes the place of an earlier one to the same."""
+        others = (one for one in self.session if unlimited(one) != unlimited(scope))
+        return replace(self, session=(*others, scope))
 
 
 def write(scope: Scope) -> str:
@@ -129,7 +148,7 @@ def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool
     if isinstance(action, FileAccess):
         return scope.kind == "path" and (scope.words, scope.path) == (action.operation, action.path)
     if scope.kind == "host":
-        return _host(reading.found) == replace(scope, uses=0, until=0.0)
+        return _host(reading.found) == unlimited(scope)
     if not set(_needs(reading.found)) <= set(scope.needs):
         return False
     if scope.kind == "exact":
@@ -142,6 +161,11 @@ def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool
         and (own.words, own.directory) == (scope.words, scope.directory)
         and set(own.rules) <= set(scope.rules)
     )
+
+
+def unlimited(scope: Scope) -> Scope:
+    """What a scope covers, whatever its limits."""
+    return replace(scope, uses=0, until=0.0)
 
 
 def spend(scope: Scope) -> Scope | None:

@@ -6,7 +6,9 @@ from typing import Final
 
 from hermes.safety.commands.exfiltration import DOWNLOADERS
 from hermes.safety.commands.paths import is_within
+from hermes.safety.commands.script import Simple
 from hermes.safety.decide import Policy, Verdict
+from hermes.safety.unreviewed import is_plain
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.tool import ToolEntry
 
@@ -32,6 +34,12 @@ _FOLDERS_OF_OTHERS: Final = ("Downloads", "Mail")
 _CONNECTING: Final = frozenset({"network", "other"})
 _WITHOUT_CONTENT: Final = frozenset(
     {"rm", "rmdir", "mkdir", "touch", "chmod", "chown", "du", "ls", "stat", "test", "[", "cd"}
+)
+_LOCAL_GIT: Final = frozenset(
+    {
+        *((name,) for name in ("add", "branch", "config", "init", "mv", "rm", "status", "tag")),
+        *(("remote", name) for name in ("add", "get-url", "remove", "rename", "set-url")),
+    }
 )
 _SHOWN: Final = 80
 
@@ -61,10 +69,20 @@ def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
             foreign = policy.strict or _is_of_others(action.path, policy)
             return f"the file {action.path}" if action.operation == "read" and foreign else ""
         case Command():
-            foreign = policy.strict or _reaches_out(action, verdict) or _reads_others(verdict, policy)
-            return f"the output of `{_short(action.command)}`" if foreign else ""
+            return _of_command(action, verdict, policy)
         case _:
             return ""
+
+
+def _of_command(action: Command, verdict: Verdict, policy: Policy) -> str:
+    """The name of what a command reads; the hosts where the sandbox lets it reach these and no others."""
+    files = policy.strict or _reads_others(verdict, policy)
+    if not (files or _reaches_out(action, verdict)):
+        return ""
+    hosts = verdict.access.network if verdict.access.confined else True
+    if isinstance(hosts, tuple) and not files:
+        return f"requests to {', '.join(hosts)}"
+    return f"the output of `{_short(action.command)}`"
 
 
 def _is_of_others(path: str, policy: Policy) -> bool:
@@ -79,13 +97,20 @@ def _reaches_out(action: Command, verdict: Verdict) -> bool:
     A server on this machine counts, for what it passes on may come from anywhere.
     """
     needs, given = action.needs, verdict.access
-    if needs.network or needs.hosts or needs.unconfined:
+    if needs.network or needs.hosts or (needs.unconfined and not all(map(_is_local, verdict.commands))):
         return True
     if given.confined and not given.network:
         return False
     return any(one.effect in REACHING for one in verdict.findings) or any(
         one.program in DOWNLOADERS for one in verdict.commands
     )
+
+
+def _is_local(command: Simple) -> bool:
+    """Whether a program is known to print nothing but what lies on this machine, and to run nothing else."""
+    if command.program == "git":
+        return tuple(command.argv[1:2]) in _LOCAL_GIT or tuple(command.argv[1:3]) in _LOCAL_GIT
+    return is_plain(command)
 
 
 def _reads_others(verdict: Verdict, policy: Policy) -> bool:

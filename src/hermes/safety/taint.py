@@ -7,20 +7,22 @@ scanner knows is held as well.
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase as fnmatch
 from typing import Final
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.paths import place_of, runs_later
 from hermes.safety.commands.rules import file_uses
 from hermes.safety.decide import Policy, Verdict
+from hermes.safety.grants import Grants, unlimited
+from hermes.safety.origins import came_from
+from hermes.safety.sources import Source
 from hermes.safety.tool_effects import guarded_effects
 from hermes.types.action import Action, Command, FileAccess, ToolUse
-from hermes.types.message import Message, ToolResult
+from hermes.types.question import Scope
 
 GUARDED: Final = frozenset(
     {
@@ -93,46 +95,54 @@ _READERS: Final = frozenset(
 _CARRYING: Final = re.compile(r"https?://[^\s'\"]*[?#@][^\s'\"]|[$`]")
 
 
-class Source(Struct, frozen=True, kw_only=True):
-    """Something from outside that a session has read: its name, and when."""
-
-    name: str
-    at: float
+NO_GRANTS: Final = Grants()
 
 
-def sources(log: Iterable[Message]) -> tuple[Source, ...]:
-    """What the messages of a log brought in from outside, each once, in order."""
-    found: dict[str, Source] = {}
-    for message in log:
-        if isinstance(message, ToolResult) and message.outside:
-            found.setdefault(message.outside, Source(name=message.outside, at=message.at))
-    return tuple(found.values())
-
-
-def held(action: Action, verdict: Verdict, policy: Policy, read: tuple[Source, ...]) -> Verdict:
-    """The verdict once `read` was: what reaches beyond the workspace needs a yes of its own, whatever was
-    said yes to before.
+def held(
+    action: Action,
+    verdict: Verdict,
+    policy: Policy,
+    read: tuple[Source, ...],
+    grants: Grants = NO_GRANTS,
+) -> Verdict:
+    """The verdict once `read` was: what reaches beyond the workspace needs a yes that was given in view of
+    all that was read, but for what such a yes brings in itself.
     """
     if not read or verdict.decision == "deny":
         return verdict
     guarded = tuple(dict.fromkeys(guards(action, verdict, policy)))
-    if not guarded:
+    new = _unknown_to(verdict.covered, read, grants, came_from(action, verdict, policy))
+    if not guarded or not new:
         return verdict
-    names = [one.name for one in read[-3:]]
-    more = f" and {len(read) - len(names)} more" if len(read) > len(names) else ""
-    since = (
-        f"this session has read text from outside, {', '.join(names)}{more}, and earlier answers do not cover"
-        " what may come from there"
-    )
     return replace(
         verdict,
         decision="ask",
-        reasons=(*(verdict.reasons or guarded), since),
+        reasons=(*(verdict.reasons or guarded), _since(new, verdict.covered)),
         rule=verdict.rule or "outside",
-        session=None,
-        always=None,
+        session=unlimited(verdict.covered) if verdict.covered else verdict.session,
         covered=None,
+        outside=new,
         by="rule",
+    )
+
+
+def _unknown_to(covered: Scope | None, read: tuple[Source, ...], grants: Grants, own: str) -> tuple[str, ...]:
+    """The names of what was read that a yes was not given in view of; all of it where there is no yes."""
+    known = {*grants.knows(covered), own} if covered else set()
+    return tuple(one.name for one in read if one.name not in known)
+
+
+def _since(new: tuple[str, ...], covered: Scope | None) -> str:
+    names = new[-3:]
+    more = f" and {len(new) - len(names)} more" if len(new) > len(names) else ""
+    if covered:
+        return (
+            f"text from outside has come that your earlier yes did not know of, {', '.join(names)}{more}; a"
+            " yes for the session covers it again"
+        )
+    return (
+        f"this session has read text from outside, {', '.join(names)}{more}, and what may come from there"
+        " needs a yes of its own"
     )
 
 

@@ -44,7 +44,7 @@ def unreviewed(action: Action, verdict: Verdict, policy: Policy, *, wrote: bool)
     changed = {one.path for one in verdict.findings if one.effect in _CHANGES}
     for one in verdict.commands:
         own = {absolute(path, one.cwd) for path in one.writes}
-        if (wrote or changed - own) and not _is_plain(one):
+        if (wrote or changed - own) and not is_plain(one):
             reason = f"{one.program} may run what this session wrote, with nothing that confines it"
             return replace(verdict, decision="ask", reasons=(reason,), rule="own-code", effects=("opaque",))
     return verdict
@@ -54,7 +54,8 @@ def _is_open(policy: Policy) -> bool:
     return policy.yolo or policy.mode == "off"
 
 
-def _is_plain(command: Simple) -> bool:
+def is_plain(command: Simple) -> bool:
+    """Whether a program runs nothing of what it finds in a folder, and connects to nothing."""
     if not command.argv:
         return True
     if command.program == "sed" and has_option(command.argv[1:], "-f", "--file"):

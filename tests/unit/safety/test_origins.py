@@ -65,13 +65,39 @@ def test_without_a_network_nothing_comes_from_it() -> None:
     assert named(command("curl -s https://x.example/"), CONFINED) == ""
 
 
-@pytest.mark.parametrize(
-    "needs", [Needs(network=True), Needs(hosts=("x.example",)), Needs(unconfined=True)], ids=str
-)
+@pytest.mark.parametrize("needs", [Needs(network=True), Needs(unconfined=True)], ids=str)
 def test_what_was_given_the_network_may_have_used_it(needs: Needs) -> None:
     line = "python3 fetch.py"
     assert named(command(line, needs), CONFINED) == f"the output of `{line}`"
     assert named(command(line, needs), replace(CONFINED, network=True)) == f"the output of `{line}`"
+
+
+@pytest.mark.parametrize(
+    ("line", "foreign"),
+    [
+        ("git config user.name U && git remote add origin ../q", False),
+        ("true", False),
+        ("git branch -m old new; ls", False),
+        ("git fetch", True),
+        ("git log", True),
+        ("make", True),
+        ("git config user.name U; ./deploy", True),
+        ("cat < /dev/tcp/evil.example/80", True),
+    ],
+)
+def test_out_of_the_sandbox_only_known_programs_of_this_machine_bring_nothing(
+    line: str, foreign: bool
+) -> None:
+    name = f"the output of `{line}`" if foreign else ""
+    assert named(command(line, Needs(unconfined=True)), CONFINED) == name
+
+
+def test_what_the_sandbox_keeps_to_some_hosts_comes_from_these() -> None:
+    needs = Needs(hosts=("x.example", "y.example"))
+    assert named(command("python3 fetch.py", needs), CONFINED) == "requests to x.example, y.example"
+    assert named(command("curl x.example", needs)) == "the output of `curl x.example`"
+    mail = "cat letters/1.eml"
+    assert named(command(mail, needs), CONFINED) == f"the output of `{mail}`"
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,16 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.safety.decide import Policy, Verdict, decide
-from hermes.safety.taint import Source, held, sources
+from hermes.safety.grants import Grants
+from hermes.safety.sources import Source, sources
+from hermes.safety.taint import held
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.message import Assistant, Message, ToolResult, User
 from hermes.types.needs import NO_NEEDS, Needs
+from hermes.types.question import Scope
 
 POLICY = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", yolo=True)
 CONFINED = Policy(
@@ -68,12 +72,11 @@ def test_reaching_out_is_asked_about_with_the_source_in_the_reasons(
     command: str, policy: Policy, needs: Needs
 ) -> None:
     verdict = judged(command, policy, needs=needs)
-    assert (verdict.decision, verdict.by, verdict.session, verdict.always, verdict.covered) == (
+    assert (verdict.decision, verdict.by, verdict.covered, verdict.outside) == (
         "ask",
         "rule",
         None,
-        None,
-        None,
+        ("the tool web",),
     )
     assert "the tool web" in verdict.reasons[-1]
 
@@ -125,6 +128,51 @@ def test_what_is_never_allowed_stays_so() -> None:
     assert judged("rm -rf /", POLICY).decision == "deny"
 
 
+NEAR, HOST = Needs(hosts=("a.example",)), Scope(kind="host", words="a.example")
+COME = "text from outside has come that your earlier yes did not know of"
+ASKING = replace(CONFINED, yolo=False)
+
+
+def fetched(grants: Grants, *read: str, policy: Policy = ASKING) -> Verdict:
+    """The verdict on a request to a host, where these were read."""
+    action = Command(command="curl https://a.example/x", cwd="/data/project", needs=NEAR)
+    found = tuple(Source(name=name, at=1.0) for name in read)
+    return held(action, decide(action, policy, grants), policy, found, grants)
+
+
+def test_a_yes_to_a_host_holds_after_what_that_host_sent() -> None:
+    given = Grants(session=(HOST,))
+    assert fetched(given, "requests to a.example").by == "session"
+    always = replace(ASKING, allowlist=("requests to a.example",))
+    assert fetched(Grants(), "requests to a.example", policy=always).by == "allowlist"
+
+
+def test_a_yes_holds_after_what_was_read_when_it_was_given_and_asks_once_more_after_what_is_new() -> None:
+    given = Grants(session=(HOST,)).learned(HOST, ["the tool web"])
+    assert fetched(given, "the tool web", "requests to a.example").by == "session"
+    again = fetched(given, "the tool web", "the file x.eml", "requests to a.example")
+    assert (again.decision, again.session, again.outside, again.reasons[-1]) == (
+        "ask",
+        HOST,
+        ("the file x.eml",),
+        f"{COME}, the file x.eml; a yes for the session covers it again",
+    )
+    assert fetched(given.learned(HOST, again.outside), "the tool web", "the file x.eml").by == "session"
+
+
+def test_a_yes_for_good_does_not_hold_after_text_from_elsewhere() -> None:
+    always = replace(ASKING, allowlist=("requests to a.example [3 uses left]",))
+    assert fetched(Grants(), policy=always).by == "allowlist"
+    asked = fetched(Grants(), "the tool web", policy=always)
+    assert (asked.decision, asked.session, asked.outside) == ("ask", HOST, ("the tool web",))
+
+
+def test_what_one_yes_knows_of_counts_for_no_other() -> None:
+    other = Scope(kind="host", words="b.example")
+    given = Grants(session=(HOST, other)).learned(other, ["the tool web"])
+    assert fetched(given, "the tool web").decision == "ask"
+
+
 def test_many_sources_are_named_by_the_last_ones() -> None:
     many = tuple(Source(name=f"page {number}", at=float(number)) for number in range(5))
     assert "page 2, page 3, page 4 and 2 more," in judged("git push", POLICY, many).reasons[-1]
@@ -153,3 +201,4 @@ def test_the_sources_are_a_function_of_the_log() -> None:
     ]
     log: tuple[Message, ...] = (User(id="u", at=0.0, text="hello"), Assistant(id="a", at=0.0), *results)
     assert sources(log) == (Source(name="a", at=1.0), Source(name="b", at=2.0))
+    assert sources(log, READ) == (*READ, Source(name="a", at=1.0), Source(name="b", at=2.0))
