@@ -67,6 +67,38 @@ IN_A_REPOSITORY = {
 }
 
 
+EXECUTED = "exec touch $PWD/sprung"
+STOPPED = (  # a rebase that a conflict stops
+    "echo a > f; git add f; git commit -qm a; git switch -qc side; echo b > f; git commit -qam b; git switch -q -; "
+    "echo c > f; git commit -qam c; git switch -q side; git rebase -q -s ort @{-1} >/dev/null 2>&1; "
+)
+RESUMED = {
+    "a step of a rebase": (
+        STOPPED + f'echo "{EXECUTED}" >> .git/rebase-merge/git-rebase-todo',
+        "rebase-merge/git-rebase-todo",
+    ),
+    "a step of a rebase with a program": (
+        STOPPED + 'git rebase --abort; git rebase -q -x "touch $PWD/sprung" @{-1} >/dev/null 2>&1',
+        "rebase-merge/git-rebase-todo",
+    ),
+    "a strategy that is a program": (
+        SPRING + STOPPED + "mkdir git-merge-x; echo x/../evil > .git/rebase-merge/strategy; "
+        'echo "pick $(git commit-tree -p HEAD -m z HEAD^^{tree})" >> .git/rebase-merge/git-rebase-todo',
+        "rebase-merge/strategy",
+    ),
+    "a remote of the older form": (
+        SPRING + "git init -q --bare r.git; cp evil r.git/hooks/post-receive; mkdir -p .git/remotes; "
+        'printf "URL: $PWD/r.git\nPush: HEAD:refs/heads/x\n" > .git/remotes/origin',
+        "remotes/origin",
+    ),
+    "a remote of the oldest form": (
+        SPRING + "git init -q --bare r.git; cp evil r.git/hooks/post-receive; mkdir -p .git/branches; "
+        'echo "$PWD/r.git" > .git/branches/origin',
+        "branches/origin",
+    ),
+}
+
+
 @pytest.fixture
 async def space(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[LocalWorkspace]:
     (tmp_path / "work").mkdir()
@@ -107,6 +139,13 @@ def spring(work: Path, environ: dict[str, str]) -> bool:
     return (work / "sprung").exists()
 
 
+def line(path: str, work: Path) -> str:
+    """The line of settings that a sentence names."""
+    odd = "worktree" if path == "config" else "fsmonitor"
+    at = work if odd == "worktree" else work / "evil"
+    return f" ({f'{odd} = {at}'[:80]})" if path.endswith("config") else ""
+
+
 @pytest.mark.parametrize("planted", PLANTED)
 async def test_a_new_repository_runs_nothing_of_what_was_planted_in_it(
     space: LocalWorkspace, environ: dict[str, str], planted: str
@@ -115,8 +154,9 @@ async def test_a_new_repository_runs_nothing_of_what_was_planted_in_it(
     work = Path(space.cwd)
     done = await space.run(script, timeout=20)
     told = "".join(
-        f"[sandbox: {work}/{one} could make git run something; it was moved to {work}/{one}.taken"
-        f"{', and what is harmless in it kept' if one.endswith('config') else ''}]\n"
+        f"[sandbox: {work}/{one} could make git run something{line(one, work)}; it was moved to {work}/{one}.taken"
+        f"{', and what is harmless in it kept' if one.endswith('config') else ''}; should the user have made it"
+        " meanwhile, they can move it back]\n"
         for one in taken
     )
     assert ("".join(sorted(done.text.splitlines(keepends=True))), spring(work, environ)) == (told, False)
@@ -164,6 +204,86 @@ async def test_what_is_planted_would_run_if_it_stayed(tmp_path: Path, environ: d
         who = {f"GIT_{one}_{two}": "a@b" for one in ("AUTHOR", "COMMITTER") for two in ("NAME", "EMAIL")}
         subprocess.run(["bash", "-c", script], cwd=work, env={**environ, **who}, check=False)
         assert spring(work, environ), script
+
+
+def go_on(work: Path, environ: dict[str, str]) -> bool:
+    """Whether what a user does with a stopped rebase, or with a remote, runs what was planted."""
+    git(work, environ, "checkout", "-q", "--theirs", "f")
+    git(work, environ, "add", "f")
+    git(work, environ, "-c", "core.editor=true", "rebase", "--continue")
+    git(work, environ, "push", "origin", "HEAD:refs/heads/x")
+    return (work / "sprung").exists()
+
+
+@pytest.mark.parametrize("planted", RESUMED)
+async def test_what_git_goes_on_with_runs_nothing_of_what_was_planted_in_it(
+    space: LocalWorkspace, environ: dict[str, str], planted: str
+) -> None:
+    script, taken = RESUMED[planted]
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q")
+    git(work, environ, "commit", "-q", "--allow-empty", "-m", "x")
+    done = await space.run(script, timeout=20)
+    told = f"{work}/.git/{taken} could make git run something"
+    assert (told in done.text, go_on(work, environ)) == (True, False), done.text
+
+
+async def test_a_rebase_that_stopped_in_the_sandbox_goes_on_outside(
+    space: LocalWorkspace, environ: dict[str, str]
+) -> None:
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q")
+    git(work, environ, "commit", "-q", "--allow-empty", "-m", "x")
+    done = await space.run(STOPPED, timeout=20)
+    go_on(work, environ)
+    left = [one.name for one in (work / ".git").iterdir() if one.name.startswith("rebase")]
+    assert (done.text, left, (work / "f").read_text()) == ("", [], "b\n")
+
+
+async def test_the_steps_that_the_user_chose_stay_in_a_rebase_that_goes_on_in_the_sandbox(
+    space: LocalWorkspace, environ: dict[str, str]
+) -> None:
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q")
+    git(work, environ, "commit", "-q", "--allow-empty", "-m", "x")
+    await space.run(STOPPED, timeout=20)
+    steps = work / ".git" / "rebase-merge" / "git-rebase-todo"
+    steps.write_text("break\nexec touch made\n")
+    done = await space.run(
+        "git checkout -q --theirs f; git add f; GIT_EDITOR=true git rebase --continue &>/dev/null", timeout=20
+    )
+    assert (done.text, steps.read_text()) == ("", "exec touch made\n")
+
+
+@pytest.mark.parametrize("link", ["../real", "real"])
+async def test_a_link_of_the_users_to_a_repository_leads_where_it_led(
+    space: LocalWorkspace, environ: dict[str, str], link: str
+) -> None:
+    work = Path(space.cwd)
+    git(work, environ, "init", "-q", "--separate-git-dir", link)
+    (work / ".git").unlink()
+    (work / ".git").symlink_to(link)
+    await space.run(
+        SPRING + f"cp -r {link} g; rm .git; ln -s g .git; git config core.fsmonitor $PWD/evil; "
+        f"git -C {link} config core.fsmonitor $PWD/evil; mv {link} other; ",
+        timeout=20,
+    )
+    assert ((work / ".git").resolve(), spring(work, environ)) == ((work / link).resolve(), False)
+
+
+async def test_a_folder_of_the_users_that_a_planted_link_leads_to_stays_as_it_is(
+    space: LocalWorkspace, environ: dict[str, str], tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    git(tmp_path, environ, "init", "-q", str(other))
+    (other / ".git" / "hooks" / "pre-commit").write_text("mine\n")
+    git(other, environ, "config", "core.pager", "cat")
+    before = sorted(path.name for path in (other / ".git").rglob("*"))
+    await space.run(f"git init -q .; ln -s {other} sub; rm -r .git; ln -s {other}/.git .git", timeout=20)
+    assert (
+        sorted(path.name for path in (other / ".git").rglob("*")),
+        sorted(path.name for path in Path(space.cwd).iterdir()),
+    ) == (before, [".git.taken", "sub"])
 
 
 @pytest.mark.parametrize("part", ["", "/modules/inner"])
@@ -244,6 +364,21 @@ async def test_what_the_user_makes_and_what_git_makes_stays(
     assert (first.text, second.text, kept) == ("", "", ["hooks/pre-commit", "worktrees/side/commondir"])
 
 
+async def test_what_would_have_been_planted_in_what_git_goes_on_with_runs(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    """The table can fail."""
+    who = {f"GIT_{one}_{two}": "a@b" for one in ("AUTHOR", "COMMITTER") for two in ("NAME", "EMAIL")}
+    for number, (script, _) in enumerate(RESUMED.values()):
+        work = tmp_path / str(number)
+        work.mkdir()
+        git(work, environ, "init", "-q")
+        git(work, environ, "commit", "-q", "--allow-empty", "-m", "x")
+        subprocess.run(["bash", "-c", script], cwd=work, env={**environ, **who}, check=False)
+        (work / "sprung").unlink(missing_ok=True)
+        assert go_on(work, environ), script
+
+
 @pytest.mark.parametrize("mode", ["workspace", "full"])
 async def test_no_command_makes_a_file_that_a_login_or_a_shell_would_run(
     tmp_path: Path, environ: dict[str, str], mode: Mode
@@ -280,6 +415,42 @@ async def test_no_command_makes_a_file_that_a_login_or_a_shell_would_run(
         names = (".ssh", ".bash_profile", ".config/autostart", ".ssh.taken", "notes", ".profile")
         there = [name for name in names if (home / name).exists()]
         assert (there, (home / ".profile").read_text()) == ([".ssh.taken", "notes", ".profile"], "mine\n")
+
+
+async def test_a_start_file_behind_a_link_that_a_command_made_is_taken_away_by_the_link(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    with TemporaryDirectory(prefix="hermes-planted-", dir=outside_tmp()) as folder:
+        home = Path(folder).resolve()
+        (home / ".config").mkdir()
+        (home / ".config" / "mine").write_text("mine\n")
+        (home / "other" / "autostart").mkdir(parents=True)
+        told = await confined_run(
+            home,
+            tmp_path / "scratch",
+            {**environ, "HOME": str(home)},
+            "mv .config .c; mkdir .c/autostart; echo x > .c/autostart/x.desktop; ln -s .c .config; "
+            f"ln -s {home}/other .local; mkdir -p other/bin; echo x > other/bin/git",
+        )
+        there = [name for name in (".config", ".local", "other/bin/git", ".c/mine") if (home / name).exists()]
+        moved = [f"{home}/{name}, a link by which it is reached, was moved" for name in (".config", ".local")]
+        assert (there, [one in told for one in moved]) == (["other/bin/git", ".c/mine"], [True, True])
+
+
+async def confined_run(home: Path, scratch: Path, environ: dict[str, str], command: str) -> str:
+    """What a confined command prints whose workspace is the home folder."""
+    sandbox = open_sandbox(
+        workspace=home, home=home, hermes_home=home / ".hermes", scratch=scratch, environ=environ
+    )
+
+    async def confined(action: Action) -> Permit:
+        return Permit.of(action, confined=True)
+
+    space = LocalWorkspace(home, authorize=confined, environ=environ, scratch=scratch, sandbox=sandbox)
+    try:
+        return (await space.run(command, timeout=20)).text
+    finally:
+        await space.close()
 
 
 async def test_a_hook_that_the_user_makes_stays_while_a_process_runs_in_the_background(

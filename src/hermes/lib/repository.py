@@ -10,11 +10,31 @@ from typing import Final
 STEERING: Final = ("hooks", "config", "config.worktree", "commondir")
 """What of git's own folder chooses what it runs; all else there is what commits need."""
 
+OLD_REMOTES: Final = ("remotes", "branches")
+"""Folders of addresses to fetch from and push to, in an older form: git reads them and writes none."""
+
+RESUMED: Final = (
+    "rebase-merge/git-rebase-todo",
+    "rebase-merge/strategy",
+    "rebase-apply/strategy",
+    "sequencer/todo",
+    "sequencer/opts",
+)
+"""What git writes when a rebase or cherry-pick stops, and does when it goes on."""
+
 _STEERING: Final = re.compile(
-    r"(?:^|/)\.git(?:/(?:(?:modules|worktrees)/.+/)?(?:hooks(?:/.*)?|"
-    + "|".join(map(re.escape, STEERING[1:]))
+    r"(?:^|/)\.git(?:/(?:(?:modules|worktrees)/.+/)?(?:(?:"
+    + "|".join(("hooks", *OLD_REMOTES))
+    + r")(?:/.*)?|"
+    + "|".join(map(re.escape, (*STEERING[1:], *RESUMED)))
     + r"))?$"
 )
+_STRATEGIES: Final = r"(?:ort|recursive|resolve|octopus|ours|subtree)"  # another one names a program
+_PLAIN_STEP: Final = {
+    "todo": re.compile(r"(?![ \t]*(?:x|exec)(?![\w-])).*"),
+    "strategy": re.compile(_STRATEGIES),
+    "opts": re.compile(rf"\[options\]|\t(?:strategy = {_STRATEGIES}|(?!strategy\s*=)[\w-]+ = .*[^\\])"),
+}
 _WORKTREE: Final = re.compile(r"^[ \t]*worktree[ \t]*=[ \t]*([^\n]+)$", re.MULTILINE)
 _SECTION: Final = re.compile(r"\[(\w+)(?: \"[^\"\\]*\")?\]")
 _SETTING: Final = re.compile(r"(\w+) = ?.*[^\\]|(\w+) =")
@@ -91,6 +111,15 @@ def plain_config(text: str, folder: str = "", top: str = "") -> str:
             kept.append(line)
     whole = "".join(kept)
     return whole if "=" in whole or whole == text else ""
+
+
+def plain_steps(name: str, text: str, known: str = "") -> str:
+    """The lines of one of `RESUMED` that run no program, or that stand in `known` already."""
+    plain = _PLAIN_STEP[name.rpartition("/")[2].removeprefix("git-rebase-")]
+    old = set(known.split("\n"))
+    lines = text.removesuffix("\n").split("\n")
+    kept = [line for line in lines if line in old or plain.fullmatch(line)]
+    return text if kept == lines else "".join(f"{line}\n" for line in kept)
 
 
 def _is_allowed(line: str, names: frozenset[str]) -> bool:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.sandbox.git_folders import git_files, git_folders
-from hermes.lib.repository import branch_of, plain_config, steers_git
+from hermes.lib.repository import branch_of, plain_config, plain_steps, steers_git
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,11 @@ from hermes.lib.repository import branch_of, plain_config, steers_git
         ("/w/.git/worktrees/side/commondir", True),
         ("/w/inner/.git", True),
         (".git/config", True),
+        ("/w/.git/remotes/origin", True),
+        ("/w/.git/branches", True),
+        ("/w/.git/rebase-merge/git-rebase-todo", True),
+        ("/w/.git/worktrees/side/sequencer/opts", True),
+        ("/w/.git/rebase-merge/done", False),
         ("/w/.git/HEAD", False),
         ("/w/.git/index", False),
         ("/w/.git/refs/heads/config", False),
@@ -45,11 +50,13 @@ def test_the_folders_of_submodules_are_found_at_any_depth_and_links_are_not_foll
     (git / "modules" / "group" / "inner" / "config").write_text("[core]\n\tworktree = ../../../../sub/x\n")
     (tmp_path / "sub" / "x").mkdir(parents=True)
     (tmp_path / "sub" / "x" / ".git").write_text("gitdir: ../../.git/modules/group/inner\n")
-    assert sorted(git_folders(str(tmp_path))) == [
+    assert sorted(git_folders(str(tmp_path), f"{tmp_path}/.git")) == [
         str(git / one) if one else str(git)
         for one in ("", "modules/group/inner", "modules/group/inner/modules/deep", "worktrees/side")
     ]
-    assert list(git_files(str(tmp_path), git_folders(str(tmp_path)))) == [f"{tmp_path}/sub/x/.git"]
+    assert list(git_files(str(tmp_path), git_folders(str(tmp_path), f"{tmp_path}/.git"))) == [
+        f"{tmp_path}/sub/x/.git"
+    ]
 
 
 def test_what_git_itself_writes_is_plain(tmp_path: Path, environ: dict[str, str]) -> None:
@@ -99,10 +106,35 @@ def test_what_could_run_something_is_not_plain(text: str) -> None:
     assert plain_config(text) != text
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "kept"),
+    [
+        ("rebase-merge/git-rebase-todo", "pick a b\n\texec x\nx y\nexecute\n", "pick a b\nexecute\n"),
+        ("rebase-merge/git-rebase-todo", "pick a b\nexec mine\nexec x\n", "pick a b\nexec mine\n"),
+        ("rebase-merge/strategy", "ort\n", "ort\n"),
+        ("rebase-merge/strategy", "../x", ""),
+        ("sequencer/opts", "[options]\n\tstrategy=x\n\tedit = true\n", "[options]\n\tedit = true\n"),
+        (
+            "sequencer/opts",
+            "[options]\n\tedit = \\\n\tstrategy = ours\n",
+            "[options]\n\tstrategy = ours\n",
+        ),
+        ("sequencer/opts", "[options] strategy = x\n", ""),
+    ],
+)
+def test_of_what_git_goes_on_with_the_lines_that_run_something_are_not_plain(
+    name: str, text: str, kept: str
+) -> None:
+    assert plain_steps(name, text, "exec mine\n") == kept
+
+
 def test_a_folder_without_a_repository_has_none(tmp_path: Path) -> None:
-    assert (list(git_folders(str(tmp_path))), list(git_files(str(tmp_path), ()))) == ([], [])
+    assert (list(git_folders(str(tmp_path), f"{tmp_path}/.git")), list(git_files(str(tmp_path), ()))) == (
+        [],
+        [],
+    )
     (tmp_path / ".git").symlink_to("/")
-    assert list(git_folders(str(tmp_path))) == []
+    assert list(git_folders(str(tmp_path), f"{tmp_path}/.git")) == []
 
 
 def test_the_branch_of_a_folder_is_that_of_its_repository_worktree_or_submodule(

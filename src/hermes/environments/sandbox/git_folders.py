@@ -14,12 +14,17 @@ _LINK_MODE: Final = b"\0\0\xe0\0"  # 160000 in octal, as the index has it
 _QUIET: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
 
 
-def git_folders(top: str) -> Iterator[str]:
-    """Git's own folders of the repository whose work lies in `top`: its `.git`, or `top` itself where it has
-    the layout of a bare one; those of submodules at any depth, also of folders that the index has as such,
-    and those of worktrees. Links are not followed.
-    """
+def own_folder(top: str) -> str:
+    """Where git keeps itself for the work in `top`: its `.git`, or what that leads to where it is a link."""
     git = f"{top}/.git"
+    return os.path.realpath(git) if os.path.islink(git) else git  # noqa: PTH114  # each command waits for this
+
+
+def git_folders(top: str, git: str) -> Iterator[str]:
+    """Git's own folders of the repository whose work lies in `top`: the folder `git`, or `top` itself where
+    it has the layout of a bare one; those of submodules at any depth, also of folders that the index has as
+    such, and those of worktrees. Links are not followed.
+    """
     if _is_folder(git):
         yield git
         yield from _inner(git)
@@ -37,6 +42,11 @@ def git_files(top: str, folders: Iterable[str]) -> Iterator[str]:
     """
     work = [top, *_linked(top), *(one for folder in folders if (one := _work_of(folder)))]
     yield from (f"{one}/.git" for one in dict.fromkeys(work) if os.path.isfile(f"{one}/.git"))  # noqa: PTH113
+
+
+def git_names(top: str) -> Iterator[str]:
+    """The names by which git finds a repository in `top` and in what the index has as submodules."""
+    yield from (f"{work}/.git" for work in (top, *_linked(top)))
 
 
 def _inner(git: str) -> Iterator[str]:

@@ -13,9 +13,9 @@ from msgspec.structs import replace
 
 from hermes.config.sensitive import at_home, of_machine, sensitive
 from hermes.environments.beneath import FOLDER, held, open_beneath
-from hermes.environments.sandbox.git_folders import git_files, git_folders
+from hermes.environments.sandbox.git_folders import git_files, git_folders, own_folder
 from hermes.environments.sandbox.sockets import listening
-from hermes.lib.repository import STEERING
+from hermes.lib.repository import OLD_REMOTES, STEERING
 from hermes.types.capabilities import ALL, Capabilities, shared
 
 Mode = Literal["read-only", "workspace", "full"]
@@ -251,9 +251,10 @@ def _above(path: str) -> Iterator[str]:
 
 def _repository(top: str) -> Iterator[str]:
     """What must not change in a repository; all of its own folder, where a link stands for a part of it."""
-    folders = list(git_folders(top))
+    folders = list(git_folders(top, own_folder(top)))
     yield from (f"{top}/.hg/hgrc", *git_files(top, folders))
     for folder in folders:
+        yield from (path for name in OLD_REMOTES if _has_entries(path := f"{folder}/{name}"))
         if "/.git/worktrees/" in folder:  # git takes them away again; what is in them is looked at afterwards
             yield f"{folder}/config.worktree"
             continue
@@ -265,6 +266,12 @@ def _repository(top: str) -> Iterator[str]:
                 with suppress(OSError):  # what the user cannot make, a command of theirs cannot make either
                     os.mkdir(f"{folder}/hooks")  # noqa: PTH102  # words, as above
             yield from names
+
+
+def _has_entries(folder: str) -> bool:
+    with suppress(OSError), os.scandir(folder) as found:
+        return next(found, None) is not None
+    return False
 
 
 def _pins(wanted: list[Mount], tops: list[str]) -> Iterator[Mount]:
