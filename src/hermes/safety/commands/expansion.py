@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Final
@@ -22,6 +22,7 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]|Z(?=q7u)")  # and the beginning of
 _MASKED: Final = re.compile(r"Zq7u([0-9a-f]{1,6})q")
 _CUT: Final = re.compile(r"\$\{(\w+)(%%?|##?)([\w.*/?-]+)\}")
 _NAMED: Final = re.compile(r"[A-Za-z_]\w*=(?=~)")
+_SUBSTITUTED: Final = re.compile(r"\$\((.*)\)|`(.*)`", re.DOTALL)
 _MOST_WORDS: Final = 200
 
 
@@ -50,6 +51,10 @@ class VariableScope(Struct):
             made=dict(self.made),
         )
 
+    def texts(self) -> list[str]:
+        """All values that are known."""
+        return [*self.variables.values(), *(word for words in self.arrays.values() for word in words)]
+
     def take_over(self, words: Sequence[str]) -> None:
         """Take over what a builtin changes for the commands after it."""
         match words:
@@ -75,6 +80,11 @@ class VariableScope(Struct):
             self.cwd = str(PurePosixPath(self.cwd) / targets[0]) if UNKNOWN not in targets[0] else UNKNOWN
         else:
             self.cwd = self.variables.get("HOME", UNKNOWN)
+
+
+def substituted(texts: Iterable[str]) -> list[str]:
+    """The commands that a shell runs which takes texts for words, or for names and numbers: `a[$(…)]`."""
+    return [part for text in texts for pair in _SUBSTITUTED.findall(text) for part in pair if part]
 
 
 def expand(node: "Node", scope: VariableScope) -> list[str]:
@@ -211,14 +221,15 @@ def _quoted(node: "Node", scope: VariableScope) -> str:
 
 def _variable(node: "Node", scope: VariableScope) -> str:
     names = [child for child in node.children if child.type in {"variable_name", "special_variable_name"}]
-    is_bare = all(
-        child.type in {"variable_name", "special_variable_name", "$", "${", "}"} for child in node.children
-    )
-    if len(names) == 1 and not is_bare and (found := re.fullmatch(r"\$\{(\w+):?[-?][^{}]*\}", text_of(node))):
+    if (
+        len(names) == 1
+        and not is_bare(node)
+        and (found := re.fullmatch(r"\$\{(\w+):?[-?][^{}]*\}", text_of(node)))
+    ):
         return scope.variables.get(found[1]) or UNKNOWN
     if len(names) == 1 and (cut := _CUT.fullmatch(text_of(node))):
         return _without(scope.variables.get(cut[1], UNKNOWN), cut[2], cut[3])
-    if len(names) != 1 or not is_bare:
+    if len(names) != 1 or not is_bare(node):
         return UNKNOWN
     name = text_of(names[0])
     if name in {"@", "*"} and "@" in scope.arrays:
@@ -226,6 +237,17 @@ def _variable(node: "Node", scope: VariableScope) -> str:
     if name.isdecimal() and 0 < int(name) <= len(scope.arrays.get("@", ())):
         return scope.arrays["@"][int(name) - 1]
     return scope.variables.get(name, " " if name == "IFS" else scope.cwd if name == "PWD" else UNKNOWN)
+
+
+def is_bare(node: "Node") -> bool:
+    """Whether an expansion is nothing but a name: `$x`, `${x}`."""
+    return {child.type for child in node.children} <= {
+        "variable_name",
+        "special_variable_name",
+        "$",
+        "${",
+        "}",
+    }
 
 
 def _without(text: str, operator: str, pattern: str) -> str:

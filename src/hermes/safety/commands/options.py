@@ -40,6 +40,16 @@ def operands(words: Sequence[str], with_value: Collection[str] = ()) -> list[str
     return found
 
 
+def after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
+    """The words from the first operand on."""
+    position = 0
+    while position < len(words) and words[position].startswith("-") and words[position] != "-":
+        if words[position] == "--":
+            return list(words[position + 1 :])
+        position += 2 if words[position] in with_value else 1
+    return list(words[position:])
+
+
 def option_values(words: Sequence[str], *names: str) -> list[str]:
     """The values given to an option: behind it, behind `=`, or (one letter) joined to it or behind its
     cluster.

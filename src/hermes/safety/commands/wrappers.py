@@ -2,16 +2,18 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from typing import Final
 
+from hermes.config.sensitive import is_loader
 from hermes.safety.commands.code import SHELLS, imports, program_text, shell_texts, texts
 from hermes.safety.commands.command import carried, read
 from hermes.safety.commands.containers import in_container, starts_container
 from hermes.safety.commands.dataflow import INTERPRETERS
-from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.expansion import UNKNOWN, substituted
 from hermes.safety.commands.found_files import found_paths, listed_folders, listed_names
+from hermes.safety.commands.inline_scripts import inline_scripts
 from hermes.safety.commands.nested_commands import (
     GUESSED,
     QUOTED,
@@ -19,11 +21,10 @@ from hermes.safety.commands.nested_commands import (
     embedded_words,
     is_plain,
 )
-from hermes.safety.commands.options import has_option, operands, option_values
+from hermes.safety.commands.options import after_options, has_option, operands, option_values
 from hermes.safety.commands.prefixes import prefixes
 from hermes.safety.commands.script import Script, Simple
 
-EDITORS: Final = frozenset({"vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim"})
 _DEEPEST: Final = 8
 
 _SPLITS: Final = re.compile(
@@ -33,7 +34,6 @@ _JOINS: Final = frozenset({"watch", "parallel"})  # these give their words to a 
 _TAKES_ASSIGNMENTS: Final = frozenset({"sudo", "doas", "systemd-run", "time", "coproc", "cross-env"})
 _MODULES: Final = re.compile(r"(?:python|pypy)[\d.]*")
 _READS_CODE: Final = re.compile(r"\w*sh|g?make|(?:python|pypy|node|perl|ruby|php|lua)[\d.]*")
-_SAID: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _SET_UP: Final = re.compile(
     r"eval +[\"']?(?:\$\(|`)(?:ssh-agent(?: -s)?|dircolors(?: -b)?"
     r"|(?:direnv hook|starship init|zoxide init|mise activate|rtx activate|atuin init|fnm env|thefuck --alias"
@@ -43,12 +43,7 @@ _SET_UP: Final = re.compile(
     r"|docker-machine env"
     r"|minikube(?: -p \w+)? docker-env)(?: (?:-|[\w-]+))*)(?:\)|`)[\"']?"
 )
-_EVALUATES: Final = frozenset(
-    {"let", "test", "[", "[[", "printf", "read", "declare", "typeset", "local", "compgen", "unset"}
-)
-"""Builtins that run what stands in an index of a name, `a[$(…)]`, also where the word was quoted."""
-_WITH_NAMES: Final = frozenset({"test", "[", "[[", "printf"})
-_SUBSTITUTED: Final = re.compile(r"\$\((.*)\)|`(.*)`", re.DOTALL)
+_PROMPT: Final = re.compile(r"PS[0-4]")
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
 
@@ -90,8 +85,21 @@ def _fed(command: Simple, inside: Mapping[tuple[object, ...], Sequence[Simple]])
 
 
 def _inner(command: Simple, script: Script) -> Iterator[Simple]:
-    if not command.argv:
-        return
+    for name, text in command.assignments:
+        yield from _set_to_run(command, name, text)
+    if command.argv:
+        yield from _started(command, script)
+
+
+def _set_to_run(command: Simple, name: str, text: str) -> Iterator[Simple]:
+    """What a variable makes programs run: a command line, or a prompt that substitutes."""
+    if is_loader(name) or _PROMPT.fullmatch(name):
+        for line in (text, *substituted([text])):
+            yield from _parsed(command, line, Script(), name)  # text that is no command is no fault
+
+
+def _started(command: Simple, script: Script) -> Iterator[Simple]:
+    """What the program of a command starts."""
     if (
         UNKNOWN not in command.argv[0]
         and command.argv[0] in command.scope.aliases
@@ -107,7 +115,7 @@ def _inner(command: Simple, script: Script) -> Iterator[Simple]:
     name = command.program
     if name in prefixes():
         yield from _behind(command, script)
-    for text in [] if _sets_up_shell(command) else _scripts(command):
+    for text in [] if _sets_up_shell(command) else inline_scripts(command):
         yield from _parsed(command, text, script, name)
     if name == "env":
         yield from _environment(command, script)
@@ -174,7 +182,9 @@ def _parsed(command: Simple, text: str, script: Script, wrapper: str) -> Iterato
     if text.strip(" \t\n\0") == "" and UNKNOWN in text:
         script.faults.append(f"what {wrapper} would run is only known when it runs")
         return
-    inner = read(text.replace(UNKNOWN, "$UNKNOWN_PART"), cwd=command.cwd, variables={}, scope=command.scope)
+    scope = command.scope.copy()
+    scope.variables |= dict(command.assignments)
+    inner = read(text.replace(UNKNOWN, "$UNKNOWN_PART"), cwd=command.cwd, variables={}, scope=scope)
     script.faults += [fault for fault in inner.faults if fault not in script.faults]
     script.bombs += inner.bombs
     script.loops += inner.loops
@@ -186,12 +196,12 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
     """The program behind a prefix such as `sudo -u me` or `timeout 5`."""
     name = command.program
     prefix = prefixes()[name]
-    rest = _after_options(command.argv[1:], prefix.values)
+    rest = after_options(command.argv[1:], prefix.values)
     if prefix.behind:
         rest = rest[1:] if rest[:1] == ["compose"] else rest
         if not prefix.behind.intersection(rest[:1]):
             return
-        rest = _after_options(rest[2:] if rest[:2] == ["tool", "run"] else rest[1:], prefix.values)
+        rest = after_options(rest[2:] if rest[:2] == ["tool", "run"] else rest[1:], prefix.values)
     if name == "command" and command.argv[1:2] and re.fullmatch(r"-[pvV]*[vV][pvV]*", command.argv[1]):
         return
     rest, assigned = rest[prefix.skip :], []
@@ -258,20 +268,10 @@ def _given(command: Simple) -> list[str]:
     return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] or [UNKNOWN]
 
 
-def _after_options(words: Sequence[str], with_value: frozenset[str]) -> list[str]:
-    """The words from the first operand on."""
-    position = 0
-    while position < len(words) and words[position].startswith("-") and words[position] != "-":
-        if words[position] == "--":
-            return list(words[position + 1 :])
-        position += 2 if words[position] in with_value else 1
-    return list(words[position:])
-
-
 def _environment(command: Simple, script: Script) -> Iterator[Simple]:
     """The program behind `env`, its assignments taken over."""
     words = tuple(word for word in command.argv[1:2] if word != "-") + command.argv[2:]
-    rest = _after_options(words, frozenset({"-u", "--unset", "-C", "--chdir"}))
+    rest = after_options(words, frozenset({"-u", "--unset", "-C", "--chdir"}))
     own = words[: len(words) - len(rest)]  # what stands behind the program is the program's
     for position, given in enumerate(map(_SPLITS.fullmatch, own)):
         if given is None:
@@ -311,78 +311,3 @@ def _executed(command: Simple) -> Iterator[Simple]:
             through=(*command.through, "find"),
             sources=(),
         )
-
-
-def _scripts(command: Simple) -> list[str]:
-    """Texts that a program would give to a shell."""
-    name, words = command.program, command.argv[1:]
-    if name in SHELLS:
-        return _shell_scripts(command)
-    if name in {"make", "gmake"}:
-        rules = command.input if "-" in option_values(words, "-f", "--file", "--makefile") else None
-        return [line.lstrip("\t@-+ ") for line in (rules or "").split("\n") if line.startswith("\t")]
-    if name == "gdb":
-        told = option_values(words, "-ex", "--ex", "-eval-command", "--eval-command")
-        return [found[1] for text in told if (found := re.match(r"\s*(?:shell\s|!)(.*)", text, re.DOTALL))]
-    if name in EDITORS or name in {"less", "more", "ed"}:
-        told = (
-            option_values(words, "-c", "--cmd")
-            + [one for one in words if one.startswith("+")]
-            + (command.text or "").split("\n")
-        )
-        return [text[text.index("!") + 1 :] for text in told if "!" in text]
-    if name in _EVALUATES and (name not in _WITH_NAMES or "-v" in words):
-        given = (*words, *(text for _, text in command.assignments))
-        return [text for word in given for pair in _SUBSTITUTED.findall(word) for text in pair if text]
-    if name in {".", "source"}:
-        return [command.text if command.text is not None else UNKNOWN] if words and words[0] in _SAID else []
-    take = _TAKERS.get(name)
-    return take(words) if take is not None else []
-
-
-def _shell_scripts(command: Simple) -> list[str]:
-    """The script of `sh -c`, or what a shell without a file reads from a known input."""
-    words = command.argv[1:]
-    for position, word in enumerate(words):
-        if re.fullmatch(r"-[a-z]*c[a-z]*", word) or word == "--command":
-            return [
-                next((text for text in words[position + 1 :] if not text.startswith(("-", "+"))), UNKNOWN)
-            ]
-        if not word.startswith(("-", "+")):
-            return []
-    return [command.input] if command.input is not None else []
-
-
-def _ssh(words: Sequence[str]) -> list[str]:
-    with_value = frozenset(f"-{letter}" for letter in "BbcDEeFIiJLlmOopQRSWw")
-    rest = _after_options(words, with_value)
-    return [" ".join(word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest[1:])] if len(rest) > 1 else []
-
-
-def _command_option(*names: str) -> Callable[[Sequence[str]], list[str]]:
-    return lambda words: option_values(words, *names)
-
-
-_TAKERS: Final[Mapping[str, Callable[[Sequence[str]], list[str]]]] = {
-    "eval": lambda words: [" ".join(words)] if words else [],
-    "trap": lambda words: [words[0]] if len(words) > 1 and not words[0].startswith("-") else [],
-    "ssh": _ssh,
-    "su": _command_option("-c", "--command"),
-    "runuser": _command_option("-c", "--command"),
-    "script": _command_option("-c", "--command"),
-    "flock": _command_option("-c", "--command"),
-    "nix-shell": _command_option("--run", "--command"),
-    "npx": _command_option("-c", "--call"),
-    "npm": _command_option("-c", "--call"),
-    "cmd": lambda words: [
-        " ".join(words[at + 1 :]) for at, word in enumerate(words) if word.lower() in {"/c", "/k", "/r"}
-    ][:1],
-    "hyperfine": lambda words: operands(
-        words, {"-w", "-r", "-m", "-M", "-N", "-n", "--warmup", "--runs", "--export-json"}
-    ),
-    "concurrently": lambda words: operands(words, {"-n", "-c", "--names", "--prefix-colors"}),
-    "repo": _command_option("-c"),
-    "sg": _command_option("-c"),
-    "expect": lambda words: [re.sub(r"\bspawn\b", "", text) for text in option_values(words, "-c")],
-    "compgen": _command_option("-C"),
-}
