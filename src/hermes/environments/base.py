@@ -27,8 +27,8 @@ class Job(Abridged, Struct, frozen=True, kw_only=True):
     An `env` of None, for a machine elsewhere, is the environment that it gives to everybody.
 
     `confined` puts the kernel sandbox around it, `network` opens the network inside that, all of it or these
-    hosts, `writable` the workspace where the sandbox is read-only, `paths` these besides; `pty` gives it a
-    terminal.
+    hosts, `writable` the workspace where the sandbox is read-only, `paths` these besides; `protected` makes
+    what agents take as instructions read-only; `pty` gives it a terminal.
     """
 
     unshown: ClassVar = ("env",)
@@ -39,6 +39,7 @@ class Job(Abridged, Struct, frozen=True, kw_only=True):
     network: bool | tuple[str, ...] = False
     writable: bool = False
     paths: tuple[str, ...] = ()
+    protected: bool = False
     pty: bool = False
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from hermes.config.instruction_files import named_in
 from hermes.environments.base import Finished
 from hermes.types.action import Permit
 from hermes.types.workspace import ExecResult
@@ -22,6 +23,7 @@ _NETWORK: Final = re.compile(
     + r"|EAI_AGAIN|ENOTFOUND|[Nn]ame resolution|resolve host|no such host|unknown host|not known|\[network: "
 )
 _FILES: Final = re.compile(_errors(errno.EROFS))
+_KEPT: Final = re.compile(_errors(errno.EROFS, errno.EBUSY))
 _RIGHTS: Final = re.compile(_errors(errno.EPERM, errno.EACCES, errno.EBUSY))
 
 
@@ -34,7 +36,9 @@ def denial(done: Finished, permit: Permit) -> str:
     ways = []
     if permit.network is not True and _NETWORK.search(done.text):
         ways.append('the network: needs {"hosts": ["…"]} or {"network": true}')
-    if _FILES.search(done.text):
+    if permit.protected and (name := named_in(done.text)) and _KEPT.search(done.text):
+        ways.append(f'changing what agents take as instructions: needs {{"paths": ["{name}"]}}')
+    elif _FILES.search(done.text):
         ways.append('writing there: needs {"paths": ["…"]}')
     if not ways and _RIGHTS.search(done.text):
         ways.append('rights, a service or credentials: needs {"unconfined": true}')

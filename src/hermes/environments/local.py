@@ -172,7 +172,7 @@ class LocalEnvironment:
         begun = anyio.current_time()
         call = next(self._calls)
         spill = self._outputs / f"output-{os.getpid()}-{call}.txt"  # noqa: TID251  # a name of this process's own
-        self._look()
+        self._look(job)
         retries = self._retries(job)
         ready = await self._taken(job, stdin)
         while True:
@@ -207,7 +207,7 @@ class LocalEnvironment:
 
     async def spawn(self, job: Job) -> LocalChild:
         """Start a job and give it back running, its input open."""
-        self._look()
+        self._look(job)
         retries = self._retries(job)
         start = partial(self._background, job)
         while True:
@@ -221,7 +221,7 @@ class LocalEnvironment:
             child.release()
             await retries.again(said.decode("utf-8", "replace"))
 
-    def _look(self) -> None:
+    def _look(self, job: Job) -> None:
         """Take what is in the repositories for the user's own, unless a job in the background may have made
         it.
         """
@@ -229,7 +229,7 @@ class LocalEnvironment:
             self._notes += self._refused()
             self._behind = [child for child in self._behind if child.poll() is None]
         if self._sandbox and not self._behind:
-            self._sandbox.look()
+            self._sandbox.look(_confinement(job))
 
     def _retries(self, job: Job) -> SetupRetries | None:
         return self._sandbox.retries() if job.confined and self._sandbox else None
@@ -339,7 +339,9 @@ class LocalEnvironment:
 
 
 def _confinement(job: Job) -> Confinement:
-    return Confinement(network=job.network, writable=job.writable, paths=job.paths, pty=job.pty)
+    return Confinement(
+        network=job.network, writable=job.writable, paths=job.paths, protected=job.protected, pty=job.pty
+    )
 
 
 def _start(

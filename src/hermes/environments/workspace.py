@@ -300,6 +300,7 @@ class ShellWorkspace:
             network=permit.network,
             writable=permit.writable,
             paths=permit.paths,
+            protected=permit.protected,
             pty=pty,
         )
 

@@ -86,6 +86,7 @@ class Verdict(Struct, frozen=True, kw_only=True):
             network=self.access.network,
             writable=self.access.writable,
             paths=self.access.paths,
+            protected=self.access.protected,
             by=by or self.by,
         )
 

@@ -26,6 +26,7 @@ class Access(Struct, frozen=True, kw_only=True):
     network: bool | tuple[str, ...] = False
     writable: bool = False
     paths: tuple[str, ...] = ()
+    protected: bool = False
 
     def reaches(self, hosts: Sequence[str]) -> bool:
         """Whether the network is open to one of these hosts, as a command's words name them, by some port;

@@ -13,6 +13,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from hermes.config.instruction_files import NAMES, is_instruction_file, named_in
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.paths import place_of, runs_later
 from hermes.safety.commands.rules import file_uses
@@ -51,16 +52,6 @@ GUARDED: Final = frozenset(
 )
 """Effects by which an order from outside would do harm beyond the workspace, or last."""
 
-_STEERING: Final = re.compile(
-    r"(?:^|/)(?:agents|claude|gemini|soul|memory|user|skill|copilot-instructions|conventions)\.md$"
-    r"|(?:^|/)\.?(?:cursorrules|windsurfrules|clinerules|hermes\.md)$"
-    r"|(?:^|/)\.?mcp(?:_servers)?\.json$|/\.(?:claude|cursor|codex|gemini|hermes|continue|windsurf|roo)/|/\.github/workflows/|/(?:skills|memories)/[^/]+/",
-    re.IGNORECASE,
-)
-_STEERING_WORD: Final = re.compile(
-    r"\b(?:AGENTS|CLAUDE|GEMINI|SKILL|SOUL)\.md\b|\.cursorrules\b|\.mcp\.json\b|\.github/workflows/"
-)
-_STEERING_NAMES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "SKILL.md", ".cursorrules", ".mcp.json")
 _PATTERN: Final = frozenset("*?[")
 _UNPACKERS: Final = frozenset({"unzip", "7z", "7za", "7zr", "unrar", "cpio", "bsdtar", "patch", "unar"})
 _EXTRACTS: Final = re.compile(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get")
@@ -110,6 +101,7 @@ def held(
     """
     if not read or verdict.decision == "deny":
         return verdict
+    verdict = _protecting(action, verdict)
     guarded = tuple(dict.fromkeys(guards(action, verdict, policy)))
     new = _unknown_to(verdict.covered, read, grants, came_from(action, verdict, policy))
     if not guarded or not new:
@@ -124,6 +116,16 @@ def held(
         outside=new,
         by="rule",
     )
+
+
+def _protecting(action: Action, verdict: Verdict) -> Verdict:
+    """The verdict with what agents take as instructions read-only in the sandbox, unless that is what it asks
+    about.
+    """
+    given = verdict.access
+    if not isinstance(action, Command) or not given.confined or any(_of_instructions(action, verdict)):
+        return verdict
+    return replace(verdict, access=replace(given, protected=True))
 
 
 def _unknown_to(covered: Scope | None, read: tuple[Source, ...], grants: Grants, own: str) -> tuple[str, ...]:
@@ -150,16 +152,16 @@ def guards(action: Action, verdict: Verdict, policy: Policy) -> Iterator[str]:
     """Why an action needs a yes of its own once text from outside was read; nothing where it does not."""
     match action:
         case Command():
-            return _of_command(action, verdict)
+            return _of_command(action, verdict, policy)
         case FileAccess():
             return _of_file(action, policy)
         case ToolUse():
             return guarded_effects(action)
 
 
-def _of_command(action: Command, verdict: Verdict) -> Iterator[str]:
+def _of_command(action: Command, verdict: Verdict, policy: Policy) -> Iterator[str]:
     """Why a command needs a yes of its own."""
-    given = verdict.access
+    given, kept = verdict.access, verdict.access.confined and policy.sandbox != "container"
     online = not given.confined or bool(given.network)
     for one in verdict.findings:
         if one.effect in GUARDED and one.effect in verdict.effects:
@@ -169,15 +171,24 @@ def _of_command(action: Command, verdict: Verdict) -> Iterator[str]:
         elif one.effect == "network" and online and _CARRYING.search(action.command):
             yield "it may send data in an address"
     for command in verdict.commands:
-        if _unpacks(command.program, command.argv[1:]):
+        if not kept and _unpacks(command.program, command.argv[1:]):
             yield f"{command.program} writes files whose names are not in the command"
+    yield from _of_instructions(action, verdict)
+
+
+def _of_instructions(action: Command, verdict: Verdict) -> Iterator[str]:
+    """Which of the files that agents take as instructions a command names, but to read them."""
+    for path in action.needs.paths:
+        if is_instruction_file(path):
+            yield f"it asks to write {path}, which agents take as instructions"
+    for command in verdict.commands:
         written = [*command.writes, *(path for does, path in file_uses(command) if does != "read")]
         named = () if command.program in _READERS else command.argv[1:]
         for path in dict.fromkeys((*written, *named)):
             if _steers(f"{action.cwd}/{path}"):
                 yield f"it changes {path}, which agents take as instructions"
-            elif path in named and (name := _STEERING_WORD.search(path)):
-                yield f"it may change {name[0]}, which agents take as instructions"
+            elif path in named and (name := named_in(path)):
+                yield f"it may change {name}, which agents take as instructions"
 
 
 def _of_file(action: FileAccess, policy: Policy) -> Iterator[str]:
@@ -205,5 +216,5 @@ def _steers(path: str) -> bool:
     if UNKNOWN in path:
         return False
     name = posixpath.basename(path)
-    pattern = not _PATTERN.isdisjoint(name) and any(fnmatch(one, name) for one in _STEERING_NAMES)
-    return pattern or bool(_STEERING.search(path))
+    pattern = not _PATTERN.isdisjoint(name) and any(fnmatch(one, name) for one in NAMES)
+    return pattern or is_instruction_file(path)

@@ -65,6 +65,7 @@ class Permit(Struct, frozen=True, kw_only=True):
 
     `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts.
     `writable`: it may write in the workspace, also in a read-only sandbox; `paths`: and in these.
+    `protected`: but not what agents take as instructions.
     """
 
     digest: str
@@ -73,6 +74,7 @@ class Permit(Struct, frozen=True, kw_only=True):
     network: bool | tuple[str, ...] = False
     writable: bool = False
     paths: tuple[str, ...] = ()
+    protected: bool = False
     by: Decider = "rule"
 
     @classmethod

@@ -87,18 +87,34 @@ def test_what_can_get_nowhere_is_not_asked_about() -> None:
         (
             "echo x >> AGENTS.md",
             "cp notes.txt AGENT*.md",
-            "tar xzf rules.tar.gz",
-            "git apply rules.patch",
             "node -e 'fs.appendFileSync(\"AGENTS.md\", x)'",
         ),
         "ask",
     )
 
 
+def test_what_agents_take_as_instructions_is_read_only_but_for_what_is_asked_about() -> None:
+    protected = {command: judged(command, CONFINED).access.protected for command in (*ASKED, *FREE)}
+    assert {command for command, kept in protected.items() if not kept} == {
+        "echo x >> AGENTS.md",
+        "cp notes.txt AGENT*.md",
+        "node -e 'fs.appendFileSync(\"AGENTS.md\", x)'",
+    }
+    assert judged("make test", CONFINED, ()).access.protected is False
+    declared = judged("make rules", CONFINED, needs=Needs(paths=("/data/project/AGENTS.md",)))
+    assert (declared.decision, declared.access.protected) == ("ask", False)
+
+
+def test_what_unpacks_asks_in_a_container_which_keeps_nothing_from_it() -> None:
+    assert judged("tar xzf rules.tar.gz", replace(CONFINED, sandbox="container")).decision == "ask"
+
+
 @pytest.mark.parametrize("policy", [POLICY, CONFINED], ids=["off", "workspace"])
 @pytest.mark.parametrize("command", FREE)
 def test_work_in_the_workspace_and_plain_reading_is_not(command: str, policy: Policy) -> None:
-    assert judged(command, policy) == judged(command, policy, ())
+    free = judged(command, policy, ())
+    access = replace(free.access, protected=policy.sandbox == "workspace")
+    assert judged(command, policy) == replace(free, access=access)
 
 
 def test_what_cannot_be_read_is_asked_about_only_where_it_could_get_out() -> None:

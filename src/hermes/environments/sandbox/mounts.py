@@ -97,12 +97,14 @@ class Mount(Struct, frozen=True):
 class View(Struct, frozen=True, kw_only=True):
     """What one job is to see: the mode, and whether names must be resolved over the machine's own network.
 
-    `paths` are writable besides. `steady` limits what is covered to these paths.
+    `paths` are writable besides, `fixed` are not, wherever they lie. `steady` limits what is covered to these
+    paths.
     """
 
     mode: Mode
     network: bool = False
     paths: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
     steady: frozenset[str] | None = None
 
 
@@ -169,7 +171,11 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
     tops = ["/"] if view.mode == "full" else more + (writable if view.mode == "workspace" else [])
     hidden = dict.fromkeys([*_real(_expanded(mounts.hidden)), *listening(outside=_covered(view))])
     starts = (
-        [*map(str, mounts.readable), *(part for top in mounts.repositories for part in _repository(str(top)))]
+        [
+            *map(str, mounts.readable),
+            *view.fixed,
+            *(part for top in mounts.repositories for part in _repository(str(top))),
+        ]
         if tops
         else []
     )

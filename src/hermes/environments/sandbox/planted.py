@@ -27,15 +27,17 @@ Before = Mapping[str, str]
 
 class Watched(Struct, frozen=True, kw_only=True):
     """Where something planted would run: the repositories that lie in `tops`, and `starts`, files that a
-    program of the user's runs by itself or trusts, as far as a command could make them. Absolute paths.
+    program of the user's runs by itself or trusts, as far as a command could make them; `instructions` are
+    what agents take as such, where that must not be made. Absolute paths.
     """
 
     tops: tuple[str, ...]
     starts: tuple[str, ...] = ()
+    instructions: tuple[str, ...] = ()
 
     def there(self) -> Before:
         """All of it that is there now."""
-        found = [*self.starts]
+        found = [*self.starts, *self.instructions]
         for top in self.tops:
             folders = list(git_folders(top, own_folder(top)))
             found += [*_steering(top, folders), *(f"{folder}/hooks" for folder in folders)]
@@ -46,6 +48,12 @@ class Watched(Struct, frozen=True, kw_only=True):
         told = [
             f"{path} would run something by itself, or be trusted; {move_aside(path)}; {_OR_THE_USERS}"
             for path in self.starts
+            if path not in before and _exists(path)
+        ]
+        told += [
+            f"agents would take {path} as instructions, and text from outside was read; {move_aside(path)};"
+            f" {_OR_THE_USERS}"
+            for path in self.instructions
             if path not in before and _exists(path)
         ]
         for top in self.tops:

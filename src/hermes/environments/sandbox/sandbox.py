@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Final, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.config.environ import CONFINED
 from hermes.environments.sandbox import landlock, seccomp
 from hermes.environments.sandbox.egress import Way, Ways, variables
+from hermes.environments.sandbox.instructions import Instructions
 from hermes.environments.sandbox.launch import (
     Confinement,
     Launch,
@@ -87,6 +89,7 @@ class Sandbox:
             tops=tuple(os.path.realpath(path) for path in mounts.repositories),
             starts=makeable(mounts, options.mode),
         )
+        self._instructions = Instructions(self._watched.tops)
         self.look()
         self.options = options
         self._filter = seccomp.program(platform.machine(), tracing=options.tracing)
@@ -179,7 +182,11 @@ class Sandbox:
     def mounts(self, wanted: Confinement, steady: frozenset[str] | None = None) -> list[Mount]:
         """What a job sees, asked of the machine now; ValueError when a host is none."""
         view = View(
-            mode=self._mode(wanted), network=wanted.network is True, paths=wanted.paths, steady=steady
+            mode=self._mode(wanted),
+            network=wanted.network is True,
+            paths=wanted.paths,
+            fixed=self._instructions.fixed if wanted.protected else (),
+            steady=steady,
         )
         way = self._way(wanted)
         return [*mounted(self._mounts, view), *([way.mount] if way else ())]
@@ -239,8 +246,10 @@ class Sandbox:
         planted = self._watched.take_planted(self._before)
         return refused + [f"sandbox: {sentence}" for sentence in planted]
 
-    def look(self) -> None:
+    def look(self, wanted: Confinement = _USUAL) -> None:
         """Take what is there now and runs later for the user's own; while a job runs it may be that job's."""
+        guarded = self._instructions.top if wanted.protected else ()
+        self._watched = replace(self._watched, instructions=guarded)
         self._before = self._watched.there()
 
     def close(self) -> None:
