@@ -322,7 +322,7 @@ class Runtime(Struct, kw_only=True):
     def _cwd(self, chosen: SessionOptions) -> Path:
         terminal = self.settings[TerminalSettings]
         local = terminal.backend == "local"
-        cwd = (chosen.cwd or Path(terminal.cwd if local else ".").expanduser()).resolve()
+        cwd = Path(chosen.cwd or Path(terminal.cwd if local else ".").expanduser()).resolve()
         if local and not cwd.is_dir():
             raise ConfigError(f"{cwd} is no folder: a session works in a folder that is there.")
         return cwd

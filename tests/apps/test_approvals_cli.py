@@ -40,6 +40,7 @@ def test_a_verdict_is_told_whole_for_programs_and_nothing_runs(run: Run, work: P
         "network": False,
         "writable": False,
         "paths": [],
+        "protected": False,
         "findings": [
             {
                 "class": "delete inside",

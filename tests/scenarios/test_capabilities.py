@@ -245,7 +245,7 @@ async def test_the_settings_of_a_home_bound_every_session(environ: dict[str, str
     async with talk(ScriptedModel(), toolsets=("file", "todo"), attended=True) as session:
         assert (list(session.tools.tools), session.spec.attended) == (["todo"], False)
     (home / "config.yaml").write_text("capabilities: {hosts: ['http://x']}\n")
-    with pytest.raises(ConfigError, match="capabilities: 'http://x' is no host"):
+    with pytest.raises(ConfigError, match="capabilities.hosts: 'http://x' is no host"):
         async with talk(ScriptedModel()):
             pass
 

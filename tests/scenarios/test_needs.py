@@ -80,6 +80,7 @@ async def test_a_network_error_in_the_sandbox_says_what_to_declare(talk: Talk) -
 @pytest.mark.parametrize(
     ("needs", "sentence"),
     [
+        ({"foo": 1, "hosts": []}, "needs has no foo; it takes network, hosts, paths, unconfined"),
         ({"hosts": ["https://example.org/x"]}, "'https://example.org/x' is no host"),
         ({"hosts": [""]}, "'' is no host"),
     ],

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 from msgspec.structs import replace
 
 from hermes.config.sections import doc, section
-from hermes.lib.hosts import entry
+from hermes.lib.hosts import check_hosts, entry
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import ConfigError
 from hermes.types.tool import Snapshot
@@ -36,6 +36,9 @@ class CapabilitySettings(Struct, frozen=True, kw_only=True):
     unconfined: Annotated[bool, doc("Whether a command may ever leave the sandbox.")] = True
     asks: Annotated[bool, doc("Whether questions may be put to a person.")] = True
     tokens: Annotated[int, Meta(ge=0), doc("Tokens that a session may use; 0 is no limit of its own.")] = 0
+
+    def __post_init__(self) -> None:
+        check_hosts("hosts", self.hosts)
 
 
 def configured(settings: CapabilitySettings, *, cwd: Path, home: Path) -> Capabilities:

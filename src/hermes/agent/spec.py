@@ -27,7 +27,7 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     toolsets: tuple[str, ...] | None = None
     functions: tuple[FunctionTool, ...] = ()
     system: str = ""
-    cwd: Path | None = None
+    cwd: str | Path | None = None
     source: str = "cli"
     yolo: bool = False
     attended: bool = True

@@ -18,7 +18,6 @@ from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, why_none
 from hermes.environments.settings import TerminalSettings
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
-from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, is_concealed
@@ -27,7 +26,7 @@ from hermes.safety.settings import AllowlistSettings, ApprovalSettings
 from hermes.safety.sources import sources
 from hermes.tools.settings import ToolOutputSettings
 from hermes.types.capabilities import ALL, Capabilities
-from hermes.types.error import ConfigError, EnvironmentUnavailable
+from hermes.types.error import EnvironmentUnavailable
 from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Approve, Question
@@ -115,17 +114,8 @@ def sandbox_options(terminal: TerminalSettings) -> SandboxOptions:
 
 
 def network_of(terminal: TerminalSettings) -> bool | tuple[str, ...]:
-    """What sandboxed commands may reach without a question; ConfigError when the list has something in it
-    that is no host.
-    """
-    if isinstance(terminal.network, bool):
-        return terminal.network
-    try:
-        for host in terminal.network:
-            entry(host)
-    except ValueError as error:
-        raise ConfigError(f"terminal.network: {error}.") from error
-    return tuple(terminal.network)
+    """What sandboxed commands may reach without a question."""
+    return terminal.network if isinstance(terminal.network, bool) else tuple(terminal.network)
 
 
 def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:

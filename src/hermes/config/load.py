@@ -4,7 +4,7 @@ import difflib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import Struct
@@ -19,6 +19,9 @@ MOST_NODES, DEEPEST = 20_000, 40
 
 LITERAL = frozenset({"command_allowlist"})
 """Keys whose variables are not ours to fill in: their text belongs to a shell."""
+
+BOUNDS = "capabilities"
+"""The section in which a key that nobody knows is a fault: it would be a bound that does not hold."""
 
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
@@ -54,7 +57,9 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
         if value in ({}, None) and any(name.startswith(f"{key}.") for name in known):
             continue
         if key not in known:
-            warnings.append(f"{origin}: nobody knows the key {key}{_nearest(key, known)}; it has no effect.")
+            bound = _nearest_bound(key, known)
+            told = f"{origin}: nobody knows the key {key}{_nearest(key, known)}"
+            (faults if bound else warnings).append(f"{told}{bound or '; it has no effect'}.")
             continue
         _take(
             values,
@@ -91,7 +96,8 @@ def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str
     try:
         converted = msgspec.convert(given.value, known.kind, strict=not textual)
     except msgspec.ValidationError as error:
-        faults.append(f"{given.origin}: {known.key} is {_shown(given.value)}: {_plain(str(error))}.")
+        fault = _plain(str(error)) + _choices(known.kind)
+        faults.append(f"{given.origin}: {known.key} is {_shown(given.value)}: {fault}.")
         return
     values[known.key] = Value(value=converted, origin=given.origin)
 
@@ -101,6 +107,14 @@ def _shown(value: Any) -> str:
     see.
     """
     return "not as it should be" if isinstance(value, dict | list) and value else repr(value)
+
+
+def _choices(kind: Any) -> str:
+    """What may be chosen, for a key that takes some words and no others."""
+    names = [str(one) for one in get_args(kind)] if get_origin(kind) is Literal else []
+    if get_origin(kind) is Annotated:
+        return _choices(get_args(kind)[0])
+    return f", not one of {', '.join(names)}" if names else ""
 
 
 def _plain(fault: str) -> str:
@@ -203,6 +217,17 @@ def _expand(value: Any, environ: Mapping[str, str]) -> Any:
     if isinstance(value, str) and "${" in value:
         return _VARIABLE.sub(lambda found: environ.get(found[1], found[0]), value)
     return value
+
+
+def _nearest_bound(key: str, known: Mapping[str, Known]) -> str:
+    """Why a key cannot be passed over, where it seems to be meant as a bound."""
+    first = key.partition(".")[0]
+    if first == BOUNDS:
+        return ", and a bound that is not understood would not hold"
+    sections = {name.partition(".")[0] for name in known}
+    if first not in sections and difflib.get_close_matches(first, [BOUNDS], cutoff=0.8):
+        return f"; if {BOUNDS} are meant, they would not hold"
+    return ""
 
 
 def _nearest(key: str, known: Mapping[str, Known]) -> str:

@@ -7,6 +7,8 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.inspect import Metadata, StructType, type_info
 
+from hermes.types.error import ConfigError
+
 S = TypeVar("S", bound=Struct)
 
 _SECTIONS: Final[dict[type[Struct], str]] = {}
@@ -65,7 +67,7 @@ def known_keys() -> Iterator[Known]:
 
 
 def assemble(values: Mapping[str, Any]) -> Settings:
-    """Settings from a value for every key."""
+    """Settings from a value for every key; ConfigError where a section refuses its values."""
     tree: dict[str, Any] = {}
     for key, value in values.items():
         *sections, last = key.split(".")
@@ -73,7 +75,14 @@ def assemble(values: Mapping[str, Any]) -> Settings:
         for part in sections:
             node = node.setdefault(part, {})
         node[last] = value
-    return Settings(tuple(msgspec.convert(tree[name] if name else tree, kind) for kind, name in _in_order()))
+    return Settings(tuple(_made(kind, name, tree[name] if name else tree) for kind, name in _in_order()))
+
+
+def _made(kind: type[Struct], name: str, tree: Mapping[str, Any]) -> Struct:
+    try:
+        return msgspec.convert(tree, kind)
+    except msgspec.ValidationError as error:  # what a section itself says of its values
+        raise ConfigError(f"{name}.{error}.") from error
 
 
 def _in_order() -> list[tuple[type[Struct], str]]:

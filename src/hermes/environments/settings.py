@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hermes.config.sections import doc, section
+from hermes.lib.hosts import check_hosts
 
 
 @section("terminal")
@@ -124,3 +125,6 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
     container_persistent: Annotated[
         bool, doc("Keep a container's files for the next session in this directory.")
     ] = True
+
+    def __post_init__(self) -> None:
+        check_hosts("network", self.network if isinstance(self.network, list) else ())

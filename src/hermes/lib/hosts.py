@@ -74,6 +74,15 @@ def entry(text: str) -> HostEntry:
     return HostEntry(host=host, ports=ports)
 
 
+def check_hosts(name: str, hosts: Iterable[str]) -> None:
+    """ValueError, which begins with the `name` of a list, where a line of it means nothing."""
+    for host in hosts:
+        try:
+            entry(host)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from error
+
+
 def plain_host(text: str) -> str:
     """A host as it is compared: lower case, no dot at the end, ASCII; ValueError for what is neither a name
     nor a usual address.

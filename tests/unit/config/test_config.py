@@ -66,6 +66,43 @@ def test_unknown_keys_warn_with_the_nearest_known_one(path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        (
+            "capabilities: {wrte: [a]}",
+            "nobody knows the key capabilities.wrte (did you mean capabilities.write?)",
+        ),
+        (
+            "capabilites: {write: []}",
+            "nobody knows the key capabilites.write (did you mean capabilities.write?)",
+        ),
+        ("capabilities: no", "nobody knows the key capabilities"),
+        ("capabilities: {write: notes}", "capabilities.write is 'notes': expected a list, got text"),
+        (
+            "capabilities: {unconfined: 'no'}",
+            "capabilities.unconfined is 'no': expected true or false, got text",
+        ),
+        ("capabilities: {hosts: ['http://x/']}", "capabilities.hosts: 'http://x/' is no host"),
+        ("terminal: {network: [ex ample]}", "terminal.network: 'ex ample' is no host"),
+        (
+            "terminal: {sandbox_mode: readonly}",
+            "invalid enum value 'readonly', not one of read-only, workspace, full",
+        ),
+    ],
+)
+def test_a_bound_that_is_not_understood_is_a_fault_and_no_warning(path: Path, text: str, fault: str) -> None:
+    path.write_text(f"{text}\n")
+    with pytest.raises(ConfigError) as told:
+        load(path, {})
+    assert fault in str(told.value)
+
+
+def test_what_is_like_no_bound_is_none(path: Path) -> None:
+    path.write_text("capacity: 3\ncapabilities:\n")
+    assert len(load(path, {}).warnings) == 1
+
+
 def test_all_faults_are_told_at_once(path: Path) -> None:
     path.write_text("agent: {max_turns: x}\nterminal:\n  timeout: [1]\napprovals:\n  mode: maybe\n")
     with pytest.raises(ConfigError) as fault:

@@ -42,7 +42,13 @@ async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
             f"timeout must be 1 to {LONGEST_SECONDS} seconds; for longer work use background=true and the"
             " process tool"
         )
-    needs = msgspec.convert(args.get("needs") or {}, Needs)
+    given = args.get("needs") or {}
+    if unknown := sorted(set(given) - set(Needs.__struct_fields__)):
+        return tool_error(
+            f"needs has no {', '.join(unknown)}; it takes {', '.join(Needs.__struct_fields__)}: hosts and"
+            " paths are lists of text, network and unconfined true or false"
+        )
+    needs = msgspec.convert(given, Needs)
     try:
         if args.get("background"):
             state = await workspace.start(
