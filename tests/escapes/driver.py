@@ -42,7 +42,7 @@ def _done(asked: dict[str, Any], sandboxes: dict[str, Sandbox]) -> str:
     sandbox = sandboxes[key]
     argv = (*BASH, f"{sandbox.first}\n{script}", "bash")
     network = tuple(asked["network"]) if isinstance(asked["network"], list) else asked["network"]
-    sandbox.look()
+    sandbox.begin()
     retries = sandbox.retries()
     while True:  # sockets of other programs come and go while the sandbox is set up
         with (
@@ -54,6 +54,7 @@ def _done(asked: dict[str, Any], sandboxes: dict[str, Sandbox]) -> str:
             output = _run(launch.argv, CLEAN, launch.descriptors)
             if launch.signal.begun():
                 sandbox.take_refused()
+                sandbox.end()
                 return output
         anyio.run(retries.again, output)
 

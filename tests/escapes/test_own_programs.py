@@ -9,7 +9,8 @@ import pytest
 
 from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.sandbox.mounts import Mounts
-from hermes.environments.sandbox.sandbox import CLEAN, Program, Sandbox, SandboxOptions, find_sandbox
+from hermes.environments.sandbox.probe import find_sandbox
+from hermes.environments.sandbox.sandbox import CLEAN, Program, Sandbox, SandboxOptions
 from tests.escapes.ground import bubblewrap
 
 SHELL = ("bash", "--noprofile", "--norc", "-c")

@@ -2,6 +2,7 @@
 
 import subprocess
 from collections.abc import AsyncIterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -337,6 +338,49 @@ async def test_what_an_interrupted_command_planted_is_gone_at_once(space: LocalW
     assert (scope.cancelled_caught, "pager" in (work / ".git" / "config").read_text()) == (False, False)
 
 
+async def test_what_one_of_two_commands_planted_is_seen_when_the_other_has_ended_before(
+    space: LocalWorkspace,
+) -> None:
+    work = Path(space.cwd)
+    async with anyio.create_task_group() as group:
+        group.start_soon(partial(space.run, "touch begun; until [ -e go ]; do sleep 0.01; done", timeout=20))
+        while not (work / "begun").exists():  # noqa: ASYNC110  # another program makes it
+            await anyio.sleep(0.01)
+        group.start_soon(
+            partial(
+                space.run,
+                "until [ -e end ]; do sleep 0.01; done; git init -q .; git config core.pager x",
+                timeout=20,
+            )
+        )
+        (work / "go").touch()
+        await space.run("touch end", timeout=20)
+    assert "pager" not in (work / ".git" / "config").read_text()
+
+
+async def test_what_a_command_outside_the_sandbox_makes_stays(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    (tmp_path / "work").mkdir()
+    sandbox = open_sandbox(
+        workspace=tmp_path / "work",
+        home=Path(environ["HOME"]),
+        hermes_home=tmp_path / ".hermes",
+        scratch=tmp_path / "scratch",
+        environ=environ,
+    )
+
+    async def free(action: Action) -> Permit:
+        return Permit.of(action, confined=False)
+
+    space = LocalWorkspace(
+        tmp_path / "work", authorize=free, environ=environ, scratch=tmp_path / "scratch", sandbox=sandbox
+    )
+    done = await space.run("git init -q .; git config core.pager x", timeout=20)
+    await space.close()
+    assert (done.text, "pager" in (tmp_path / "work" / ".git" / "config").read_text()) == ("", True)
+
+
 async def test_what_a_process_planted_that_has_ended_is_not_taken_for_the_users(
     space: LocalWorkspace,
 ) -> None:
@@ -469,9 +513,9 @@ async def test_a_process_in_the_background_plants_nothing_that_a_later_look_take
 ) -> None:
     work = Path(space.cwd)
     git(work, environ, "init", "-q")
-    await space.start("echo ../g > .git/commondir; sleep 60")
+    await space.start("echo ../g > .git/commondir; touch ready; sleep 60")
     with anyio.fail_after(20):
-        while not (work / ".git" / "commondir").exists():  # noqa: ASYNC110  # another program makes it
+        while not (work / "ready").exists():  # noqa: ASYNC110  # another program makes it
             await anyio.sleep(0.01)
     done = await space.run("true", timeout=20)
     assert (f"{work}/.git/commondir could make git run something" in done.text) is True

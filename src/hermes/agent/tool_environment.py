@@ -15,7 +15,8 @@ from hermes.config.sections import Settings
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.sandbox.prewarm import Spawn
-from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, why_none
+from hermes.environments.sandbox.probe import why_none
+from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
 from hermes.environments.settings import TerminalSettings
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
 from hermes.lib.secretvalues import SecretValues

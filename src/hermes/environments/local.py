@@ -4,8 +4,8 @@ import itertools
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -138,13 +138,15 @@ class LocalEnvironment:
         spawn: Spawn | None = None,
     ) -> None:
         self._prewarmer = Prewarmer(sandbox, spawn, self._marked) if sandbox and spawn else None
-        self._notes = [f"[sandbox: {note}]\n"] if note else []
+        left = sandbox.take_left() if sandbox else ()
+        self._notes = [*([f"[sandbox: {note}]\n"] if note else ()), *(f"[{sentence}]\n" for sentence in left)]
         self._outputs = outputs
         self._known = known
         self._limits = limits
         self._sandbox = sandbox
         self._calls = itertools.count(1)
         self._behind: list[LocalChild] = []  # confined ones in the background
+        self._in_front = 0  # confined ones, whose callers wait
 
     async def start(self) -> None:
         """Make the folder for outputs."""
@@ -155,7 +157,7 @@ class LocalEnvironment:
         if self._prewarmer:
             await self._prewarmer.close()
         if self._sandbox:
-            self._sandbox.take_refused()
+            self._refused()
             self._sandbox.close()
 
     async def exec(
@@ -172,27 +174,24 @@ class LocalEnvironment:
         begun = anyio.current_time()
         call = next(self._calls)
         spill = self._outputs / f"output-{os.getpid()}-{call}.txt"  # noqa: TID251  # a name of this process's own
-        self._look(job)
-        retries = self._retries(job)
-        ready = await self._taken(job, stdin)
-        while True:
-            child = ready or await self._started(partial(self._foreground, job, stdin), retries)
-            ready = None
-            # What comes before the command has begun are words of the sandbox: they are no output.
-            shown = partial(_show, child, on_output) if on_output and job.confined else on_output
-            capture = Capture(self._limits, spill, shown, self._known)
-            try:
-                timed_out = await follow(child, capture, timeout, stdin if job.pty else None)
-                reached = child.begun()
-            except BaseException:  # interrupted: what it planted must not be there at the user's prompt
-                self._notes += self._refused()
-                raise
-            finally:
-                child.release()
-            kept = await capture.end()
-            if reached or timed_out or retries is None:
-                break
-            await retries.again(kept.text)
+        with self._watched(job):
+            retries = self._retries(job)
+            ready = await self._taken(job, stdin)
+            while True:
+                child = ready or await self._started(partial(self._foreground, job, stdin), retries)
+                ready = None
+                # What comes before the command has begun are words of the sandbox: they are no output.
+                shown = partial(_show, child, on_output) if on_output and job.confined else on_output
+                capture = Capture(self._limits, spill, shown, self._known)
+                try:
+                    timed_out = await follow(child, capture, timeout, stdin if job.pty else None)
+                    reached = child.begun()
+                finally:
+                    child.release()
+                kept = await capture.end()
+                if reached or timed_out or retries is None:
+                    break
+                await retries.again(kept.text)
         noted = self._noted()
         self._request(job)
         code = TIMED_OUT if timed_out else child.poll()
@@ -207,29 +206,38 @@ class LocalEnvironment:
 
     async def spawn(self, job: Job) -> LocalChild:
         """Start a job and give it back running, its input open."""
-        self._look(job)
-        retries = self._retries(job)
-        start = partial(self._background, job)
-        while True:
-            child = await self._started(start, retries)
-            while not child.begun() and child.poll() is None:  # noqa: ASYNC110  # the kernel tells no other way
-                await anyio.sleep(_STEP)
-            if child.begun() or retries is None:
-                self._behind += [child] if job.confined else []
-                return child
-            said = child.read() or b""
-            child.release()
-            await retries.again(said.decode("utf-8", "replace"))
+        with self._watched(job):
+            retries = self._retries(job)
+            start = partial(self._background, job)
+            while True:
+                child = await self._started(start, retries)
+                while not child.begun() and child.poll() is None:  # noqa: ASYNC110  # the kernel tells no other way
+                    await anyio.sleep(_STEP)
+                if child.begun() or retries is None:
+                    self._behind += [child] if job.confined else []
+                    return child
+                said = child.read() or b""
+                child.release()
+                await retries.again(said.decode("utf-8", "replace"))
 
-    def _look(self, job: Job) -> None:
-        """Take what is in the repositories for the user's own, unless a job in the background may have made
-        it.
+    @contextmanager
+    def _watched(self, job: Job) -> Iterator[None]:
+        """While a confined job is in the foreground: what it planted is gone at the end, interrupted or not.
+
+        What is there at first is the user's own, unless a job that runs beside it may have made it.
         """
         if self._behind:
             self._notes += self._refused()
-            self._behind = [child for child in self._behind if child.poll() is None]
-        if self._sandbox and not self._behind:
-            self._sandbox.look(_confinement(job))
+        if not (self._sandbox and job.confined):
+            yield
+            return
+        self._sandbox.begin(_confinement(job))
+        self._in_front += 1
+        try:
+            yield
+        finally:
+            self._in_front -= 1
+            self._notes += self._refused()
 
     def _retries(self, job: Job) -> SetupRetries | None:
         return self._sandbox.retries() if job.confined and self._sandbox else None
@@ -273,11 +281,17 @@ class LocalEnvironment:
         """The note, once, and what the sandbox has refused: most programs show no more of it than a
         number.
         """
-        notes, self._notes = [*self._notes, *self._refused()], []
+        notes, self._notes = self._notes, []
         return "".join(notes)
 
     def _refused(self) -> list[str]:
-        return [f"[{sentence}]\n" for sentence in (self._sandbox.take_refused() if self._sandbox else ())]
+        if self._sandbox is None:
+            return []
+        self._behind = [child for child in self._behind if child.poll() is None]
+        refused = [f"[{sentence}]\n" for sentence in self._sandbox.take_refused()]
+        if not (self._behind or self._in_front):
+            self._sandbox.end()
+        return refused
 
     def _background(self, job: Job, steady: frozenset[str] | None) -> LocalChild:
         if job.pty:

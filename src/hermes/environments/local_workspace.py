@@ -21,8 +21,9 @@ from hermes.environments.named_files import content_of
 from hermes.environments.sandbox import landlock
 from hermes.environments.sandbox.egress import Ways
 from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts, narrowed
+from hermes.environments.sandbox.probe import find_sandbox
 from hermes.environments.sandbox.proxy import Resolve
-from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions, find_sandbox
+from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
 from hermes.environments.search import find_files, search_lines
 from hermes.environments.searched_files import Search
 from hermes.environments.shell import FileCarrier, Shell

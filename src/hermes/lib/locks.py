@@ -19,6 +19,15 @@ class HeldFile:
         """Whether nobody has taken the place from us since."""
         return _is_at(self._path, self._handle)
 
+    def write(self, words: bytes) -> None:
+        """Have it say this instead."""
+        os.pwrite(self._handle, words, 0)
+        os.ftruncate(self._handle, len(words))
+
+    def leave(self) -> None:
+        """Let go of it, and leave it as it is."""
+        os.close(self._handle)
+
     def close(self) -> None:
         """Let go of it, and remove it."""
         if self.is_ours:

@@ -32,7 +32,8 @@ from hermes.environments.remote.transport import Origin
 from hermes.environments.resources import resources_in_force
 from hermes.environments.sandbox.launch import Confinement, Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
-from hermes.environments.sandbox.sandbox import CLEAN, Sandbox, why_none
+from hermes.environments.sandbox.probe import why_none
+from hermes.environments.sandbox.sandbox import CLEAN, Sandbox
 from hermes.environments.sandbox.sandbox_status import Layer, layers
 from hermes.environments.settings import TerminalSettings
 from hermes.environments.shell import FileCarrier, Shell
@@ -109,6 +110,8 @@ def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: st
         if opened.sandbox is None:
             raise ConfigError(_why(place.environ))
         text = command[0] if len(command) == 1 else shlex.join(command)
+        left = opened.sandbox.take_left()
+        opened.sandbox.begin()
         retries, begun = opened.sandbox.retries(), False
         while not begun:
             with (
@@ -121,7 +124,7 @@ def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: st
                 begun = launch.signal.begun()
             if not begun:
                 anyio.run(retries.again, "bubblewrap says why above")
-        for refused in opened.sandbox.take_refused():
+        for refused in (*left, *opened.sandbox.take_refused()):
             click.echo(f"hermes: {refused}", err=True)
     sys.exit(128 - code if code < 0 else code)
 

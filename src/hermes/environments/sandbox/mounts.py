@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from hermes.config.sensitive import at_home, of_machine, sensitive
 from hermes.environments.beneath import FOLDER, held, open_beneath
 from hermes.environments.sandbox.git_folders import git_files, git_folders, own_folder
+from hermes.environments.sandbox.planted import Watched
 from hermes.environments.sandbox.sockets import listening
 from hermes.lib.repository import OLD_REMOTES, STEERING
 from hermes.types.capabilities import ALL, Capabilities, shared
@@ -41,7 +42,7 @@ class Mounts(Struct, frozen=True, kw_only=True):
 
     `repositories` are folders whose version control must not learn to run something; they are looked at anew
     for each job. `starts` are what programs of the user's run by themselves or trust, there or not; `shown`
-    is seen in folders that are hidden.
+    is seen in folders that are hidden. In the folder `journal` it is kept what was there before a job.
     """
 
     writable: tuple[Path, ...] = ()
@@ -51,6 +52,7 @@ class Mounts(Struct, frozen=True, kw_only=True):
     repositories: tuple[Path, ...] = ()
     starts: tuple[Path, ...] = ()
     shown: tuple[Path, ...] = ()
+    journal: Path | None = None
 
 
 class Scratch(Struct, frozen=True, kw_only=True):
@@ -130,6 +132,7 @@ def default_mounts(
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
         repositories=(workspace,),
         starts=tuple(path for path in (*starts, *secrets) if "*" not in path.name),
+        journal=hermes_home / "watch",
     )
 
 
@@ -153,10 +156,16 @@ def narrowed(mounts: Mounts, bounds: Capabilities, *, home: Path, programs: tupl
     )
 
 
-def makeable(mounts: Mounts, mode: Mode) -> tuple[str, ...]:
-    """Those of `starts` that a job could make where they are not there, links followed."""
-    tops = {"full": ["/"], "workspace": _real(map(str, mounts.writable)), "read-only": []}[mode]
-    return tuple(path for path in map(os.path.realpath, mounts.starts) if _is_below(path, tops))
+def watched(mounts: Mounts, view: View) -> Watched:
+    """What a job could make that runs later: in repositories, the folders it may write besides included, and
+    those of `starts` that are in its reach, links followed.
+    """
+    more = _real(view.paths)
+    tops = {"full": ["/"], "workspace": _real(map(str, mounts.writable)), "read-only": []}[view.mode] + more
+    return Watched(
+        tops=tuple(dict.fromkeys([*map(os.path.realpath, mounts.repositories), *more])),
+        starts=tuple(path for path in map(os.path.realpath, mounts.starts) if _is_below(path, tops)),
+    )
 
 
 def mounted(mounts: Mounts, view: View) -> list[Mount]:
@@ -174,7 +183,7 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
         [
             *map(str, mounts.readable),
             *view.fixed,
-            *(part for top in mounts.repositories for part in _repository(str(top))),
+            *(part for top in (*map(str, mounts.repositories), *more) for part in _repository(top)),
         ]
         if tops
         else []

@@ -35,6 +35,22 @@ class Watched(Struct, frozen=True, kw_only=True):
     starts: tuple[str, ...] = ()
     instructions: tuple[str, ...] = ()
 
+    def plus(self, other: "Watched") -> "Watched":
+        """These, and those of the other."""
+        return Watched(
+            tops=self.tops + other.tops,
+            starts=self.starts + other.starts,
+            instructions=self.instructions + other.instructions,
+        )
+
+    def beyond(self, other: "Watched") -> "Watched":
+        """Those that the other has not."""
+        return Watched(
+            tops=_without(self.tops, other.tops),
+            starts=_without(self.starts, other.starts),
+            instructions=_without(self.instructions, other.instructions),
+        )
+
     def there(self) -> Before:
         """All of it that is there now."""
         found = [*self.starts, *self.instructions]
@@ -60,6 +76,10 @@ class Watched(Struct, frozen=True, kw_only=True):
             told += _taken_names(top, before)
             told += _taken_in_git(top, before)
         return told
+
+
+def _without(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(one for one in some if one not in others) if others else some
 
 
 def _taken_names(top: str, before: Before) -> Iterator[str]:

