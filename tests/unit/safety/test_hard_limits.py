@@ -1,5 +1,6 @@
 """A hard limit is found by what happens, however it is written; and asking for help silences no other program."""
 
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -11,6 +12,16 @@ FREE: Final = Policy(
     workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes", yolo=True
 )
 OPEN: Final = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
+
+
+NEVER, MAY_BE = (
+    (Path(__file__).parent / "hard_limits.txt")
+    .read_text(encoding="utf-8")
+    .removeprefix("# never\n")
+    .strip()
+    .split("\n# may be\n")
+)
+"""Spellings of what ends a machine: disks, homes, all processes, power; and commands that come near."""
 
 
 def decision(command: str, policy: Policy) -> str:
@@ -79,6 +90,16 @@ def test_erasing_and_stopping_everything_is_never_let_through(command: str) -> N
     ],
 )
 def test_what_only_looks_like_it_is_no_hard_limit(command: str) -> None:
+    assert decision(command, FREE) != "deny"
+
+
+@pytest.mark.parametrize("command", NEVER.split("\n"))
+def test_what_ends_a_machine_is_known_by_its_effect(command: str) -> None:
+    assert decision(command, FREE) == "deny"
+
+
+@pytest.mark.parametrize("command", MAY_BE.split("\n"))
+def test_what_comes_near_is_a_question_at_most(command: str) -> None:
     assert decision(command, FREE) != "deny"
 
 

@@ -79,7 +79,7 @@ _HARMLESS_OWNERS: Final = frozenset(
     {"str", "re", "copy", "dict", "list", "json", "df", "text", "s", "line", "np", "pd"}
 )
 _OTHER: Final = re.compile(
-    r"\b(?:system|exec\w*|spawn\w*|popen\w*|passthru|shell_exec|proc_open|fork|syscall|unlink\w*|rmdir\w*|rmtree|rm_rf|rm_r|rm_f|rmSync|remove_\w+|removeSync"
+    r"\b(?:system|exec\w*|spawn\w*|popen\w*|passthru|shell_exec|proc_open|\w*fork|syscall|unlink\w*|rmdir\w*|rmtree|rm_rf|rm_r|rm_f|rmSync|remove_\w+|removeSync"
     r"|file delete|delete_\w+|File::Path"
     r"|rm|remove|rename\w*|truncate\w*|chmod\w*|chown\w*|symlink\w*|kill|eval|assert|child_process|process\.binding|FileUtils|File\.(?:delete|write|open|rename)|IO\.\w*write|Kernel"
     r"|write_?[fF]ile\w*|appendFile\w*|createWriteStream|copyFile\w*|cp_r|mkdir\w*|file_put_contents|fopen|net\.|dgram|Socket|TCPSocket|Net::|open-uri|fsockopen|curl_exec"
@@ -98,7 +98,12 @@ _STARTS_LIST: Final = re.compile(
     r"\b(?:exec\w*|popen|spawn\w*|run|call|check_\w+|Popen|system)\s*\(\s*(?:\[\s*)?((?:['\"][^'\"]*['\"]\s*,?\s*(?:\[\s*)?){2,})"
 )
 _DELETES: Final = re.compile(
-    r"\b(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|removeSync|remove_dir_all|rimraf|remove_entry_secure)\s*\(?\s*['\"]([^'\"]+)['\"]"
+    r"\b(?:rmtree|rm_rf|rm_r|rmSync|rmdirSync|removeSync|remove_dir_all|rimraf|remove_entry_secure)\s*\(?\s*(?:[\w.]+\(\s*)*"
+    r"['\"]([^'\"]+)['\"]"
+)
+_REMOVES: Final = re.compile(r"\b(?:remove|unlink\w*|rm\w*)\b")
+_WALKS: Final = re.compile(
+    r"\b(?:\w*walk|r?glob|scandir|listdir|readdir\w*|Path|children|entries)\s*\(\s*['\"](/|~)/?['\"]"
 )
 _EXPANDS: Final = re.compile(r"\b(?:[\w.]+\.)?expanduser\(\s*(['\"][^'\"]*['\"])\s*\)")
 _HOME: Final = re.compile(
@@ -169,6 +174,8 @@ def shell_texts(code: str) -> Iterator[str]:
         yield found["text"] or found["quoted"] or ""
     for found in _STARTS_LIST.finditer(code):
         yield " ".join(shlex.quote(one) for one in re.findall(r"['\"]([^'\"]*)['\"]", found[1]))
+    for found in _WALKS.finditer(code) if _REMOVES.search(code) else ():
+        yield f"rm -rf {found[1]}"
     for found in _DELETES.finditer(code):
         home, rest = ("~", found[1][1:]) if re.match(r"~(?:/|$)", found[1]) else ("", found[1])
         yield f"rm -rf {home}{shlex.quote(rest) if rest else ''}"

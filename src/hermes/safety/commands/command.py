@@ -1,5 +1,6 @@
 """Read a command line into the simple commands that it would run, without running anything."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -9,6 +10,7 @@ from hermes.safety.commands.script import Script
 from hermes.safety.commands.walk import Walk
 
 LONGEST: Final = 128_000
+_RUNS_ITSELF: Final = re.compile(r"\$\{?0\}?[\"']?\s*[|&]\s*[\"']?\$\{?0\b")
 
 
 def carried(text: str, *, cwd: str, variables: Mapping[str, str]) -> VariableScope:
@@ -30,6 +32,8 @@ def read(
     texts = [straight(source)]
     for text in texts:
         root = parse(text)
+        if _RUNS_ITSELF.search(text):
+            script.bombs.append("$0")
         if root.has_error:
             script.faults.append("its syntax cannot be read")
         texts += [other for other in other_readings(text, root) if other not in texts]

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 UNKNOWN: Final = "\0"
 """Stands in a value for a part that only running the command would tell; no command can contain it."""
 
+NOT_EMPTY: Final = f"{UNKNOWN}?"
+"""Likewise, of a part that is some letters at least."""
+
 _NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]|Z(?=q7u)")  # and the beginning of what stands for them
 _MASKED: Final = re.compile(r"Zq7u([0-9a-f]{1,6})q")
 _CUT: Final = re.compile(r"\$\{(\w+)(%%?|##?)([\w.*/?-]+)\}")
@@ -226,7 +229,7 @@ def _variable(node: "Node", scope: VariableScope) -> str:
         and not is_bare(node)
         and (found := re.fullmatch(r"\$\{(\w+):?[-?][^{}]*\}", text_of(node)))
     ):
-        return scope.variables.get(found[1]) or UNKNOWN
+        return scope.variables.get(found[1]) or (NOT_EMPTY if "?" in text_of(node) else UNKNOWN)
     if len(names) == 1 and (cut := _CUT.fullmatch(text_of(node))):
         return _without(scope.variables.get(cut[1], UNKNOWN), cut[2], cut[3])
     if len(names) != 1 or not is_bare(node):

@@ -61,6 +61,10 @@ _DISKS: Final = re.compile(
 _SOURCES_OF_WORK: Final = re.compile(
     r"\*\.(?:py|ipynb|[jt]sx?|go|rs|java|kt|c|cc|cpp|h|hpp|cs|rb|php|swift|sql|md|rst|tex|csv|parquet|json|ya?ml|toml|html|css)$"
 )
+_ROOT_WHERE_EMPTY: Final = re.compile(r"\0+/+\**|/+\0+(?:/+\**)?")
+_FATAL: Final = re.compile(
+    r"/proc/sysrq-trigger|/sys/power/state|/dev/watchdog\d*|/sys/fs/cgroup/(?:[\w.]+\.slice/)?cgroup\.kill"
+)
 _OWN_LISTS: Final = re.compile(r"/\.git/(?:info/\w+|COMMIT_EDITMSG|description)$")
 _STORED: Final = re.compile(r"\.(?:db|sqlite3?|mdb|rdb|dump|duckdb|parquet|kdbx)$")
 _RECURSIVE: Final = ("-r", "-R", "--recursive")
@@ -80,7 +84,7 @@ def of_files(command: Simple, folders: Map) -> Iterator[Finding]:
 def _redirections(command: Simple, folders: Map) -> Iterator[Finding]:
     for path in command.writes:
         yield from _written(path, command.cwd, folders)
-        if _STORED.search(path) and (
+        if (_STORED.search(path) or ("*" in path and _takes_all(path))) and (
             command.program in {"", ":", "true", "echo", "printf"} or "/dev/null" in command.argv
         ):
             yield Finding(
@@ -148,6 +152,8 @@ def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> It
     place, full = place_of(path, command.cwd, folders), absolute(path, command.cwd)
     if _DISKS.match(full):
         yield Finding("write-device", "erase", "it writes straight to a device", full)
+    elif recursive and _ROOT_WHERE_EMPTY.fullmatch(path):
+        yield Finding("erase", "erase", f"it deletes all of / where {_shown(path)} is empty; say ${{x:?}}")
     elif place == "root" and recursive:
         yield Finding("erase", "erase", f"it deletes {_shown(path)}", full)
     elif place in {"unknown", "repository"} or (
@@ -173,8 +179,8 @@ def _written(path: str, cwd: str, folders: Map, *, recursive: bool = False) -> I
     if re.match(r"[\w.-]+@?[\w.-]*:(?!//)", path) or "://" in path or path == "-":
         return  # another machine's: rules of their own
     place, full = place_of(path, cwd, folders), absolute(path, cwd)
-    if full == "/proc/sysrq-trigger":
-        yield Finding("crash-kernel", "halt", "it makes the kernel stop")
+    if _FATAL.fullmatch(full):
+        yield Finding("crash-kernel", "halt", "it makes the kernel stop, or everything that runs")
     elif place == "device":
         yield Finding(
             "write-device",

@@ -3,7 +3,7 @@ can tell.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace  # noqa: TID251  # commands and findings are no structs
 from typing import Final
 
@@ -16,20 +16,20 @@ from hermes.safety.commands.exfiltration import CARRIERS, DOWNLOADERS, hosts_of,
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.file_findings import of_files, of_other_repositories
 from hermes.safety.commands.nested_commands import counted
-from hermes.safety.commands.options import has_option, operands
+from hermes.safety.commands.options import operands
 from hermes.safety.commands.paths import (
     Map,
     place_of,
 )
-from hermes.safety.commands.rules import Finding, findings
+from hermes.safety.commands.rules import Finding, findings, findings_in_code
 from hermes.safety.commands.script import Script, Simple
+from hermes.safety.commands.signals import signalled
 from hermes.safety.commands.wrappers import see_through
 
 _SOURCES: Final = re.compile(
     r"(?i)PIP_(?:INDEX_URL|EXTRA_INDEX_URL|FIND_LINKS|TRUSTED_HOST|CONFIG_FILE)|NPM_CONFIG_(?:\w*REGISTRY|SCRIPT_SHELL|PREFIX|USERCONFIG)|GOPROXY|GONOSUM\w*|GOINSECURE"
     r"|UV_(?:\w*INDEX\w*)|CARGO_REGISTR\w+|YARN_(?:NPM_)?REGISTRY\w*|BUNDLE_\w*MIRROR\w*|CONDA_CHANNELS"
 )
-_OWN_JOBS: Final = re.compile(r"\$!|\$\(jobs -[a-z]*p[a-z]*\)")
 _HIDDEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\u200b\u200e\u200f\u061c\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff\u180e\U000e0000-\U000e007f]|\r(?!\n)"
 )
@@ -100,11 +100,12 @@ def _of_command(command: Simple, folders: Map) -> Iterator[Finding]:
     yield from _input(command)
     yield from _assignments(command, folders)
     yield from of_files(command, folders)
-    yield from _signals(command)
+    yield from signalled(command)
     yield from _statements(command)
     yield from sent(command)
     yield from of_other_repositories(command, folders)
     for language, text in program_text(command):
+        yield from findings_in_code(language, text)
         if reason := unreadable_reason(language, text):
             yield Finding("inline-code", "opaque", f"it runs {reason}")
 
@@ -173,25 +174,3 @@ def _is_odd_folder(folder: str, cwd: str, folders: Map) -> bool:
     if folder.startswith(UNKNOWN):
         return False
     return not folder.startswith("/") or folder in folders.temp or place_of(folder, cwd, folders) == "temp"
-
-
-def _signals(command: Simple) -> Iterator[Finding]:
-    if command.program != "kill" or has_option(command.argv[1:], "-0", "-l", "-L", "--list"):
-        return
-    if all(word == UNKNOWN for word in _targets(command.argv[1:])) and _are_own_jobs(command):
-        return
-    if any(
-        word not in {"-s", "-n"} and not word.startswith(("-", "%")) for word in _targets(command.argv[1:])
-    ):
-        yield Finding("kill", "process", "it stops processes by number")
-
-
-def _are_own_jobs(command: Simple) -> bool:
-    """Whether all that a command stops was started beside it."""
-    variables = re.findall(r"\$(?:\{?(\w+)|(\([^)]*\)|[!?$@*-]|`))", command.line)
-    texts = [command.scope.made.get(name, "") if name else f"${other}" for name, other in variables]
-    return bool(texts) and all(_OWN_JOBS.fullmatch(text.strip('"')) for text in texts)
-
-
-def _targets(words: Sequence[str]) -> list[str]:
-    return operands(words, {"-s", "-n", "--signal"})

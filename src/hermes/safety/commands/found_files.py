@@ -1,19 +1,12 @@
 """The files that find, grep and their like come upon, as far as a command's words tell."""
 
-import itertools
 from collections.abc import Sequence
-from typing import Final
 
 from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.listings import narrows, searched
 from hermes.safety.commands.options import has_option, operands, option_values
 from hermes.safety.commands.paths import is_disposable
 from hermes.safety.commands.script import Simple
-
-_ANYTHING: Final = frozenset("*?[")
-_TAKES_ALL: Final = frozenset(
-    {"-delete", "-depth", "-d", "-xdev", "-mount", "-print", "-print0", "-exec", "-execdir"}
-    | {"-mindepth", "-maxdepth", "-follow", "-noleaf", "-L", "-H", "-P"}
-)
 
 
 def listed_folders(source: Simple) -> list[str]:
@@ -30,31 +23,17 @@ def listed_folders(source: Simple) -> list[str]:
         words[:1] == ("ls-files",) or (words[:1] == ("diff",) and "--name-only" in words)
     ):
         return ["."]
-    if source.program == "find":
-        return list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words)) or ["."]
-    return []
-
-
-def listed_names(source: Simple) -> list[str]:
-    """What `ls` prints: the names in folders, and the files that it is given as they are."""
-    words = operands(source.argv[1:], {"-I", "--ignore", "-w", "--width"})
-    if has_option(source.argv[1:], "-d", "--directory"):
-        return words
-    return [word for word in words if not _ANYTHING.isdisjoint(word)] or ["*"]
+    return searched(words) if source.program == "find" else []
 
 
 def found_paths(words: Sequence[str]) -> list[str]:
     """What the files that `find` comes upon are called: below its folders, and by their name where it asks
     for just one.
     """
-    folders = list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words[1:])) or ["."]
+    folders = searched(words[1:])
     names = option_values(words, "-name", "-iname")
+    if not narrows(words[1:]):
+        return folders
     if len(names) == 1 and not {"-o", "-or", "!", "-not", ","} & set(words) and UNKNOWN not in names[0]:
         return [f"{folder.rstrip('/')}/**/{names[0]}" for folder in folders]
-    end = min(
-        (words.index(word) for word in ("-exec", "-execdir", "-ok", "-okdir") if word in words),
-        default=len(words),
-    )
-    tests = {word for word in words[:end] if word.startswith("-")} - _TAKES_ALL
-    below = [f"{folder.rstrip('/')}/{'*' if is_disposable(folder) else UNKNOWN}" for folder in folders]
-    return below if tests else folders
+    return [f"{folder.rstrip('/')}/{'*' if is_disposable(folder) else UNKNOWN}" for folder in folders]

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 _BRACED_COMMAND: Final = re.compile(r"((?:^|[;&|(\n])\s*)\{([^\s{},]*(?:,[^\s{},]*)+)\}")
 
+_DEFAULT: Final = re.compile(r"\$\{\w+:?[-=]([^\s{}()\"'`\\]+)\}")
 _TIMED_GROUP: Final = re.compile(r"((?:^|[;&|(\n])[ \t]*)time(?:[ \t]+-p)?[ \t]+(?=[({])")
 _FORKS: Final = re.compile(r"(?<![<>&])&(?![&>])")
 _ENDLESS: Final = re.compile(
@@ -54,6 +55,8 @@ def other_readings(text: str, root: "Node") -> Iterator[str]:
         and (spread := _BRACED_COMMAND.sub(lambda found: found[1] + found[2].replace(",", " "), text)) != text
     ):
         yield spread
+    if _DEFAULT.search(text):  # the variable may be empty
+        yield _DEFAULT.sub(r"\1", text)
     if re.search(r"\$\w+[^\s\"'$]+\$\w", text):  # a second expansion in one word
         yield re.sub(r"\$([A-Za-z_]\w*|\d)", r"${\1}", text)
 

@@ -6,6 +6,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from hermes.safety.commands.listings import (
+    ALL_PROCESSES,
+    fits_any_name,
+    keeps_all,
+    listed_names,
+    lists_all_processes,
+    narrows,
+    searched,
+)
 from hermes.safety.commands.options import has_option, operands
 
 _LETTERS: Final = {
@@ -22,13 +31,17 @@ _LETTERS: Final = {
 _ESCAPE: Final = re.compile(r"\\(?:0?([0-7]{1,3})|[xuU]([0-9a-fA-F]{1,8})|(.))", re.DOTALL)
 _PLACE: Final = re.compile(r"%(?:%|[-+ #0]*\d*(?:\.\d+)?([a-zA-Z]))")
 _LONGEST: Final = 100_000
+_ALL: Final = ALL_PROCESSES + "\n"
 
 
 def printed(program: str, words: Sequence[str], given: str | None) -> str | None:
     """The output of a program with these words and this input; None where only running it would tell.
 
+    What lists all files of folders, or all processes, gives a pattern that stands for them.
     A NUL in it is a line's end: shells leave it out, and whatever else reads it takes it for an end.
     """
+    if given == _ALL and keeps_all(program, words):
+        return given
     known = _PROGRAMS.get(program)
     text = known(words, given) if known else None
     return text[:_LONGEST] if text is not None else None
@@ -97,6 +110,24 @@ def _rev(_words: Sequence[str], given: str | None) -> str | None:
     return None if given is None else "\n".join(line[::-1] for line in given.split("\n"))
 
 
+def _ls(words: Sequence[str], _given: str | None) -> str:
+    return "\n".join(listed_names(words)) + "\n"
+
+
+def _find(words: Sequence[str], _given: str | None) -> str | None:
+    return None if narrows(words) else "".join(f"{folder.rstrip('/')}/*\n" for folder in searched(words))
+
+
+def _ps(words: Sequence[str], _given: str | None) -> str | None:
+    return _ALL if lists_all_processes(words) else None
+
+
+def _pgrep(words: Sequence[str], _given: str | None) -> str | None:
+    named = operands(words, {"-u", "-U", "-P", "-g", "-G", "-t", "-d", "-F"})
+    of_users = has_option(words, "-u", "-U", "--euid", "--uid")
+    return _ALL if (named or of_users) and all(map(fits_any_name, named)) else None
+
+
 def _decoded(decode: Callable[[], bytes]) -> str | None:
     try:
         return decode().replace(b"\0", b"\n").decode()
@@ -113,4 +144,9 @@ _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None], str | None]]
     "openssl": _openssl,
     "xxd": _xxd,
     "rev": _rev,
+    "ls": _ls,
+    "dir": _ls,
+    "find": _find,
+    "ps": _ps,
+    "pgrep": _pgrep,
 }

@@ -8,7 +8,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Final
 
-from hermes.safety.commands.code import SHELLS
+from hermes.safety.commands.code import SHELLS, unreadable_reason
 from hermes.safety.commands.options import has_option, operands, option_values
 from hermes.safety.commands.prefixes import only_runs, prefixes
 from hermes.safety.commands.script import Simple
@@ -65,6 +65,8 @@ class Rule:
     unless: tuple[str, ...] = ()
     text: re.Pattern[str] | None = None
     word: re.Pattern[str] | None = None
+    verbs: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = ()
+    code: re.Pattern[str] | None = None
     conditions: frozenset[str] = frozenset()
     match: tuple[str, ...] = field(default=(), repr=False)
     passes: tuple[str, ...] = field(default=(), repr=False)
@@ -127,6 +129,14 @@ def findings(command: Simple) -> Iterator[Finding]:
             )
 
 
+def findings_in_code(language: str, code: str) -> Iterator[Finding]:
+    """What the rules say about a piece of program text that does more than compute and print."""
+    if unreadable_reason(language, code):
+        for rule in table().rules:
+            if rule.code is not None and rule.code.search(code):
+                yield Finding(rule.id, rule.effect, rule.reason)
+
+
 def _asks_for_help(command: Simple) -> bool:
     """Whether a program is told nothing but a verb or two, and to explain it; what a script makes of that is
     not known.
@@ -181,6 +191,8 @@ def _taken(use: FileUse, words: Sequence[str]) -> Sequence[str]:
 
 def _holds(rule: Rule, command: Simple) -> bool:
     words = _counted(rule, command)
+    if rule.verbs and not _is_verb(rule, command):
+        return False
     if rule.word is not None and not any(rule.word.fullmatch(word) for word in words):
         return False
     fits = (
@@ -193,6 +205,11 @@ def _holds(rule: Rule, command: Simple) -> bool:
         and not (rule.unless and has_option(words, *rule.unless))
         and (not rule.options or has_option(words, *rule.options))
     )
+
+
+def _is_verb(rule: Rule, command: Simple) -> bool:
+    text = " ".join([command.program, *command.argv[1:]])
+    return any(program.fullmatch(command.program) and verb.search(text) for program, verb in rule.verbs)
 
 
 def _counted(rule: Rule, command: Simple) -> Sequence[str]:
@@ -286,20 +303,26 @@ def _effect(entry: Mapping[str, Any]) -> Effect:
     )
 
 
+def _as_pattern(name: str) -> str:
+    return name if "\\" in name or "*" in name else re.escape(name)
+
+
 def _rule(entry: Mapping[str, Any], groups: Mapping[str, frozenset[str]]) -> Rule:
+    verbs = entry.get("verbs", {})
+    programs = [*verbs, *map(_as_pattern, entry.get("programs", ()))]
     return Rule(
         id=entry["id"],
         effect=entry["effect"],
         reason=entry["reason"],
-        programs=re.compile(
-            "|".join(name if "\\" in name or "*" in name else re.escape(name) for name in entry["programs"])
-        ),
+        programs=re.compile("|".join(programs) or "(?!)"),
         exempt=frozenset().union(*(groups[name] for name in entry.get("except", ()))),
         first=tuple(re.compile(text) for text in entry.get("first", ())),
         options=tuple(entry.get("options", ())),
         unless=tuple(entry.get("unless", ())),
         text=re.compile(entry["text"]) if "text" in entry else None,
         word=re.compile(entry["word"]) if "word" in entry else None,
+        verbs=tuple((re.compile(name), re.compile(verb)) for name, verb in verbs.items()),
+        code=re.compile(entry["code"]) if "code" in entry else None,
         conditions=frozenset(name for name in _FLAGS if entry.get(name)),
         match=tuple(entry["match"]),
         passes=tuple(entry["pass"]),

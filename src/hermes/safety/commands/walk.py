@@ -26,7 +26,6 @@ _DEEPEST: Final = 150
 _EVALUATING: Final = ("arithmetic_expansion", "expansion", "subscript")
 _QUOTED: Final = ("raw_string", "string", "word")
 _ARITHMETIC: Final = frozenset({"test_command", "c_style_for_statement", "compound_statement"})
-_DECLARED: Final = frozenset({"variable_assignment"})
 _DECLARES: Final = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _SUBSHELLS: Final = frozenset({"subshell", "command_substitution", "process_substitution"})
 _BRANCHES: Final = frozenset(
@@ -51,6 +50,7 @@ class Walk:
         self._calling: list[str] = []
         self._evaluated: list[str] = []
         self._counts = False
+        self._piped: str | None = None
 
     def visit(self, node: "Node", depth: int) -> list[Simple]:
         """Add the commands below a node to the script and give those whose output is the node's."""
@@ -107,11 +107,14 @@ class Walk:
 
     def _pipeline(self, node: "Node", depth: int) -> list[Simple]:
         upstream: list[Simple] = []
+        outer = self._piped
         for child in node.named_children:
             start = len(self._script.commands)
+            self._piped = upstream[0].output if len(upstream) == 1 else None
             stage = self.visit(child, depth + 1)
             self._feed(start, tuple(upstream))
             upstream = self._script.commands[start:] or stage
+        self._piped = outer
         return upstream
 
     def _feed(self, start: int, sources: tuple[Simple, ...]) -> None:
@@ -308,12 +311,10 @@ class Walk:
         words = tuple(
             word
             for child in node.named_children
-            if child.type not in _DECLARED
+            if child.type != "variable_assignment"
             for word in expand(child, self.scope)
         )
-        assignments += tuple(
-            (name, text) for name, is_set, text in (word.partition("=") for word in words) if is_set
-        )
+        assignments += _declared(words)
         self._counts = self._counts or any(re.fullmatch(r"-[a-zA-Z]*i[a-zA-Z]*", word) for word in words)
         if any(
             re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words
@@ -330,17 +331,14 @@ class Walk:
         )
         return []
 
-    def _unset_command(self, node: "Node", depth: int) -> list[Simple]:
-        return self._declaration_command(node, depth)
+    _unset_command = _declaration_command
 
     def _command(self, node: "Node", depth: int) -> list[Simple]:
         outer = dict(self.scope.variables)
         assignments = tuple(
             self._assign(child, depth) for child in node.named_children if child.type == "variable_assignment"
         )
-        self.scope.variables = (
-            outer  # they are for this command alone, and it does not see them in its own words
-        )
+        self.scope.variables = outer  # it does not see them in its own words
         words: list[str] = []
         redirects: list[Node] = []
         for child in node.named_children:
@@ -356,9 +354,7 @@ class Walk:
             ]
             self._substitutions(child, depth)
         if words and words[0] in _DECLARES:
-            assignments += tuple(
-                (name, text) for name, is_set, text in (word.partition("=") for word in words[1:]) if is_set
-            )
+            assignments += _declared(words[1:])
         if words and (meant := self.scope.aliases.get(words[0], "")).replace(" ", "").isalnum():
             self._script.commands.append(
                 Simple(argv=(*meant.split(), *words[1:]), cwd=self.scope.cwd, line=text_of(node))
@@ -382,7 +378,14 @@ class Walk:
         for redirect in redirects:
             self._redirection(redirect, start, depth)
         self.scope.take_over(command.argv)
+        self._read_line(command.argv)
         return [self._script.commands[-1]]
+
+    def _read_line(self, words: Sequence[str]) -> None:
+        """What `read` takes from a pipe that gives one line."""
+        names = [word for word in words[1:] if word.isidentifier()]
+        if words[:1] == ("read",) and len(names) == 1 and self._piped and self._piped.count("\n") == 1:
+            self.scope.variables[names[0]] = self._piped.rstrip("\n")
 
     def _substitutions(self, node: "Node", depth: int) -> list[Simple]:
         """Visit the commands inside the words of a node; gives those whose output a file of it would be."""
@@ -391,3 +394,7 @@ class Walk:
         if inside := [one for kind in _EVALUATING for one in nodes(node, kind) if not is_bare(one)]:
             self._evaluate(inside, depth)
         return self._apart(node, depth) if node.type == "process_substitution" else []
+
+
+def _declared(words: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, text) for name, is_set, text in (word.partition("=") for word in words) if is_set)

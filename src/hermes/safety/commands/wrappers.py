@@ -12,7 +12,7 @@ from hermes.safety.commands.command import carried, read
 from hermes.safety.commands.containers import in_container, starts_container
 from hermes.safety.commands.dataflow import INTERPRETERS
 from hermes.safety.commands.expansion import UNKNOWN, substituted
-from hermes.safety.commands.found_files import found_paths, listed_folders, listed_names
+from hermes.safety.commands.found_files import found_paths, listed_folders
 from hermes.safety.commands.inline_scripts import inline_scripts
 from hermes.safety.commands.nested_commands import (
     GUESSED,
@@ -214,7 +214,7 @@ def _behind(command: Simple, script: Script) -> Iterator[Simple]:
     if name in _JOINS or (len(rest) == 1 and " " in rest[0]):
         words = [word.replace(UNKNOWN, "$UNKNOWN_PART") for word in rest]
         if name == "parallel" and not {":::", "::::", "-a"} & set(command.argv) and "{" not in " ".join(rest):
-            words.append('"$UNKNOWN_PART"')
+            words += _quote(_given(command))
         yield from _parsed(command, " ".join(words), script, name)
         return
     if prefix.behind and "--" in rest:  # what stands before it says what is run with
@@ -262,8 +262,6 @@ def _given(command: Simple) -> list[str]:
         return [UNKNOWN]
     if command.input is not None:
         return command.input.split()
-    if command.sources and command.sources[-1].program in {"ls", "dir"}:
-        return listed_names(command.sources[-1])
     folders = listed_folders(command.sources[-1]) if command.sources else []
     return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] or [UNKNOWN]
 
