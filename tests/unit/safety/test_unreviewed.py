@@ -39,6 +39,12 @@ RUNS = (
     "ls; make",
     "cat x | bash",
     "ruff check .",
+    "cd r; git status",
+    "git -c safe.bareRepository=explicit commit -m x",
+    "git -c safe.bareRepository=explicit -c core.hooksPath=/dev/null --git-dir=r status",
+    "GIT_DIR=r git -c safe.bareRepository=explicit -c core.hooksPath=/dev/null status",
+    "let 'a[$(bash e.sh)0]=1'",
+    "x='a[$(bash e.sh)0]'; echo $((x))",
     "/tmp/x",
 )
 
@@ -70,10 +76,27 @@ def test_what_the_session_did_not_write_runs(command: str) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["ls -l", "cat a | sort | uniq -c", "git status", "/usr/bin/wc -l x", "cd sub && grep -r x .", "cp a b"],
+    [
+        "ls -l",
+        "cat a | sort | uniq -c",
+        "git -c safe.bareRepository=explicit -c core.hooksPath=/dev/null commit -m x",
+        "/usr/bin/wc -l x",
+        "cd sub && grep -r x .",
+        "cp a b",
+    ],
 )
 def test_programs_that_run_nothing_of_a_folder_go_on(command: str) -> None:
     assert judged(command, wrote=True) == "allow"
+
+
+def test_the_refusal_of_git_says_how_it_runs_nothing() -> None:
+    action = Command(command="git status", cwd="/data/project")
+    verdict = unreviewed(action, decide(action, POLICY), POLICY, wrote=True)
+    expected = (
+        "git may run what this session wrote, with nothing that confines it;"
+        " git -c safe.bareRepository=explicit -c core.hooksPath=/dev/null does not"
+    )
+    assert verdict.reasons == (expected,)
 
 
 @pytest.mark.parametrize(
