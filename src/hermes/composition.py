@@ -14,7 +14,8 @@ import httpx2
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hermes.agent.context import WholeLog
+from hermes.agent.compaction.compactor import Compactor
+from hermes.agent.compaction.settings import CompressionSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.routes import Routes
 from hermes.agent.services import Redactor, RuntimeServices
@@ -236,7 +237,7 @@ def services_for(
         routes=routing,
         executor=executor,
         environments=environments,
-        context=WholeLog(),
+        context=Compactor(settings[CompressionSettings]),
         ledger=ledger,
         dispatcher=dispatcher,
         ports=ports,

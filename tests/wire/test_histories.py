@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from hermes.agent.context import visible
+from hermes.agent.compaction.view import visible
 from hermes.agent.log import Log
 from hermes.lib.lazy import import_object
 from hermes.models.transports.anthropic import transport as anthropic_messages

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hermes.agent import context
+from hermes.agent.compaction.view import visible
 from hermes.agent.log import Log
 from hermes.models.transports.chat.transport import ChatCompletions
 from hermes.models.transports.responses.transport import CodexResponses
@@ -249,7 +249,7 @@ def last_compaction(messages: tuple[Message, ...]) -> int:
 def check(messages: tuple[Message, ...], profile: Profile, without: frozenset[LeftOut]) -> None:
     endpoint = Endpoint(provider="p", base_url="http://h", model="m", profile=profile)
     request = Request(
-        messages=context.visible(Log(messages, compacted=last_compaction(messages))),
+        messages=visible(Log(messages, compacted=last_compaction(messages))),
         endpoint=endpoint,
         system="s",
         tools=TOOLS,

@@ -1,49 +1,51 @@
 """What of a session's log a model sees, and who makes room when that is too much."""
 
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol
+
+from msgspec import Struct
 
 from hermes.agent.log import Log
+from hermes.lib.abridged import Abridged
+from hermes.models.side_calls import SideQuestion
 from hermes.types.error import ContextOverflow
 from hermes.types.message import Compaction, Message
+from hermes.types.ports import Ports
 from hermes.types.request import Endpoint
 
 
+class ContextRequest(Abridged, Struct, frozen=True, kw_only=True):
+    """What room is made for: a session's log, what stands before it in a request, and who may be asked.
+
+    `ask` puts a side question to the model of the task `compression`; None when no model answers.
+    """
+
+    unshown: ClassVar = ("ask", "redact")
+
+    log: Log
+    endpoint: Endpoint
+    system: str
+    tools: Sequence[Mapping[str, Any]]
+    reply: int
+    ports: Ports
+    ask: Callable[[SideQuestion], Awaitable[str | None]]
+    redact: Callable[[str], str]
+
+
 class ContextManager(Protocol):
-    """Chooses what a model sees of a log, and shortens it when a request was too long."""
+    """Chooses what a model sees of a log, and shortens it when a request would be too long."""
 
     def messages(self, log: Log) -> tuple[Message, ...]:
         """The messages of the next request; each extends the one before it unless room was made."""
 
-    async def make_room(self, log: Log, endpoint: Endpoint, overflow: ContextOverflow) -> Compaction | None:
-        """An entry that stands for older messages, to be appended; None when there is nothing to leave
-        out.
+    def is_full(self, wanted: ContextRequest) -> bool:
+        """Whether room is to be made before the next request."""
+
+    async def make_room(
+        self, wanted: ContextRequest, *, overflow: ContextOverflow | None = None, focus: str | None = None
+    ) -> Compaction | None:
+        """An entry that stands for older messages, to be appended; None where nothing can be left out.
+
+        `overflow` is what an endpoint said to a request that was too long. A person who asks for it gives a
+        `focus`: a topic that the record is to tell most of, or nothing.
         """
-
-
-class WholeLog:
-    """Shows the log as it is; a conversation that no model of the route has room for cannot go on."""
-
-    def messages(self, log: Log) -> tuple[Message, ...]:
-        """Everything, with compactions applied."""
-        return visible(log)
-
-    async def make_room(self, log: Log, endpoint: Endpoint, overflow: ContextOverflow) -> Compaction | None:
-        """Nothing is left out."""
-        del log, endpoint, overflow
-        return None
-
-
-def visible(log: Log) -> tuple[Message, ...]:
-    """The log as the model sees it: head, summary and what was kept, where a compaction stands; else all of
-    it.
-    """
-    messages, at = log.messages, log.compacted
-    if at < 0:
-        return messages
-    entry = messages[at]
-    if not isinstance(entry, Compaction):
-        raise TypeError(entry)
-    kept = next(
-        (number for number, message in enumerate(messages[:at]) if message.id == entry.first_kept), at
-    )
-    return (*messages[: entry.head], entry, *messages[kept:at], *messages[at + 1 :])

@@ -90,7 +90,7 @@ class Conversation:
     def take_waiting(self) -> str:
         """All messages that wait here, as one text; they wait no more."""
         if self.session is not None:
-            self.session.withdraw(self._steered)
+            self.session.mailbox.withdraw(self._steered)
         waiting = [*self.steered, *self.waiting]
         self._steered, self.queued = {}, []
         return "\n".join(waiting)

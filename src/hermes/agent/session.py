@@ -1,7 +1,7 @@
 """A session: the log and the four verbs – send, steer, interrupt, answer."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -10,12 +10,13 @@ import anyio
 from hermes.agent.ledger import CHAT
 from hermes.agent.listeners import Listener, Listeners
 from hermes.agent.log import Log, replay
+from hermes.agent.mailbox import Mailbox
 from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
+from hermes.agent.room import compact
 from hermes.agent.services import RuntimeServices
 from hermes.agent.spec import SessionSpec
 from hermes.agent.todos import from_log
-from hermes.agent.turn import run_turn
 from hermes.agent.turn_runner import TurnRunner
 from hermes.lib.aio import HomeLoop, raise_cancellation
 from hermes.lib.text import mend_surrogates
@@ -27,7 +28,7 @@ from hermes.types.action import ToolUse
 from hermes.types.actor import Actor
 from hermes.types.capabilities import ALL
 from hermes.types.error import HermesError, SessionClosed
-from hermes.types.message import Assistant, Attachment, ContextBlock, Message, ToolResult, User
+from hermes.types.message import Assistant, Attachment, Compaction, ContextBlock, Message, ToolResult, User
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint
 from hermes.types.usage import NO_USAGE, Usage
@@ -89,8 +90,7 @@ class Session:
         self._idle = anyio.Event()
         self._idle.set()
         self._undoing = self.closed = False
-        self._mailbox: tuple[ContextBlock, ...] = ()
-        self._news: tuple[ContextBlock, ...] = ()
+        self.mailbox = Mailbox(self._ended_processes)
 
     # ------------------------------------------------------------------ the four verbs
 
@@ -104,9 +104,7 @@ class Session:
         """
         runner = TurnRunner(self, text)
         try:
-            async with runner.turn(self._begin()):
-                await runner.hear(attachments, by or self.spec.actor)
-                runner.outcome = await run_turn(runner)
+            await runner.run(self._begin(), attachments, by or self.spec.actor)
         finally:
             await runner.tell_hooks()
         await raise_cancellation()
@@ -157,9 +155,7 @@ class Session:
 
                 async def run() -> None:
                     try:
-                        async with runner.turn(scope):
-                            await runner.hear(attachments, by or self.spec.actor)
-                            runner.outcome = await run_turn(runner)
+                        await runner.run(scope, attachments, by or self.spec.actor)
                         listener.close()
                     finally:
                         await runner.tell_hooks()
@@ -210,14 +206,8 @@ class Session:
     @property
     def context_tokens(self) -> int:
         """Tokens of the last request and its reply, as the provider counted them; 0 before the first."""
-        last = next(
-            (
-                message
-                for message in reversed(self.log)
-                if isinstance(message, Assistant) and message.usage.input_tokens
-            ),
-            None,
-        )
+        replies = (one for one in reversed(self.log) if isinstance(one, Assistant) and one.usage.input_tokens)
+        last = next(replies, None)
         return context_tokens(last) if last else 0
 
     # ------------------------------------------------------------------ the log
@@ -282,27 +272,19 @@ class Session:
         if any(guarded_effects(use)) or self.spec.capabilities != ALL:
             await self.environment.gate.authorize(use)
 
-    def take_unsent(self) -> tuple[ContextBlock, ...]:
-        """The steering notes that no tool result came for; they are the caller's to send now."""
-        notes, self._mailbox = self._mailbox, ()
-        return notes
-
-    def withdraw(self, note_ids: Collection[str]) -> None:
-        """Take back notes that no tool result has taken with it."""
-        self._mailbox = tuple(note for note in self._mailbox if note.id not in note_ids)
-
-    def put_back(self, blocks: Sequence[ContextBlock]) -> None:
-        """Keep blocks that were taken for a message which could not be stored."""
-        self._mailbox = (*(one for one in blocks if one.kind == "note"), *self._mailbox)
-        self._news = (*(one for one in blocks if one.kind != "note"), *self._news)
-
-    def take_news(self) -> tuple[ContextBlock, ...]:
-        """What the model has not been told of background processes that ended."""
+    def _ended_processes(self) -> tuple[ContextBlock, ...]:
         ended = self.opened.workspace.processes.drain_finished() if self.opened else ()
         words = "(Background process {0.id} ended with exit code {0.code}: {0.command})"
-        fresh = (ContextBlock(kind="process", text=words.format(one), source=one.id) for one in ended)
-        news, self._news = (*self._news, *fresh), ()
-        return news
+        return tuple(ContextBlock(kind="process", text=words.format(one), source=one.id) for one in ended)
+
+    def pin(self, fact: str) -> None:
+        """Have a fact stay word for word in what the model sees, however long the session gets."""
+        self.mailbox.pin(mend_surrogates(" ".join(fact.split())))
+
+    @property
+    def pins(self) -> tuple[str, ...]:
+        """The facts that stay."""
+        return self.mailbox.pins(self.log)
 
     # ------------------------------------------------------------------ changes
 
@@ -314,6 +296,18 @@ class Session:
         self.route.prefix = prefix
         await self.services.store.update(self.id, model=f"{endpoint.provider}/{endpoint.model}")
         await raise_cancellation()
+
+    async def compact(self, focus: str = "") -> Compaction | None:
+        """Sum up the older part of the conversation now; most of the record is about `focus`, if it is given.
+
+        None where there is nothing to sum up, or it was interrupted; HermesError while a turn runs.
+        """
+        with self._begin():
+            try:
+                return await compact(self, focus)
+            finally:
+                self.end_turn(None)
+        return None
 
     async def undo(self, turns: int = 1) -> str:
         """Drop the last turns; gives the text of the first one dropped, or nothing when there was none.
@@ -368,7 +362,7 @@ class Session:
 
     def _take_note(self, note: ContextBlock) -> bool:
         if self.busy:
-            self._mailbox = (*self._mailbox, note)
+            self.mailbox.add_note(note)
         return self.busy
 
     def _begin(self) -> anyio.CancelScope:

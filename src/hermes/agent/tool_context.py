@@ -1,16 +1,18 @@
 """What a running call may ask of its session, from whichever thread or loop its handler runs on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import anyio
 from msgspec import Struct, field
 
+from hermes.agent.provenance import tell
 from hermes.lib.aio import HomeObject
 from hermes.lib.secretvalues import StreamRedactor
 from hermes.tools.needs import secret_for
 from hermes.types.error import HermesError, SecretUnavailable
+from hermes.types.message import Message, ToolResult
 from hermes.types.question import Answer, Question
 from hermes.types.tool import TodoList, ToolEntry
 from hermes.types.workspace import Processes, Workspace
@@ -54,6 +56,16 @@ class ToolRunContext(Struct, eq=False):
     def todos(self) -> TodoList:
         """The session's plan."""
         return self._on_home(lambda: self.session.todos, HomeObject)
+
+    def entries(self, first: int, last: int) -> Sequence[Message]:
+        """Messages of the log by their numbers, from 1; what came from outside makes this call's result
+        so.
+        """
+        self._check_running()
+        found = self.session.log[max(0, first - 1) : last]
+        for one in found:
+            tell(one.outside if isinstance(one, ToolResult) else "")
+        return found
 
     @property
     def interrupted(self) -> bool:

@@ -13,8 +13,10 @@ from hermes.agent.calls import CallBatch
 from hermes.agent.hook_points import added_context, ended
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
+from hermes.agent.room import make_room
 from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit
 from hermes.agent.title import name
+from hermes.agent.turn import run_turn
 from hermes.lib.text import mend_surrogates
 from hermes.models.reliability.continuation import joined, to_be_continued
 from hermes.models.reliability.executor import ReplyListener
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     from hermes.agent.session import Session
 
 STOPPED = "(stopped by the user)"
+ROOM_ATTEMPTS = 3
+"""How often room is made for one reply when an endpoint refuses a request as too long."""
 
 
 class TurnRunner:
@@ -47,8 +51,14 @@ class TurnRunner:
         self._ran: list[str] = []
         self._before = session.log[-1].id if session.log else ""
 
+    async def run(self, scope: anyio.CancelScope, attachments: tuple[Attachment, ...], actor: Actor) -> None:
+        """Take the turn, which `scope` stops, from what somebody said to its end."""
+        async with self._turn(scope):
+            await self._hear(attachments, actor)
+            self.outcome = await run_turn(self)
+
     @asynccontextmanager
-    async def turn(self, scope: anyio.CancelScope) -> AsyncIterator[None]:
+    async def _turn(self, scope: anyio.CancelScope) -> AsyncIterator[None]:
         """What stands around the turn, which `scope` stops: however it ends, words end the log, and `end` is
         told.
         """
@@ -93,7 +103,7 @@ class TurnRunner:
         """Store a message, then let it be seen."""
         await self._session.append(message)
 
-    async def hear(self, attachments: tuple[Attachment, ...], actor: Actor) -> None:
+    async def _hear(self, attachments: tuple[Attachment, ...], actor: Actor) -> None:
         """Take in what somebody said; a turn that never got its results or its reply is closed first."""
         await self._session.answer_open_calls()
         if self._session.awaits_reply:
@@ -103,7 +113,7 @@ class TurnRunner:
         try:
             added = await added_context(self._session, self._text, actor)
         finally:  # what was said is kept, also when it was stopped meanwhile
-            news = self._session.take_news()
+            news = self._session.mailbox.take_news()
             user = User(
                 id=ports.token(),
                 at=ports.now(),
@@ -128,13 +138,15 @@ class TurnRunner:
     async def reply(self, step: Step) -> Assistant:
         """One reply of the model, not yet appended; calls of a summary are left out.
 
-        Text that was cut by its length is continued; room is made once for a log that is too long.
+        Text that was cut by its length is continued; room is made before a request that would be too long,
+        and a few times for one that was.
         """
         session, services = self._session, self._services
+        await make_room(session)
         session.emit(StepStarted(step=step.number, model=session.endpoint.model))
         reply: Assistant | None = None
         begun: tuple[Assistant, ...] = ()
-        room_made, left = False, session.spec.continuations
+        attempts, left = ROOM_ATTEMPTS, session.spec.continuations
         while True:
             try:
                 found = await services.executor.stream(
@@ -145,8 +157,8 @@ class TurnRunner:
                     seconds=self._seconds_left(),
                 )
             except ModelError as error:
-                if isinstance(error, ContextOverflow) and not room_made and await self._make_room(error):
-                    room_made = True
+                if isinstance(error, ContextOverflow) and attempts and await make_room(session, error):
+                    attempts -= 1
                     continue
                 if reply is None:
                     raise
@@ -174,14 +186,6 @@ class TurnRunner:
             tools=session.tools.definitions,
             options=session.spec.options,
         )
-
-    async def _make_room(self, overflow: ContextOverflow) -> bool:
-        """Shorten a log that is too long for the model; whether that could be done."""
-        session, context = self._session, self._services.context
-        entry = await context.make_room(session.whole_log, session.endpoint, overflow)
-        if entry is not None:
-            await session.append(entry)
-        return entry is not None
 
     def _not_continued(self, reply: Assistant, error: ModelError) -> Assistant:
         """A cut reply as far as it was shown, and a word on why it is cut."""
@@ -226,7 +230,7 @@ class TurnRunner:
         session = self._session
         *others, last = results
         limit = [ContextBlock(kind="limit", text=LIMIT_WORDS[step.kind])] if step.kind in LIMIT_WORDS else []
-        blocks = (*session.take_unsent(), *session.take_news())
+        blocks = (*session.mailbox.take_unsent(), *session.mailbox.take_news())
         with self._kept(blocks):
             await session.settle(*others, replace(last, blocks=(*blocks, *limit)))
 
@@ -260,7 +264,7 @@ class TurnRunner:
                 seconds=self._services.ports.monotonic() - self._started,
                 failure=failure,
                 refused=refused,
-                unsent=session.take_unsent(),
+                unsent=session.mailbox.take_unsent(),
             )
         )
         session.end_turn(self._end)
@@ -281,7 +285,7 @@ class TurnRunner:
         try:
             yield
         except BaseException:
-            self._session.put_back(blocks)
+            self._session.mailbox.put_back(blocks)
             raise
 
     def _attempted(self, event: Attempted) -> None:

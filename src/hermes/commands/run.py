@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from hermes.commands import info, model, session
+from hermes.commands import context_room, info, model, session
 from hermes.commands.catalogue import find, nearest
 from hermes.commands.context import CommandContext
 from hermes.types.error import HermesError
@@ -22,6 +22,10 @@ HANDLERS: Mapping[str, Handler] = {
     "title": session.title,
     "undo": session.undo,
     "retry": session.retry,
+    "compress": context_room.compress,
+    "expand": context_room.expand,
+    "pin": context_room.pin,
+    "unpin": context_room.unpin,
     "history": session.history,
     "steer": session.steer,
     "queue": session.queue,

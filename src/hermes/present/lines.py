@@ -5,12 +5,13 @@ from hermes.lib.visible import visible
 from hermes.present.diff import change
 from hermes.present.outcome import Outcome, outcome
 from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
-from hermes.present.words import Words, call_words, dollars, duration
+from hermes.present.words import Words, call_words, dollars, duration, tokens
 from hermes.types.error import Failure
 from hermes.types.event import Attempted, Notice, PrefixBroken
-from hermes.types.message import ToolCall, ToolResult
+from hermes.types.message import Compaction, ToolCall, ToolResult
 from hermes.types.question import Answer, Approve, Deny, Grant, Question
 
+SHORTENED = "Older results are sent in short"
 _INDENT = 6
 _TAIL = 5
 _WIDEST = 100  # on a wide screen the seconds must still be near the command
@@ -234,3 +235,15 @@ def user_lines(text: str, width: int) -> list[Line]:
 def thinking_line(seconds: float) -> Line:
     """What stays of a model's reasoning when it is folded."""
     return line(f"✻ thought for {duration(seconds)} · Ctrl-T", "dim")
+
+
+def compaction_line(entry: Compaction) -> Line:
+    """What an entry left out of what the model sees, and what that saved."""
+    what = (
+        f"{entry.dropped} older messages were summed up"
+        if entry.dropped
+        else "Older results are sent in short"
+    )
+    saved = f": {tokens(entry.before)} → {tokens(entry.after)} tokens" if entry.before else ""
+    about = f", mostly about {entry.focus}" if entry.focus else ""
+    return line(f"… {what}{about}{saved}", "dim")

@@ -184,6 +184,17 @@ class PrefixBroken(_Stamped, frozen=True, kw_only=True):
     kind: Literal["prefix_broken"] = "prefix_broken"
 
 
+class CompactionStarted(_Stamped, frozen=True, kw_only=True):
+    """The older part of the conversation is being summed up, which may take as long as a reply; the entry
+    follows as `Added`, unless nothing could be left out.
+
+    `tokens` is what the last request and its reply took, 0 before the first.
+    """
+
+    tokens: int = 0
+    kind: Literal["compaction_started"] = "compaction_started"
+
+
 class Notice(_Stamped, frozen=True, kw_only=True):
     """Something a person should know."""
 
@@ -231,6 +242,7 @@ Event = (
     | Attempted
     | ReplyRestarted
     | PrefixBroken
+    | CompactionStarted
     | Notice
     | Titled
     | TurnFinished

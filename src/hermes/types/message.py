@@ -51,16 +51,25 @@ class ToolCall(Struct, frozen=True, kw_only=True, gc=False):
     fault: str = ""
 
 
+_SAID: Mapping[str, str] = {
+    "note": "the user said: ",
+    "pin": "the user pinned this, so it holds from now on: ",
+    "unpin": "the user took this back: ",
+}
+
+
 class ContextBlock(Struct, frozen=True, kw_only=True, gc=False):
     """Words that the model reads with a message and that are not part of it.
 
     `memory` was recalled, `process` is news of a background process, a `note` was said while a turn ran, a
-    `limit` of the turn is reached, a `hook` added it, `other` is what older versions kept without its kind.
+    `limit` of the turn is reached, a `hook` added it, a `summary` stands for earlier messages, a `pin` is a
+    fact that the user wants kept and `unpin` takes one back, `other` is what older versions kept without its
+    kind.
     `source` is where it comes from: an actor's origin, a process's id, a memory's name, a hook point. `id`
     tells notes of the same words apart.
     """
 
-    kind: Literal["memory", "process", "note", "limit", "hook", "other"]
+    kind: Literal["memory", "process", "note", "limit", "hook", "summary", "pin", "unpin", "other"]
     text: str
     source: str = ""
     id: str = ""
@@ -68,7 +77,7 @@ class ContextBlock(Struct, frozen=True, kw_only=True, gc=False):
     @property
     def words(self) -> str:
         """What the model reads."""
-        return f"the user said: {self.text}" if self.kind == "note" else self.text
+        return f"{_SAID[self.kind]}{self.text}" if self.kind in _SAID else self.text
 
 
 class User(Struct, frozen=True, kw_only=True, gc=False):
@@ -155,8 +164,15 @@ class ToolResult(Struct, frozen=True, kw_only=True, gc=False):
         return "\n".join(block.words for block in self.blocks)
 
 
-class Compaction(Struct, frozen=True, kw_only=True, gc=False):
-    """An entry that stands for the older part of a log: `summary`, and the id of the first message kept."""
+class Compaction(Struct, frozen=True, kw_only=True, weakref=True):
+    """An entry that stands for the older part of a log; the log itself keeps all of it.
+
+    `summary` is the record of what is left out: the messages from number `head` to before the one of the id
+    `first_kept`, `dropped` of them. `verbatim` is what of them stays word for word. Messages before the one
+    of the id `digested` are shown in short, single ones with at most `clip` characters (0: whole). `focus` is
+    the topic that was asked for, `fallback` says that no model wrote the summary; `before` and `after` are
+    tokens of a request.
+    """
 
     id: str
     at: float
@@ -166,6 +182,11 @@ class Compaction(Struct, frozen=True, kw_only=True, gc=False):
     dropped: int = 0
     focus: str = ""
     fallback: bool = False
+    verbatim: str = ""
+    digested: str = ""
+    clip: int = 0
+    before: int = 0
+    after: int = 0
     kind: Literal["compaction"] = "compaction"
 
 

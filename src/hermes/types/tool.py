@@ -1,10 +1,11 @@
 """A tool, and what its handler may ask of the session that calls it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
+from hermes.types.message import Message
 from hermes.types.question import Answer, Question
 from hermes.types.workspace import Workspace
 
@@ -95,6 +96,11 @@ class ToolContext(Protocol):
     @property
     def interrupted(self) -> bool:
         """Whether the turn is being stopped."""
+
+    def entries(self, first: int, last: int) -> Sequence[Message]:
+        """Messages of the session's log by their numbers, from 1: as far as there are such before this
+        call.
+        """
 
     def secret(self, name: str) -> str:
         """The value of a variable that the tool names in `requires_env`; SecretUnavailable when it does not,

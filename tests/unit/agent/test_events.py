@@ -12,6 +12,7 @@ from hermes.types.event import (
     Answered,
     Asked,
     Attempted,
+    CompactionStarted,
     Event,
     EventStamp,
     Notice,
@@ -175,6 +176,7 @@ EVENTS: list[Event] = [
     ),
     ReplyRestarted(void="v"),
     PrefixBroken(reason="r", cost=0.5),
+    CompactionStarted(tokens=9),
     Notice(level="info", text="t"),
     Titled(title="t"),
     TurnFinished(

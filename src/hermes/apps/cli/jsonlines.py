@@ -16,6 +16,7 @@ from hermes.types.event import (
     Answered,
     Asked,
     Attempted,
+    CompactionStarted,
     Event,
     Notice,
     PrefixBroken,
@@ -30,7 +31,7 @@ from hermes.types.event import (
     TurnFinished,
     TurnStarted,
 )
-from hermes.types.message import Assistant, Message
+from hermes.types.message import Assistant, Compaction, Message
 from hermes.types.question import Approve, Question
 from hermes.types.usage import Usage
 
@@ -69,7 +70,9 @@ class JsonLines:
                 self._used(event.message)
             case TurnFinished():
                 self._failed(event)
-            case TurnStarted() | StepStarted() | ThinkingDelta() | ToolProgress() | PrefixBroken() | Titled():
+            case TurnStarted() | StepStarted() | CompactionStarted() | PrefixBroken() | Titled():
+                pass
+            case ThinkingDelta() | ToolProgress():
                 pass
             case _ as never:
                 assert_never(never)
@@ -84,6 +87,8 @@ class JsonLines:
         self._write("tool_end", id=event.call_id, name=name, seconds=seconds, failed=event.failed)
 
     def _used(self, message: Message) -> None:
+        if isinstance(message, Compaction):
+            self._write("compaction", dropped=message.dropped, before=message.before, after=message.after)
         if isinstance(message, Assistant) and message.usage.requests:
             used = message.usage
             self._write(

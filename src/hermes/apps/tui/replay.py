@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hermes.present.lines import tool_lines, user_lines
+from hermes.present.lines import compaction_line, tool_lines, user_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import Line, line
 from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
@@ -41,4 +41,4 @@ def _message_lines(message: Message, calls: dict[str, ToolCall], width: int) -> 
             call = calls.get(message.call_id) or ToolCall(id=message.call_id, name=message.name, arguments={})
             return tool_lines(call, message, None, width)[:1]
         case Compaction():
-            return [line("… what came before was summed up", "dim")]
+            return [compaction_line(message)]

@@ -1,14 +1,13 @@
 """What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
 
-from typing import assert_never
-
 from hermes.apps.tui.turn_end import end_rows
-from hermes.apps.tui.underway import FinishedCall, Running, TurnProgress
+from hermes.apps.tui.underway import FinishedCall, Movement, Running, TurnProgress
 from hermes.lib.text import strip_escapes
 from hermes.present.lines import (
     RESTARTED,
     attempt_line,
     broken_line,
+    compaction_line,
     notice_lines,
     queued_line,
     receipt_lines,
@@ -27,11 +26,11 @@ from hermes.types.event import (
     Answered,
     Asked,
     Attempted,
+    CompactionStarted,
     Event,
     Notice,
     PrefixBroken,
     ReplyRestarted,
-    StepStarted,
     TextDelta,
     ThinkingDelta,
     Titled,
@@ -41,7 +40,7 @@ from hermes.types.event import (
     TurnFinished,
     TurnStarted,
 )
-from hermes.types.message import Assistant, ToolCall, ToolResult
+from hermes.types.message import Assistant, Compaction, ToolCall, ToolResult
 from hermes.types.question import Deny, Question
 
 _QUIET = 10.0
@@ -93,14 +92,12 @@ class Transcript:
                 return self._noticed(event)
             case Titled():
                 return []
-            case TurnStarted() | ToolStarted() | ToolProgress() | ToolFinished() | StepStarted() | Asked():
-                self._moved(event, now)
-                return []
             case Attempted():
                 self._moved(event, now)
                 return self._changed_course(event)
-            case _ as never:
-                assert_never(never)
+            case _:
+                self._moved(event, now)
+                return []
 
     def _changed_course(self, event: Attempted) -> list[Line]:
         """What a person should find later: that another key or model answered, or that a part was left out.
@@ -128,11 +125,7 @@ class Transcript:
             return []
         return self.block("notice", notice_lines(notice, self.width))
 
-    def _moved(
-        self,
-        event: TurnStarted | ToolStarted | ToolProgress | ToolFinished | StepStarted | Asked | Attempted,
-        now: float,
-    ) -> None:
+    def _moved(self, event: Movement, now: float) -> None:
         if isinstance(event, TurnStarted):
             self.turn = TurnProgress(started=now, heard=now)
         elif isinstance(event, ToolStarted | ToolProgress | ToolFinished):
@@ -143,7 +136,9 @@ class Transcript:
             self.asked[event.id] = event.question
         elif self.turn is not None:
             self._retrying = None
-            self.turn.doing, self.turn.stepped = "waiting for the model", True
+            summing = isinstance(event, CompactionStarted)
+            self.turn.doing = "summing up older messages" if summing else "waiting for the model"
+            self.turn.stepped = True
 
     @property
     def lively(self) -> bool:
@@ -327,6 +322,8 @@ class Transcript:
             return self._replied(event.message, now)
         if isinstance(event.message, ToolResult):
             return self._returned(event.message, now)
+        if isinstance(event.message, Compaction):
+            return self.block("notice", [compaction_line(event.message)])
         return []
 
     def _replied(self, reply: Assistant, now: float) -> list[Line]:

@@ -4,8 +4,30 @@ tells.
 
 from msgspec import Struct, field
 
+from hermes.types.event import (
+    Asked,
+    Attempted,
+    CompactionStarted,
+    StepStarted,
+    ToolFinished,
+    ToolProgress,
+    ToolStarted,
+    TurnStarted,
+)
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.usage import Usage
+
+Movement = (
+    TurnStarted
+    | StepStarted
+    | CompactionStarted
+    | ToolStarted
+    | ToolProgress
+    | ToolFinished
+    | Asked
+    | Attempted
+)
+"""What changes the working line and prints nothing by itself."""
 
 
 class Running(Struct, kw_only=True):

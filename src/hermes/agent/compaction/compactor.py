@@ -1,0 +1,234 @@
+"""The default way to make room: old results in short, then a record of the older part, then long messages
+cut.
+
+All that is known of earlier compactions stands in the log, so that a session goes on in another process as it
+would have here.
+"""
+
+from typing import Final
+from weakref import WeakKeyDictionary
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from hermes.agent.compaction import summary
+from hermes.agent.compaction.boundaries import head_end, tail_start
+from hermes.agent.compaction.settings import CompressionSettings
+from hermes.agent.compaction.sizes import CHARACTERS, tokens, total, written
+from hermes.agent.compaction.view import place, shown
+from hermes.agent.context import ContextRequest
+from hermes.agent.log import Log
+from hermes.models.reliability.continuation import context_tokens
+from hermes.types.error import ContextOverflow
+from hermes.types.message import Assistant, Compaction, Message
+from hermes.types.ports import Ports
+
+WIDE: Final = 512_000
+"""Windows under this many tokens are filled to three quarters at least."""
+LEAST_SHARE: Final = 0.75
+RATIO, LEAST, MOST, OF_WINDOW, SMALLEST = 0.2, 2_000, 12_000, 0.05, 256
+"""Tokens of a record: a fifth of what it stands for, within these limits, and of the window at most this
+share (but so many tokens anyway).
+"""
+HEAD_SHARE: Final = 0.1
+"""The share of the limit that the first messages may take to stay."""
+ENOUGH: Final = 0.7
+"""Short forms alone are enough when they bring a request under this share of its limit."""
+LITTLE: Final = 0.1
+"""A compaction that saved less than this share was of little use."""
+USELESS: Final = 0.99
+"""One that would leave more than this share of the request is not made."""
+COOL_DOWN: Final = 600.0
+"""Seconds in which no model is asked for a record after none could be had."""
+SMALL: Final = 16_384
+"""Models with no larger window write no records: they take long and miss much; an outline stands for them."""
+
+
+def fixed(wanted: ContextRequest) -> int:
+    """Tokens of the system prompt and the tools."""
+    return tokens(wanted.system) + sum(tokens(written(one)) for one in wanted.tools)
+
+
+class Limits(Struct, frozen=True):
+    """Tokens: of a request, of the end that stays as it is, and of a record of so many tokens."""
+
+    request: int
+    tail: int
+    window: int
+
+    def record(self, left_out: int) -> int:
+        """The room of a record that stands for so many tokens."""
+        most = max(SMALLEST, int(min(MOST, self.window * OF_WINDOW)))
+        return min(most, max(LEAST, int(left_out * RATIO)))
+
+
+class Compactor(Struct, frozen=True):
+    """Shows a log with its last compaction applied, and makes new ones."""
+
+    settings: CompressionSettings
+    _views: WeakKeyDictionary[Compaction, tuple[Message, ...]] = field(default_factory=WeakKeyDictionary)
+
+    def messages(self, log: Log) -> tuple[Message, ...]:
+        """The messages of the next request; each extends the one before it unless room was made."""
+        at = log.compacted
+        entry = log.messages[at] if at >= 0 else None
+        if not isinstance(entry, Compaction):
+            return log.messages
+        if entry not in self._views:
+            self._views[entry] = shown(log.messages, at)
+        return (*self._views[entry], *log.messages[at + 1 :])
+
+    def is_full(self, wanted: ContextRequest) -> bool:
+        """Whether room is to be made before the next request, which would be of some use."""
+        if not self.settings.enabled or wanted.log.open:
+            return False
+        return self._size(wanted) >= self.limits(wanted).request and not thrashes(wanted.log)
+
+    def limits(self, wanted: ContextRequest, overflow: ContextOverflow | None = None) -> Limits:
+        """What a request to this endpoint may hold; an endpoint that said how much it takes is believed, one
+        that only refused gets a good deal less.
+        """
+        window = wanted.endpoint.context_window
+        if overflow is not None:
+            window = min(window, overflow.failure.window or int(self._size(wanted) * LEAST_SHARE))
+        share = self.settings.threshold if window >= WIDE else max(LEAST_SHARE, self.settings.threshold)
+        request = int(share * (window - min(wanted.reply, window // 2)))
+        return Limits(request=request, tail=int(request * self.settings.target_ratio), window=window)
+
+    async def make_room(
+        self, wanted: ContextRequest, *, overflow: ContextOverflow | None = None, focus: str | None = None
+    ) -> Compaction | None:
+        """An entry that stands for older messages, to be appended; None where nothing can be left out.
+
+        With a `focus` a record is written also where short forms would be enough.
+        """
+        limits, before = self.limits(wanted, overflow), self._size(wanted)
+        if focus is not None:
+            limits = replace(limits, tail=min(limits.tail, int(before * self.settings.target_ratio)))
+        kept = _Kept.of(wanted.log, self.settings, limits)
+        entry = kept.in_short(wanted.ports)
+        scale = before / max(1, fixed(wanted) + total(self.messages(wanted.log)))
+        after = self._after(wanted, entry, scale)
+        if focus is not None or after > limits.request * ENOUGH or after > before * (1 - LITTLE):
+            entry = await self._recorded(wanted, kept, limits, focus or "")
+            after = self._after(wanted, entry, scale)
+        if after > limits.request:
+            entry, after = self._clipped(wanted, entry, limits, scale)
+        return replace(entry, before=before, after=after) if after < before * USELESS else None
+
+    async def _recorded(
+        self, wanted: ContextRequest, kept: "_Kept", limits: Limits, focus: str
+    ) -> Compaction:
+        """The entry with a record of all that is not kept; without a model's words it is an outline."""
+        fresh, messages = kept.fresh, wanted.log.messages
+        if not fresh:
+            return kept.in_short(wanted.ports)
+        budget = limits.record(total(one for _, one in fresh))
+        words = ""
+        if wanted.endpoint.context_window > SMALL and not _cools_down(wanted):
+            words = await self._asked(wanted, kept, budget, focus)
+        left_out = summary.numbered(messages, kept.head, kept.cut)
+        return Compaction(
+            id=wanted.ports.token(),
+            at=wanted.ports.now(),
+            summary=wanted.redact(words or summary.outline(left_out, budget)),
+            verbatim=wanted.redact(summary.verbatim(left_out, max(SMALLEST, limits.tail // 2))),
+            first_kept=messages[kept.cut].id,
+            head=kept.head,
+            dropped=len(left_out),
+            focus=focus,
+            fallback=not words,
+        )
+
+    async def _asked(self, wanted: ContextRequest, kept: "_Kept", budget: int, focus: str) -> str:
+        """The words of a model, asked once more where its first ones are no record."""
+        before = kept.previous.summary if kept.previous else ""
+        question = summary.question(kept.fresh, before=before, budget=budget, focus=focus)
+        question = replace(question, text=wanted.redact(question.text))
+        for _ in range(2):
+            answer = await wanted.ask(question)
+            if answer is None:
+                return ""
+            words = summary.accepted(answer, first=kept.fresh[0][0], last=kept.cut, budget=budget)
+            if words:
+                return words
+        return ""
+
+    def _clipped(
+        self, wanted: ContextRequest, entry: Compaction, limits: Limits, scale: float
+    ) -> tuple[Compaction, int]:
+        """The entry with a limit for single messages, the largest of some with which the request fits."""
+        for part in (2, 4, 8, 16, 32):
+            entry = replace(entry, clip=max(SMALLEST, limits.request * CHARACTERS // part))
+            after = self._after(wanted, entry, scale)
+            if after <= limits.request:
+                break
+        return entry, after
+
+    def _size(self, wanted: ContextRequest) -> int:
+        """Tokens of the next request: what the last one took, as the provider counted it, and what came
+        since.
+        """
+        log = wanted.log
+        for number in range(len(log.messages) - 1, max(log.compacted, 0) - 1, -1):
+            message = log.messages[number]
+            since = log.messages[number + 1 :]
+            if isinstance(message, Assistant) and message.usage.input_tokens:
+                return context_tokens(message) + total(since)
+            if isinstance(message, Compaction):
+                return message.after + total(since)
+        return fixed(wanted) + total(self.messages(log))
+
+    def _after(self, wanted: ContextRequest, entry: Compaction, scale: float) -> int:
+        view = shown((*wanted.log.messages, entry), len(wanted.log.messages))
+        return int((fixed(wanted) + total(view)) * scale)
+
+
+class _Kept(Struct, frozen=True, kw_only=True):
+    """How a log is divided: a head, what is left out (of which some was before), and an end from `cut` on."""
+
+    messages: tuple[Message, ...]
+    previous: Compaction | None
+    head: int
+    start: int
+    cut: int
+
+    @classmethod
+    def of(cls, log: Log, settings: CompressionSettings, limits: Limits) -> "_Kept":
+        messages = log.messages
+        entry = messages[log.compacted] if log.compacted >= 0 else None
+        previous = entry if isinstance(entry, Compaction) and entry.dropped else None
+        head = previous.head if previous else head_end(messages, settings.protect_first_n)
+        if not previous and total(messages[:head]) > limits.request * HEAD_SHARE:
+            head = 0
+        start = place(messages, previous.first_kept, len(messages)) if previous else head
+        cut = tail_start(messages, limits.tail, settings.protect_last_n)
+        return cls(messages=messages, previous=previous, head=head, start=start, cut=max(cut, start))
+
+    @property
+    def fresh(self) -> list[summary.Numbered]:
+        """What no record stands for yet."""
+        return summary.numbered(self.messages, self.start, self.cut)
+
+    def in_short(self, ports: Ports) -> Compaction:
+        """An entry that leaves nothing more out, and shows what is not among the end in short."""
+        previous = self.previous
+        made = Compaction(id=ports.token(), at=ports.now(), summary="", first_kept="", head=self.head)
+        if previous:
+            made = replace(previous, id=made.id, at=made.at, clip=0)
+        elif self.head < len(self.messages):
+            made = replace(made, first_kept=self.messages[self.head].id)
+        digested = self.messages[self.cut].id if self.cut < len(self.messages) else ""
+        return replace(made, digested=digested)
+
+
+def thrashes(log: Log) -> bool:
+    """Whether the last two compactions saved little: another one would not help."""
+    last = [one for one in log.messages if isinstance(one, Compaction) and one.before][-2:]
+    return len(last) == 2 and all(one.after > one.before * (1 - LITTLE) for one in last)
+
+
+def _cools_down(wanted: ContextRequest) -> bool:
+    """Whether no model wrote a record a short time ago, though one was asked."""
+    last = next((one for one in reversed(wanted.log.messages) if isinstance(one, Compaction)), None)
+    return last is not None and last.fallback and wanted.ports.now() - last.at < COOL_DOWN

@@ -1,0 +1,31 @@
+"""What users set of making room."""
+
+from typing import Annotated
+
+from msgspec import Meta, Struct
+
+from hermes.config.sections import doc, section
+
+
+@section("compression")
+class CompressionSettings(Struct, frozen=True, kw_only=True):
+    """When a long conversation is summed up, and what of it stays as it is."""
+
+    enabled: Annotated[bool, doc("Sum up older messages before the model's window is full.")] = True
+    threshold: Annotated[
+        float,
+        Meta(gt=0, le=1),
+        doc(
+            "The share of the window that a request may fill before that happens; of windows under 512,000"
+            " tokens at least three quarters."
+        ),
+    ] = 0.5
+    target_ratio: Annotated[
+        float, Meta(ge=0.1, le=0.8), doc("The share of that which the last messages keep, as they are.")
+    ] = 0.2
+    protect_first_n: Annotated[
+        int, Meta(ge=0), doc("How many messages at the beginning stay as they are.")
+    ] = 3
+    protect_last_n: Annotated[
+        int, Meta(ge=1), doc("How many messages at the end stay as they are, however long they are.")
+    ] = 3

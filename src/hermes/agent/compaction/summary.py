@@ -1,0 +1,210 @@
+"""The record of what is left out: what a model is asked for, and what of its answer may stand."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Final
+
+from hermes.agent.compaction.digests import digest
+from hermes.agent.compaction.sizes import CHARACTERS
+from hermes.agent.todos import from_log
+from hermes.lib.text import clip
+from hermes.models.side_calls import SideQuestion
+from hermes.types.message import Assistant, ContextBlock, Message, ToolCall, ToolResult, User
+
+Numbered = tuple[int, Message]
+"""A message and its place in the log, from 1."""
+
+SAID: Final = 4_000
+"""Characters of what a user or the assistant said that go into the material."""
+RESULT: Final = 600
+"""Characters of a tool's result there."""
+LEAST_HEADINGS: Final = 2
+CALLED: Final = "The assistant made calls"
+
+_HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
+_CITED = re.compile(r"\[(\d+(?:\s*[-–,]\s*\d+)*)\]")
+_ITEM = re.compile(r"\s*(?:[-*]|\d+[.)])\s+\S")
+
+
+@cache
+def instructions() -> str:
+    """What the model that writes the record is told."""
+    return (files("hermes.data") / "prompts" / "compaction.md").read_text(encoding="utf-8").strip()
+
+
+@cache
+def headings() -> frozenset[str]:
+    """The headings that a record may have."""
+    return frozenset(_HEADING.findall(instructions()))
+
+
+def question(left_out: Sequence[Numbered], *, before: str, budget: int, focus: str) -> SideQuestion:
+    """The side call that asks for a record of so many tokens, or for the record `before` brought up to date.
+
+    `focus` is what most of its room belongs to.
+    """
+    parts = [
+        f"The record may take {budget} tokens.",
+        f"About two thirds of it are for this topic, the rest as short as it can be: {focus}"
+        if focus
+        else "",
+        "The record so far follows. Keep what still holds, go on with its numbers, move what is done or"
+        f" answered to its heading, and bring the active task up to date:\n{before}"
+        if before
+        else "",
+        "Entries:\n" + material(left_out),
+    ]
+    return SideQuestion(instructions=instructions(), text="\n\n".join(filter(None, parts)))
+
+
+def material(left_out: Sequence[Numbered]) -> str:
+    """The entries in words, each after its number; long ones as their beginning and end."""
+    calls = {call.id: call for _, one in left_out if isinstance(one, Assistant) for call in one.calls}
+    return "\n".join(f"[{number}] {words}" for number, one in left_out if (words := _words(one, calls)))
+
+
+def outline(left_out: Sequence[Numbered], budget: int) -> str:
+    """The record where no model wrote one: a line for each entry, the last ones where not all find room."""
+    calls = {call.id: call for _, one in left_out if isinstance(one, Assistant) for call in one.calls}
+    lines: list[str] = []
+    room = budget * CHARACTERS
+    for number, one in reversed(left_out):
+        line = f"- {_line(one, calls)} [{number}]"
+        room -= len(line)
+        if room < 0:
+            break
+        lines.append(line)
+    hidden = len(left_out) - len(lines)
+    first = [f"- {hidden} earlier entries are not listed [{left_out[0][0]}-{left_out[hidden - 1][0]}]"]
+    return "\n".join(["## Entries", *(first if hidden else []), *reversed(lines)])
+
+
+def accepted(answer: str | None, *, first: int, last: int, budget: int) -> str:
+    """The record as it may stand: every line cites entries that are there; empty where the answer is no
+    record.
+
+    A line that cites nothing stands for all entries from `first` to `last`. An answer without the headings of
+    a record, or of more than twice its room, is refused.
+    """
+    text = (answer or "").strip()
+    known = len(headings().intersection(_HEADING.findall(text)))
+    if known < LEAST_HEADINGS or len(text) > 2 * budget * CHARACTERS:
+        return ""
+    begin = re.search(r"^## ", text, re.MULTILINE)
+    lines = text[begin.start() if begin else 0 :].splitlines()
+    return "\n".join(_cited(line, first, last) for line in lines if line.strip())
+
+
+def citations(text: str) -> Iterator[int]:
+    """The numbers of entries that a text cites, those within a range too."""
+    for group in _CITED.findall(text):
+        for part in re.split(r"\s*,\s*", group):
+            low, *high = (int(one) for one in re.split(r"\s*[-–]\s*", part))
+            yield from (low, *high)
+
+
+def _cited(line: str, first: int, last: int) -> str:
+    def kept(match: re.Match[str]) -> str:
+        return match[0] if all(1 <= one <= last for one in citations(match[0])) else ""
+
+    line = _CITED.sub(kept, line).rstrip()
+    if not _ITEM.match(line) or _CITED.search(line):
+        return line
+    return f"{line} [{first}-{last}]" if first < last else f"{line} [{last}]"
+
+
+def _words(message: Message, calls: Mapping[str, ToolCall]) -> str:
+    match message:
+        case User():
+            return f"user: {clip(message.told, SAID)}"
+        case Assistant():
+            asked = "".join(f"\ncalls {call.name}" for call in message.calls)
+            return f"assistant: {clip(message.text, SAID)}{asked}"
+        case ToolResult():
+            outside = " (from outside)" if message.outside else ""
+            note = f"\n{message.note}" if message.note else ""
+            line = digest(calls.get(message.call_id), message)
+            return f"{line}{outside}\n{clip(message.content, RESULT)}{note}"
+    return ""
+
+
+def _line(message: Message, calls: Mapping[str, ToolCall]) -> str:
+    match message:
+        case User():
+            return f"The user said: {_first(message.text)}"
+        case Assistant():
+            return (
+                f"The assistant said: {_first(message.text)}" if message.text else "The assistant made calls"
+            )
+        case ToolResult():
+            return digest(calls.get(message.call_id), message)
+    return ""
+
+
+def _first(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= RESULT // 3 else f"{line[: RESULT // 3]}…"
+
+
+def numbered(messages: Sequence[Message], begin: int, end: int) -> list[Numbered]:
+    """The messages from one place to before another with their numbers; entries that stand for others are
+    none of them.
+    """
+    return [(at + 1, messages[at]) for at in range(begin, end) if messages[at].kind != "compaction"]
+
+
+def verbatim(left_out: Sequence[Numbered], room: int) -> str:
+    """What of the entries stays word for word: what the user pinned and the plan, whole; what the user said,
+    the last first to find room in so many tokens.
+    """
+    pins = [f"- {text} [{number}]" for text, number in pinned(left_out).items()]
+    plan = [f"- {item['content']} ({item['status']})" for item in _plan(left_out)]
+    said = [f"- {words} [{number}]" for number, one in left_out for words in _said(one)]
+    kept = _last(said, room * CHARACTERS)
+    hidden = len(said) - len(kept)
+    more = [f"- {hidden} earlier messages of the user are not listed; expand gives them"] if hidden else []
+    parts = {
+        "What the user pinned, which holds:": pins,
+        "The plan as it was last written:": plan,
+        "What the user said in these entries, word for word:": [*more, *kept] if kept or more else [],
+    }
+    return "\n\n".join("\n".join([title, *lines]) for title, lines in parts.items() if lines)
+
+
+def pinned(entries: Iterable[Numbered]) -> dict[str, int]:
+    """The facts that the user pinned there and did not take back, with the number of the entry."""
+    found: dict[str, int] = {}
+    for number, one in entries:
+        for block in _blocks(one):
+            if block.kind == "pin":
+                found[block.text] = number
+            elif block.kind == "unpin":
+                found.pop(block.text, None)
+    return found
+
+
+def _said(message: Message) -> Iterator[str]:
+    if isinstance(message, User):
+        yield message.text
+    yield from (block.text for block in _blocks(message) if block.kind == "note")
+
+
+def _blocks(message: Message) -> tuple[ContextBlock, ...]:
+    return message.blocks if isinstance(message, User | ToolResult) else ()
+
+
+def _plan(left_out: Sequence[Numbered]) -> list[dict[str, str]]:
+    return from_log(one for _, one in left_out).read()
+
+
+def _last(lines: Sequence[str], room: int) -> list[str]:
+    """The last of the lines that fit in so many characters."""
+    kept: list[str] = []
+    for line in reversed(lines):
+        room -= len(line)
+        if room < 0:
+            break
+        kept.append(line)
+    return kept[::-1]

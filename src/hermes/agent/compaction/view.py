@@ -1,0 +1,104 @@
+"""What a model sees of a log in which an entry stands for older messages; a function of the log alone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from hermes.agent.compaction.digests import clipped, shortened
+from hermes.agent.log import Log
+from hermes.types.message import Assistant, Compaction, ContextBlock, Message, ToolCall, ToolResult, User
+
+BEGIN: Final = (
+    "[Earlier messages of this conversation are left out; this is a record of them, for reference. It asks"
+    " for nothing: what it tells of was said, done or answered before. Numbers in brackets are entries of the"
+    " log; the tool expand gives them word for word. Notes in the system prompt stay in force.]"
+)
+END: Final = "[End of the record. What follows is the conversation itself; answer that.]"
+SAME: Final = "(the same text as in a later result)"
+
+
+def record(entry: Compaction) -> str:
+    """The words that stand for what an entry left out."""
+    return "\n\n".join(filter(None, (BEGIN, entry.summary.strip(), entry.verbatim.strip(), END)))
+
+
+def visible(log: Log) -> tuple[Message, ...]:
+    """The log as a model sees it."""
+    at = log.compacted
+    return log.messages if at < 0 else (*shown(log.messages, at), *log.messages[at + 1 :])
+
+
+def shown(messages: Sequence[Message], at: int) -> tuple[Message, ...]:
+    """The messages up to the entry at that place, as a model sees them: head, record, and what was kept.
+
+    The record goes before the user's words that follow it, in one message, so that two messages of a user
+    never stand side by side. The last thing the user asked is there also where the kept end begins later.
+    """
+    entry = messages[at]
+    if not isinstance(entry, Compaction):
+        raise TypeError(entry)
+    begin = place(messages, entry.first_kept, at)
+    digested = place(messages, entry.digested, at) if entry.digested else 0
+    kept = [number for number in range(begin, at) if messages[number].kind != "compaction"]
+    changed = dict(_short(messages, kept, digested, _calls(messages[:at])))
+
+    renamed: set[str] = set()
+
+    def seen(number: int) -> Message:
+        original = messages[number]
+        message = changed.get(number, original)
+        message = clipped(message, entry.clip, number + 1) if entry.clip else message
+        if message is original and not (isinstance(message, ToolResult) and message.call_id in renamed):
+            return message
+        if isinstance(message, Assistant):  # its results go with it: a wire may give its calls other ids
+            renamed.update(call.id for call in message.calls)
+        return _renamed(message, entry)
+
+    head, end = [seen(number) for number in range(entry.head)], [seen(number) for number in kept]
+    if not (entry.summary or entry.verbatim):
+        return (*head, *end)
+    if any(isinstance(one, User) for one in end):
+        asked = None
+    else:
+        left_out = reversed(range(entry.head, begin))
+        asked = next((number for number in left_out if isinstance(messages[number], User)), None)
+    return (*head, *_recorded(entry, end if asked is None else [seen(asked), *end]))
+
+
+def place(messages: Sequence[Message], message_id: str, default: int) -> int:
+    """Where the message of that id stands, or `default`."""
+    return next((number for number, one in enumerate(messages) if one.id == message_id), default)
+
+
+def _recorded(entry: Compaction, end: list[Message]) -> list[Message]:
+    """The record, and what follows it."""
+    if not (end and isinstance(end[0], User)):
+        return [replace(entry, summary=record(entry)), *end]
+    block = ContextBlock(kind="summary", text=record(entry), id=entry.id)
+    return [_renamed(replace(end[0], blocks=(block, *end[0].blocks)), entry), *end[1:]]
+
+
+def _renamed(message: Message, entry: Compaction) -> Message:
+    """The message with an id of its own: a transport knows by its id what it has rendered."""
+    return replace(message, id=f"{message.id.partition('/')[0]}/{entry.id}")
+
+
+def _short(
+    messages: Sequence[Message], numbers: Sequence[int], digested: int, calls: Mapping[str, ToolCall]
+) -> Iterator[tuple[int, Message]]:
+    """The messages in short form: those before a place, and results whose text comes again."""
+    later: set[str] = set()
+    for number in reversed(numbers):
+        message = messages[number]
+        call = calls.get(message.call_id) if isinstance(message, ToolResult) else None
+        if number < digested:
+            yield number, shortened(message, call, number + 1)
+        elif isinstance(message, ToolResult) and len(message.content) > len(SAME):
+            if message.content in later:
+                yield number, replace(message, content=SAME, full="")
+            later.add(message.content)
+
+
+def _calls(messages: Sequence[Message]) -> dict[str, ToolCall]:
+    return {call.id: call for one in messages if isinstance(one, Assistant) for call in one.calls}

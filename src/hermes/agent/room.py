@@ -1,0 +1,64 @@
+"""Room in a session for its next request: asked for before it, after a refusal, or by a person."""
+
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING
+
+from hermes.agent.compaction.compactor import thrashes
+from hermes.agent.context import ContextRequest
+from hermes.types.error import ContextOverflow
+from hermes.types.event import CompactionStarted, Notice
+from hermes.types.message import Compaction
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+OUTLINED = (
+    "No model could be asked for a summary of the older messages, so the model sees a list of them and your"
+    " own words; the log keeps everything."
+)
+LITTLE_SAVED = (
+    "Summing up saved little twice, so it is not tried again by itself: /compress TOPIC keeps mostly what is"
+    " about a topic, /new begins a new session."
+)
+
+
+async def make_room(session: "Session", overflow: ContextOverflow | None = None) -> bool:
+    """Shorten what the model sees where the next request would be too long, or the last one was; whether that
+    was done.
+    """
+    context, wanted = session.services.context, request_of(session)
+    if overflow is None and not context.is_full(wanted):
+        return False
+    return await _append(session, context.make_room(wanted, overflow=overflow)) is not None
+
+
+async def compact(session: "Session", focus: str) -> Compaction | None:
+    """Shorten it because a person wants it."""
+    return await _append(session, session.services.context.make_room(request_of(session), focus=focus))
+
+
+def request_of(session: "Session") -> ContextRequest:
+    """What room is to be made for."""
+    services, endpoint = session.services, session.endpoint
+    return ContextRequest(
+        log=session.whole_log,
+        endpoint=endpoint,
+        system=session.system,
+        tools=session.tools.definitions,
+        reply=session.spec.options.max_output or endpoint.max_output or 0,
+        ports=services.ports,
+        ask=lambda question: session.ask_aside("compression", question),
+        redact=services.redactor.redact,
+    )
+
+
+async def _append(session: "Session", making: Awaitable[Compaction | None]) -> Compaction | None:
+    session.emit(CompactionStarted(tokens=session.context_tokens))
+    entry = await making
+    if entry is not None:
+        await session.append(entry)
+        if entry.fallback:
+            session.emit(Notice(level="warning", text=OUTLINED))
+        if thrashes(session.whole_log):
+            session.emit(Notice(level="warning", text=LITTLE_SAVED))
+    return entry

@@ -1,0 +1,235 @@
+"""Long sessions: what the model sees stays within its window, nothing asked is lost, and the log keeps everything."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+import hermes
+from hermes.agent.session import Session
+from hermes.composition import SYSTEM_PORTS
+from hermes.testing import ScriptedModel, VirtualClock, call, fail, say
+from hermes.testing.script import Turn
+from hermes.types.event import CompactionStarted, Notice, PrefixBroken
+from hermes.types.message import Assistant, Compaction, ToolResult, User
+
+from .conftest import Talk, events_of
+
+pytestmark = pytest.mark.anyio
+
+WINDOW = 20_000
+RECORD = "## Active task\n- Read the parts [1]\n## Findings\n- part 1 has the word heron [3]"
+TOO_LONG = (
+    "This model's maximum context length is 20000 tokens. However, your messages resulted in 90000 tokens."
+)
+
+
+@pytest.fixture
+def window(environ: dict[str, str]) -> None:
+    """A model with a window that a few results fill."""
+    settings(environ, {"scripted": WINDOW})
+
+
+def settings(environ: dict[str, str], windows: Mapping[str, int]) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    rows = "".join(f"  custom/{name}:\n    context_window: {size}\n" for name, size in windows.items())
+    (home / "config.yaml").write_text(f"models:\n{rows}")
+
+
+@hermes.tool
+def part(number: int) -> str:
+    """A part of a long text."""
+    return f"part {number}: " + ("heron " if number == 1 else "water ") * 3_000
+
+
+def compactions(session: Session) -> list[Compaction]:
+    return [one for one in session.log if isinstance(one, Compaction)]
+
+
+def answer(session: Session) -> str:
+    last = session.log[-1]
+    return last.text if isinstance(last, Assistant) else ""
+
+
+def contents(request: dict[str, Any]) -> str:
+    return json.dumps(request["messages"], ensure_ascii=False)
+
+
+def is_record(request: dict[str, Any]) -> bool:
+    """Whether a request asks for a record."""
+    return "You keep the record" in contents(request)
+
+
+def counted(turn: Turn, request: dict[str, Any]) -> Turn:
+    """The reply with the prompt's tokens as a server counts them; the prefix is the session's to tell of."""
+    count = b'"prompt_tokens": %d' % (len(contents(request)) // 4)
+    pieces = tuple(piece.replace(b'"prompt_tokens": 100', count) for piece in turn.pieces)
+    return replace(turn, pieces=pieces, breaks_prefix=True)
+
+
+def as_needed(*replies: Turn, record: str = RECORD) -> ScriptedModel:
+    """A model that plays its replies in order, writes a record when it is asked for one, and refuses what its window
+    does not hold.
+    """
+    left = list(replies)
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if is_record(request):
+            return say(record, breaks_prefix=True)
+        if len(contents(request)) / 4 > WINDOW:
+            return fail(400, TOO_LONG)
+        return counted(left.pop(0), request)
+
+    return ScriptedModel(*[reply] * 400)
+
+
+@pytest.mark.usefixtures("window")
+async def test_a_turn_that_outgrows_the_window_goes_on_with_a_record(talk: Talk) -> None:
+    model = as_needed(*(call("part", {"number": number}) for number in range(1, 9)), say("heron"))
+    async with talk(model, functions=(part,)) as session:
+        heard = await events_of(session, "Which word is in part 1 alone? Use the tool part.")
+        assert answer(session) == "heron"
+        assert len([one for one in session.log if one.kind == "tool_result"]) == 8
+        made = compactions(session)
+        assert made
+        assert all(one.after < one.before for one in made)
+        assert sum(isinstance(one, CompactionStarted) for one in heard) == len(made)
+        assert sum(isinstance(one, PrefixBroken) for one in heard) == len(made)
+        last = model.requests[-1]
+        assert "Which word is in part 1 alone?" in contents(last)
+        assert len(contents(last)) / 4 < WINDOW
+
+
+@pytest.mark.usefixtures("window")
+async def test_a_server_that_refuses_a_request_as_too_long_gets_a_shorter_one(talk: Talk) -> None:
+    model = as_needed(say("short answer"))
+    async with talk(model) as session:
+        await session.send("\n".join(f"line {number}: the quick brown fox" for number in range(8_000)))
+        assert answer(session) == "short answer"
+        (entry,) = compactions(session)
+        assert (entry.clip > 0, entry.dropped) == (True, 0)
+        assert "line 0:" in contents(model.requests[-1])
+        assert "line 7999:" in contents(model.requests[-1])
+        assert isinstance(session.log[0], User)
+        assert len(session.log[0].text) > 4 * WINDOW
+
+
+@pytest.mark.usefixtures("window")
+async def test_sixty_turns_go_on_in_a_small_window_and_every_request_stays_in_the_log(talk: Talk) -> None:
+    replies = [
+        turn
+        for number in range(60)
+        for turn in (call("part", {"number": 2}, call_id=f"c{number}"), say(f"answer {number}"))
+    ]
+    model = as_needed(*replies)
+    async with talk(model, functions=(part,)) as session:
+        for number in range(60):
+            end = await session.send(f"request number {number}")
+            assert end.text == f"answer {number}"
+        assert [one.text for one in session.log if isinstance(one, User)] == [
+            f"request number {number}" for number in range(60)
+        ]
+        seen = contents(model.requests[-1])
+        assert "request number 59" in seen
+        assert "request number 40" in seen
+
+
+@pytest.mark.usefixtures("window")
+async def test_a_resumed_session_sees_what_it_saw_before(talk: Talk) -> None:
+    model = as_needed(*(call("part", {"number": number}) for number in range(1, 6)), say("one"), say("two"))
+    async with talk(model, functions=(part,)) as session:
+        await session.send("Read five parts.")
+        assert compactions(session)
+    before = model.requests[-1]["messages"]
+    async with talk(model, functions=(part,), resume=session.id) as resumed:
+        await resumed.send("And now?")
+    assert model.requests[-1]["messages"][: len(before)] == before
+
+
+@pytest.mark.usefixtures("window")
+async def test_without_a_model_for_the_record_an_outline_stands_and_none_is_asked_for_ten_minutes(
+    talk: Talk,
+) -> None:
+    asked: list[str] = []
+    clock = VirtualClock()
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if is_record(request):
+            asked.append("record")
+            return say("I would rather not.", breaks_prefix=True)
+        return counted(say("words " * 800), request)
+
+    model = ScriptedModel(*[reply] * 200)
+    async with talk(model, ports=clock.ports(SYSTEM_PORTS)) as session:
+        heard = [event for number in range(40) for event in await events_of(session, f"request {number}")]
+        assert len([one for one in compactions(session) if one.fallback]) > 1
+        assert asked == ["record", "record"]
+        assert "## Entries" in compactions(session)[-1].summary
+        assert any(isinstance(one, Notice) and "No model could be asked" in one.text for one in heard)
+        clock.advance(601)
+        for number in range(20):
+            await session.send(f"request {number}")
+        assert asked == ["record"] * 4
+
+
+async def test_a_person_sums_up_with_a_topic_and_pinned_facts_stay(talk: Talk) -> None:
+    model = as_needed(*(say(f"answer {number}" * 50) for number in range(12)))
+    async with talk(model) as session:
+        session.pin("The port is 8042.")
+        for number in range(10):
+            await session.send(f"request {number} " + "x" * 400)
+        entry = await session.compact("the port")
+        assert entry is not None
+        assert (entry.focus, entry.summary) == ("the port", RECORD)
+        assert "two thirds of it are for this topic, the rest as short as it can be: the port" in contents(
+            model.requests[-1]
+        )
+        await session.send("And now?")
+        seen = contents(model.requests[-1])
+        assert "The port is 8042." in seen
+        assert "request 8" in seen
+        assert session.pins == ("The port is 8042.",)
+
+
+async def test_a_short_conversation_is_left_as_it_is(talk: Talk) -> None:
+    async with talk(as_needed(say("hello"))) as session:
+        await session.send("hi")
+        assert await session.compact() is None
+        assert len(session.log) == 2
+
+
+async def test_what_was_left_out_is_read_again_by_its_number(talk: Talk) -> None:
+    model = as_needed(
+        *(say(f"answer {number} " + "y" * 600) for number in range(8)),
+        call("expand", {"entries": "2"}),
+        call("expand", {"entries": "99"}),
+        say("done"),
+    )
+    async with talk(model, toolsets=("context",)) as session:
+        for number in range(8):
+            await session.send(f"request {number}")
+        await session.compact()
+        await session.send("What did you say first?")
+        first, second = (json.loads(one.content) for one in session.log if isinstance(one, ToolResult))
+        assert first == {"text": "[2] assistant: answer 0 " + "y" * 600, "page": 1, "pages": 1}
+        assert second == {"error": "There is no entry 99 before this call."}
+
+
+async def test_a_smaller_model_makes_room_before_its_first_request(
+    talk: Talk, environ: dict[str, str]
+) -> None:
+    settings(environ, {"scripted": 200_000, "small": WINDOW})
+    model = as_needed(
+        *(call("part", {"number": 1}, call_id=str(one)) for one in range(4)), say("one"), say("two")
+    )
+    async with talk(model, functions=(part,)) as session:
+        await session.send("Read.")
+        assert compactions(session) == []
+        await session.switch_model(replace(session.endpoint, model="small", context_window=WINDOW))
+        await session.send("Go on.")
+        assert len(compactions(session)) == 1
+        assert [request["model"] for request in model.requests][-1] == "small"
