@@ -99,6 +99,9 @@ class LocalWorkspace(ShellWorkspace):
         missed = self._missed.take(command, done, self._shell.exports)
         return replace(done, text=done.text + missed) if missed else done
 
+    def _led(self, path: str) -> str:
+        return os.path.realpath(path)
+
     def _content(self, action: Command) -> str:
         runs_free = self._sandbox is None or action.needs.unconfined
         return content_of(action.command, action.cwd) if runs_free else ""

@@ -122,8 +122,8 @@ class FileCarrier:
 class Shell:
     """The carried shell, a program `bash`, over `carrier`.
 
-    `guarded`: of what confined commands leave the others take the directory alone; confined ones do `first`
-    at first.
+    `guarded`: of what confined commands leave, those that are `clean` take the directory alone; confined ones
+    do `first` at first.
     """
 
     def __init__(
@@ -142,7 +142,7 @@ class Shell:
         self._first = first
         self._root = cwd
         self._state = State(cwd=cwd, exports=dict(env))
-        self._open_state = self._state  # the last state that no confined command could have touched
+        self._clean_state = self._state  # the last one that no confined command could have touched
 
     @property
     def cwd(self) -> str:
@@ -161,14 +161,20 @@ class Shell:
         told = (sorted(state.exports.items()), state.options, state.aliases, state.functions)
         return hashlib.blake2s(repr(told).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
 
-    def definitions(self, *, confined: bool) -> str:
+    def definitions(self, *, clean: bool) -> str:
         """The aliases and functions that a command starts with, as shell text."""
-        state = self._starts(confined=confined)
+        state = self._starts(clean=clean)
         return f"{state.aliases}\n{state.functions}".strip()
 
-    def prepare(self, command: str, *, cwd: str | None = None, confined: bool, carry: bool = True) -> Start:
+    def finds_other_programs(self, *, clean: bool) -> bool:
+        """Whether a command finds programs elsewhere than confined ones do, which have set PATH."""
+        return self._starts(clean=clean).exports.get("PATH") != self._state.exports.get("PATH")
+
+    def prepare(
+        self, command: str, *, cwd: str | None = None, confined: bool, clean: bool, carry: bool = True
+    ) -> Start:
         """How to run `command` in the carried shell, in `cwd` when it is given."""
-        state = self._starts(confined=confined)
+        state = self._starts(clean=clean)
         target, dump = self._carrier.target(confined=confined) if carry else ("", None)
         first = [self._first] if confined and self._first else []
         lines = [*first, _change_directory(cwd or state.cwd), *_restore(state)]
@@ -178,10 +184,18 @@ class Shell:
         return Start(argv=self._argv(script, confined=confined), env=dict(state.exports), dump=dump)
 
     def adopt(
-        self, start: Start, state: bytes, output: str, *, confined: bool, keep_directory: bool = False
+        self,
+        start: Start,
+        state: bytes,
+        output: str,
+        *,
+        confined: bool,
+        clean: bool,
+        keep_directory: bool = False,
     ) -> None:
         """Carry on from what the command left; a dump that is missing, cut or odd changes nothing, but that
-        the next command starts at the top where the directory was gone.
+        the next command starts at the top where the directory was gone. What a clean one has not changed
+        stays as confined ones have left it.
         """
         dump = self._carrier.dump(start, state)
         if dump is None:
@@ -189,22 +203,37 @@ class Shell:
                 self._state = replace(self._state, cwd=self._root)
             return
         left = _state_of(dump)
-        self._state = replace(left, cwd=self._state.cwd) if keep_directory else left
+        left = replace(left, cwd=self._state.cwd) if keep_directory else left
+        self._state = _changed(self._state, self._starts(clean=clean), left)
         if not confined:
-            self._open_state = self._state
+            self._clean_state = left
 
-    def _starts(self, *, confined: bool) -> State:
-        """What a command starts with: an unconfined one takes from the confined ones their directory alone,
-        for a variable, an option or a function of theirs could choose what it runs.
+    def _starts(self, *, clean: bool) -> State:
+        """What a command starts with: a clean one takes from the confined ones their directory alone, for a
+        variable, an option or a function of theirs could choose what it runs.
         """
-        if confined or not self._guarded:
-            return self._state
-        return replace(self._open_state, cwd=self._state.cwd)
+        if clean and self._guarded:
+            return replace(self._clean_state, cwd=self._state.cwd)
+        return self._state
 
     def _argv(self, script: str, *, confined: bool) -> tuple[str, ...]:
         is_short = len(script.encode("utf-8", "surrogateescape")) < _LONGEST_ARGUMENT
         path = "" if is_short else self._carrier.script(script, confined=confined)
         return (*self._bash, path) if path else (*self._bash, "-c", script, "bash")
+
+
+def _changed(state: State, begun: State, left: State) -> State:
+    """The state with what a command has changed that began with another one."""
+    gone = begun.exports.keys() - left.exports.keys()
+    kept = {name: value for name, value in state.exports.items() if name not in gone}
+    new = {name: value for name, value in left.exports.items() if begun.exports.get(name) != value}
+    return State(
+        cwd=left.cwd,
+        exports={**kept, **new},
+        options=state.options if left.options == begun.options else left.options,
+        aliases=state.aliases if left.aliases == begun.aliases else left.aliases,
+        functions=state.functions if left.functions == begun.functions else left.functions,
+    )
 
 
 def _state_of(dump: Dump) -> State:

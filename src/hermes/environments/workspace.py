@@ -31,6 +31,10 @@ QUIET: Final = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINA
 
 _WORDS: Final = frozenset({"person", "session", "allowlist"})
 """Who has given their word for just this, files included."""
+_OTHER_PROGRAMS: Final = (
+    "[the PATH that commands in the sandbox have set does not count for one that needs more; set it in the"
+    " command itself, as in . .venv/bin/activate && …]\n"
+)
 _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 
 
@@ -150,16 +154,23 @@ class ShellWorkspace:
             needs = self._resolved(needs)
             action = self._action(command, where, needs, pty=pty)
             permit = await self._permit(action)
-            start = self._shell.prepare(command, cwd=where, confined=permit.confined)
+            clean = _is_clean(permit, needs)
+            start = self._shell.prepare(command, cwd=where, confined=permit.confined, clean=clean)
+            told = _OTHER_PROGRAMS if self._shell.finds_other_programs(clean=clean) else ""
             self._redeem(permit, self._now(action, where, permit))
             done = await self._environment.exec(
                 self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output
             )
             self._shell.adopt(
-                start, done.state, done.text, confined=permit.confined, keep_directory=where is not None
+                start,
+                done.state,
+                done.text,
+                confined=permit.confined,
+                clean=clean,
+                keep_directory=where is not None,
             )
         return ExecResult(
-            text=done.text,
+            text=done.text + told,
             code=done.code,
             cwd=self.cwd,
             seconds=done.seconds,
@@ -187,7 +198,8 @@ class ShellWorkspace:
         action = self._action(command, where, needs, pty=pty, background=True)
         permit = await self._permit(action)
         self.processes.make_room()
-        start = self._shell.prepare(command, cwd=where, confined=permit.confined, carry=False)
+        clean = _is_clean(permit, needs)
+        start = self._shell.prepare(command, cwd=where, confined=permit.confined, clean=clean, carry=False)
         self._redeem(permit, self._now(action, where, permit))
         child = await self._environment.spawn(self._job(start, permit, pty=pty))
         return self.processes.add(
@@ -247,13 +259,17 @@ class ShellWorkspace:
         return self._accept(await self._authorize(action))
 
     def _resolved(self, needs: Needs) -> Needs:
-        """The needs with absolute paths; Refused where a host is none."""
+        """The needs with absolute paths, links followed; Refused where a host is none."""
         try:
             for host in needs.hosts:
                 entry(host)
         except ValueError as error:
             raise Refused(f"{error}.") from error
-        return replace(needs, paths=tuple(map(self._nominal, needs.paths)))
+        return replace(needs, paths=tuple(self._led(self._nominal(path)) for path in needs.paths))
+
+    def _led(self, path: str) -> str:
+        """Where an absolute path leads on this machine."""
+        return path
 
     def _action(
         self, command: str, where: str | None, needs: Needs, *, pty: bool, background: bool = False
@@ -265,7 +281,7 @@ class ShellWorkspace:
             pty=pty,
             background=background,
             environment=self._shell.mark,
-            carried=self._shell.definitions(confined=not needs.unconfined),
+            carried=self._shell.definitions(clean=needs != NO_NEEDS),
             needs=needs,
         )
         return replace(action, content=self._content(action))
@@ -323,3 +339,8 @@ class ShellWorkspace:
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
         return os.path.normpath(Path(self.cwd) / path)
+
+
+def _is_clean(permit: Permit, needs: Needs) -> bool:
+    """Whether nothing that confined commands have set may choose what runs: it can do more than they."""
+    return not permit.confined or needs != NO_NEEDS

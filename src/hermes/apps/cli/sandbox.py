@@ -180,7 +180,7 @@ class _Opened(Struct, frozen=True):
             guarded=True,
             first=confining.first,
         )
-        start = shell.prepare(command, confined=True, carry=False)
+        start = shell.prepare(command, confined=True, clean=False, carry=False)
         return confining.launch(start.argv, env=start.env, wanted=Confinement(network=network), steady=steady)
 
 

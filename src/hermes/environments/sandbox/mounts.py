@@ -160,7 +160,7 @@ def watched(mounts: Mounts, view: View) -> Watched:
     """What a job could make that runs later: in repositories, the folders it may write besides included, and
     those of `starts` that are in its reach, links followed.
     """
-    more = _real(view.paths)
+    more = _granted(view)
     tops = {"full": ["/"], "workspace": _real(map(str, mounts.writable)), "read-only": []}[view.mode] + more
     return Watched(
         tops=tuple(dict.fromkeys([*map(os.path.realpath, mounts.repositories), *more])),
@@ -176,7 +176,7 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
     command waits for this.
     """
     writable = _real(map(str, mounts.writable))
-    more = _real(view.paths)
+    more = _granted(view)
     tops = ["/"] if view.mode == "full" else more + (writable if view.mode == "workspace" else [])
     hidden = dict.fromkeys([*_real(_expanded(mounts.hidden)), *listening(outside=_covered(view))])
     starts = (
@@ -241,6 +241,11 @@ def _real(paths: Iterable[str]) -> list[str]:
     folders: dict[str, str] = {}
     # Most are not there, and `exists` would raise and catch an error for each
     return list(dict.fromkeys(_resolved(path, folders) for path in paths if os.access(path, os.F_OK)))
+
+
+def _granted(view: View) -> list[str]:
+    """The paths that are writable besides; one that leads elsewhere now is another than a yes was for."""
+    return [path for path in view.paths if os.path.exists(path) and os.path.realpath(path) == path]  # noqa: PTH110
 
 
 def _resolved(path: str, folders: dict[str, str]) -> str:
