@@ -410,6 +410,27 @@ async def test_nor_does_it_happen_outside_the_sandbox_once_a_command_was_given_t
     )
 
 
+@pytest.mark.parametrize(
+    "read",
+    [
+        ("terminal", {"command": "cat linked.md"}),
+        ("terminal", {"command": "cd downloads; cat page.md"}),
+        ("terminal", {"command": "cat ~/Downl*/page.md"}),
+        ("read_file", {"path": "linked.md"}),
+        ("search_files", {"pattern": "Oslo", "path": "downloads"}),
+        ("search_files", {"pattern": "Oslo", "path": "~"}),
+    ],
+    ids=str,
+)
+async def test_what_lies_elsewhere_is_from_there_under_whatever_name(
+    world: World, read: tuple[str, dict[str, Any]]
+) -> None:
+    (world.work / "linked.md").symlink_to(world.home / "Downloads" / "page.md")
+    (world.work / "downloads").symlink_to(world.home / "Downloads")
+    session, _ = await talk(world, ScriptedModel(call(*read), say("done")))
+    assert [bool(message.outside) for message in results(session)] == [True]
+
+
 @pytest.mark.parametrize("source", OWN)
 async def test_a_file_of_the_workspace_takes_nothing_away_from_others(world: World, source: str) -> None:
     """It is the user's own: what was allowed for good stays allowed."""

@@ -2,7 +2,7 @@
 wide as it was given.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -13,7 +13,7 @@ from hermes.agent.provenance import tell
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
-from hermes.safety.origins import came_from
+from hermes.safety.origins import Locate, as_named, came_from
 from hermes.safety.sources import Source
 from hermes.safety.taint import held
 from hermes.safety.unreviewed import unreviewed, writes
@@ -24,6 +24,7 @@ from hermes.types.question import Answer, Approve, Deny, Grant, Question, Scope
 
 _ELSE = "Do not try it in another form; do without it or ask."
 _UNREADABLE = "This could not be judged ({}), so the answer is no. Write it as a plain command."
+_READ = Verdict(decision="allow")
 _INSTEAD = {
     "outside": "work inside the workspace or in /tmp",
     "needs-path": "work inside the workspace or in /tmp",
@@ -50,7 +51,8 @@ class ApprovalGate(Struct):
 
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
     where the settings let it. `record` tells of an answer that no person gave, `read` gives what the session
-    has read from outside. Unless somebody answers (`attended`), what the session itself `wrote` does not run
+    has read from outside, `locate` where a path of a command really lies.
+    Unless somebody answers (`attended`), what the session itself `wrote` does not run
     unconfined.
     """
 
@@ -68,17 +70,29 @@ class ApprovalGate(Struct):
     record: Callable[[Question, Answer, str], object] | None = None
     judge: Callable[[Action, Policy, Grants], Verdict] = decide
     read: Callable[[], tuple[Source, ...]] = field(default=lambda: ())
+    locate: Locate = as_named
 
     async def authorize(self, action: Action) -> Permit:
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
         self.wrote = self.wrote or writes(action, verdict)
-        source = came_from(action, verdict, self.policy)
+        source = self._source(action, verdict)
         if verdict.covered is not None:
             self.grants = self.grants.learned(verdict.covered, [source])
         tell(source)
         return permit
+
+    def found(self, paths: Iterable[str]) -> None:
+        """Note whose files a search gave lines of."""
+        for path in paths:
+            source = came_from(FileAccess(operation="read", path=path), _READ, self.policy)
+            if source:
+                tell(source)
+                return
+
+    def _source(self, action: Action, verdict: Verdict) -> str:
+        return came_from(action, verdict, self.policy, self.locate)
 
     async def _permit(self, action: Action, verdict: Verdict) -> Permit:
         match verdict.decision:
@@ -104,6 +118,7 @@ class ApprovalGate(Struct):
             judge=self.judge,
             ports=self.ports,
             read=self.read,
+            locate=self.locate,
             grants=Grants(),
         )
 
@@ -129,7 +144,7 @@ class ApprovalGate(Struct):
             raise self._refusal(
                 action, f"The user did not allow this ({_listed(verdict)}).{why}{_instead(verdict)} {_ELSE}"
             )
-        self._keep(answer, verdict, came_from(action, verdict, self.policy))
+        self._keep(answer, verdict, self._source(action, verdict))
         return verdict.permit(action, "person", self.ports.token())
 
     async def _is_approved_by_model(self, action: Action, verdict: Verdict, question: Approve) -> bool:

@@ -19,6 +19,7 @@ from hermes.environments.sandbox.probe import why_none
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
 from hermes.environments.settings import TerminalSettings
 from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
+from hermes.lib.files import real_paths
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, is_concealed
@@ -131,6 +132,7 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
     )
     policy = policy_of(options, sandbox.options.mode if sandbox else "off")
     gate = gate_of(options, policy, partial(_asked, ask, lacking) if lacking else ask)
+    gate.locate = real_paths
     workspace = LocalWorkspace(
         options.cwd,
         authorize=gate.authorize,
@@ -171,6 +173,7 @@ def workspace_options(options: ToolEnvironmentOptions, gate: ApprovalGate | None
         is_secret=partial(holds_secret, known=options.known),
         known=options.known,
         concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
+        found=gate.found if gate else lambda _paths: None,
         spawn=options.spawn,
     )
 

@@ -3,7 +3,7 @@
 import hashlib
 import itertools
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
@@ -43,7 +43,8 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     get besides, and `is_secret`.
 
     `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a
-    search must not look into it; `note` is a sentence that ends the first output; `spawn` runs
+    search must not look into it, `found` is told the files that one gave lines of;
+    `note` is a sentence that ends the first output; `spawn` runs
     jobs beside the caller's, such as making the sandbox of the next command.
     """
 
@@ -53,6 +54,7 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     is_secret: Callable[[str], bool] | None = None
     known: SecretValues = field(default_factory=SecretValues)
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
+    found: Callable[[Iterable[str]], None] = field(default=lambda _paths: None)
     note: str = ""
     spawn: Spawn | None = None
 
@@ -232,7 +234,9 @@ class ShellWorkspace:
         """Lines that match a regular expression; ValueError when it is not one, FileNotFoundError when there
         is no such path.
         """
-        return await self._files.search(await self._decided("read", path), pattern, file_glob, limit)
+        found = await self._files.search(await self._decided("read", path), pattern, file_glob, limit)
+        self._options.found(dict.fromkeys(match.path for match in found))
+        return found
 
     async def find(self, glob: str, *, path: str = ".", limit: int = 1000) -> Sequence[FileStat]:
         """Files whose name or path matches a glob, newest first; FileNotFoundError when there is no such

@@ -1,8 +1,13 @@
-"""Files written whole or not at all."""
+"""Files written whole or not at all, and where a path really lies."""
 
+import glob
+import itertools
 import os
 import tempfile
 from pathlib import Path
+from typing import Final
+
+_MOST_FITTING: Final = 200
 
 
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
@@ -24,6 +29,16 @@ def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def real_paths(pattern: str) -> list[str]:
+    """Where the files lie, links followed, that an absolute path or a pattern of a shell stands for; of very
+    many the first.
+    """
+    if not glob.has_magic(pattern):
+        return [os.path.realpath(pattern)]
+    fitting = glob.iglob(pattern, include_hidden=True)  # noqa: PTH207  # the pattern is absolute
+    return [os.path.realpath(path) for path in itertools.islice(fitting, _MOST_FITTING)]
 
 
 def _mode_of(path: Path) -> int | None:

@@ -2,9 +2,11 @@
 
 import posixpath
 import re
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from hermes.safety.commands.exfiltration import DOWNLOADERS
+from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.paths import is_within
 from hermes.safety.commands.script import Simple
 from hermes.safety.decide import Policy, Verdict
@@ -43,6 +45,8 @@ _LOCAL_GIT: Final = frozenset(
 )
 _SHOWN: Final = 80
 
+Locate = Callable[[str], Sequence[str]]
+
 
 def is_outside(entry: ToolEntry) -> bool:
     """Whether what a tool gives was written by others: as it says itself, else if it can connect, or does not
@@ -58,25 +62,30 @@ def is_outside(entry: ToolEntry) -> bool:
     return bool(manifest.hosts or manifest.programs or not _CONNECTING.isdisjoint(manifest.effects))
 
 
-def came_from(action: Action, verdict: Verdict, policy: Policy) -> str:
+def as_named(path: str) -> Sequence[str]:
+    """A path as it is written, where nobody can look where it leads."""
+    return (path,)
+
+
+def came_from(action: Action, verdict: Verdict, policy: Policy, locate: Locate = as_named) -> str:
     """The name of what an action reads from outside; "" when it reads nothing from there.
 
     Files of the workspace are the user's own, but for installed packages and mail; with `policy.strict` they
-    are from outside as well.
+    are from outside as well. `locate` gives where a path of a command, or what fits a pattern, really lies.
     """
     match action:
         case FileAccess():
             foreign = policy.strict or _is_of_others(action.path, policy)
             return f"the file {action.path}" if action.operation == "read" and foreign else ""
         case Command():
-            return _of_command(action, verdict, policy)
+            return _of_command(action, verdict, policy, locate)
         case _:
             return ""
 
 
-def _of_command(action: Command, verdict: Verdict, policy: Policy) -> str:
+def _of_command(action: Command, verdict: Verdict, policy: Policy, locate: Locate) -> str:
     """The name of what a command reads; the hosts where the sandbox lets it reach these and no others."""
-    files = policy.strict or _reads_others(verdict, policy)
+    files = policy.strict or _reads_others(verdict, policy, locate)
     if not (files or _reaches_out(action, verdict)):
         return ""
     hosts = verdict.access.network if verdict.access.confined else True
@@ -113,14 +122,26 @@ def _is_local(command: Simple) -> bool:
     return is_plain(command)
 
 
-def _reads_others(verdict: Verdict, policy: Policy) -> bool:
+def _reads_others(verdict: Verdict, policy: Policy, locate: Locate) -> bool:
     """Whether it names, or works in, a place whose files other people wrote."""
-    return any(
-        _is_of_others(posixpath.normpath(posixpath.join(command.cwd, path)), policy)
+    named = dict.fromkeys(
+        posixpath.normpath(posixpath.join(command.cwd, path))
         for command in verdict.commands
         if command.program not in _WITHOUT_CONTENT
         for path in (".", *command.argv[1:], *command.reads)
     )
+    return any(_is_of_others(path, policy) or _leads_to_others(path, policy, locate) for path in named)
+
+
+def _leads_to_others(path: str, policy: Policy, locate: Locate) -> bool:
+    """Whether a path leads there by links or a pattern; `**` by where it begins."""
+    if UNKNOWN in path:
+        return False
+    above, below, _ = path.partition("/**/")
+    if below:
+        folders = (posixpath.join(policy.home, name) for name in _FOLDERS_OF_OTHERS)
+        return any(is_within(folder, above) for folder in folders)
+    return any(_is_of_others(real, policy) for real in locate(path))
 
 
 def _short(command: str) -> str:

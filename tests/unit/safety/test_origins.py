@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from hermes.safety.commands.paths import is_within
 from hermes.safety.decide import Policy, decide
 from hermes.safety.origins import came_from, is_outside
 from hermes.types.action import Action, Command, FileAccess, ToolUse
@@ -154,3 +155,34 @@ def test_a_tool_is_from_outside_unless_it_says_that_it_reaches_nothing(
 ) -> None:
     given = {"name": "t", "toolset": "own", "schema": {}, "handler": lambda _: "", **entry}
     assert is_outside(ToolEntry(**given)) is outside  # type: ignore[arg-type]  # rows of a table
+
+
+LINKS = {"/data/project/l.txt": "/home/user/Downloads/x.txt", "/data/project/dl": "/home/user/Downloads"}
+
+
+def where(path: str) -> list[str]:
+    """Where a path lies, on a machine with some links."""
+    if path == "/home/user/Downl*/x.txt":
+        return ["/home/user/Downloads/x.txt"]
+    link = next((one for one in LINKS if is_within(path, one)), "")
+    return [LINKS[link] + path[len(link) :]] if link else [path]
+
+
+@pytest.mark.parametrize(
+    ("line", "foreign"),
+    [
+        ("cat l.txt", True),
+        ("cat < l.txt", True),
+        ("cat dl/x.txt", True),
+        ("cd dl; cat x.txt", True),
+        ("cat ~/Downl*/x.txt", True),
+        ("find ~ -name x.txt -exec cat {} +", True),
+        ("find . -name x.txt -exec cat {} +", False),
+        ("cat notes.txt", False),
+        ("cat *.txt", False),
+    ],
+)
+def test_a_file_is_where_its_links_lead(line: str, foreign: bool) -> None:
+    action = command(line)
+    name = came_from(action, decide(action, OPEN), OPEN, where)
+    assert name == (f"the output of `{line}`" if foreign else "")
