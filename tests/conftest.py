@@ -124,3 +124,11 @@ def environ(tmp_path: Path) -> dict[str, str]:
         "PATH": "/usr/local/bin:/usr/bin:/bin",
         "LANG": "C.UTF-8",
     }
+
+
+@pytest.fixture
+def nothing_saved(environ: dict[str, str]) -> None:
+    """A user who has switched off that deletions are saved, so that they ask."""
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.yaml").write_text("checkpoints: {max_megabytes: 0}\n")

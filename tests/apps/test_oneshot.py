@@ -131,6 +131,7 @@ def test_a_reply_that_the_server_cut_is_not_called_a_missing_connection(run: Run
     assert "Check that the server runs" not in done.stderr
 
 
+@pytest.mark.usefixtures("nothing_saved")
 def test_what_needs_an_approval_is_refused_and_said_and_has_its_exit_code(run: Run, work: Path) -> None:
     done = ask(
         run,

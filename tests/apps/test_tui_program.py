@@ -420,6 +420,9 @@ DANGEROUS = {"command": "rm -rf keep && echo removed"}
 
 def approving(place: Place, *replies: object) -> AbstractContextManager[Terminal]:
     (place.project / "keep").mkdir(exist_ok=True)
+    (place.home / ".hermes").mkdir(exist_ok=True)
+    with (place.home / ".hermes" / "config.yaml").open("a") as config:
+        config.write("checkpoints: {max_megabytes: 0}\n")
     return place.open(call("terminal", DANGEROUS), *replies)
 
 

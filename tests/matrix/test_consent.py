@@ -211,6 +211,7 @@ CALLS: Final[dict[str, tuple[str, dict[str, object]]]] = {
 }
 
 
+@pytest.mark.usefixtures("nothing_saved")
 @pytest.mark.parametrize("source", ["library", "cli", "cron", "batch", "api"])
 @pytest.mark.parametrize("name", CALLS)
 async def test_a_session_without_a_person_refuses_at_once(
@@ -237,7 +238,9 @@ async def test_silence_ends_a_question_of_a_session_and_tells_everybody(
 ) -> None:
     home = environ["HERMES_HOME"]
     await anyio.Path(home).mkdir(parents=True, exist_ok=True)
-    await (anyio.Path(home) / "config.yaml").write_text("approvals: {timeout: 0.2}\n")
+    await (anyio.Path(home) / "config.yaml").write_text(
+        "approvals: {timeout: 0.2}\ncheckpoints: {max_megabytes: 0}\n"
+    )
     model = ScriptedModel(call("terminal", {"command": DELETE}), say("could not"))
     async with talk(model, toolsets=("terminal",)) as session, session.stream("clean up") as stream:
         with anyio.fail_after(10):

@@ -54,6 +54,7 @@ FREE: Final = {
     "config/edit.py": "the user's own commands change settings; the agent has no tool that calls it, and the gate refuses the file",
     "config/environ.py": "reads",
     "lib/files.py": "writes for its callers, which stand here themselves",
+    "lib/trees.py": "copies for its callers, which stand here themselves",
     "lib/locks.py": "lock files of its callers, which stand here themselves",
     "models/": "keys, windows and models that the user asked for, in our own folders",
     "commands/": "the person's own words in a conversation",

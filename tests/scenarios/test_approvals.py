@@ -14,7 +14,7 @@ from hermes.types.question import Answer, Approve, Deny, Grant
 
 from .conftest import Talk
 
-pytestmark = pytest.mark.anyio
+pytestmark = [pytest.mark.anyio, pytest.mark.usefixtures("nothing_saved")]
 DELETE = {"command": "rm -rf plans"}
 
 

@@ -70,6 +70,7 @@ def plans(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.usefixtures("nothing_saved")
 async def test_a_handler_of_a_tool_file_may_need_an_approval(talk: Talk, plans: Path) -> None:
     @guest
     @hermes.tool

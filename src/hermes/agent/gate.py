@@ -10,12 +10,14 @@ from msgspec.structs import replace
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
 from hermes.agent.provenance import tell
+from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
 from hermes.safety.origins import Locate, as_named, came_from
 from hermes.safety.sources import Source
 from hermes.safety.taint import held
+from hermes.safety.undo import to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
@@ -50,9 +52,9 @@ class ApprovalGate(Struct):
     replaces one that was used.
 
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
-    where the settings let it. `record` tells of an answer that no person gave, `read` gives what the session
-    has read from outside, `locate` where a path of a command really lies.
-    Unless somebody answers (`attended`), what the session itself `wrote` does not run
+    where the settings let it, `save_first` saves what a command could lose. `record` tells of an answer that
+    no person gave, `read` gives what the session has read from outside, `locate` where a path of a command
+    really lies. Unless somebody answers (`attended`), what the session itself `wrote` does not run
     unconfined.
     """
 
@@ -66,6 +68,7 @@ class ApprovalGate(Struct):
     attended: bool = True
     wrote: bool = False
     spent: Callable[[str, str], None] = _nothing_saved
+    save_first: SaveFirst | None = None
     advise: Callable[[SideQuestion], Awaitable[str | None]] | None = None
     record: Callable[[Question, Answer, str], object] | None = None
     judge: Callable[[Action, Policy, Grants], Verdict] = decide
@@ -101,6 +104,8 @@ class ApprovalGate(Struct):
                 return verdict.permit(action, serial=self.ports.token())
             case "deny":
                 raise self._refusal(action, f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}")
+            case "ask" if await self._is_saved(action, verdict):
+                return verdict.permit(action, "checkpoint", self.ports.token())
             case "ask":
                 return await self._asked(action, verdict)
 
@@ -119,6 +124,7 @@ class ApprovalGate(Struct):
             ports=self.ports,
             read=self.read,
             locate=self.locate,
+            save_first=self.save_first,
             grants=Grants(),
         )
 
@@ -132,6 +138,16 @@ class ApprovalGate(Struct):
             Exception
         ) as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is
             raise self._refusal(action, _UNREADABLE.format(type(fault).__name__)) from fault
+
+    async def _is_saved(self, action: Action, verdict: Verdict) -> bool:
+        """Whether all that a command could lose was saved, or is not there, so that nobody need be asked."""
+        paths = to_save(verdict, self.policy)
+        if not paths or self.save_first is None or not isinstance(action, Command):
+            return False
+        saved = await self.save_first(action, paths, self.policy.workspace)
+        if saved is not None and saved.paths and self.record is not None:
+            self.record(self._question(action, verdict), Grant(), f"checkpoint {saved.id}")
+        return saved is not None
 
     async def _asked(self, action: Action, verdict: Verdict) -> Permit:
         question = self._question(action, verdict)

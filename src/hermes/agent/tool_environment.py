@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.agent.gate import ApprovalGate
+from hermes.agent.undo import SaveFirst, checkpoints_of
 from hermes.config.sections import Settings
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
@@ -24,7 +25,7 @@ from hermes.lib.secretvalues import SecretValues
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, is_concealed
 from hermes.safety.redact import redact
-from hermes.safety.settings import AllowlistSettings, ApprovalSettings
+from hermes.safety.settings import AllowlistSettings, ApprovalSettings, CheckpointSettings
 from hermes.safety.sources import sources
 from hermes.tools.settings import ToolOutputSettings
 from hermes.types.capabilities import ALL, Capabilities
@@ -66,6 +67,7 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     bounds: Capabilities = ALL
     spent: Callable[[str, str], None] = lambda _old, _new: None
     spawn: Spawn | None = None
+    checkpoints: CheckpointSettings = CheckpointSettings()
 
 
 class ToolEnvironment(Struct, frozen=True, kw_only=True):
@@ -100,6 +102,7 @@ def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) ->
         terminal=settings[TerminalSettings],
         approvals=settings[ApprovalSettings],
         output=settings[ToolOutputSettings],
+        checkpoints=settings[CheckpointSettings],
         allowlist=tuple(settings[AllowlistSettings].command_allowlist),
         **rest,
     )
@@ -133,6 +136,9 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
     policy = policy_of(options, sandbox.options.mode if sandbox else "off")
     gate = gate_of(options, policy, partial(_asked, ask, lacking) if lacking else ask)
     gate.locate = real_paths
+    if options.checkpoints.max_megabytes:
+        kept = checkpoints_of(options.hermes_home, options.checkpoints)
+        gate.save_first = SaveFirst(kept, options.ports, options.scratch.name)
     workspace = LocalWorkspace(
         options.cwd,
         authorize=gate.authorize,

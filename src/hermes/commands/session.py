@@ -36,7 +36,10 @@ async def title(talk: CommandContext, argument: str) -> None:
 async def undo(talk: CommandContext, argument: str) -> None:
     """Drop the last turns and put the first dropped message back into the input."""
     dropped = await _drop(talk, argument)
-    talk.tell("The model has forgotten that turn; what it did to files stands.")
+    talk.tell(
+        "The model has forgotten that turn; what it did to files stands. `hermes checkpoints list` shows what"
+        " was saved before it was deleted."
+    )
     talk.edit(dropped)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from hermes.config.sections import doc, section
 
@@ -28,6 +28,21 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
             " was allowed; strict counts files of the workspace as from outside, trust asks not."
         ),
     ] = "ask"
+
+
+@section("checkpoints")
+class CheckpointSettings(Struct, frozen=True, kw_only=True):
+    """What is saved of a workspace before a command deletes it or throws history away."""
+
+    max_megabytes: Annotated[
+        int,
+        Meta(ge=0),
+        doc("Largest that is saved before one command; what is larger asks. 0 saves nothing."),
+    ] = 256
+    keep_megabytes: Annotated[int, Meta(ge=0), doc("Disk for all that was saved; the oldest goes first.")] = (
+        1024
+    )
+    keep_days: Annotated[float, Meta(ge=0), doc("Days after which what was saved is removed.")] = 7.0
 
 
 @section("security")

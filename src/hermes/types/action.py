@@ -9,7 +9,7 @@ from msgspec import Struct, to_builtins
 from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.tool import ToolManifest
 
-Decider = Literal["rule", "sandbox", "person", "session", "allowlist", "yolo", "model"]
+Decider = Literal["rule", "sandbox", "person", "session", "allowlist", "yolo", "model", "checkpoint"]
 """Who or what said yes."""
 
 

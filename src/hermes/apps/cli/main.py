@@ -22,6 +22,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     ),
     "auth": ("hermes.apps.cli.auth:auth", "Keys and sign-ins of providers: add, list, test, remove."),
     "chat": ("hermes.apps.cli.chat:chat", "Ask one question (-q), or talk."),
+    "checkpoints": (
+        "hermes.apps.cli.checkpoints:checkpoints",
+        "What was saved before commands that delete: list, show, restore.",
+    ),
     "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),

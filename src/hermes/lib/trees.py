@@ -1,0 +1,168 @@
+"""Copy files and folders aside and put them back by descriptors: no link is followed, on either side."""
+
+import os
+import shutil
+import stat
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from fcntl import ioctl
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
+_NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_OBJECTS: Final = "/.git/objects/"
+_CLONE: Final = 0x40049409  # FICLONE of linux/fs.h
+
+
+class TooLarge(Exception):  # what there is, not what went wrong
+    """There is more to copy than was allowed."""
+
+
+class Room(Struct):
+    """What a copy may still take, in bytes and entries; `skips` says which folders are left out, by path."""
+
+    size: int
+    entries: int
+    skips: Callable[[str], bool] = lambda _path: False
+
+    def take(self, size: int) -> None:
+        """Count one entry; TooLarge when there is no room for it."""
+        self.size -= size
+        self.entries -= 1
+        if self.size < 0 or self.entries < 0:
+            raise TooLarge
+
+
+def measure(source: Path, room: Room) -> None:
+    """Take what a copy of `source` needs out of the room; TooLarge when there is not enough."""
+    info = source.lstat()
+    is_folder = stat.S_ISDIR(info.st_mode)
+    room.take(0 if is_folder or _OBJECTS in str(source) else info.st_size)
+    for inner in source.iterdir() if is_folder else ():
+        if not (room.skips(str(inner)) and inner.is_dir()):
+            measure(inner, room)
+
+
+def copy_aside(source: Path, target: Path, room: Room) -> None:
+    """Copy what is at `source` to `target`, where nothing is; TooLarge and OSError leave a part of it.
+
+    Blocks of files are shared where the file system can do that; objects of git, which nothing changes in
+    place, are linked. Sockets, pipes and devices are left out.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with _opened(source.parent) as here, _opened(target.parent) as there:
+        _copy((here, source.name), (there, target.name), str(source), room)
+
+
+def put_back(source: Path, target: Path) -> None:
+    """Make what is at `target` as it is at `source`; what is there besides stays.
+
+    What is of another kind than it was makes way. OSError where a place cannot be written.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with _opened(source.parent) as here, _opened(target.parent) as there:
+        _put((here, source.name), (there, target.name))
+
+
+_At = tuple[int, str]
+"""A name in an open folder."""
+
+
+def _copy(source: _At, target: _At, path: str, room: Room) -> None:
+    info = _stat(source)
+    if stat.S_ISDIR(info.st_mode):
+        room.take(0)
+        with _both(source, target) as (here, there):
+            for name in _names(here):
+                inner = f"{path}/{name}"
+                if not (room.skips(inner) and stat.S_ISDIR(_stat((here, name)).st_mode)):
+                    _copy((here, name), (there, name), inner, room)
+    elif _OBJECTS in path and _is_linked(source, target):
+        room.take(0)
+    else:
+        room.take(info.st_size)
+        _copy_one(source, target, info)
+
+
+def _put(source: _At, target: _At) -> None:
+    info = _stat(source)
+    if stat.S_ISDIR(info.st_mode):
+        _make_way(target, keep=stat.S_ISDIR)
+        with _both(source, target) as (here, there):
+            for name in _names(here):
+                _put((here, name), (there, name))
+        return
+    _make_way(target, keep=lambda mode: not stat.S_ISDIR(mode))
+    beside = (target[0], f".{target[1]}.{os.urandom(4).hex()}")
+    _copy_one(source, beside, info)
+    os.rename(beside[1], target[1], src_dir_fd=beside[0], dst_dir_fd=target[0])
+
+
+def _copy_one(source: _At, target: _At, info: os.stat_result) -> None:
+    """Copy a file or a link; nothing for what is neither."""
+    (here, name), (there, new) = source, target
+    if stat.S_ISLNK(info.st_mode):
+        os.symlink(os.readlink(name, dir_fd=here), new, dir_fd=there)
+    elif stat.S_ISREG(info.st_mode):
+        with (
+            os.fdopen(os.open(name, _FILE, dir_fd=here), "rb") as read,
+            os.fdopen(os.open(new, _NEW, 0o600, dir_fd=there), "wb") as write,
+        ):
+            try:
+                ioctl(write.fileno(), _CLONE, read.fileno())
+            except OSError:
+                shutil.copyfileobj(read, write)
+            os.fchmod(write.fileno(), stat.S_IMODE(info.st_mode))
+        os.utime(new, ns=(info.st_atime_ns, info.st_mtime_ns), dir_fd=there)
+
+
+def _is_linked(source: _At, target: _At) -> bool:
+    """Whether a second name for a file could be made."""
+    with suppress(OSError):
+        os.link(source[1], target[1], src_dir_fd=source[0], dst_dir_fd=target[0], follow_symlinks=False)
+        return True
+    return False
+
+
+def _make_way(target: _At, keep: Callable[[int], bool]) -> None:
+    """Take away what is at a place unless it is of the kind to keep."""
+    folder, name = target
+    with suppress(FileNotFoundError):
+        mode = _stat(target).st_mode
+        if keep(mode):
+            return
+        if stat.S_ISDIR(mode):
+            shutil.rmtree(name, dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=folder)
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as found:
+        return [one.name for one in found]
+
+
+def _stat(at: _At) -> os.stat_result:
+    return os.stat(at[1], dir_fd=at[0], follow_symlinks=False)
+
+
+@contextmanager
+def _both(source: _At, target: _At) -> Iterator[tuple[int, int]]:
+    """A folder, and the one that stands for it, made where it is not there, with its mode in the end."""
+    with suppress(FileExistsError):
+        os.mkdir(target[1], 0o700, dir_fd=target[0])
+    with _opened(source[1], source[0]) as here, _opened(target[1], target[0]) as there:
+        yield here, there
+        os.fchmod(there, stat.S_IMODE(os.fstat(here).st_mode) | stat.S_IRWXU)
+
+
+@contextmanager
+def _opened(path: Path | str, folder: int | None = None) -> Iterator[int]:
+    with ExitStack() as stack:
+        descriptor = os.open(path, _FOLDER, dir_fd=folder)
+        stack.callback(os.close, descriptor)
+        yield descriptor

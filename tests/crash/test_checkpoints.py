@@ -1,0 +1,41 @@
+"""A checkpoint is there whole or not at all, whenever the process that makes it is killed; so what was told to be saved is."""
+
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from hermes.store.checkpoints import Checkpoints, Limits
+
+SAVER = Path(__file__).with_name("saver.py")
+KILLS = 12
+
+
+def test_a_checkpoint_outlives_a_kill_whole_or_is_not_there(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for number in range(300):
+        file = work / f"d{number % 10}" / f"f{number}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{number}\n")
+    names = sorted(str(path) for path in work.rglob("*") if path.is_file())
+    told: set[str] = set()
+    for kill in range(KILLS):
+        child = subprocess.Popen(
+            [sys.executable, SAVER, tmp_path, str(kill)], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        lines = [child.stdout.readline().strip() for _ in range(1 + kill % 3)]
+        for _ in range(random.Random(kill).randrange(20_000)):  # some moment of the next one
+            pass
+        child.send_signal(signal.SIGKILL)
+        lines += child.stdout.read().split()
+        child.wait()
+        child.stdout.close()
+        told.update(lines)
+    kept = Checkpoints(tmp_path / "checkpoints", Limits())
+    found = {one.id: one for one in kept.newest()}
+    assert told <= set(found)
+    assert {tuple(sorted(kept.files(one))) for one in found.values()} == {tuple(names)}
+    kept.prune(1e12)
+    assert list((tmp_path / "checkpoints").iterdir()) == []

@@ -1,0 +1,118 @@
+"""What a command in the sandbox deletes, or throws away of git's history, is saved before, and comes back."""
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.agent.session import Session
+from hermes.agent.undo import checkpoints_of
+from hermes.safety.settings import CheckpointSettings
+from hermes.store.checkpoints import Checkpoints
+from hermes.testing import ScriptedModel, call, say
+from hermes.types.event import Answered, Asked
+from hermes.types.message import ToolResult
+
+from .conftest import Talk
+
+pytestmark = pytest.mark.anyio
+
+
+def results(session: Session) -> list[dict[str, Any]]:
+    return [json.loads(message.content) for message in session.log if isinstance(message, ToolResult)]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    """A repository with a commit, a branch, and a file that no commit has."""
+    made = tmp_path / "work"
+    (made / "src").mkdir(parents=True)
+    (made / "src" / "a.py").write_text("a\n")
+    for line in (
+        "init -q -b main",
+        "add .",
+        "commit -qm one",
+        "branch old",
+        "checkout -q old",
+        "commit -q --allow-empty -m two",
+        "checkout -q main",
+    ):
+        git = ["git", "-c", "user.name=a", "-c", "user.email=a@x.invalid", *line.split()]
+        subprocess.run(git, cwd=made, check=True)
+    (made / "src" / "a.py").write_text("changed\n")
+    (made / "src" / "new.py").write_text("new\n")
+    return made
+
+
+@pytest.fixture
+def kept(environ: Mapping[str, str]) -> Checkpoints:
+    return checkpoints_of(Path(environ["HERMES_HOME"]), CheckpointSettings())
+
+
+async def test_a_deletion_runs_without_a_question_and_comes_back(
+    talk: Talk, work: Path, kept: Checkpoints
+) -> None:
+    model = ScriptedModel(call("terminal", {"command": "rm -rf src"}), say("ok"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session, session.stream("go") as stream:
+        told = [event async for event in stream if isinstance(event, Asked | Answered)]
+    (saved,) = kept.newest()
+    assert (results(session)[0]["exit_code"], (work / "src").exists()) == (0, False)
+    assert (saved.command, saved.paths, saved.session) == ("rm -rf src", (str(work / "src"),), session.id)
+    assert [event.by for event in told if isinstance(event, Answered)] == [f"checkpoint {saved.id}"]
+    kept.restore(saved)
+    assert [(work / "src" / name).read_text() for name in ("a.py", "new.py")] == ["changed\n", "new\n"]
+
+
+async def test_history_that_was_thrown_away_comes_back(talk: Talk, work: Path, kept: Checkpoints) -> None:
+    command = "git branch -q -D old && git reset -q --hard && git clean -qfd && git reflog expire --expire=now --all && git gc -q --prune=now"
+    model = ScriptedModel(call("terminal", {"command": command}), say("ok"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    assert (results(session)[0]["exit_code"], (work / "src" / "new.py").exists()) == (0, False)
+    kept.restore(kept.find("latest"))
+    log = subprocess.run(
+        ["git", "log", "--format=%s", "old"], cwd=work, capture_output=True, text=True, check=True
+    )
+    assert log.stdout == "two\none\n"
+    assert [(work / "src" / name).read_text() for name in ("a.py", "new.py")] == ["changed\n", "new\n"]
+    subprocess.run(["git", "fsck", "--strict"], cwd=work, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    "command", ["rm -rf notexisting", "mkdir zz && rm -r zz", "cp -r src s2 && rm -rf s2"]
+)
+async def test_what_is_not_there_before_needs_neither(
+    talk: Talk, work: Path, kept: Checkpoints, command: str
+) -> None:
+    model = ScriptedModel(call("terminal", {"command": command}), say("ok"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    assert (results(session)[0]["exit_code"], kept.newest()) == (0, [])
+
+
+async def test_what_is_too_large_asks_as_before(
+    talk: Talk, work: Path, kept: Checkpoints, environ: Mapping[str, str]
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text("checkpoints: {max_megabytes: 1}\n")
+    (work / "src" / "big").write_bytes(bytes(1_100_000))
+    model = ScriptedModel(call("terminal", {"command": "rm -rf src"}), say("ok"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    assert (results(session)[0]["status"], (work / "src").exists(), kept.newest()) == ("blocked", True, [])
+
+
+async def test_a_folder_behind_a_link_is_saved_where_it_leads(
+    talk: Talk, work: Path, kept: Checkpoints
+) -> None:
+    (work / "link").symlink_to("src")
+    model = ScriptedModel(call("terminal", {"command": "rm -rf link/*"}), say("ok"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    assert list((work / "src").iterdir()) == []
+    kept.restore(kept.find("latest"))
+    assert (work / "src" / "new.py").read_text() == "new\n"

@@ -1,0 +1,55 @@
+"""What must be saved before a command that only loses something; nothing where that is no answer."""
+
+import pytest
+from msgspec.structs import replace
+
+from hermes.safety.decide import Policy, decide
+from hermes.safety.undo import to_save
+from hermes.types.action import Command
+from hermes.types.needs import NO_NEEDS, Needs
+
+WORK = "/data/project"
+POLICY = Policy(workspace=WORK, home="/home/user", hermes_home="/home/user/.hermes", sandbox="workspace")
+
+
+def saved(command: str, policy: Policy = POLICY, needs: Needs = NO_NEEDS) -> tuple[str, ...]:
+    return to_save(decide(Command(command=command, cwd=WORK, needs=needs), policy), policy)
+
+
+@pytest.mark.parametrize(
+    ("command", "paths"),
+    [
+        ("rm -rf src", (f"{WORK}/src",)),
+        ("rm -rf src tests/a tests", (f"{WORK}/src", f"{WORK}/tests")),
+        ("cd src && rm -rf deep", (f"{WORK}/src/deep",)),
+        ("rm -rf src/*/x", (f"{WORK}/src",)),
+        ('rm -rf "$D"', (WORK,)),
+        ("find . -name '*.py' -delete", (WORK,)),
+        ("git reset --hard", (WORK,)),
+        ("git branch -D old && rm -rf src", (WORK,)),
+        ("rm -rf .git", (f"{WORK}/.git",)),
+    ],
+)
+def test_what_a_command_may_lose_is_saved(command: str, paths: tuple[str, ...]) -> None:
+    assert saved(command) == paths
+
+
+@pytest.mark.parametrize(
+    ("command", "needs"),
+    [
+        ("ls", NO_NEEDS),
+        ("make", NO_NEEDS),
+        ("rm -rf src && echo x > .env", NO_NEEDS),
+        ("rm -rf src", Needs(hosts=("a.example",))),
+        ("rm -rf src", Needs(unconfined=True)),
+        ("psql -c 'drop table x'", NO_NEEDS),
+        ("rm -rf /", NO_NEEDS),
+    ],
+)
+def test_what_asks_for_something_else_too_or_not_at_all_is_not(command: str, needs: Needs) -> None:
+    assert saved(command, needs=needs) == ()
+
+
+@pytest.mark.parametrize("sandbox", ["off", "full", "container"])
+def test_where_more_than_the_workspace_could_be_lost_it_asks(sandbox: str) -> None:
+    assert saved("rm -rf src", replace(POLICY, sandbox=sandbox)) == ()
