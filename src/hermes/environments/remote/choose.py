@@ -1,13 +1,14 @@
 """From the terminal settings to a transport: which machine commands run on, and whether it can be used."""
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from msgspec import Struct, field
 
 from hermes.environments.remote.cloud import CloudOptions, checked_cloud
 from hermes.environments.remote.docker import PRELUDE, DockerOptions, DockerTransport, docker_transport
+from hermes.environments.remote.docker_args import read_arguments
 from hermes.environments.remote.singularity import (
     SingularityOptions,
     SingularityTransport,
@@ -21,11 +22,6 @@ from hermes.lib.lazy import import_object
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 MOUNTED: Final = "/workspace"
-_OPENING: Final = frozenset(
-    {"--privileged", "--pid", "--ipc", "--uts", "--userns", "--cap-add", "--device", "--security-opt"}
-    | {"--volumes-from", "--network", "--net", "--cgroupns"}
-)
-_MOUNT_NAMES: Final = (("source", "src"), ("target", "dst"))
 _CHECK_SECONDS: Final = 10.0
 _CLOUDS: Final = {
     "modal": "hermes.environments.remote.modal",
@@ -60,13 +56,14 @@ def choose(terminal: TerminalSettings, origin: Origin) -> Choice:
     transport = _client_transport(terminal, origin)
     if terminal.backend == "ssh":
         return Choice(transport=transport, contained=False, cwd=_start(terminal))
+    extra = read_arguments(terminal.docker_extra_args)
     return Choice(
         transport=transport,
-        contained=not _opens(terminal.docker_extra_args),
+        contained=not extra.opens,
         network=terminal.docker_network,
         cwd=_start(terminal),
         binds=(
-            *_writable([*terminal.docker_volumes, *_volumes(terminal.docker_extra_args)]),
+            *_writable([*terminal.docker_volumes, *extra.volumes]),
             *((MOUNTED,) if terminal.docker_mount_cwd_to_workspace else ()),
         ),
         env=_variables(terminal, origin),
@@ -176,26 +173,6 @@ def _cloud_image(terminal: TerminalSettings) -> str:
             return terminal.daytona_image
         case _:
             return terminal.vercel_image
-
-
-def _opens(extra: Sequence[str]) -> bool:
-    """Whether arguments for docker run take away what keeps a container's effects in it."""
-    return any(word.partition("=")[0] in _OPENING for word in extra)
-
-
-def _volumes(extra: Sequence[str]) -> Iterator[str]:
-    """The volumes among arguments for docker run, as host:container[:options]."""
-    for word, following in zip(extra, (*extra, "")[1:], strict=True):
-        name, given, value = word.partition("=")
-        value = value if given else following
-        if name in {"-v", "--volume"}:
-            yield value
-        elif word.startswith("-v") and not word.startswith("--"):
-            yield word[2:]
-        elif name == "--mount":
-            parts = dict(part.partition("=")[::2] for part in value.split(","))
-            source, target = (parts.get(one, parts.get(two, "")) for one, two in _MOUNT_NAMES)
-            yield f"{source}:{target}{':ro' if parts.keys() & {'ro', 'readonly'} else ''}"
 
 
 def _start(terminal: TerminalSettings) -> str:
