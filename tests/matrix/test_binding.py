@@ -202,7 +202,7 @@ def test_enter_alone_is_no() -> None:
 
 async def test_a_refusal_says_what_may_be_done_instead(tmp_path: Path) -> None:
     async def nobody(_question: Question) -> Answer:
-        return Deny(reason="Nobody can be asked here, so the answer is no.")
+        return Deny(reason="Use /tmp")
 
     gate = ApprovalGate(
         policy=Policy(workspace=str(tmp_path), home="/home/user", hermes_home="/h"),
@@ -212,10 +212,13 @@ async def test_a_refusal_says_what_may_be_done_instead(tmp_path: Path) -> None:
     )
     with pytest.raises(Refused) as refused:
         await gate.authorize(Command(command="echo x > /etc/hosts", cwd=str(tmp_path)))
-    assert str(refused.value) == (
-        "The user did not allow this (it writes to /etc/hosts, outside the workspace). They said: Nobody can be asked here, so the answer "
-        "is no. Instead: work inside the workspace or in /tmp. Do not try it in another form; do without it or ask."
-    )
+    told = "it writes to /etc/hosts, outside the workspace"
+    instead = "Instead: work inside the workspace or in /tmp."
+    assert str(refused.value) == f"The user did not allow this ({told}). They said: Use /tmp. {instead}"
+    gate.attended = False
+    with pytest.raises(Refused) as refused:
+        await gate.authorize(Command(command="echo x > /etc/hosts", cwd=str(tmp_path)))
+    assert str(refused.value) == f"Nobody can be asked here, so this did not run: {told}. {instead}"
 
 
 @pytest.mark.parametrize(

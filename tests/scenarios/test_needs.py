@@ -1,6 +1,10 @@
 """What a command declares is asked for, given by the yes, and nothing else; what it lacked is told in a sentence."""
 
 import json
+import subprocess
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +75,80 @@ async def test_where_nobody_is_asked_what_is_declared_is_refused_and_the_rest_ru
 async def test_a_network_error_in_the_sandbox_says_what_to_declare(talk: Talk) -> None:
     code = 'import socket; socket.create_connection(("example.org", 443))'
     model = ScriptedModel(call("terminal", {"command": f"python3 -c '{code}'"}), say("ok"))
-    async with talk(model, toolsets=("terminal",), attended=False) as session:
+    async with talk(model, toolsets=("terminal",)) as session:
         await session.send("go")
     (result,) = results(session)
     assert 'the network: needs {"hosts": ["…"]} or {"network": true}' in result["denied"]
+
+
+async def test_where_nobody_can_say_yes_no_failure_tells_to_declare_anything(talk: Talk) -> None:
+    model = ScriptedModel(call("terminal", {"command": "touch /usr/x"}), say("ok"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    (result,) = results(session)
+    assert result["denied"] == (
+        "The sandbox may have kept this from writing there, which this session cannot have: do without it."
+    )
+
+
+async def test_what_is_no_need_at_all_is_called_an_error_and_no_refusal(talk: Talk) -> None:
+    model = ScriptedModel(call("terminal", {"command": "id", "needs": {"hosts": ["bad host!"]}}), say("ok"))
+    async with talk(model, toolsets=("terminal",)) as session:
+        await session.send("go")
+    (result,) = results(session)
+    assert (result["status"], "get around" in result["error"]) == ("error", False)
+
+
+@pytest.mark.parametrize("command", ["git config user.name U", "echo x > .git/hooks/post-commit"])
+async def test_what_only_the_outside_can_write_of_git_is_not_asked_about_and_says_so(
+    talk: Talk, tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "work").mkdir(exist_ok=True)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path / "work", check=True)
+    model = ScriptedModel(call("terminal", {"command": command}), say("ok"))
+    async with talk(model, toolsets=("terminal",)) as session:
+        assert await granted(session, Grant()) == []
+    (result,) = results(session)
+    assert 'which are read-only here: needs {"unconfined": true}' in result["denied"]
+
+
+async def test_a_listed_address_of_this_machine_is_reached_by_ordinary_programs(
+    talk: Talk, served: int
+) -> None:
+    fetch = f"curl -sS http://127.0.0.1:{served}/"
+    model = ScriptedModel(
+        call("terminal", {"command": fetch}),
+        call("terminal", {"command": fetch, "needs": {"hosts": [f"127.0.0.1:{served}"]}}),
+        say("ok"),
+    )
+    async with talk(model, toolsets=("terminal",)) as session:
+        await granted(session, Grant())
+    without, with_it = results(session)
+    assert "Each command here has a loopback of its own" in without["denied"]
+    assert (with_it["exit_code"], with_it["output"]) == (0, "hello")
+
+
+@pytest.fixture
+def served() -> Iterator[int]:
+    """The port of a server of this machine that says hello."""
+
+    class Hello(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("content-length", "5")
+            self.end_headers()
+            self.wfile.write(b"hello")
+
+        def log_message(self, *_: Any) -> None:
+            """Nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hello)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield server.server_address[1]
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.mark.parametrize(

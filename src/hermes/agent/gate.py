@@ -12,6 +12,7 @@ from hermes.agent.advice import question as side_question
 from hermes.agent.provenance import tell
 from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
+from hermes.safety.bounds import closed_needs
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
 from hermes.safety.origins import Locate, as_named, came_from
@@ -22,9 +23,8 @@ from hermes.safety.unreviewed import unreviewed, writes
 from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Approve, Deny, Grant, Question, Scope
+from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope
 
-_ELSE = "Do not try it in another form; do without it or ask."
 _UNREADABLE = "This could not be judged ({}), so the answer is no. Write it as a plain command."
 _READ = Verdict(decision="allow")
 _INSTEAD = {
@@ -84,7 +84,14 @@ class ApprovalGate(Struct):
         if verdict.covered is not None:
             self.grants = self.grants.learned(verdict.covered, [source])
         tell(source)
-        return permit
+        return replace(permit, closed=self._closed_needs())
+
+    def _closed_needs(self) -> tuple[str, ...]:
+        """What no command of this session can have beyond the sandbox, for nobody could say yes to it."""
+        policy = self.policy
+        if self.attended or policy.yolo or policy.mode != "manual" or policy.allowlist:
+            return closed_needs(policy.bounds, policy.workspace)
+        return ("network", "paths", "instructions", "unconfined")
 
     def found(self, paths: Iterable[str]) -> None:
         """Note whose files a search gave lines of."""
@@ -155,13 +162,17 @@ class ApprovalGate(Struct):
             return verdict.permit(action, "model", self.ports.token())
         answer = await self.ask(question)
         if not isinstance(answer, Grant):
-            said = answer.reason if isinstance(answer, Deny) else answer.text
-            why = f" They said: {said}" if said else ""
-            raise self._refusal(
-                action, f"The user did not allow this ({_listed(verdict)}).{why}{_instead(verdict)} {_ELSE}"
-            )
+            raise self._refusal(action, self._denied(answer, verdict))
         self._keep(answer, verdict, self._source(action, verdict))
         return verdict.permit(action, "person", self.ports.token())
+
+    def _denied(self, answer: Answer, verdict: Verdict) -> str:
+        """A no in words for the model; nobody said it where nobody is there."""
+        if not self.attended:
+            return f"Nobody can be asked here, so this did not run: {_listed(verdict)}.{_instead(verdict)}"
+        said = answer.reason if isinstance(answer, Deny) else answer.text if isinstance(answer, Reply) else ""
+        why = f" They said: {_ended(said)}" if said else ""
+        return f"The user did not allow this ({_listed(verdict)}).{why}{_instead(verdict)}"
 
     async def _is_approved_by_model(self, action: Action, verdict: Verdict, question: Approve) -> bool:
         if (
@@ -246,6 +257,11 @@ def _shown(action: Action) -> str:
             return f"{action.operation} {action.path}"
         case ToolUse():
             return f"the tool {action.tool} ({action.source})"
+
+
+def _ended(sentence: str) -> str:
+    """Words with an end."""
+    return sentence if sentence.rstrip()[-1:] in {".", "!", "?", "…"} else f"{sentence.rstrip()}."
 
 
 def _listed(verdict: Verdict) -> str:

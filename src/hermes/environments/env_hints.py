@@ -5,7 +5,7 @@ does not let it do.
 import errno
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from hermes.config.instruction_files import named_in
@@ -21,33 +21,74 @@ def _errors(*numbers: int) -> str:
 _NETWORK: Final = re.compile(
     _errors(errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ECONNREFUSED)
     + r"|EAI_AGAIN|ENOTFOUND|[Nn]ame resolution|resolve host|no such host|unknown host|not known|\[network: "
+    r"|No matching distribution found"
 )
+_NEAR: Final = re.compile(r"\b(?:localhost|127\.0\.0\.1)\b|\[::1\]")
+_UNREACHED: Final = re.compile(_errors(errno.ECONNREFUSED) + r"|Couldn't connect|Failed to connect")
+_DOWNLOADERS: Final = {"curl": {6, 7}, "wget": {4}}
+"""Their exit codes for having reached nobody, which they may not say in words."""
+
 _FILES: Final = re.compile(_errors(errno.EROFS))
 _KEPT: Final = re.compile(_errors(errno.EROFS, errno.EBUSY))
-_RIGHTS: Final = re.compile(_errors(errno.EPERM, errno.EACCES, errno.EBUSY))
+_OF_GIT: Final = re.compile(r"\.git/(?:[^\s'\"]*/)?(?:config|hooks)\b")
+_RIGHTS: Final = re.compile(
+    _errors(errno.EPERM, errno.EACCES, errno.EBUSY) + r"|connect to the Docker daemon"
+)
+_OWN_LOOPBACK: Final = (
+    "Each command here has a loopback of its own: start a server and use it in the same command, or declare"
+    " the network for both. "
+)
 
 
-def denial(done: Finished, permit: Permit) -> str:
-    """What a confined command that failed may have lacked, and what to declare; "" where nothing tells of
-    it.
+def denial(command: str, done: Finished, permit: Permit) -> str:
+    """What a confined command that failed may have lacked, and what to declare, or that this session cannot
+    have it; "" where nothing tells of it.
     """
     if not permit.confined or not done.code:
         return ""
-    ways = []
-    if permit.network is not True and _NETWORK.search(done.text):
-        ways.append('the network: needs {"hosts": ["…"]} or {"network": true}')
-    if permit.protected and (name := named_in(done.text)) and _KEPT.search(done.text):
-        ways.append(f'changing what agents take as instructions: needs {{"paths": ["{name}"]}}')
+    ways = list(_ways(command, done, permit))
+    told = [f"{what}: needs {need}" for kind, what, need in ways if kind not in permit.closed]
+    never = [what for kind, what, _ in ways if kind in permit.closed]
+    near = _OWN_LOOPBACK if _is_near(command, done, permit) else ""
+    if told:
+        near += (
+            f"The sandbox may have kept this from {'; or '.join(told)}. Call again with it if it must be. "
+        )
+    if never:
+        near += (
+            f"The sandbox may have kept this from {'; or '.join(never)}, which this session cannot have: do"
+            " without it. "
+        )
+    return near.rstrip()
+
+
+def _ways(command: str, done: Finished, permit: Permit) -> Iterator[tuple[str, str, str]]:
+    """The kinds of need, in words and as they are declared."""
+    found = 0
+    if permit.network is not True and (_NETWORK.search(done.text) or _reached_nobody(command, done)):
+        found += 1
+        yield "network", "the network", '{"hosts": ["…"]} or {"network": true}'
+    if _KEPT.search(done.text) and _OF_GIT.search(done.text):
+        yield "unconfined", "git's settings and hooks, which are read-only here", '{"unconfined": true}'
+    elif permit.protected and (name := named_in(done.text)) and _KEPT.search(done.text):
+        yield "instructions", "changing what agents take as instructions", f'{{"paths": ["{name}"]}}'
     elif _FILES.search(done.text):
-        ways.append('writing there: needs {"paths": ["…"]}')
-    if not ways and _RIGHTS.search(done.text):
-        ways.append('rights, a service or credentials: needs {"unconfined": true}')
-    if not ways:
-        return ""
-    return (
-        f"The sandbox may have kept this from {'; or '.join(ways)}. Call again with it if it must be; the"
-        " user is asked."
+        yield "paths", "writing there", '{"paths": ["…"]}'
+    elif not found and _RIGHTS.search(done.text):
+        yield "unconfined", "rights, a service or credentials", '{"unconfined": true}'
+
+
+def _reached_nobody(command: str, done: Finished) -> bool:
+    return any(
+        done.code in codes and re.search(rf"\b{program}\b", command)
+        for program, codes in _DOWNLOADERS.items()
     )
+
+
+def _is_near(command: str, done: Finished, permit: Permit) -> bool:
+    """Whether it looked for a server on a loopback that is its own."""
+    failed = _UNREACHED.search(done.text) or _reached_nobody(command, done)
+    return permit.network is not True and bool(failed and _NEAR.search(f"{command} {done.text}"))
 
 
 class Missed:

@@ -19,7 +19,7 @@ from hermes.environments.shell import Shell, Start
 from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
-from hermes.types.error import Refused
+from hermes.types.error import ExecError, Refused
 from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
 
@@ -179,7 +179,7 @@ class ShellWorkspace:
             timed_out=done.timed_out,
             clipped=done.clipped,
             full=done.full,
-            denied=denial(done, permit),
+            denied=denial(command, done, permit),
         )
 
     async def start(
@@ -263,12 +263,12 @@ class ShellWorkspace:
         return self._accept(await self._authorize(action))
 
     def _resolved(self, needs: Needs) -> Needs:
-        """The needs with absolute paths, links followed; Refused where a host is none."""
+        """The needs with absolute paths, links followed; ExecError where a host is none."""
         try:
             for host in needs.hosts:
                 entry(host)
         except ValueError as error:
-            raise Refused(f"{error}.") from error
+            raise ExecError(f"{error}.") from error
         return replace(needs, paths=tuple(self._led(self._nominal(path)) for path in needs.paths))
 
     def _led(self, path: str) -> str:

@@ -77,6 +77,13 @@ def _of_command(action: Command, bounds: Capabilities, sandbox: str) -> Iterator
     yield from (f"this session may not write in {path}" for path in needs.paths if not bounds.writes(path))
 
 
+def closed_needs(bounds: Capabilities, workspace: str) -> tuple[str, ...]:
+    """The needs of a command that bounds rule out, whatever is answered: network, paths, unconfined."""
+    network = () if bounds.hosts else ("network",)
+    paths = ("paths",) if all(is_within(folder, workspace) for folder in bounds.write) else ()
+    return (*network, *paths, *(() if _is_open(bounds) else ("unconfined",)))
+
+
 def _is_open(bounds: Capabilities) -> bool:
     """Whether nothing that a command could do is taken away."""
     taken = (bounds.read, bounds.write, bounds.hosts, bounds.unconfined)

@@ -1,12 +1,14 @@
 """May this happen? One pure function: an action, the policy and what was granted give a verdict."""
 
 import posixpath
+import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hermes.lib.repository import steers_git
 from hermes.safety.bounds import beyond, network_within
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading, read_command
@@ -151,6 +153,8 @@ def _judged_command(
 
 
 _ALLOWED: Final = Verdict(decision="allow")
+_SERVED: Final = re.compile(r"/(?:srv|opt)/[^/]+/.")
+"""Files of a user's own in folders that belong to no package."""
 
 
 def _counts(finding: Finding, given: Access, policy: Policy) -> bool:
@@ -164,7 +168,8 @@ def _counts(finding: Finding, given: Access, policy: Policy) -> bool:
         return True
     if mode == "container":
         return finding.effect != "change" and _is_bound(finding.path, policy)
-    return mode == "workspace" and finding.effect == "persistence" and _is_kept(finding.path, given, policy)
+    kept = finding.effect == "persistence" and _is_kept(finding.path, given, policy)
+    return mode == "workspace" and kept and not steers_git(finding.path)  # which is read-only there
 
 
 def _is_kept(path: str, given: Access, policy: Policy) -> bool:
@@ -212,9 +217,9 @@ def _file(action: FileAccess, policy: Policy, grants: Grants) -> Verdict:
 def _writing(action: FileAccess, path: str, place: Place, policy: Policy, grants: Grants) -> Verdict:
     if place == "own":
         return _refused("own-files", "own", f"{path} belongs to this agent; use its own tools or commands")
-    if place in {"system", "root", "device"}:
+    if place in {"system", "root", "device"} and not _SERVED.match(path):
         return _refused("system-files", "outside", f"{path} belongs to the system")
-    if place in {"outside", "start", "home", "unknown"}:
+    if place in {"outside", "start", "home", "unknown", "system"}:
         return _asked(
             action,
             Finding("write-outside", "outside", f"{path} is outside the workspace", path, path),

@@ -83,6 +83,18 @@ def _network(needs: Needs, usual: bool | tuple[str, ...]) -> bool | tuple[str, .
     return tuple(dict.fromkeys((*(usual or ()), *needs.hosts))) if more else usual
 
 
+def _meant(host: str) -> str:
+    """A host in words, where its name does not say what it is."""
+    if host.partition(":")[0] == "*":
+        return "any host"
+    return f"{host} (the cloud's service for credentials)" if host.startswith("169.254.169.254") else host
+
+
+def _reserved(path: str, folders: Map) -> str:
+    reason = f"it asks to write {path}, which no command ever may"
+    return f"{reason}; name a folder below it" if place_of(path, "/", folders) == "root" else reason
+
+
 def declared(needs: Needs, usual: Access, folders: Map, commands: Sequence[Simple]) -> Iterator[Finding]:
     """What of the needs goes beyond the `usual` access, as findings; one that unconfines names all that would
     run so.
@@ -97,11 +109,11 @@ def declared(needs: Needs, usual: Access, folders: Map, commands: Sequence[Simpl
         yield Finding("needs-network", "needs-network", "it asks for all of the network", words="network")
     for host in needs.hosts:
         if not usual.covers(host):
-            reason = f"it asks for the network, to reach {host}"
+            reason = f"it asks for the network, to reach {_meant(host)}"
             yield Finding("needs-host", "needs-network", reason, words=f"host {host}", hosts=(host,))
     for path in map(posixpath.normpath, needs.paths):
         if place_of(path, "/", folders) in _NEVER or is_secret(path, folders):
-            yield Finding("reserved", "reserved", f"it asks to write {path}, which no command ever may", path)
+            yield Finding("reserved", "reserved", _reserved(path, folders), path)
         elif not is_within(path, folders.workspace) or not usual.writable:
             reason = f"it asks to write in {path}"
             yield Finding("needs-path", "needs-path", reason, path, words=f"path {path}")

@@ -65,7 +65,7 @@ class Permit(Struct, frozen=True, kw_only=True):
 
     `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts.
     `writable`: it may write in the workspace, also in a read-only sandbox; `paths`: and in these.
-    `protected`: but not what agents take as instructions.
+    `protected`: but not what agents take as instructions. `closed`: the needs that its session cannot have.
     """
 
     digest: str
@@ -75,6 +75,7 @@ class Permit(Struct, frozen=True, kw_only=True):
     writable: bool = False
     paths: tuple[str, ...] = ()
     protected: bool = False
+    closed: tuple[str, ...] = ()
     by: Decider = "rule"
 
     @classmethod

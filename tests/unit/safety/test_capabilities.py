@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from hermes.safety.bounds import closed_needs
 from hermes.safety.decide import Policy, decide, is_concealed
 from hermes.types.action import Command, ToolUse
 from hermes.types.capabilities import ALL, Capabilities
@@ -144,3 +145,17 @@ def test_a_tool_is_bounded_by_what_it_declares_unless_it_is_named(kind: str) -> 
 def test_a_search_looks_into_nothing_that_may_not_be_read() -> None:
     policy = replace(POLICY, bounds=Capabilities(read=("/work",)))
     assert [is_concealed(path, policy) for path in ("/work/a", "/data/a")] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "closed"),
+    [
+        (ALL, ()),
+        (Capabilities(hosts=()), ("network", "unconfined")),
+        (Capabilities(write=("/data/project/notes",)), ("paths", "unconfined")),
+        (Capabilities(write=("/data/project", "/srv/x")), ("unconfined",)),
+        (Capabilities(unconfined=False), ("unconfined",)),
+    ],
+)
+def test_the_needs_that_no_answer_gives_are_known(bounds: Capabilities, closed: tuple[str, ...]) -> None:
+    assert closed_needs(bounds, "/data/project") == closed

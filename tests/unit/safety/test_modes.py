@@ -29,7 +29,7 @@ ASKED: Final = {
     "rm notes.txt": "",
     "rm -rf src": "off workspace full",
     "git reset --hard": "off workspace full",
-    "echo x > .git/hooks/pre-commit": "off workspace full",
+    "echo x > .git/hooks/pre-commit": "off full",
     "rm -rf /opt/x": "off full",
     "echo x > /etc/hosts": "off full",
     "$X -rf y": "off full",
@@ -150,3 +150,35 @@ def test_file_tools_follow_the_mode(case: tuple[str, str]) -> None:
         mode for mode in MODES if mode in FILES[case].split()
     ]
     assert decide(action, MODES["container"]).decision in {"allow", "contain"}
+
+
+@pytest.mark.parametrize(
+    ("needs", "reason"),
+    [
+        (Needs(hosts=("*",)), "it asks for the network, to reach any host"),
+        (
+            Needs(hosts=("169.254.169.254",)),
+            "it asks for the network, to reach 169.254.169.254 (the cloud's service for credentials)",
+        ),
+        (Needs(paths=("/opt",)), "it asks to write /opt, which no command ever may; name a folder below it"),
+    ],
+)
+def test_a_need_says_what_it_means(needs: Needs, reason: str) -> None:
+    policy = Policy(workspace="/data/project", home="/home/user", hermes_home="/h", sandbox="workspace")
+    assert on("ls", policy, needs=needs).reasons == (reason,)
+
+
+@pytest.mark.parametrize(
+    ("path", "home", "decision"),
+    [
+        ("/srv/site/a.txt", "/home/user", "ask"),
+        ("/opt/tool/a.txt", "/home/user", "ask"),
+        ("/root/notes.txt", "/root", "ask"),
+        ("/root/notes.txt", "/home/user", "deny"),
+        ("/etc/hosts", "/home/user", "deny"),
+        ("/opt/x", "/home/user", "deny"),
+    ],
+)
+def test_a_file_outside_is_asked_about_unless_it_is_the_systems(path: str, home: str, decision: str) -> None:
+    policy = Policy(workspace="/data/project", home=home, hermes_home="/h", sandbox="workspace")
+    assert decide(FileAccess(operation="write", path=path), policy).decision == decision

@@ -237,7 +237,7 @@ def _entry(text: str) -> tuple[str, str, str, str]:
     until = (
         f"{dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%d %H:%M} UTC"
         if scope.until
-        else "revoked"
+        else "until revoked"
     )
     return (
         kinds[scope.kind],

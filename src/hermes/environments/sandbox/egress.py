@@ -14,6 +14,7 @@ from msgspec import Struct
 
 from hermes.environments.sandbox.mounts import Mount
 from hermes.environments.sandbox.proxy import Proxy, Resolve
+from hermes.lib.hosts import entry
 
 PORT: Final = 3128
 """Where programs find the way out, on the loopback of the sandbox."""
@@ -68,12 +69,12 @@ sub copy {
 """
 
 _ADDRESS: Final = f"http://127.0.0.1:{PORT}"
-_NEAR: Final = "localhost,127.0.0.1,::1"
+_NEAR: Final = ("localhost", "127.0.0.1", "::1")
+_DIRECT: Final = ("no_proxy", "NO_PROXY")
 _LEADING: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _ADDRESS
     ),
-    **dict.fromkeys(("no_proxy", "NO_PROXY"), _NEAR),
     "NODE_USE_ENV_PROXY": "1",
 }
 _SOCKET: Final = "/run/hermes-network"
@@ -123,11 +124,33 @@ class Ways:
             self._open.popitem()[1].close()
 
 
-def variables(env: Mapping[str, str], mark: str, mode: str, *, proxied: bool) -> dict[str, str]:
-    """The environment of a confined job: it knows that it is confined, and the way out if there is one."""
-    own = {
-        name: value for name, value in env.items() if _LEADING.get(name) != value
-    }  # an earlier job may have left them in the shell
-    leading = _LEADING if proxied else {}
+def variables(
+    env: Mapping[str, str],
+    mark: str,
+    mode: str,
+    network: bool | tuple[str, ...],  # noqa: FBT001  # as a job has it
+) -> dict[str, str]:
+    """The environment of a confined job: it knows that it is confined, and the way out to hosts if there is
+    one. Without any network pip does not try again for seconds.
+    """
+    own = {name: value for name, value in env.items() if not _is_ours(name, value)}
+    leading: dict[str, str] = {}
+    if isinstance(network, tuple):
+        near = ",".join(name for name in _NEAR if not _is_listed(name, network))
+        leading = {**_LEADING, **dict.fromkeys(_DIRECT, near)}
+    elif not network:
+        leading = {"PIP_RETRIES": "0"}
     git = _GIT if "GIT_CONFIG_COUNT" not in env else {}
     return {**own, **leading, **git, mark: mode}
+
+
+def _is_ours(name: str, value: str) -> bool:
+    """Whether an earlier job has left it in the shell."""
+    if name in _DIRECT:
+        return set(value.split(",")) <= {*_NEAR, ""}
+    return _LEADING.get(name) == value or (name, value) == ("PIP_RETRIES", "0")
+
+
+def _is_listed(name: str, hosts: tuple[str, ...]) -> bool:
+    """Whether a list means this very name or address of the machine itself, which `*` does not."""
+    return any(one.host != "*" and one.names(name) for one in map(entry, hosts))

@@ -219,7 +219,8 @@ class Sandbox:
 
     def _variables(self, env: Mapping[str, str], wanted: Confinement) -> dict[str, str]:
         mode = self._mode(wanted)
-        env = variables(env, CONFINED, mode, proxied=self._way(wanted) is not None)
+        network = wanted.network if self._way(wanted) else wanted.network is True
+        env = variables(env, CONFINED, mode, network)
         return env if mode == "full" else {**env, "TMPDIR": "/tmp"}  # noqa: S108  # the name inside
 
     def _writable(self, wanted: Confinement) -> Iterator[Path]:

@@ -123,7 +123,7 @@ def _ordinary(full: str, folders: Map) -> Place:
         return _in_workspace(full[len(folders.workspace) :], full == folders.workspace)
     if any(is_within(full, temp) and full not in folders.temp for temp in folders.temp):
         return "temp"
-    return "system" if _SYSTEM.match(full) else "outside"
+    return "system" if _SYSTEM.match(full) and not is_within(full, folders.home) else "outside"
 
 
 # The second half of what `below` says
