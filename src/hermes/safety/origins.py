@@ -15,17 +15,8 @@ from hermes.types.action import Action, Command, FileAccess
 from hermes.types.tool import ToolEntry
 
 REACHING: Final = frozenset(
-    {
-        "needs-network",
-        "network",
-        "upload",
-        "download",
-        "publish",
-        "remote",
-        "infrastructure",
-        "package",
-        "listen",
-    }
+    {"needs-network", "network", "upload", "download", "publish", "remote", "infrastructure", "package"}
+    | {"listen"}
 )
 """Effects of a command by which words of other people can get into its output."""
 

@@ -26,29 +26,9 @@ from hermes.types.action import Action, Command, FileAccess, ToolUse
 from hermes.types.question import Scope
 
 GUARDED: Final = frozenset(
-    {
-        "needs-network",
-        "needs-path",
-        "unconfined",
-        "outside",
-        "foreign",
-        "upload",
-        "publish",
-        "remote",
-        "infrastructure",
-        "container",
-        "download",
-        "package",
-        "listen",
-        "persistence",
-        "service",
-        "privilege",
-        "own",
-        "policy",
-        "secret",
-        "vault",
-        "variables",
-    }
+    {"needs-network", "needs-path", "unconfined", "outside", "foreign", "upload", "publish", "remote"}
+    | {"infrastructure", "container", "download", "package", "listen", "persistence", "service"}
+    | {"privilege", "own", "policy", "secret", "vault", "variables"}
 )
 """Effects by which an order from outside would do harm beyond the workspace, or last."""
 
@@ -57,31 +37,8 @@ _UNPACKERS: Final = frozenset({"unzip", "7z", "7za", "7zr", "unrar", "cpio", "bs
 _EXTRACTS: Final = re.compile(r"-?[a-zA-Z]*x[a-zA-Z]*|--extract|--get")
 _PATCHING: Final = frozenset({"apply", "am"})
 _READERS: Final = frozenset(
-    {
-        "cat",
-        "less",
-        "more",
-        "head",
-        "tail",
-        "grep",
-        "rg",
-        "egrep",
-        "wc",
-        "diff",
-        "cmp",
-        "ls",
-        "stat",
-        "file",
-        "find",
-        "git",
-        "echo",
-        "printf",
-        "test",
-        "[",
-        "md5sum",
-        "sha256sum",
-        "bat",
-    }
+    {"cat", "less", "more", "head", "tail", "grep", "rg", "egrep", "wc", "diff", "cmp", "ls", "stat"}
+    | {"file", "find", "git", "echo", "printf", "test", "[", "md5sum", "sha256sum", "bat"}
 )
 _CARRYING: Final = re.compile(r"https?://[^\s'\"]*[?#@][^\s'\"]|[$`]")
 

@@ -34,19 +34,8 @@ _SWITCHES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 _SAFE_MODULES: Final = frozenset({"os", "sys", "pathlib", "shutil", "subprocess", "importlib", "builtins"})
 _CALLS: Final = frozenset(
-    {
-        "eval",
-        "exec",
-        "compile",
-        "__import__",
-        "getattr",
-        "setattr",
-        "globals",
-        "vars",
-        "locals",
-        "breakpoint",
-        "delattr",
-    }
+    {"eval", "exec", "compile", "__import__", "getattr", "setattr", "globals", "vars", "locals"}
+    | {"breakpoint", "delattr"}
 )
 _ATTRIBUTES: Final = re.compile(
     r"system|popen\d?|spawn\w*|exec[lv]\w*|fork\w*|remove\w*|unlink|rmdir|rmtree|rename\w*|replace_file|truncate|chmod|lchmod|chown|lchown|link|symlink\w*"
@@ -54,24 +43,8 @@ _ATTRIBUTES: Final = re.compile(
     r"|getstatusoutput|connect|create_connection|urlopen|urlretrieve|sendall|sendmail|make_archive|unpack_archive|extractall|loads?_dll|CDLL|__\w+__"
 )
 _RISKY_MODULES: Final = frozenset(
-    {
-        "subprocess",
-        "socket",
-        "ctypes",
-        "pty",
-        "ftplib",
-        "smtplib",
-        "telnetlib",
-        "paramiko",
-        "fabric",
-        "pexpect",
-        "sh",
-        "code",
-        "runpy",
-        "marshal",
-        "webbrowser",
-        "http.client",
-    }
+    {"subprocess", "socket", "ctypes", "pty", "ftplib", "smtplib", "telnetlib", "paramiko", "fabric"}
+    | {"pexpect", "sh", "code", "runpy", "marshal", "webbrowser", "http.client"}
 )
 _SENDING: Final = frozenset({"post", "put", "patch", "delete", "request"})
 _CLIENTS: Final = frozenset({"requests", "httpx", "aiohttp", "session", "client", "urllib3", "http"})

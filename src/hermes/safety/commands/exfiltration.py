@@ -12,44 +12,12 @@ from hermes.safety.commands.rules import Finding, table
 from hermes.safety.commands.script import Simple
 
 DOWNLOADERS: Final = frozenset(
-    {
-        "curl",
-        "wget",
-        "wget2",
-        "aria2c",
-        "http",
-        "https",
-        "xh",
-        "fetch",
-        "iwr",
-        "invoke-webrequest",
-        "irm",
-        "lynx",
-        "nc",
-    }
+    {"curl", "wget", "wget2", "aria2c", "http", "https", "xh", "fetch", "iwr", "invoke-webrequest", "irm"}
+    | {"lynx", "nc"}
 )
 CARRIERS: Final = DOWNLOADERS | frozenset(
-    {
-        "ncat",
-        "netcat",
-        "socat",
-        "telnet",
-        "openssl",
-        "dig",
-        "nslookup",
-        "host",
-        "drill",
-        "ping",
-        "ping6",
-        "whois",
-        "traceroute",
-        "finger",
-        "resolvectl",
-        "delv",
-        "kdig",
-        "mtr",
-        "tracepath",
-    }
+    {"ncat", "netcat", "socat", "telnet", "openssl", "dig", "nslookup", "host", "drill", "ping", "ping6"}
+    | {"whois", "traceroute", "finger", "resolvectl", "delv", "kdig", "mtr", "tracepath"}
 )
 _STREAMS: Final = frozenset({"nc", "ncat", "netcat", "socat", "telnet", "openssl"})
 _LOCAL: Final = re.compile(r"localhost|127\.\d+\.\d+\.\d+|\[?::1\]?|0\.0\.0\.0|[\w-]+\.localhost")
@@ -63,24 +31,8 @@ _INNER: Final = re.compile(r"\$\((.*)\)|`(.*)`", re.DOTALL)
 _STARTS: Final = re.compile(r"(?:^|[;&(]|\$\(|`)\s*(?:\w+=\S*\s+)*([\w./-]+)")
 _ENCODERS: Final = re.compile(r"\b(?:base64|base32|xxd|od|hexdump|gzip|bzip2|xz|zstd|tar|zip|openssl|gpg)\b")
 _HARMLESS: Final = frozenset(
-    {
-        "date",
-        "uname",
-        "git",
-        "pwd",
-        "basename",
-        "dirname",
-        "nproc",
-        "arch",
-        "mktemp",
-        "seq",
-        "echo",
-        "printf",
-        "expr",
-        "jq",
-        "curl",
-        "wget",
-    }
+    {"date", "uname", "git", "pwd", "basename", "dirname", "nproc", "arch", "mktemp", "seq", "echo"}
+    | {"printf", "expr", "jq", "curl", "wget"}
 ) | {
     "lsb_release",
     "sw_vers",

@@ -23,24 +23,8 @@ from hermes.safety.commands.rules import MESSAGES, Finding, file_uses, table
 from hermes.safety.commands.script import Simple
 
 _NO_READERS: Final = frozenset(
-    {
-        "echo",
-        "printf",
-        "ls",
-        "stat",
-        "test",
-        "[",
-        "dirname",
-        "basename",
-        "realpath",
-        "readlink",
-        "which",
-        "type",
-        "mkdir",
-        "touch",
-        "cd",
-        "chmod",
-    }
+    {"echo", "printf", "ls", "stat", "test", "[", "dirname", "basename", "realpath", "readlink", "which"}
+    | {"type", "mkdir", "touch", "cd", "chmod"}
 )
 _READERS: Final = re.compile(
     r"cat|tac|nl|less|more|head|tail|file|wc|[efz]?grep|rg|ag|ack|diff|cmp|tree|du|strings|sort|uniq|cut|jq|xxd|od|hexdump|column"

@@ -35,24 +35,8 @@ _START: Final = re.compile(
     r"([\w./~-]+)(?=\s+(?!(?:is|was|are|the|an?|and|or|to|in|on|of|for|with|does|should|must|can|will|not|fail\w*|errors?|support|commands?|wrapper)\b)\S))"
 )
 _RUNS: Final = frozenset(
-    {
-        "--",
-        "run",
-        "exec",
-        "x",
-        "dlx",
-        "shell",
-        "unshare",
-        "enter",
-        "launch",
-        "develop",
-        "--command",
-        "--exec",
-        "-c",
-        "-x",
-        "--run",
-        "with",
-    }
+    {"--", "run", "exec", "x", "dlx", "shell", "unshare", "enter", "launch", "develop", "--command"}
+    | {"--exec", "-c", "-x", "--run", "with"}
 )
 _MARKED: Final = re.compile(r"-\w|--\w|[/~.]|.*[*$\d]")
 _VALUE: Final = re.compile(r"-*[\w.-]+[=:](?=.*\s)")

@@ -24,7 +24,9 @@ def prefixes() -> Mapping[str, Prefix]:
     tree = tomllib.loads((files("hermes") / "data" / "wrappers.toml").read_text(encoding="utf-8"))
     return {
         name: Prefix(
-            frozenset(entry["values"].split()), entry["skip"], frozenset(entry.get("behind", "").split())
+            values=frozenset(entry.get("values", "").split()),
+            skip=entry.get("skip", 0),
+            behind=frozenset(entry.get("behind", "").split()),
         )
         for name, entry in tree.items()
     }

@@ -29,15 +29,8 @@ _ARITHMETIC: Final = frozenset({"test_command", "c_style_for_statement", "compou
 _DECLARES: Final = frozenset({"export", "declare", "typeset", "readonly", "local"})
 _SUBSHELLS: Final = frozenset({"subshell", "command_substitution", "process_substitution"})
 _BRANCHES: Final = frozenset(
-    {
-        "if_statement",
-        "while_statement",
-        "case_statement",
-        "list",
-        "c_style_for_statement",
-        "elif_clause",
-        "else_clause",
-    }
+    {"if_statement", "while_statement", "case_statement", "list", "c_style_for_statement", "elif_clause"}
+    | {"else_clause"}
 )
 
 
