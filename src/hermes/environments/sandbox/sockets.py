@@ -3,13 +3,14 @@ them.
 """
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-_TABLE: Final = Path("/proc/net/unix")
+from hermes.environments.sandbox.moved_sockets import MovedSockets
+from hermes.lib.sock_diag import file_of, named_sockets
+
 _PATH_COLUMN: Final = 7
 
 
@@ -17,18 +18,46 @@ def listening(*, outside: tuple[str, ...]) -> Iterator[str]:
     """The paths of this machine's sockets that are there and can be reached, without those in the folders
     `outside`; also of servers in other network namespaces, for a file system knows none.
     """
-    for table in _tables():
-        with suppress(OSError):  # not Linux, no /proc, or a process that has ended
-            for path in named(table.read_text(errors="surrogateescape")):
-                if not path.startswith(tuple(f"{folder}/" for folder in outside)) and _is_socket(path):
-                    yield os.path.realpath(path)
+    covered = tuple(f"{folder}/" for folder in outside)
+    for path in (*_of_ours(covered), *_of_others(covered)):
+        if not path.startswith(covered):
+            yield os.path.realpath(path)
 
 
-def _tables() -> Iterator[Path]:
-    """The table of each network namespace in which a process runs that the user may look at."""
-    yield _TABLE
+def _of_ours(covered: tuple[str, ...]) -> Iterator[str]:
+    """Those of our network namespace: by name where the file of that name is the socket's own, and by their
+    file where they were renamed, or were bound by a name that means another place here.
+    """
+    try:
+        sockets = named_sockets()
+    except OSError:  # a kernel that was built without it
+        yield from _in_table("/proc/net/unix")
+        return
+    lost = []
+    for one in sockets:
+        if one.name.startswith(covered):
+            continue
+        found = file_of(one.name) if one.name.startswith("/") else 0
+        if found:
+            yield one.name
+        if found != one.inode:
+            lost.append(one)
+    yield from _MOVED.places(lost)
+
+
+def _of_others(covered: tuple[str, ...]) -> Iterator[str]:
+    """Those of the network namespaces in which a process runs that the user may look at."""
     for process in _ELSEWHERE.look():
-        yield Path("/proc", process, "net", "unix")
+        for path in _in_table(f"/proc/{process}/net/unix"):
+            if file_of(path):
+                yield path
+            elif not path.startswith(covered):
+                yield from _MOVED.bound_by(process, path)
+
+
+def _in_table(table: str) -> Iterator[str]:
+    with suppress(OSError):  # not Linux, no /proc, or a process that has ended
+        yield from named(Path(table).read_text(errors="surrogateescape"))
 
 
 class _Namespaces:
@@ -57,6 +86,7 @@ class _Namespaces:
 
 
 _ELSEWHERE: Final = _Namespaces()
+_MOVED: Final = MovedSockets()
 
 
 def _namespace(process: str) -> str:
@@ -71,9 +101,3 @@ def named(table: str) -> Iterator[str]:
     yield from dict.fromkeys(
         row[_PATH_COLUMN] for row in rows if len(row) > _PATH_COLUMN and row[_PATH_COLUMN].startswith("/")
     )
-
-
-def _is_socket(path: str) -> bool:
-    with suppress(OSError):
-        return stat.S_ISSOCK(os.lstat(path).st_mode)
-    return False
