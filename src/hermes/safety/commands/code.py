@@ -107,7 +107,7 @@ def program_text(command: Simple) -> Iterator[tuple[str, str]]:
         )
         yield "sed", "\n".join(own)
     elif name in _SWITCHES:
-        inline = [*option_values(command.argv[1:], *_SWITCHES[name]), *_clustered(name, command)]
+        inline = option_values(command.argv[1:], *_SWITCHES[name])
         yield from ((name, text) for text in inline)
         if (
             not inline
@@ -123,19 +123,6 @@ def _awk_program(words: Sequence[str]) -> list[str]:
     if given or has_option(words, "-f", "--file"):
         return [*given, *(word for word in words if word.startswith(("-l", "-i", "--load")))]
     return operands(words, {"-F", "-v", "--field-separator", "--assign"})[:1]
-
-
-def _clustered(name: str, command: Simple) -> list[str]:
-    """Code behind letters run together, as in `perl -ne`."""
-    words = command.argv[1:]
-    letters = {switch[1] for switch in _SWITCHES[name] if len(switch) == 2}
-    return [
-        words[position + 1]
-        for position, word in enumerate(words[:-1])
-        if re.fullmatch(r"-[a-zA-Z]{2,}", word)
-        and word[-1] in letters
-        and name in {"perl", "ruby", "php", "python", "node"}
-    ]
 
 
 def shell_texts(code: str) -> Iterator[str]:

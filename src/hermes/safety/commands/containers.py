@@ -51,16 +51,8 @@ def _split(words: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """The options, and the words from the image on."""
     position = 0
     while position < len(words) and words[position].startswith("-"):
-        position += (
-            1
-            if "=" in words[position] or _FLAGS.fullmatch(words[position]) or _is_joined(words[position])
-            else 2
-        )
+        position += 1 if "=" in words[position] or _FLAGS.fullmatch(words[position]) else 2
     return words[:position], words[position:]
-
-
-def _is_joined(word: str) -> bool:
-    return not word.startswith("--") and len(word) > 2 and not word[1:].isalpha()
 
 
 def _mounts(words: Sequence[str], cwd: str) -> Iterator[tuple[str, str]]:
