@@ -21,7 +21,7 @@ from hermes.agent.log import replay
 from hermes.agent.parents import bounds_of, read_by
 from hermes.agent.prompt import SMALL_WINDOW, Place, SystemPrompt
 from hermes.agent.recovery import answers
-from hermes.agent.retention import DAY, prune
+from hermes.agent.retention import DAY, empty_temp, prune
 from hermes.agent.routes import Routes
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
@@ -371,6 +371,7 @@ async def open_runtime(
         if days := loaded.settings[ToolOutputSettings].keep_days:
             folders, before = (home.scratch, home.results), ports.now() - days * DAY
             start(partial(prune, store, folders, before=before))
+        start(partial(empty_temp, store, home.scratch, before=ports.now() - DAY))
         try:
             yield runtime
         finally:

@@ -1,4 +1,4 @@
-"""Remove what sessions left on disk long ago: shell states, uncut outputs, long results."""
+"""Remove what sessions left on disk long ago: shell states, uncut outputs, long results, their /tmp."""
 
 import shutil
 from collections.abc import Iterator, Sequence
@@ -23,6 +23,37 @@ async def prune(store: SessionStore, folders: Sequence[Path], *, before: float) 
         for path in await anyio.to_thread.run_sync(lambda: list(_unused_since(folders, before))):
             if await store.owner_of(path.name) is None:
                 await anyio.to_thread.run_sync(_remove, path)
+
+
+async def empty_temp(store: SessionStore, scratch: Path, *, before: float) -> None:
+    """Remove what commands left in the /tmp of sessions that nobody has open and in which no command has run
+    since `before`, in epoch seconds, as a machine does when it starts. The folders themselves stay.
+    """
+    with suppress(StoreError):
+        for folder in await anyio.to_thread.run_sync(lambda: list(_idle_since(scratch, before))):
+            if await store.owner_of(folder.name) is None:
+                await anyio.to_thread.run_sync(_empty, folder / "tmp")
+
+
+def _idle_since(scratch: Path, before: float) -> Iterator[Path]:
+    """The folders of sessions with something in their /tmp; each command makes and removes a shell state."""
+    with suppress(OSError):
+        for folder in scratch.iterdir():
+            with suppress(OSError):
+                parts = (folder, folder / "tmp", folder / "shell" / "confined", folder / "shell" / "open")
+                idle = all(part.lstat().st_mtime < before for part in parts if part.exists())
+                if idle and not folder.is_symlink() and any(_entries(folder / "tmp")):
+                    yield folder
+
+
+def _entries(folder: Path) -> list[Path]:
+    return [] if folder.is_symlink() else list(folder.iterdir())
+
+
+def _empty(folder: Path) -> None:
+    with suppress(OSError):
+        for path in _entries(folder):
+            _remove(path)
 
 
 def _unused_since(folders: Sequence[Path], before: float) -> Iterator[Path]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
-from hermes.agent.retention import DAY, prune
+from hermes.agent.retention import DAY, empty_temp, prune
 from hermes.runtime import open_runtime
 from hermes.store.protocol import Owner, SessionRow
 from hermes.testing import MemoryStore
@@ -53,6 +53,29 @@ async def test_what_is_old_goes_and_what_is_new_or_of_an_open_session_stays(tmp_
         True,
         ["mixed", "new", "open"],
     )
+
+
+async def test_the_temp_folder_of_a_session_that_nobody_uses_is_emptied_after_a_day(tmp_path: Path) -> None:
+    scratch, store = tmp_path / "scratch", MemoryStore()
+    await store.create(plain_row("open"), system="", tools=())
+    await store.claim("open", Owner(pid=1, host="h", app="cli", since=NOW))
+    outside = kept(tmp_path / "else", "tmp/file", 900)
+    gone = [kept(scratch, "old/tmp/deep/file", 2), kept(scratch, "old/tmp/file", 2)]
+    (scratch / "old" / "tmp" / "link").symlink_to(outside.parent)
+    os.utime(scratch / "old" / "tmp", (NOW - 2 * DAY,) * 2)
+    stays = [
+        kept(scratch, "old/outputs/a.txt", 2),
+        kept(scratch, "open/tmp/file", 2),
+        kept(scratch, "new/tmp/file", 0.5),
+        kept(scratch, "used/tmp/file", 2),
+        kept(scratch, "used/shell/confined/state", 0.5),
+        outside,
+    ]
+    os.utime(scratch / "used", (NOW - 2 * DAY,) * 2)
+    (scratch / "linked").symlink_to(tmp_path / "else")
+    await empty_temp(store, scratch, before=NOW - DAY)
+    assert ([one.exists() for one in gone], [one.exists() for one in stays]) == ([False] * 2, [True] * 6)
+    assert list((scratch / "old" / "tmp").iterdir()) == []
 
 
 @pytest.mark.parametrize(("days", "stays"), [(30, False), (0, True)])
