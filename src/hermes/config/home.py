@@ -1,7 +1,8 @@
 """HERMES_HOME and every path in it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -85,6 +86,19 @@ def locate(environ: Mapping[str, str], profile: str = "") -> Home:
             f"Profile name {name!r} is not valid; use lower-case letters, digits, - and _, at most 64."
         )
     return Home(root=base / "profiles" / name, profile=name)
+
+
+def other_homes(root: Path, user_home: Path) -> Iterator[Path]:
+    """The homes besides `root` that can be told without a search: that of all its profiles, and those beside
+    it or in the user's own folder which were used.
+    """
+    if root.parent.name == "profiles":
+        yield root.parent.parent
+    for folder in dict.fromkeys((root.parent, user_home)):
+        with suppress(OSError):
+            for store in folder.glob("*/sessions.db"):
+                if store.parent != root and (store.parent / "scratch").is_dir():
+                    yield store.parent
 
 
 def _sticky(base: Path) -> str:

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hermes.config.home import other_homes
 from hermes.config.sensitive import at_home, of_machine, sensitive
 from hermes.environments.beneath import FOLDER, held, open_beneath
 from hermes.environments.sandbox.git_folders import git_files, git_folders, own_folder
@@ -121,13 +122,14 @@ def default_mounts(
     )  # a HOME of one's own does not move what the account has
     table = sensitive()
     secrets = [place / name for place in homes for name in at_home(table.secrets)]
+    others = [path for path in other_homes(hermes_home, home) if not workspace.is_relative_to(path)]
     starts = [place / name for place in homes for name in at_home(table.starts)]
     if _is_root():
         secrets += map(Path, of_machine(table.secrets))
         starts += map(Path, of_machine(table.starts))
     return Mounts(
         writable=(workspace,),
-        hidden=(*secrets, *dict.fromkeys((hermes_home, home / ".hermes"))),
+        hidden=(*secrets, *dict.fromkeys((hermes_home, home / ".hermes", *others))),
         readable=(*starts, *programs, scratch.root),
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
         repositories=(workspace,),
