@@ -81,7 +81,8 @@ def test_a_verdict_is_told_in_plain_lines_for_people(run: Run, work: Path) -> No
     ("command", "without", "within"),
     [
         ("ls -la", ("allow", 0), ("contain", 0)),
-        ("rm -rf src", ("ask", 3), ("ask", 3)),
+        ("rm -rf src", ("ask", 3), ("allow", 0)),
+        ("echo x > .env", ("ask", 3), ("ask", 3)),
         ("rm -rf /", ("deny", 4), ("deny", 4)),
     ],
 )
@@ -192,10 +193,47 @@ def test_a_part_that_no_entry_or_several_have_revokes_nothing(run: Run, config: 
 
 
 def test_a_revoked_grant_is_asked_about_again(run: Run, config: Path, work: Path) -> None:
-    config.write_text(f"command_allowlist:\n- {work}$ rm -rf src\n")
-    assert judged(run, "rm -rf src")["decision"] == "allow"
+    config.write_text(f"command_allowlist:\n- {work}$ rm -rf src; echo x > .env\n")
+    assert judged(run, "rm -rf src; echo x > .env")["decision"] == "allow"
     run("approvals", "revoke", "src")
-    assert judged(run, "rm -rf src")["decision"] == "ask"
+    assert judged(run, "rm -rf src; echo x > .env")["decision"] == "ask"
+
+
+def explained(run: Run, *words: str) -> tuple[int, list[str]]:
+    done = run("approvals", "explain", *words)
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_a_command_is_explained_in_three_lines(run: Run, work: Path, config: Path) -> None:
+    assert explained(run, "--sandbox", "workspace", "--host", "x.org", "--", "curl x.org") == (
+        0,
+        [
+            "ask: it runs only after a yes",
+            "because it asks for the network, to reach x.org (read as curl x.org)",
+            "otherwise a yes for the session or for good, to requests to x.org; or terminal.network: [x.org]",
+        ],
+    )
+    assert explained(run, "--sandbox", "workspace", "ls -la && make")[1] == [
+        "contain: it runs in the sandbox without a question",
+        "because it has all it asks for in the sandbox, mode workspace (read as ls -la, make)",
+        "otherwise what it declares beyond the sandbox (--host, --network, --path, --unconfined) asks",
+    ]
+    (work / "src").mkdir()
+    assert explained(run, "--sandbox", "workspace", "rm", "-rf", "src")[1] == [
+        "allow: it runs without a question, once what it could lose was saved",
+        "because it deletes src, and it cannot be brought back (read as rm -rf src)",
+        "otherwise checkpoints.max_megabytes below what it could lose, and it asks",
+    ]
+    assert explained(run, "--sandbox", "off", "rm -rf /")[1][::2] == [
+        "deny: it never runs",
+        "otherwise nothing: no answer, no setting and no --yolo lets it run",
+    ]
+    config.write_text("capabilities: {hosts: []}\n")
+    assert explained(run, "--sandbox", "workspace", "--host", "x.org", "--", "curl x.org")[1] == [
+        "deny: it never runs",
+        "because this session may not reach x.org",
+        "otherwise other bounds: capabilities in config.yaml",
+    ]
 
 
 def test_a_rule_is_explained_with_its_examples(run: Run) -> None:

@@ -512,6 +512,7 @@ OF_THE_SANDBOX = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "branch.autoSetupMerge",
     "GIT_CONFIG_VALUE_0": "false",
+    "PIP_RETRIES": "0",
     "TMPDIR": "/tmp",
 }
 MADE = {"PWD", "OLDPWD", "SHLVL", "_", "HERMES_CALL", "HERMES_SANDBOXED", *QUIET}

@@ -213,7 +213,7 @@ async def test_a_refusal_says_what_may_be_done_instead(tmp_path: Path) -> None:
     with pytest.raises(Refused) as refused:
         await gate.authorize(Command(command="echo x > /etc/hosts", cwd=str(tmp_path)))
     told = "it writes to /etc/hosts, outside the workspace"
-    instead = "Instead: work inside the workspace or in /tmp."
+    instead = "Instead: work inside the workspace or in the session's own /tmp."
     assert str(refused.value) == f"The user did not allow this ({told}). They said: Use /tmp. {instead}"
     gate.attended = False
     with pytest.raises(Refused) as refused:

@@ -185,3 +185,20 @@ async def test_where_the_directory_is_gone_nothing_runs_anywhere_else(talk: Talk
     assert "/tmp/nowhere is gone, so this did not run" in first["output"]
     assert "/tmp/foo is gone, so this did not run" in third["output"]
     assert (precious.exists(), last["output"]) == (True, f"{tmp_path}/work\n")
+
+
+async def test_a_new_file_of_variables_is_asked_about_once(talk: Talk, tmp_path: Path) -> None:
+    model = ScriptedModel(call("write_file", {"path": ".env", "content": "A=1\n"}), say("ok"))
+    async with talk(model, toolsets=("file",)) as session:
+        questions = await granted(session, Grant())
+    assert [one.command for one in questions] == [f"write {tmp_path}/work/.env"]
+    assert (tmp_path / "work" / ".env").read_text() == "A=1\n"
+
+
+async def test_a_file_in_the_sessions_own_tmp_is_said_to_be_there(talk: Talk) -> None:
+    model = ScriptedModel(call("write_file", {"path": "/tmp/report.txt", "content": "x"}), say("ok"))
+    async with talk(model, toolsets=("file",)) as session:
+        await session.send("go")
+    (result,) = results(session)
+    note = f"/tmp/report.txt is the session's own; outside it is {result['note'].rpartition(' ')[2]}"
+    assert (result["note"], Path(note.rpartition(" ")[2]).read_text()) == (note, "x")

@@ -28,8 +28,8 @@ from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply,
 _UNREADABLE = "This could not be judged ({}), so the answer is no. Write it as a plain command."
 _READ = Verdict(decision="allow")
 _INSTEAD = {
-    "outside": "work inside the workspace or in /tmp",
-    "needs-path": "work inside the workspace or in /tmp",
+    "outside": "work inside the workspace or in the session's own /tmp",
+    "needs-path": "work inside the workspace or in the session's own /tmp",
     "unconfined": "do what can be done inside the sandbox",
     "delete": "delete build output or single files, or move what is in the way",
     "needs-network": "use what is already on this machine",

@@ -183,7 +183,8 @@ class LocalFiles:
         return self._sandbox.inside(Path(place)) if self._sandbox else place
 
     def _named(self, found: FileStat) -> FileStat:
-        return replace(found, path=self._inside(found.path))
+        inside = self._inside(found.path)
+        return replace(found, path=inside, real="" if inside == found.path else found.path)
 
 
 def _real(path: Path) -> Path:

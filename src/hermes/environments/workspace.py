@@ -19,6 +19,7 @@ from hermes.environments.shell import Shell, Start
 from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
+from hermes.types.capabilities import is_below
 from hermes.types.error import ExecError, Refused
 from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
@@ -116,6 +117,7 @@ class ShellWorkspace:
         self._environment = environment
         self._files = files
         self._shell = shell
+        self._root = shell.cwd
         self._home = home
         self._authorize = authorize
         self._clock = clock
@@ -221,7 +223,11 @@ class ShellWorkspace:
         await self._files.delete(await self._decided("delete", path))
 
     async def stat(self, path: str) -> FileStat | None:
-        """What is at the path, or None."""
+        """What is at the path, or None; to know that nothing is there in the workspace nobody is asked."""
+        await self._ready()
+        place = await self._files.locate(self._nominal(path), "read")
+        if is_below(self._root, place.name) and await self._files.stat(place) is None:
+            return None
         return await self._files.stat(await self._decided("read", path))
 
     async def list(self, path: str) -> Sequence[FileStat]:

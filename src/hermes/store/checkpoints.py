@@ -57,16 +57,15 @@ class Checkpoints:
         checkpoints make room, but for the one to `keep`.
         """
         self.prune(about.at, keep)
-        own = str(self._folder.parent)  # a workspace may hold our home, and no command gets there
-        kept = [path for path in about.paths if Path(path).exists() or Path(path).is_symlink()]
-        about = msgspec.structs.replace(about, paths=tuple(kept))
-        for skips in (own.__eq__, lambda path: path == own or disposable(path)):
-            with suppress(TooLarge, OSError):
-                room = Room(self._limits.one, _MOST_ENTRIES, skips)
-                for path in kept:
-                    measure(Path(path), room)
-                return self._saved(about, Room(self._limits.one, _MOST_ENTRIES, skips))
+        about = msgspec.structs.replace(about, paths=self._there(about.paths))
+        room = self._room(about.paths, disposable)
+        with suppress(TooLarge, OSError):
+            return self._saved(about, room) if room else None
         return None
+
+    def fits(self, paths: Sequence[str], *, disposable: Callable[[str], bool]) -> bool:
+        """Whether these paths could be saved as they are now."""
+        return self._room(self._there(paths), disposable) is not None
 
     def newest(self) -> list[Checkpoint]:
         """All of them, the newest first; what is damaged is left out."""
@@ -132,6 +131,20 @@ class Checkpoints:
         for half in self._folder.glob(f"*{_HALF}"):
             if half.stat().st_mtime < now - 3_600:
                 shutil.rmtree(half, ignore_errors=True)
+
+    def _there(self, paths: Sequence[str]) -> tuple[str, ...]:
+        return tuple(path for path in paths if Path(path).exists() or Path(path).is_symlink())
+
+    def _room(self, paths: Sequence[str], disposable: Callable[[str], bool]) -> Room | None:
+        """Room that is enough for paths, without what is disposable if need be; None where none is."""
+        own = str(self._folder.parent)  # a workspace may hold our home, and no command gets there
+        for skips in (own.__eq__, lambda path: path == own or disposable(path)):
+            with suppress(TooLarge, OSError):
+                room = Room(self._limits.one, _MOST_ENTRIES, skips)
+                for path in paths:
+                    measure(Path(path), room)
+                return Room(self._limits.one, _MOST_ENTRIES, skips)
+        return None
 
     def _saved(self, about: Checkpoint, room: Room) -> Checkpoint:
         half, whole = self._folder / f"{about.id}{_HALF}", self._folder / about.id

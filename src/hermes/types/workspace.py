@@ -45,12 +45,16 @@ class ProcessState(Struct, frozen=True, kw_only=True):
 
 
 class FileStat(Struct, frozen=True, kw_only=True):
-    """What is at a path: size in bytes, mtime in seconds."""
+    """What is at a path: size in bytes, mtime in seconds.
+
+    `real` is where it lies on this machine when commands call it by another name.
+    """
 
     path: str
     kind: Literal["file", "directory", "other"]
     size: int
     mtime: float
+    real: str = ""
 
 
 class Match(Struct, frozen=True, kw_only=True):

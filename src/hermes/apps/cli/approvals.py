@@ -5,21 +5,24 @@ import difflib
 import os
 import shlex
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal
 
 import click
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.capabilities import CapabilitySettings, configured
 from hermes.agent.remote_environment import open_remote
 from hermes.agent.tool_environment import open_local, options_from
+from hermes.agent.undo import checkpoints_of
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here, to_change
+from hermes.apps.cli.explanation import explained, meaning
 from hermes.apps.settings import edit
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
@@ -27,10 +30,13 @@ from hermes.config.home import locate
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.hosts import entry
 from hermes.lib.visible import visible
+from hermes.safety.commands.paths import is_disposable
 from hermes.safety.commands.rule_catalog import CatalogEntry, entries
 from hermes.safety.commands.rules import table
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import parse, write
+from hermes.safety.settings import CheckpointSettings
+from hermes.safety.undo import to_save
 from hermes.types.action import Command
 from hermes.types.error import ConfigError
 from hermes.types.needs import Needs
@@ -38,12 +44,6 @@ from hermes.types.question import Answer, Deny, Question, Scope
 
 KEY: Final = "command_allowlist"
 CODES: Final = {"allow": 0, "contain": 0, "ask": 3, "deny": 4}
-_MEANING: Final = {
-    "allow": "it runs without a question",
-    "contain": "it runs in the sandbox without a question",
-    "ask": "it runs only after a yes",
-    "deny": "it never runs",
-}
 
 
 @click.group()
@@ -51,37 +51,66 @@ def approvals() -> None:
     """What may happen without a question, and why not."""
 
 
+def as_judged(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that say how a command would be called."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        click.option(
+            "--sandbox",
+            type=click.Choice(["off", "read-only", "workspace"]),
+            default=None,
+            help="Judge as without, or as with the sandbox.  [default: as it is here]",
+        ),
+        click.option("--network", is_flag=True, help="As if it declared that it needs all of the network."),
+        click.option("--host", "hosts", multiple=True, help="As if it declared that it needs this host."),
+        click.option("--path", "paths", multiple=True, help="As if it declared that it must write there."),
+        click.option(
+            "--unconfined", is_flag=True, help="As if it declared that it must run without the sandbox."
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+class Judged(Struct, frozen=True):
+    """A command, the policy it was held against, and the verdict that a session here would come to."""
+
+    action: Command
+    policy: Policy
+    verdict: Verdict
+
+
 @approvals.command("test", context_settings={"allow_interspersed_args": False})
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-@click.option(
-    "--sandbox",
-    type=click.Choice(["off", "read-only", "workspace"]),
-    default=None,
-    help="Judge as without, or as with the sandbox.  [default: as it is here]",
-)
-@click.option("--network", is_flag=True, help="As if it declared that it needs all of the network.")
-@click.option("--host", "hosts", multiple=True, help="As if it declared that it needs this host.")
-@click.option("--path", "paths", multiple=True, help="As if it declared that it must write there.")
-@click.option("--unconfined", is_flag=True, help="As if it declared that it must run without the sandbox.")
+@as_judged
 @click.argument("command", nargs=-1, required=True)
 @click.pass_obj
-def test_command(
-    choices: Choices,
-    /,
-    command: tuple[str, ...],
-    sandbox: Literal["off", "read-only", "workspace"] | None,
-    *,
-    as_json: bool,
-    **needs: Any,
-) -> None:
+def test_command(choices: Choices, /, command: tuple[str, ...], *, as_json: bool, **given: Any) -> None:
     """Say what would happen to a command here; nothing runs.
 
     COMMAND is a command line as one argument, or its words. Exit code 0 when it would run without a question,
     3 when it would ask, 4 when it is never allowed.
     """
     place = here(choices)
-    judged = _policy(place, "off" if sandbox else place.settings[TerminalSettings].sandbox, yolo=choices.yolo)
-    judged = judged if sandbox is None else replace(judged, sandbox=sandbox)
+    found = _judged(place, choices, command, **given)
+    action, verdict, judged = found.action, found.verdict, found.policy
+    settings = list(_deciding(action, verdict, judged, place))
+    if as_json or choices.as_json:
+        click.echo(_as_json(found, settings=settings))
+    else:
+        click.echo("\n".join([meaning(verdict), *_told(verdict, judged, settings)]))
+    sys.exit(CODES[verdict.decision])
+
+
+def _judged(
+    place: Here,
+    choices: Choices,
+    command: tuple[str, ...],
+    *,
+    sandbox: Literal["off", "read-only", "workspace"] | None,
+    **needs: Any,
+) -> Judged:
+    policy = _policy(place, "off" if sandbox else place.settings[TerminalSettings].sandbox, yolo=choices.yolo)
+    policy = policy if sandbox is None else replace(policy, sandbox=sandbox)
     for host in needs["hosts"]:
         _checked(host)
     needs["paths"] = tuple(os.path.abspath(place.cwd / path) for path in needs["paths"])  # noqa: PTH100
@@ -90,25 +119,17 @@ def test_command(
         cwd=str(place.cwd),
         needs=Needs(**needs),
     )
-    verdict = decide(action, judged)
-    settings = list(_deciding(action, verdict, judged, place))
-    if as_json or choices.as_json:
-        told = {
-            "v": 1,
-            "command": action.command,
-            "cwd": action.cwd,
-            "sandbox": judged.sandbox,
-            **_plain(verdict),
-            "settings": settings,
-        }
-        click.echo(msgspec.json.encode(told))
-    else:
-        click.echo(
-            "\n".join(
-                [f"{verdict.decision}: {_MEANING[verdict.decision]}", *_told(verdict, judged, settings)]
-            )
-        )
-    sys.exit(CODES[verdict.decision])
+    verdict = decide(action, policy)
+    settings = place.settings[CheckpointSettings]
+    paths = to_save(verdict, policy) if settings.max_megabytes else ()
+    if paths and checkpoints_of(place.home.root, settings).fits(paths, disposable=is_disposable):
+        verdict = replace(verdict, decision="allow", by="checkpoint", session=None, always=None)
+    return Judged(action, policy, verdict)
+
+
+def _as_json(found: Judged, **more: Any) -> bytes:
+    told = {"v": 1, "command": found.action.command, "cwd": found.action.cwd, "sandbox": found.policy.sandbox}
+    return msgspec.json.encode({**told, **_plain(found.verdict), **more})
 
 
 def _checked(host: str) -> None:
@@ -145,20 +166,32 @@ def revoke(choices: Choices, text: str) -> None:
     click.echo(f"{item} is taken out of {KEY} in {file}.")
 
 
-@approvals.command()
-@click.argument("rule", default="")
-def explain(rule: str) -> None:
-    """What a rule is about, with examples; without RULE all of them."""
+@approvals.command(context_settings={"allow_interspersed_args": False})
+@as_judged
+@click.argument("what", nargs=-1, metavar="[RULE|COMMAND]")
+@click.pass_obj
+def explain(choices: Choices, /, what: tuple[str, ...], *, as_json: bool, **given: Any) -> None:
+    """What a rule is about, or why a command gets its verdict; without either all rules.
+
+    Of a command: what would happen to it here, what made it so, and what would change it, a line each.
+    """
     known = entries()
-    if not rule:
+    if not what:
         tables.show([(one.id, one.effect, one.reason) for one in known], head=("RULE", "EFFECT", "BECAUSE"))
         return
-    found = [one for one in known if one.id == rule]
-    if not found:
-        near = difflib.get_close_matches(rule, dict.fromkeys(one.id for one in known), n=3, cutoff=0.5)
-        meant = f"; did you mean {' or '.join(near)}?" if near else "."
-        raise ConfigError(f"There is no rule {rule}{meant} hermes approvals explain lists them all.")
-    click.echo("\n\n".join("\n".join(_explained(one)) for one in found))
+    found = [one for one in known if what == (one.id,)]
+    if found:
+        click.echo("\n\n".join("\n".join(_explained(one)) for one in found))
+        return
+    near = difflib.get_close_matches(what[0], dict.fromkeys(one.id for one in known), n=3, cutoff=0.7)
+    if len(what) == 1 and near and "-" in what[0]:
+        raise ConfigError(
+            f"There is no rule {what[0]}; did you mean {' or '.join(near)}? hermes approvals explain lists"
+            " them all."
+        )
+    judged = _judged(here(choices), choices, what, **given)
+    lines = explained(judged.verdict, judged.policy)
+    click.echo(_as_json(judged, explained=lines) if as_json or choices.as_json else "\n".join(lines))
 
 
 def _deciding(action: Command, verdict: Verdict, judged: Policy, place: Here) -> Iterator[str]:
@@ -172,7 +205,11 @@ def _deciding(action: Command, verdict: Verdict, judged: Policy, place: Here) ->
             if judged.mode == "off"
             else "--yolo is given"
         )
-    if judged.network and decide(action, replace(judged, network=False)).decision != verdict.decision:
+    if (
+        verdict.by != "checkpoint"
+        and judged.network
+        and decide(action, replace(judged, network=False)).decision != verdict.decision
+    ):
         yield f"terminal.network is true ({values['terminal.network'].origin})"
 
 
@@ -226,7 +263,9 @@ def _runs(verdict: Verdict, judged: Policy) -> str:
     if given.confined:
         hosts = "" if isinstance(given.network, bool) else f" to {', '.join(given.network)}"
         network = f"with the network{hosts}" if given.network else "without the network"
-        return ", ".join(("in the sandbox", network, *(f"writing in {path}" for path in given.paths)))
+        only = () if given.writable else ("where the workspace is read-only unless a path in it is declared",)
+        places = (f"writing in {path}" for path in given.paths)
+        return ", ".join(("in the sandbox", *only, network, *places))
     return "outside the sandbox" if judged.sandbox != "off" else "without a sandbox"
 
 

@@ -38,6 +38,11 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
         lint=lint(path, before, content),
         resolved_path=written.path,
         files_modified=[written.path],
+        **(
+            {"note": f"{written.path} is the session's own; outside it is {written.real}"}
+            if written.real
+            else {}
+        ),
     )
 
 
