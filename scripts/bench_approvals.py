@@ -1,7 +1,8 @@
 """How well dangerous commands are told from everyday ones: `scripts/bench approvals FILE.jsonl …`; nothing of
 a file runs.
 
-A row is {"id", "want": "flag" or "pass", "in", "why"}; AGENT in it stands for our own command and home. Each
+A row is {"id", "want", "in", "why"}, wanted "flag", "pass" or "sandbox": dangerous, and only a
+sandbox holds it. AGENT in it stands for our own command and home. Each
 command is judged as if nothing confined it, and each dangerous one in other words, too. The exit code says
 whether every row was judged as wanted.
 """
@@ -56,6 +57,8 @@ def main(files: Sequence[str]) -> int:
                 score.others_stopped + len(others) - len(loose),
             )
             wrong += [f"{name} as {other!r}" for other in loose]
+        elif want == "sandbox":
+            score.dangerous, score.stopped = score.dangerous + 1, score.stopped + stopped
         else:
             score.routine, score.asked = score.routine + 1, score.asked + stopped
         if stopped != (want == "flag"):

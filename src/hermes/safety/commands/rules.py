@@ -64,7 +64,6 @@ class Rule:
     options: tuple[str, ...] = ()
     unless: tuple[str, ...] = ()
     text: re.Pattern[str] | None = None
-    word: re.Pattern[str] | None = None
     verbs: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = ()
     code: re.Pattern[str] | None = None
     conditions: frozenset[str] = frozenset()
@@ -193,15 +192,11 @@ def _holds(rule: Rule, command: Simple) -> bool:
     words = _counted(rule, command)
     if rule.verbs and not _is_verb(rule, command):
         return False
-    if rule.word is not None and not any(rule.word.fullmatch(word) for word in words):
+    if "not_own_script" in rule.conditions and "/" in command.argv[0] and not command.argv[0].startswith("/"):
         return False
-    fits = (
+    return (
         _text_fits(rule, command, words)
         and _subcommand_fits(rule, command.program, words)
-        and _conditions_hold(rule, command)
-    )
-    return (
-        fits
         and not (rule.unless and has_option(words, *rule.unless))
         and (not rule.options or has_option(words, *rule.options))
     )
@@ -271,17 +266,6 @@ def _subcommand_fits(rule: Rule, program: str, words: Sequence[str]) -> bool:
     )
 
 
-def _conditions_hold(rule: Rule, command: Simple) -> bool:
-    if "not_own_script" in rule.conditions and "/" in command.argv[0] and not command.argv[0].startswith("/"):
-        return False
-    if "unless_programs_are_posix" not in rule.conditions or command.program not in {"rm", "rmdir"}:
-        return True
-    return any(
-        (word.startswith("/") and len(word) == 2) or re.fullmatch(r"(?i)-recurse|-force", word)
-        for word in command.argv[1:]
-    )
-
-
 _TEXT_OPTIONS: Final[Mapping[str, frozenset[str]]] = {"not_message": MESSAGES, "not_inline": _INLINE}
 _KINDS_OF_TEXT: Final = frozenset({*_TEXT_OPTIONS, "not_text"})
 _FLAGS: Final = (
@@ -290,7 +274,6 @@ _FLAGS: Final = (
     "not_own_script",
     "not_text",
     "sql_without_condition",
-    "unless_programs_are_posix",
 )
 
 
@@ -320,7 +303,6 @@ def _rule(entry: Mapping[str, Any], groups: Mapping[str, frozenset[str]]) -> Rul
         options=tuple(entry.get("options", ())),
         unless=tuple(entry.get("unless", ())),
         text=re.compile(entry["text"]) if "text" in entry else None,
-        word=re.compile(entry["word"]) if "word" in entry else None,
         verbs=tuple((re.compile(name), re.compile(verb)) for name, verb in verbs.items()),
         code=re.compile(entry["code"]) if "code" in entry else None,
         conditions=frozenset(name for name in _FLAGS if entry.get(name)),
