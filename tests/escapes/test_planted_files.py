@@ -54,6 +54,11 @@ IN_A_REPOSITORY = {
         "git -C b config core.fsmonitor $PWD/evil; mv b/* .; rm .git/HEAD",
         ["config"],
     ),
+    "the layout of a bare repository with links": (
+        SPRING + "cp .git/HEAD HEAD; ln -s .git/objects objects; cp -r .git/refs .; git init -q b; "
+        "git -C b config core.worktree $PWD; git -C b config core.fsmonitor $PWD/evil; mv b/.git/config .; rm .git/HEAD",
+        ["config"],
+    ),
     "another common folder": (
         SPRING + "git init -q g; git -C g config core.fsmonitor $PWD/evil; echo ../g/.git > .git/commondir",
         [".git/commondir"],

@@ -79,9 +79,10 @@ def read_dump(path: Path) -> Dump | None:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError:
         return None
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        return None
     with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            return None
         data = file.read(_LARGEST + 1)
     return parse_dump(data) if len(data) <= _LARGEST else None
 

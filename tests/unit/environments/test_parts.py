@@ -133,7 +133,8 @@ def test_only_a_regular_file_is_read_as_a_dump(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "huge").write_bytes(b"x" * 3_000_000)
     assert read_dump(tmp_path / "real") is not None
-    assert [read_dump(tmp_path / name) for name in ("link", "pipe", "huge", "none")] == [None] * 4
+    names = ("link", "pipe", "huge", "none", ".")
+    assert [read_dump(tmp_path / name) for name in names] == [None] * 5
 
 
 class Quiet:

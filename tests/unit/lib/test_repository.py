@@ -137,6 +137,17 @@ def test_a_folder_without_a_repository_has_none(tmp_path: Path) -> None:
     assert list(git_folders(str(tmp_path), f"{tmp_path}/.git")) == []
 
 
+@pytest.mark.parametrize("parts", [("objects", "refs"), ("commondir",)])
+def test_a_folder_is_one_of_gits_own_where_its_parts_lie_there_or_elsewhere(
+    tmp_path: Path, parts: tuple[str, ...]
+) -> None:
+    (tmp_path / "HEAD").write_text("ref: refs/heads/main\n")
+    assert list(git_folders(str(tmp_path), f"{tmp_path}/.git")) == []
+    for part in parts:
+        (tmp_path / part).symlink_to("/")
+    assert list(git_folders(str(tmp_path), f"{tmp_path}/.git")) == [str(tmp_path)]
+
+
 def test_the_branch_of_a_folder_is_that_of_its_repository_worktree_or_submodule(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:

@@ -32,7 +32,7 @@ def git_folders(top: str, git: str) -> Iterator[str]:
             if _is_folder(f"{work}/.git"):
                 yield f"{work}/.git"
                 yield from _inner(f"{work}/.git")
-    if os.path.lexists(f"{top}/HEAD") and _is_folder(f"{top}/objects") and _is_folder(f"{top}/refs"):
+    if os.path.lexists(f"{top}/HEAD") and _has_parts(top):
         yield top
 
 
@@ -78,6 +78,12 @@ def _work_of(folder: str) -> str:
 
 def _is_folder(path: str) -> bool:
     return os.path.isdir(path) and not os.path.islink(path)  # noqa: PTH112, PTH114  # each command waits for this
+
+
+def _has_parts(top: str) -> bool:
+    """Whether git would find its parts there, by links or in another folder too."""
+    parts = all(os.path.isdir(f"{top}/{name}") for name in ("objects", "refs"))  # noqa: PTH112  # as above
+    return parts or os.path.lexists(f"{top}/commondir")
 
 
 def _linked(top: str) -> tuple[str, ...]:
