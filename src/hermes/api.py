@@ -23,7 +23,8 @@ class OpenOptions(TypedDict, total=False):
     `tools` are functions made with `@hermes.tool`; `toolsets` adds built-in ones (`terminal`, `file`, …),
     none by default. With `attended`, questions come as `Asked` events and wait for `session.answer`; without
     it their answer is no. `resume` names a stored session (id, start of an id, title, `latest`), `system`
-    replaces the prompt, `actor` is who uses the session, `source` the app's name in lists,
+    replaces the prompt, `ephemeral` follows it and is never stored, `actor` is who uses the session, `source`
+    the app's name in lists,
     `capabilities` what it may do at most. `environ`, `http`
     and `ports` stand for the process environment, the network and the clock.
     """
@@ -36,6 +37,7 @@ class OpenOptions(TypedDict, total=False):
     attended: bool
     resume: str
     system: str
+    ephemeral: str
     source: str
     yolo: bool
     max_steps: int
@@ -65,6 +67,7 @@ async def open_session(**given: Unpack[OpenOptions]) -> AsyncIterator[Session]:
         toolsets=_names(given.get("toolsets", ())),
         functions=tuple(given.get("tools", ())),
         system=given.get("system", ""),
+        ephemeral=given.get("ephemeral", ""),
         cwd=Path(given.get("cwd", ".")),
         source=given.get("source", "library"),
         yolo=given.get("yolo", False),

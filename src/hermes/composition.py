@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hermes.agent.compaction.compactor import Compactor
 from hermes.agent.compaction.settings import CompressionSettings
 from hermes.agent.ledger import Ledger
+from hermes.agent.prompt.standard import folder_rules
 from hermes.agent.routes import Routes
 from hermes.agent.services import Redactor, RuntimeServices
 from hermes.agent.session import Session
@@ -207,7 +208,6 @@ def services_for(
     known, model = SecretValues(*secrets_of(environ)), settings[ModelSettings]
     store, http = connections.store, connections.http
     redactor, ledger = Redactor(known), Ledger(settings[BudgetSettings], store, ports)
-    routes = _routes(home, settings, environ, connections, ports, known)
     results = Results(folder=home.results, name=ports.token, redact=redactor.redact)
     dispatcher = Dispatcher(
         registry=registry,
@@ -230,7 +230,7 @@ def services_for(
         estimator=ledger.estimator,
         redact=redactor.redact,
     )
-    routing = HomeRoutes(routes)
+    routing = HomeRoutes(_routes(home, settings, environ, connections, ports, known))
     environments = HomeEnvironments(settings, home, environ, known, ports, connections.spawn)
     services = RuntimeServices(
         store=store,
@@ -243,6 +243,7 @@ def services_for(
         ports=ports,
         redactor=redactor,
         environ=environ,
+        notes=folder_rules(settings),
     )
     return services, routing, environments
 

@@ -15,11 +15,13 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 import hermes.settings  # noqa: F401  # every section is known before a file is read
+from hermes.agent import tool_offer
 from hermes.agent.capabilities import CapabilitySettings, configured, resolved, within
 from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
 from hermes.agent.parents import bounds_of, read_by
-from hermes.agent.prompt import SMALL_WINDOW, Place, SystemPrompt
+from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, SystemPrompt
+from hermes.agent.prompt.standard import standard_prompt
 from hermes.agent.recovery import answers
 from hermes.agent.retention import DAY, empty_temp, prune
 from hermes.agent.routes import Routes
@@ -51,10 +53,9 @@ from hermes.safety.settings import ApprovalSettings
 from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredQuestion, StoredSession
 from hermes.store.sqlite_store import open_store
 from hermes.tools.discovery import ToolFolder
-from hermes.tools.function import TOOLSET, FunctionSource
 from hermes.tools.registry import ToolRegistry
 from hermes.tools.schemas import Schemas
-from hermes.tools.settings import ToolOutputSettings, ToolsetSettings
+from hermes.tools.settings import ToolOutputSettings
 from hermes.types.actor import Actor
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import ConfigError
@@ -77,7 +78,7 @@ class Runtime(Struct, kw_only=True):
     environments: HomeEnvironments
     tool_folder: ToolFolder
     schemas: Schemas
-    prompt: SystemPrompt = field(default_factory=SystemPrompt)
+    prompt: SystemPrompt
     _sessions: WeakSet[Session] = field(default_factory=WeakSet)
 
     @property
@@ -133,7 +134,7 @@ class Runtime(Struct, kw_only=True):
             return await self._resumed(chosen, endpoint)
         now, cwd = self.ports.now(), self._cwd(chosen)
         session_id = f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()}"
-        place = await self._place(session_id, cwd, chosen)
+        tools = self._tools(chosen, endpoint)
         bounds = self._bounds(chosen, cwd)
         if chosen.parent:
             bounds = bounds.meet(await bounds_of(chosen.parent, self._sessions, self.store))
@@ -142,8 +143,9 @@ class Runtime(Struct, kw_only=True):
             chosen,
             endpoint,
             cwd=cwd,
-            system=chosen.system or await self._system(endpoint, place),
-            tools=self._tools(chosen, endpoint),
+            system=chosen.system
+            or await self._system(await self._prompt_context(chosen, endpoint, tools, bounds, session_id)),
+            tools=tools,
             bounds=bounds,
         )
         spec = replace(spec, outside=await read_by(chosen.parent, self._sessions, self.store))
@@ -200,7 +202,7 @@ class Runtime(Struct, kw_only=True):
             endpoint,
             cwd=Path(row.cwd),
             system=stored.system,
-            tools=self._stored_tools(stored, chosen),
+            tools=tool_offer.stored(stored.tools, self.registry, chosen.functions),
             bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
         )
         spec = replace(spec, parent=row.parent, outside=await read_by(row.parent, self._sessions, self.store))
@@ -255,6 +257,7 @@ class Runtime(Struct, kw_only=True):
             cwd=cwd,
             actor=chosen.actor or Actor(app=chosen.source),
             parent=chosen.parent,
+            ephemeral=chosen.ephemeral,
             attended=chosen.attended and bounds.asks,
             yolo=chosen.yolo,
             max_steps=chosen.max_steps or self.settings[AgentSettings].max_turns,
@@ -283,25 +286,8 @@ class Runtime(Struct, kw_only=True):
         )
 
     def _tools(self, chosen: SessionOptions, endpoint: Endpoint) -> Snapshot:
-        offered = tuple(self.settings[ToolsetSettings].toolsets)
-        enabled = chosen.toolsets if chosen.toolsets is not None else offered
         self.tool_folder.refresh()
-        schemas, functions = self.schemas, FunctionSource(chosen.functions, self.environ)
-        if functions.entries():
-            enabled = (*enabled, TOOLSET)
-            schemas = Schemas(ToolRegistry(self.registry, functions))
-        found = schemas.snapshot(enabled, tuple(self.settings[AgentSettings].disabled_toolsets))
-        return _small(found) if is_small(endpoint) else found
-
-    def _stored_tools(self, stored: StoredSession, chosen: SessionOptions) -> Snapshot:
-        """The tools that a session was frozen with, as far as they still exist."""
-        definitions: tuple[Mapping[str, Any], ...] = tuple(
-            one for one in stored.tools if isinstance(one, dict)
-        )
-        entries = {**self.registry.entries(), **{one.entry.name: one.entry for one in chosen.functions}}
-        names = [one["function"]["name"] for one in definitions]
-        tools = {name: entries[name] for name in names if name in entries}
-        return Snapshot(tools=tools, definitions=definitions, generation=self.registry.generation)
+        return tool_offer.offered(self.settings, self.schemas, chosen, self.environ, endpoint)
 
     async def _place(self, session_id: str, cwd: Path, chosen: SessionOptions) -> Place:
         """Where the session works, in words for its prompt; a machine elsewhere is asked what it is."""
@@ -310,14 +296,45 @@ class Runtime(Struct, kw_only=True):
             reached = await self.environments.reach(session_id, cwd, yolo=chosen.yolo)
             place: Place = import_object("hermes.agent.remote_environment").described(reached)
         else:
-            kind = f"{platform.system()} {platform.machine()}"
-            place = Place(cwd=str(cwd), platform=kind, branch=branch_of(cwd))
+            kind = f"{platform.system()} {platform.release()} {platform.machine()}"
+            home = self.environ.get("HOME") or str(Path.home())
+            place = Place(cwd=str(cwd), platform=kind, branch=branch_of(cwd), home=home)
         return replace(place, date=f"{day:%A, %d %B %Y}")
 
-    async def _system(self, endpoint: Endpoint, place: Place) -> str:
-        if is_small(endpoint):
+    async def prompt_spans(self, chosen: SessionOptions) -> tuple[list[tuple[str, PromptSpan]], Snapshot]:
+        """The stretches of the prompt that a new session would get, each with the name of its section, and
+        its tools.
+        """
+        endpoint = self.endpoint(chosen.model, chosen.base_url)
+        tools, bounds = self._tools(chosen, endpoint), self._bounds(chosen, self._cwd(chosen))
+        context = await self._prompt_context(chosen, endpoint, within(tools, bounds), bounds, "")
+        if context.small:
+            return [("small", PromptSpan("built in", await self._system(context)))], tools
+        return await self.prompt.spans(context), tools
+
+    async def _system(self, context: PromptContext) -> str:
+        if context.small:
             return str(import_object("hermes.models.local.local_prompt").prompt())
-        return await self.prompt.text(place)
+        return await self.prompt.text(context)
+
+    async def _prompt_context(
+        self,
+        chosen: SessionOptions,
+        endpoint: Endpoint,
+        tools: Snapshot,
+        bounds: Capabilities,
+        session_id: str,
+    ) -> PromptContext:
+        return PromptContext(
+            place=await self._place(session_id, self._cwd(chosen), chosen),
+            app="oneshot" if chosen.source == "cli" and not chosen.attended else chosen.source,
+            model=endpoint.model,
+            family=endpoint.profile.family,
+            window=endpoint.context_window,
+            tools=frozenset(tools.tools),
+            bounds=bounds,
+            small=tool_offer.is_small(endpoint),
+        )
 
     def _cwd(self, chosen: SessionOptions) -> Path:
         terminal = self.settings[TerminalSettings]
@@ -367,6 +384,7 @@ async def open_runtime(
             environments=environments,
             tool_folder=tool_folder,
             schemas=Schemas(registry, config_file=home.config_file),
+            prompt=standard_prompt(loaded.settings, home),
         )
         if days := loaded.settings[ToolOutputSettings].keep_days:
             folders, before = (home.scratch, home.results), ports.now() - days * DAY
@@ -380,17 +398,3 @@ async def open_runtime(
 
 def _kept(ttl: Literal["5m", "1h", "off"]) -> Literal["", "5m", "1h"]:
     return "" if ttl == "off" else ttl
-
-
-def _small(found: Snapshot) -> Snapshot:
-    """The tools in the short form of a small model; functions of the session stay as they are."""
-    own = tuple(one for one in found.definitions if found.tools[one["function"]["name"]].toolset == TOOLSET)
-    return replace(
-        found,
-        definitions=(*import_object("hermes.models.local.local_prompt").definitions(found.definitions), *own),
-    )
-
-
-def is_small(endpoint: Endpoint) -> bool:
-    """Whether a model gets the small prompt and few tools."""
-    return endpoint.local or endpoint.context_window <= SMALL_WINDOW

@@ -5,7 +5,7 @@ import hashlib
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hermes.agent.prompt import Place
+from hermes.agent.prompt.builder import Place
 from hermes.agent.tool_environment import (
     Ask,
     ToolEnvironment,
@@ -81,6 +81,8 @@ def described(reached: Reached) -> Place:
             f"Commands and file tools work {kind}, as {machine.user} on {machine.host}, not on the user's own"
             f" machine.{network}"
         ),
+        home=machine.home,
+        remote=True,
     )
 
 

@@ -43,7 +43,7 @@ def request_of(session: "Session") -> ContextRequest:
     return ContextRequest(
         log=session.whole_log,
         endpoint=endpoint,
-        system=session.system,
+        system=session.instructions,
         tools=session.tools.definitions,
         reply=session.spec.options.max_output or endpoint.max_output or 0,
         ports=services.ports,

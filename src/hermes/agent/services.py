@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from hermes.agent.context import ContextManager
 from hermes.agent.ledger import Ledger
+from hermes.agent.prompt.notes import TextRules
 from hermes.lib.abridged import Abridged
 from hermes.lib.aio import Async
 from hermes.lib.lazy import import_object
@@ -66,7 +67,9 @@ def _without_credentials() -> Callable[[str], str]:
 
 
 class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
-    """The services of one runtime. `environ` has the user's variables, for the secrets that tools name."""
+    """The services of one runtime. `environ` has the user's variables, for the secrets that tools name;
+    `notes` says what a model gets of the notes of folders that work moves into, None for nothing.
+    """
 
     unshown: ClassVar = ("environ",)
 
@@ -80,6 +83,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     ports: Ports
     redactor: Redactor
     environ: Mapping[str, str] = field(default_factory=dict)
+    notes: TextRules | None = None
 
     @property
     def secrets(self) -> SecretValues:

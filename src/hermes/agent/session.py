@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
+from hermes.agent.folder_notes import FolderNotes
 from hermes.agent.ledger import CHAT
 from hermes.agent.listeners import Listener, Listeners
 from hermes.agent.log import Log, replay
@@ -86,6 +87,7 @@ class Session:
         self.opened: ToolEnvironment | None = None
         self.batch: CallBatch | None = None
         self.todos = from_log(self._log.messages)
+        self.folder_notes = FolderNotes(self, services.notes)
         self._scope: anyio.CancelScope | None = None
         self._idle = anyio.Event()
         self._idle.set()
@@ -165,6 +167,11 @@ class Session:
                     yield listener
                 finally:
                     scope.cancel()
+
+    @property
+    def instructions(self) -> str:
+        """The system prompt of a request: the frozen one, and what follows it while it is not stored."""
+        return "\n\n".join(filter(None, (self.system, self.spec.ephemeral)))
 
     @property
     def log(self) -> tuple[Message, ...]:

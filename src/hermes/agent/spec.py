@@ -17,7 +17,8 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
 
     `resume` names a session (id, start of an id, title, `latest`). `functions` are tools made with
     `@hermes.tool`. `attended` says that somebody will answer questions; without anybody the answer to every
-    question is no. `actor` is who opens it (the app `source`, unless it is said), `parent` the session that
+    question is no. `system` replaces the prompt, `ephemeral` follows it in each request and is never stored.
+    `actor` is who opens it (the app `source`, unless it is said), `parent` the session that
     it is a child of. `capabilities` are what it may do at most, within those of its home and its parent.
     """
 
@@ -27,6 +28,7 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     toolsets: tuple[str, ...] | None = None
     functions: tuple[FunctionTool, ...] = ()
     system: str = ""
+    ephemeral: str = ""
     cwd: str | Path | None = None
     source: str = "cli"
     yolo: bool = False
@@ -44,7 +46,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     session that it is a child of, and `outside` what that one has read from outside. With `attended` somebody
     answers questions, within `approval_timeout` seconds (0: however long it takes); without, every answer is
     no. `yolo` asks only where nothing but a no is possible. Text that was cut by its length is continued up
-    to `continuations` times.
+    to `continuations` times. `ephemeral` follows the prompt in requests and stands nowhere else.
     """
 
     id: str
@@ -57,6 +59,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     capabilities: Capabilities = ALL
     parent: str = ""
     outside: tuple[Source, ...] = ()
+    ephemeral: str = ""
     attended: bool = True
     yolo: bool = False
     max_steps: int = 90

@@ -181,7 +181,7 @@ class TurnRunner:
         session = self._session
         return Request(
             endpoint=session.endpoint,
-            system=session.system,
+            system=session.instructions,
             messages=(*self._services.context.messages(session.whole_log), *begun),
             tools=session.tools.definitions,
             options=session.spec.options,
@@ -222,17 +222,21 @@ class TurnRunner:
             await batch.run()
         finally:
             with anyio.CancelScope(shield=True):
-                await self._settle(batch.ordered(), step)
+                await self._settle(batch.ordered(), step, await session.folder_notes.arrived(calls))
         await anyio.lowlevel.checkpoint_if_cancelled()  # an interrupt may have come where nothing waited
 
-    async def _settle(self, results: Iterable[ToolResult], step: Step) -> None:
-        """Store results; notes and news ride on the last, and a word on the limit where it is reached."""
+    async def _settle(
+        self, results: Iterable[ToolResult], step: Step, more: tuple[ContextBlock, ...] = ()
+    ) -> None:
+        """Store results; notes, news and `more` ride on the last, and a word on the limit where it is
+        reached.
+        """
         session = self._session
         *others, last = results
         limit = [ContextBlock(kind="limit", text=LIMIT_WORDS[step.kind])] if step.kind in LIMIT_WORDS else []
         blocks = (*session.mailbox.take_unsent(), *session.mailbox.take_news())
         with self._kept(blocks):
-            await session.settle(*others, replace(last, blocks=(*blocks, *limit)))
+            await session.settle(*others, replace(last, blocks=(*more, *blocks, *limit)))
 
     def summary(self) -> str:
         """Words for a turn whose steps are used up and whose model said nothing."""

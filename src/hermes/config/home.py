@@ -29,6 +29,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / ".env"
 
     @property
+    def soul_file(self) -> Path:
+        """Who the agent is, in the user's words; it replaces those that come with Hermes."""
+        return self.root / "SOUL.md"
+
+    @property
     def auth_file(self) -> Path:
         """Credentials of providers, shared by all processes."""
         return self.root / "auth.json"

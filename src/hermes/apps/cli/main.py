@@ -30,6 +30,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
+    "prompt": (
+        "hermes.apps.cli.prompt:prompt",
+        "What a model is told before a message, and its cost.",
+    ),
     "sandbox": ("hermes.apps.cli.sandbox:sandbox", "What confines commands here, and running one confined."),
     "scan": ("hermes.apps.cli.scan:scan", "Show what in files is hidden from people, encoded or forged."),
     "sessions": (

@@ -1,0 +1,90 @@
+"""Notes for agents in folders that work moves into: the model gets them with the result that led there."""
+
+import posixpath
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+
+from hermes.agent.prompt.context_files import KINDS
+from hermes.agent.prompt.notes import TextRules, readable
+from hermes.agent.provenance import listening
+from hermes.types.error import HermesError
+from hermes.types.message import ContextBlock, Message, ToolCall, ToolResult
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+MOST: Final = 3
+"""How many files one result brings along at most."""
+SECONDS: Final = 2.0
+"""A machine that takes longer to say what is there is not waited for."""
+_NAMES: Final = tuple(name for names in KINDS for name in names)
+
+
+class FolderNotes:
+    """What a session was told of the folders of its workspace; `rules` is None where it is to be told
+    nothing.
+    """
+
+    def __init__(self, session: "Session", rules: TextRules | None) -> None:
+        self._session, self._rules = session, rules
+        self._seen = {str(session.spec.cwd), *_told(session.log)}
+
+    async def arrived(self, calls: Sequence[ToolCall]) -> tuple[ContextBlock, ...]:
+        """The notes of folders that these calls were the first to work in."""
+        opened = self._session.opened
+        if self._rules is None or opened is None:
+            return ()
+        top, cwd = str(self._session.spec.cwd), opened.workspace.cwd
+        wanted = {posixpath.normpath(posixpath.join(cwd, one)) for one in (cwd, *self._folders(calls))}
+        fresh = [one for one in _chains(sorted(wanted), top) if one not in self._seen]
+        self._seen.update(fresh)
+        found: list[ContextBlock] = []
+        with anyio.move_on_after(SECONDS):
+            for folder in fresh:
+                found += [block async for block in self._notes(folder, self._rules)]
+        return tuple(found[:MOST])
+
+    def _folders(self, calls: Sequence[ToolCall]) -> Iterator[str]:
+        """The folders of the files that calls name, by what their tools declare."""
+        for call in calls:
+            entry = self._session.tools.tools.get(call.name)
+            for name in entry.manifest.paths if entry else ():
+                yield posixpath.dirname(_path(call.arguments, name))
+
+    async def _notes(self, folder: str, rules: TextRules) -> AsyncIterator[ContextBlock]:
+        workspace = self._session.workspace
+        for name in _NAMES:
+            path = posixpath.join(folder, name)
+            with listening() as outside:
+                try:
+                    found = await workspace.stat(path)
+                    raw = await workspace.read(path) if found and found.kind == "file" else b""
+                except (HermesError, OSError):
+                    continue
+            text = readable(raw, path, rules)
+            if text and not outside:  # notes that others installed speak to nobody here
+                words = f"(Notes for agents of the folder {folder}, which holds for work in it:)\n{text}"
+                yield ContextBlock(kind="folder", text=words, source=path)
+
+
+def _path(arguments: Mapping[str, Any], name: str) -> str:
+    value = arguments.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _chains(folders: Iterable[str], top: str) -> Iterator[str]:
+    """Each folder below `top` after those that it lies in."""
+    for folder in folders:
+        if folder.startswith(f"{top.rstrip('/')}/"):
+            parts = posixpath.relpath(folder, top).split("/")
+            yield from (posixpath.join(top, *parts[: count + 1]) for count in range(len(parts)))
+
+
+def _told(log: Sequence[Message]) -> Iterator[str]:
+    """The folders whose notes are in a log."""
+    for one in log:
+        for block in one.blocks if isinstance(one, ToolResult) else ():
+            if block.kind == "folder":
+                yield posixpath.dirname(block.source)

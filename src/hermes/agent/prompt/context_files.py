@@ -1,0 +1,102 @@
+"""The notes of a project for agents: all kinds of them, from the top of the repository down to the working
+directory.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hermes.agent.prompt.builder import PromptContext, PromptSpan
+from hermes.agent.prompt.notes import TextRules, read_notes
+from hermes.agent.prompt.settings import ContextFileSettings
+
+KINDS: Final = ((".hermes.md", "HERMES.md"), ("AGENTS.md",), ("CLAUDE.md",), (".cursorrules",))
+"""The names of such files; of the names of one kind the first that is there counts."""
+CURSOR_RULES: Final = ".cursor/rules"
+SHARE, LEAST, MOST, CHARACTERS = 0.06, 20_000, 500_000, 4
+"""How much of a window one file may take; the limits are in characters."""
+INTRODUCTION: Final = (
+    "Notes of this project for agents follow. Where they differ, those of the nearer folder count; what the"
+    " user says counts more than any of them."
+)
+_FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
+
+
+class ContextFiles(Struct, frozen=True):
+    """The files that are there when a session begins."""
+
+    settings: ContextFileSettings
+    rules: TextRules
+    name: str = "context files"
+    order: int = 600
+
+    async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
+        """A span for each file, after a sentence that says what they are."""
+        if self.settings.mode == "off" or context.place.remote:
+            return []
+        cwd = Path(context.place.cwd)
+        rules = replace(self.rules, longest=self.limit(context.window))
+        found = list(_first(cwd, rules) if self.settings.mode == "first" else _layered(cwd, rules))
+        found = [one for one in found if context.bounds.reads(one.source)]
+        return [PromptSpan("built in", INTRODUCTION), *found] if found else []
+
+    def limit(self, window: int) -> int:
+        """Characters of one file for a model with such a window."""
+        return self.settings.max_chars or min(MOST, max(LEAST, int(window * CHARACTERS * SHARE)))
+
+
+def folder_notes(folder: Path, rules: TextRules) -> Iterator[PromptSpan]:
+    """The notes of one folder, each under its path."""
+    for names in KINDS:
+        found = filter(None, (read_notes(folder / name, rules) for name in names))
+        if (span := next(found, None)) is not None:
+            yield _titled(span)
+    yield from _cursor_rules(folder / CURSOR_RULES, rules)
+
+
+def repository_top(folder: Path) -> Path:
+    """The top of the git repository that a folder lies in; the folder itself where it lies in none."""
+    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+
+
+def _layered(cwd: Path, rules: TextRules) -> Iterator[PromptSpan]:
+    """All kinds, the top folder first; a text that is there twice counts once."""
+    top = repository_top(cwd)
+    chain = [one for one in (*reversed(cwd.parents), cwd) if one.is_relative_to(top)]
+    seen: set[str] = set()
+    for span in (span for folder in chain for span in folder_notes(folder, rules)):
+        words = span.text.partition("\n")[2]
+        if words not in seen:
+            yield span
+        seen.add(words)
+
+
+def _first(cwd: Path, rules: TextRules) -> Iterator[PromptSpan]:
+    """The first kind that is there: HERMES.md up to the top of the repository, others where work begins."""
+    top = repository_top(cwd)
+    upward = [one for one in (cwd, *cwd.parents) if one.is_relative_to(top)]
+    candidates = [folder / name for folder in upward for name in KINDS[0]]
+    candidates += [cwd / name for names in KINDS[1:] for name in names]
+    found = next(filter(None, (read_notes(path, rules) for path in candidates)), None)
+    yield from [_titled(found)] if found else _cursor_rules(cwd / CURSOR_RULES, rules)
+
+
+def _cursor_rules(folder: Path, rules: TextRules) -> Iterator[PromptSpan]:
+    """Those rules that hold for every file: the others name the files that they are for."""
+    try:
+        paths = sorted(one for one in folder.iterdir() if one.suffix == ".mdc")
+    except OSError:
+        return
+    for path in paths:
+        span = read_notes(path, rules)
+        front = _FRONT.match(span.text) if span else None
+        if span and (front is None or re.search(r"^alwaysApply: *true *$", front[1], re.MULTILINE)):
+            yield _titled(PromptSpan(span.source, _FRONT.sub("", span.text).strip()))
+
+
+def _titled(span: PromptSpan) -> PromptSpan:
+    return PromptSpan(span.source, f"## {span.source}\n{span.text}")

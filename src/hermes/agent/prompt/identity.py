@@ -1,0 +1,30 @@
+"""Who the agent is: the user's SOUL.md, or the words that come with Hermes."""
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from msgspec import Struct
+
+from hermes.agent.prompt.builder import PromptContext, PromptSpan
+from hermes.agent.prompt.notes import TextRules, read_notes
+
+
+class Identity(Struct, frozen=True):
+    """Who the agent is and how it works; `soul` is the file that replaces the built-in words."""
+
+    soul: Path
+    rules: TextRules
+    name: str = "identity"
+    order: int = 0
+
+    async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
+        """The same for every session of a home."""
+        del context
+        own = read_notes(self.soul, self.rules)
+        return [own or PromptSpan("built in", built_in())]
+
+
+def built_in() -> str:
+    """The words that come with Hermes."""
+    return (files("hermes") / "data" / "prompts" / "identity.md").read_text(encoding="utf-8").strip()

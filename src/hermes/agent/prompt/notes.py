@@ -1,0 +1,63 @@
+"""Files that people wrote for agents, as a model may read them: regular, of bounded length, and without what
+is hidden in them.
+"""
+
+import os
+import stat
+from collections.abc import Collection
+from pathlib import Path
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from hermes.agent.prompt.builder import PromptSpan
+from hermes.lib.lazy import import_object
+from hermes.lib.text import clip, strip_escapes
+
+LARGEST: Final = 1_000_000
+"""Bytes of a file that are read."""
+HEAD: Final = 0.77
+"""The share of what is left of a long file that is its beginning; the rest is its end."""
+
+
+class TextRules(Struct, frozen=True, kw_only=True):
+    """What of a file a model gets: so many characters, without hidden or forged stretches (but those whose
+    hash is `allowed`), or not at all where there are such (`block`).
+    """
+
+    longest: int = 20_000
+    on_hit: Literal["quarantine", "block"] = "quarantine"
+    allowed: Collection[str] = ()
+
+
+def read_notes(path: Path, rules: TextRules) -> PromptSpan | None:
+    """The words of a file; None where there is no regular file, or an empty one."""
+    text = readable(_read(path), str(path), rules)
+    return PromptSpan(str(path), text) if text else None
+
+
+def readable(raw: bytes, path: str, rules: TextRules) -> str:
+    """The words of a file with these bytes."""
+    text = strip_escapes(raw[:LARGEST].decode("utf-8", "replace")).strip()
+    if not text:
+        return ""
+    left = import_object("hermes.safety.text.quarantine:quarantine")(text, rules.allowed)
+    if left.findings and rules.on_hit == "block":
+        return f"[{path} was left out because {left.findings[0].span.why}; hermes scan shows it.]"
+    notice = f"\n[… {{omitted}} characters of {path} are left out; read the file for them …]\n"
+    found: str = clip(left.text, rules.longest, head_share=HEAD, notice=notice)
+    return found
+
+
+def _read(path: Path) -> bytes:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    try:
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+            with open(descriptor, "rb", closefd=False) as file:
+                return file.read(LARGEST)
+        return b""
+    finally:
+        os.close(descriptor)

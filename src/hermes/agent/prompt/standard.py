@@ -1,0 +1,43 @@
+"""The sections that every runtime has."""
+
+from msgspec.structs import replace
+
+from hermes.agent.prompt.builder import SystemPrompt
+from hermes.agent.prompt.context_files import ContextFiles
+from hermes.agent.prompt.guidance import ModelGuidance, PlatformHint, ToolGuidance
+from hermes.agent.prompt.identity import Identity
+from hermes.agent.prompt.notes import TextRules
+from hermes.agent.prompt.settings import ContextFileSettings
+from hermes.agent.prompt.surroundings import Date, Surroundings
+from hermes.config.home import Home
+from hermes.config.sections import Settings
+from hermes.safety.settings import SecuritySettings
+
+
+def standard_prompt(settings: Settings, home: Home) -> SystemPrompt:
+    """The prompt of a home's sessions: who the agent is, where it works, what the project's notes say."""
+    files, rules = settings[ContextFileSettings], rules_for(settings)
+    return SystemPrompt(
+        [
+            Identity(home.soul_file, replace(rules, on_hit="quarantine")),
+            PlatformHint(),
+            Surroundings(),
+            ModelGuidance(),
+            ToolGuidance(),
+            ContextFiles(files, rules),
+            Date(),
+        ]
+    )
+
+
+def rules_for(settings: Settings) -> TextRules:
+    """What a model gets of files that people wrote for agents."""
+    return TextRules(
+        on_hit=settings[ContextFileSettings].on_hit,
+        allowed=frozenset(settings[SecuritySettings].allow_text),
+    )
+
+
+def folder_rules(settings: Settings) -> TextRules | None:
+    """The same of folders that work moves into; None where these are not looked at."""
+    return rules_for(settings) if settings[ContextFileSettings].mode == "layered" else None
