@@ -1,11 +1,14 @@
 """SQLite files: connect, bring up to date, transactions, write-ahead log."""
 
 import sqlite3
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 BUSY_MS = 10_000
+PAUSE_MS = 10
+"""How long to wait before the log of a file that others are making or clearing away is asked for again."""
 LOG_BYTES = 4 << 20
 """The write-ahead log is moved into the file when it is larger than this and nothing else is to be done."""
 BUSY_LOG_BYTES = 8 << 20
@@ -25,9 +28,10 @@ def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
     the file by `checkpoint` alone, so that no commit pays for it. Raises sqlite3 errors.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_MS / 1000)
+    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
     try:
-        connection.execute("PRAGMA journal_mode=WAL")
+        _keep_log(connection)
+        connection.execute(f"PRAGMA busy_timeout={BUSY_MS}")
         connection.execute("PRAGMA synchronous=NORMAL")
         connection.execute("PRAGMA wal_autocheckpoint=0")
         migrate(connection, migrations)
@@ -101,6 +105,22 @@ class Checkpoints:
             return self._log.stat().st_size
         except OSError:
             return 0
+
+
+def _keep_log(connection: sqlite3.Connection) -> None:
+    """Let the file have a write-ahead log, once those are through who make one or clear it away.
+
+    SQLite does not always wait by itself for them: of two who make it at once one is refused.
+    """
+    for left in reversed(range(BUSY_MS // PAUSE_MS)):
+        try:
+            connection.execute("PRAGMA journal_mode=WAL")
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or not left:
+                raise
+            time.sleep(PAUSE_MS / 1000)  # noqa: TID251  # for the store's own thread
+        else:
+            return
 
 
 def _version(connection: sqlite3.Connection) -> int:
