@@ -35,6 +35,7 @@ class Watch:
         self._folder = folder
         self._file: HeldFile | None = None
         self._record = _NOTHING
+        self._told = (_NOTHING.watched, "{}")
 
     def begin(self, watched: Watched) -> None:
         """Take what is there now for the user's own, until `end`; while jobs run, as far as it was not
@@ -44,8 +45,7 @@ class Watch:
         new = watched.beyond(old.watched)
         if new != _NOTHING.watched:
             self._record = Record(old.watched.plus(new), {**new.there(), **old.before})
-            # Names of files are bytes: what is no character in them has no form in msgspec's JSON
-            self._keep(json.dumps(msgspec.to_builtins(self._record)).encode())
+            self._keep(self._words())
 
     def take(self) -> list[str]:
         """Move aside what was planted since; a sentence for each."""
@@ -70,6 +70,14 @@ class Watch:
     def take_left(self) -> list[str]:
         """Move aside what jobs have planted whose Hermes was killed before it looked; a sentence for each."""
         return [sentence for left in self._left() for sentence in left.watched.take_planted(left.before)]
+
+    def _words(self) -> bytes:
+        """The record as JSON; what is watched is mostly the same, and long."""
+        watched, before = self._record.watched, self._record.before
+        if watched != self._told[0]:
+            # Names of files are bytes: what is no character in them has no form in msgspec's JSON
+            self._told = (watched, json.dumps(msgspec.to_builtins(watched)))
+        return f'{{"watched": {self._told[1]}, "before": {json.dumps(before)}}}'.encode()
 
     def _keep(self, words: bytes) -> None:
         if self._folder is None:
