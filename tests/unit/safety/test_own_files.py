@@ -38,6 +38,8 @@ CHANGES: Final = [
     "env -u HERMES_CALL hermes config set approvals.mode off",
     "script -qc 'env -u HERMES_CALL hermes config set a b' /dev/null",
     "screen -dm hermes config set a b",
+    "tmux new-session -d 'env -u HERMES_CALL hermes config set a b'",
+    "setsid sh -c 'unset HERMES_CALL; exec hermes config set a b'",
     "bash -x ./scripts/hermes config set a b",
     ". scripts/hermes config set a b",
     "python3 .venv/bin/hermes config set a b",

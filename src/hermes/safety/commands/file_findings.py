@@ -79,37 +79,32 @@ def _redirections(command: Simple, folders: Map) -> Iterator[Finding]:
 
 
 def _files(command: Simple, folders: Map) -> Iterator[Finding]:
-    recursive = has_option(command.argv[1:], *_RECURSIVE) or command.program in _TAKES_FOLDERS
+    words = command.argv[1:]
+    if command.program == "git" or (command.program == "rsync" and has_option(words, "-n", "--dry-run")):
+        return
+    recursive = has_option(words, *_RECURSIVE) or command.program in _TAKES_FOLDERS
     for does, path in file_uses(command):
-        if command.program == "git" or (
-            command.program == "rsync" and has_option(command.argv[1:], "-n", "--dry-run")
-        ):
-            continue
-        if does == "move" and path == "/dev/null":
-            yield Finding("delete", "delete", f"it moves files into nothing, and {_DROPPED}", command.cwd)
         if does == "delete":
-            every = (
-                recursive
-                or bool(_SOURCES_OF_WORK.search(path))
-                or _takes_all(path)
-                or _is_all_found(path, command)
-            )
+            every = recursive or _stands_for_many(path, command)
             yield from _deleted(path, command, folders, recursive=every)
         elif does == "move":
-            yield from _moved(path, command.cwd, folders)
-        else:
+            yield from _moved(path, command, folders)
+        elif recursive or absolute(path, command.cwd) not in folders.temp:  # into it, and not itself
             yield from _written(path, command.cwd, folders, recursive=recursive)
         yield from _put_into_own(path, command, folders)
-    if (
-        command.program == "rsync"
-        and not has_option(command.argv[1:], "-n", "--dry-run")
-        and any(word.startswith("--del") for word in command.argv[1:])
-    ):
-        for path in operands(command.argv[1:], {"-e", "--rsh", "--exclude", "--include"})[-1:]:
-            yield from (one for one in _deleted(path, command, folders, recursive=True) if ":" not in path)
-    if command.program == "find" and has_option(command.argv[1:], "-delete") and "-empty" not in command.argv:
-        for path in found_paths(command.argv):
-            yield from _deleted(path, command, folders, recursive=True)
+    for path in _emptied(command):
+        yield from _deleted(path, command, folders, recursive=True)
+
+
+def _emptied(command: Simple) -> list[str]:
+    """The folders whose files a mirror or a search deletes."""
+    words = command.argv[1:]
+    if command.program == "rsync" and any(word.startswith("--del") for word in words):
+        into = operands(words, {"-e", "--rsh", "--exclude", "--include"})[-1:]
+        return [path for path in into if ":" not in path]
+    if command.program == "find" and has_option(words, "-delete") and "-empty" not in words:
+        return found_paths(command.argv)
+    return []
 
 
 def _put_into_own(folder: str, command: Simple, folders: Map) -> Iterator[Finding]:
@@ -125,9 +120,10 @@ def _takes_all(path: str) -> bool:
     return bool(re.fullmatch(r"[*?\0]*[*\0][*?\0]*", path.rpartition("/")[2]))
 
 
-def _is_all_found(path: str, command: Simple) -> bool:
-    """Whether a path stands for all that `find` comes upon below it."""
-    return command.through[-1:] == ("find",) and "**" not in path
+def _stands_for_many(path: str, command: Simple) -> bool:
+    """Whether a path stands for whatever is there, for all that `find` comes upon, or for sources of work."""
+    found = command.through[-1:] == ("find",) and "**" not in path
+    return found or _takes_all(path) or bool(_SOURCES_OF_WORK.search(path))
 
 
 def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> Iterator[Finding]:
@@ -152,11 +148,13 @@ def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> It
         yield Finding("delete-outside", "outside", f"it deletes {_shown(path)}, outside the workspace", full)
 
 
-def _moved(path: str, cwd: str, folders: Map) -> Iterator[Finding]:
-    if place_of(path, cwd, folders) == "root":
-        yield Finding("erase", "erase", f"it moves {_shown(path)} away", absolute(path, cwd))
+def _moved(path: str, command: Simple, folders: Map) -> Iterator[Finding]:
+    if path == "/dev/null":
+        yield Finding("delete", "delete", f"it moves files into nothing, and {_DROPPED}", command.cwd)
+    if place_of(path, command.cwd, folders) == "root":
+        yield Finding("erase", "erase", f"it moves {_shown(path)} away", absolute(path, command.cwd))
     else:
-        yield from _written(path, cwd, folders)
+        yield from _written(path, command.cwd, folders)
 
 
 def _written(path: str, cwd: str, folders: Map, *, recursive: bool = False) -> Iterator[Finding]:

@@ -139,6 +139,8 @@ _PROGRAMS: Final[Mapping[str, Callable[[Sequence[str], str | None], str | None]]
     "echo": _echo,
     "printf": _printf,
     "cat": _same,
+    "sort": _same,
+    "uniq": _same,
     "tee": _tee,
     "base64": _base64,
     "openssl": _openssl,

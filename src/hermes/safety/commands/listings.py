@@ -24,7 +24,8 @@ _UNALIKE: Final = ("systemd", "bash", "python3", "Xorg")
 
 def searched(words: Sequence[str]) -> list[str]:
     """The folders that `find` looks into."""
-    return list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), words)) or ["."]
+    behind = itertools.dropwhile({"-H", "-L", "-P"}.__contains__, words)
+    return list(itertools.takewhile(lambda word: not word.startswith(("-", "(", "!")), behind)) or ["."]
 
 
 def narrows(words: Sequence[str]) -> bool:

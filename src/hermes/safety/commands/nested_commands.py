@@ -10,6 +10,7 @@ from typing import Final
 
 from hermes.safety.commands.code import SHELLS
 from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.prefixes import only_runs
 from hermes.safety.commands.rules import Finding, is_ruled, table
 from hermes.safety.commands.script import Simple, program_name
 
@@ -126,8 +127,9 @@ def _texts(word: str) -> Iterator[str]:
         for found in _START.finditer(text):
             name = program_name(found[1])
             rest = text[found.end(1) :]
-            if _is_known(name) and (
-                name not in table().groups["english"] or any(map(_MARKED.match, rest.split()))
+            is_marked = any(map(_MARKED.match, rest.split()))
+            if (_is_known(name) and (is_marked or name not in table().groups["english"])) or (
+                (only_runs(name) or name == "env") and is_marked
             ):
                 mark = text[found.start(1) - 1 : found.start(1)]
                 yield (
