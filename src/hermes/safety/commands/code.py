@@ -87,7 +87,9 @@ _AWK: Final = re.compile(
     r"\bsystem\s*\(|\|\s*&?\s*(?:getline|[\"\w])|print[^;}]*>|\bgetline\b.*<|@(?:load|include)|\bclose\s*\(|\"\s*\|"
 )
 _SUBSTITUTES: Final = re.compile(r"\s*(?:s|y|tr)([/|#!,])[^(@$]*\1[^(@]*\1[gimsxr]*;?\s*")
-_SED: Final = re.compile(r"(?:^|[;{}\s/\d$])[ewrW]\s+\S|s(\W).*?\1.*?\1[gimp\d]*[ew]")
+_SED: Final = re.compile(
+    r"(?:^|[;{}\s/\d$])[ewrW]\s+\S|(?:^|[;{}\d$])\s*e\s*(?:[;}]|$)|s(\W).*?\1.*?\1[gimp\d]*[ew]"
+)
 
 
 def program_text(command: Simple) -> Iterator[tuple[str, str]]:

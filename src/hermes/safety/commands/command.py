@@ -10,7 +10,10 @@ from hermes.safety.commands.script import Script
 from hermes.safety.commands.walk import Walk
 
 LONGEST: Final = 128_000
-_RUNS_ITSELF: Final = re.compile(r"\$\{?0\}?[\"']?\s*[|&]\s*[\"']?\$\{?0\b")
+_ITSELF: Final = r"\$\{?0\}?[\"']?"
+_RUNS_ITSELF: Final = re.compile(
+    rf"{_ITSELF}\s*[|&]\s*[\"']?\$\{{?0\b|\b(?:while|until)\b[^\n]*{_ITSELF}\s*&"
+)
 
 
 def carried(text: str, *, cwd: str, variables: Mapping[str, str]) -> VariableScope:

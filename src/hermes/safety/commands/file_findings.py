@@ -133,7 +133,7 @@ def _deleted(path: str, command: Simple, folders: Map, *, recursive: bool) -> It
     if _DISKS.match(full):
         yield Finding("write-device", "erase", "it writes straight to a device", full)
     elif recursive and _ROOT_WHERE_EMPTY.fullmatch(path):
-        yield Finding("erase", "erase", f"it deletes all of / where {_shown(path)} is empty; say ${{x:?}}")
+        yield Finding("erase", "erase", "it deletes all of / where a variable is empty; ${x:?} stops there")
     elif place == "root" and recursive:
         yield Finding("erase", "erase", f"it deletes {_shown(path)}", full)
     elif place in {"unknown", "repository"} or (
