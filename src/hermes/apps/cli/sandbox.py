@@ -123,6 +123,7 @@ def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: st
                 ).returncode
                 begun = launch.signal.begun()
             if not begun:
+                click.echo("hermes: the sandbox could not be set up; the command has not begun", err=True)
                 anyio.run(retries.again, "bubblewrap says why above")
         for refused in (*left, *opened.sandbox.take_refused()):
             click.echo(f"hermes: {refused}", err=True)
