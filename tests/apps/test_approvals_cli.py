@@ -128,6 +128,12 @@ def test_a_setting_that_decided_is_named_with_its_place(run: Run, config: Path, 
     assert judged(run, "rm -rf /")["decision"] == "deny"
 
 
+def test_a_read_only_workspace_is_named_where_nothing_asks(run: Run) -> None:
+    done = run("approvals", "test", "--sandbox", "read-only", "--", "touch x")
+    where = "in the sandbox, where the workspace is read-only unless a path in it is declared"
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"  runs     {where}, without the network")
+
+
 def test_yolo_is_named_when_it_decided(run: Run) -> None:
     done = run("--yolo", "approvals", "test", "rm -rf src")
     assert (done.returncode, done.stdout.splitlines()[:2]) == (

@@ -248,7 +248,7 @@ def _told(verdict: Verdict, judged: Policy, settings: Sequence[str]) -> Iterator
     )
     if verdict.rule in {one.id for one in entries()}:
         yield f"  rule     {verdict.rule} (hermes approvals explain {verdict.rule})"
-    if verdict.session:
+    if verdict.session and verdict.decision == "ask":
         yield f"  session  a yes for the session covers {write(verdict.session)}"
     if verdict.decision == "ask":
         always = verdict.always
