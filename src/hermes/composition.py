@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from hermes.agent.compaction.compactor import Compactor
 from hermes.agent.compaction.settings import CompressionSettings
+from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.prompt.standard import folder_rules
 from hermes.agent.routes import Routes
@@ -244,6 +245,7 @@ def services_for(
         redactor=redactor,
         environ=environ,
         notes=folder_rules(settings),
+        guardrails=settings[GuardrailSettings],
     )
     return services, routing, environments
 

@@ -8,6 +8,7 @@ import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
@@ -47,11 +48,17 @@ NOT_STARTED = "The call was not run: the user stopped the turn first."
 
 
 class CallBatch:
-    """The calls of one reply as they run; `results` fills up in any order."""
+    """The calls of one reply as they run; `results` fills up in any order. What is `answered` is not run."""
 
-    def __init__(self, calls: Sequence[ToolCall], session: "Session", user_task: str) -> None:
+    def __init__(
+        self,
+        calls: Sequence[ToolCall],
+        session: "Session",
+        user_task: str,
+        answered: Mapping[str, ToolResult] = MappingProxyType({}),
+    ) -> None:
         self.calls = tuple(calls)
-        self.results: dict[str, ToolResult] = {}
+        self.results = dict(answered)
         self._session, self._services, self._user_task = session, session.services, user_task
         self._started: set[str] = set()
         self._stopping = anyio.Event()
@@ -62,7 +69,8 @@ class CallBatch:
         as far as it came.
         """
         try:
-            for group in plan(self.calls, self._manifest, self._cwd()):
+            wanted = [call for call in self.calls if call.id not in self.results]
+            for group in plan(wanted, self.manifest, self._cwd()):
                 await anyio.lowlevel.checkpoint_if_cancelled()
                 alone = len(self.calls) == 1
                 if len(group) == 1:
@@ -140,7 +148,8 @@ class CallBatch:
             context.end()
             shown.end()
 
-    def _manifest(self, call: ToolCall) -> ToolManifest:
+    def manifest(self, call: ToolCall) -> ToolManifest:
+        """What the tool of a call declares."""
         entry = self._session.tools.tools.get(call.name)
         return entry.manifest if entry else UNDECLARED
 
@@ -148,7 +157,7 @@ class CallBatch:
         """Where relative paths start; only asked where paths matter: an environment is not made for
         nothing.
         """
-        by_path = any(self._manifest(call).parallel == "by_path" for call in self.calls)
+        by_path = any(self.manifest(call).parallel == "by_path" for call in self.calls)
         return self._session.workspace.cwd if by_path and len(self.calls) > 1 else ""
 
     def _keywords(self, call: ToolCall, context: ToolRunContext) -> Mapping[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from msgspec import Struct, field
 
 from hermes.agent.context import ContextManager
+from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.prompt.notes import TextRules
 from hermes.lib.abridged import Abridged
@@ -84,6 +85,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     redactor: Redactor
     environ: Mapping[str, str] = field(default_factory=dict)
     notes: TextRules | None = None
+    guardrails: GuardrailSettings = field(default_factory=GuardrailSettings)
 
     @property
     def secrets(self) -> SecretValues:

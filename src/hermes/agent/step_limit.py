@@ -32,14 +32,19 @@ class Step(Struct, frozen=True):
         return self.kind in {"grace", "summary"}
 
 
-class StepLimit(Struct, frozen=True):
-    """The steps of one turn."""
+class StepLimit(Struct):
+    """The steps of one turn; once it is `halted` only those for closing words follow."""
 
     max_steps: int = 90
+    halted: bool = False
 
     def __iter__(self) -> Iterator[Step]:
-        for number in range(1, self.max_steps):
+        number = 1
+        while number < self.max_steps and not self.halted:
             yield Step(number)
-        yield Step(self.max_steps, "last")
-        yield Step(self.max_steps + 1, "grace")
-        yield Step(self.max_steps + 2, "summary")
+            number += 1
+        if not self.halted:
+            yield Step(number, "last")
+            number += 1
+        yield Step(number, "grace")
+        yield Step(number + 1, "summary")

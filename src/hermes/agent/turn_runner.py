@@ -10,6 +10,7 @@ import anyio.lowlevel
 from msgspec.structs import replace
 
 from hermes.agent.calls import CallBatch
+from hermes.agent.guardrails import HALTED, HALTED_WORDS, LoopGuard
 from hermes.agent.hook_points import added_context, ended
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
@@ -41,6 +42,7 @@ class TurnRunner:
         self._text = mend_surrogates(text)
         self._session, self._services = session, session.services
         self.steps = StepLimit(session.spec.max_steps)
+        self._guard = LoopGuard(session.services.guardrails)
         self._budget = session.services.ledger.turn(session.budget)
         self._stream = ReplyStream(self._services.redactor, session.emit)
         self._listener = ReplyListener(emit=self._stream.feed, tell=self._attempted, broken=session.emit)
@@ -217,13 +219,32 @@ class TurnRunner:
             return
         self._ran += [call.name for call in calls]
         user = next((one.text for one in reversed(session.log) if isinstance(one, User)), "")
-        batch = session.batch = CallBatch(calls, session, user)
+        batch = session.batch = CallBatch(calls, session, user, self._blocked(calls))
         try:
             await batch.run()
         finally:
             with anyio.CancelScope(shield=True):
-                await self._settle(batch.ordered(), step, await session.folder_notes.arrived(calls))
+                results = [
+                    self._guarded(call, result, batch)
+                    for call, result in zip(calls, batch.ordered(), strict=True)
+                ]
+                await self._settle(results, step, await session.folder_notes.arrived(calls))
         await anyio.lowlevel.checkpoint_if_cancelled()  # an interrupt may have come where nothing waited
+
+    def _blocked(self, calls: Iterable[ToolCall]) -> dict[str, ToolResult]:
+        """The answers to calls that went in a circle too often to be run."""
+        why = {call.id: self._guard.blocked(call) for call in calls}
+        return {call.id: unrun(call, why[call.id], self._services.ports) for call in calls if why[call.id]}
+
+    def _guarded(self, call: ToolCall, result: ToolResult, batch: CallBatch) -> ToolResult:
+        """The result with a word where calls go in a circle; a tool that fails on and on ends the turn."""
+        told = self._guard.heard(call, result, batch.manifest(call))
+        name = self._guard.halted
+        if name and not self.steps.halted:
+            self.steps.halted = True
+            self.warn(HALTED.format(name=name))
+            told = HALTED_WORDS.format(name=name)
+        return replace(result, blocks=(ContextBlock(kind="limit", text=told),)) if told else result
 
     async def _settle(
         self, results: Iterable[ToolResult], step: Step, more: tuple[ContextBlock, ...] = ()
@@ -236,7 +257,7 @@ class TurnRunner:
         limit = [ContextBlock(kind="limit", text=LIMIT_WORDS[step.kind])] if step.kind in LIMIT_WORDS else []
         blocks = (*session.mailbox.take_unsent(), *session.mailbox.take_news())
         with self._kept(blocks):
-            await session.settle(*others, replace(last, blocks=(*more, *blocks, *limit)))
+            await session.settle(*others, replace(last, blocks=(*last.blocks, *more, *blocks, *limit)))
 
     def summary(self) -> str:
         """Words for a turn whose steps are used up and whose model said nothing."""
