@@ -218,7 +218,29 @@ def services_for(
         guests=GuestLoops(ports.sleep),
     )
     registry.connect(dispatcher.call_blocking)
-    executor = RequestExecutor(
+    routing = HomeRoutes(_routes(home, settings, environ, connections, ports, known))
+    environments = HomeEnvironments(settings, home, environ, known, ports, connections.spawn)
+    services = RuntimeServices(
+        store=store,
+        routes=routing,
+        executor=_executor(http, model, ports, ledger, redactor),
+        environments=environments,
+        context=Compactor(settings[CompressionSettings]),
+        ledger=ledger,
+        dispatcher=dispatcher,
+        ports=ports,
+        redactor=redactor,
+        environ=environ,
+        notes=folder_rules(settings),
+        guardrails=settings[GuardrailSettings],
+    )
+    return services, routing, environments
+
+
+def _executor(
+    http: httpx2.AsyncClient, model: ModelSettings, ports: Ports, ledger: Ledger, redactor: Redactor
+) -> RequestExecutor:
+    return RequestExecutor(
         http=http,
         timeouts=Timeouts(
             first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout
@@ -231,23 +253,6 @@ def services_for(
         estimator=ledger.estimator,
         redact=redactor.redact,
     )
-    routing = HomeRoutes(_routes(home, settings, environ, connections, ports, known))
-    environments = HomeEnvironments(settings, home, environ, known, ports, connections.spawn)
-    services = RuntimeServices(
-        store=store,
-        routes=routing,
-        executor=executor,
-        environments=environments,
-        context=Compactor(settings[CompressionSettings]),
-        ledger=ledger,
-        dispatcher=dispatcher,
-        ports=ports,
-        redactor=redactor,
-        environ=environ,
-        notes=folder_rules(settings),
-        guardrails=settings[GuardrailSettings],
-    )
-    return services, routing, environments
 
 
 def _routes(
