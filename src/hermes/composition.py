@@ -18,6 +18,7 @@ from hermes.agent.compaction.compactor import Compactor
 from hermes.agent.compaction.settings import CompressionSettings
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
+from hermes.agent.memory import MemorySettings
 from hermes.agent.prompt.standard import folder_rules
 from hermes.agent.routes import Routes
 from hermes.agent.services import Redactor, RuntimeServices
@@ -230,6 +231,7 @@ def services_for(
         dispatcher=dispatcher,
         ports=ports,
         redactor=redactor,
+        memory=settings[MemorySettings].notes(home.memories),
         environ=environ,
         notes=folder_rules(settings),
         guardrails=settings[GuardrailSettings],

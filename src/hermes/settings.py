@@ -6,6 +6,7 @@ Screens register theirs with the apps, which know that there is a screen.
 import hermes.agent.capabilities
 import hermes.agent.compaction.settings
 import hermes.agent.guardrails
+import hermes.agent.memory
 import hermes.agent.prompt.settings
 import hermes.agent.settings
 import hermes.environments.settings

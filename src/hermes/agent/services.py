@@ -17,6 +17,7 @@ from hermes.lib.secretvalues import SecretValues
 from hermes.models.reliability.executor import RequestExecutor
 from hermes.models.reliability.route import Route
 from hermes.models.side_calls import SideTask, Task
+from hermes.store.notes import Notes
 from hermes.store.protocol import SessionStore
 from hermes.tools.dispatch import Dispatcher
 from hermes.types.ports import Ports
@@ -83,6 +84,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     dispatcher: Dispatcher
     ports: Ports
     redactor: Redactor
+    memory: Notes
     environ: Mapping[str, str] = field(default_factory=dict)
     notes: TextRules | None = None
     guardrails: GuardrailSettings = field(default_factory=GuardrailSettings)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import anyio
 from msgspec import Struct, field
 
+from hermes.agent.memory import SessionMemory
 from hermes.agent.provenance import tell
 from hermes.lib.aio import HomeObject
 from hermes.lib.secretvalues import StreamRedactor
@@ -66,6 +67,12 @@ class ToolRunContext(Struct, eq=False):
         for one in found:
             tell(one.outside if isinstance(one, ToolResult) else "")
         return found
+
+    @property
+    def memory(self) -> SessionMemory:
+        """What later sessions are told."""
+        self._check_running()
+        return SessionMemory(self.session.services.memory, self.session)
 
     @property
     def interrupted(self) -> bool:

@@ -2,11 +2,13 @@
 
 from itertools import groupby
 
+from hermes.agent.memory import described
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
 from hermes.present.permissions import permissions
 from hermes.present.words import money, tokens
 from hermes.safety.grants import write
+from hermes.store.notes import FILES
 from hermes.types.usage import Usage
 
 
@@ -122,3 +124,16 @@ async def debug(talk: CommandContext, _argument: str) -> None:
     }  # fmt: skip
     rows = [f"- {name}: `{value}`" for name, value in told.items() if value not in {None, ""}]
     talk.tell("\n".join([*rows, "", "```", failure.message, "```"]))
+
+
+async def memory(talk: CommandContext, _argument: str) -> None:
+    """What later sessions are told, each note with where it comes from."""
+    notes = opened(talk).services.memory
+    lines: list[str] = []
+    for target, file in FILES.items():
+        lines += [f"**{file}** ({notes.used(target)} of {notes.limits[target]} tokens)", ""]
+        lines += [f"- {described(one)}" for one in notes.read(target)] or ["- nothing yet"]
+        lines.append("")
+    talk.tell(
+        "\n".join([*lines, f"Files to edit: {notes.folder}; a change counts from the next session on."])
+    )

@@ -26,6 +26,7 @@ HANDLERS: Mapping[str, Handler] = {
     "expand": context_room.expand,
     "pin": context_room.pin,
     "unpin": context_room.unpin,
+    "memory": info.memory,
     "history": session.history,
     "steer": session.steer,
     "queue": session.queue,

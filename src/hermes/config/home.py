@@ -34,6 +34,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "SOUL.md"
 
     @property
+    def memories(self) -> Path:
+        """MEMORY.md and USER.md: what later sessions are told."""
+        return self.root / "memories"
+
+    @property
     def auth_file(self) -> Path:
         """Credentials of providers, shared by all processes."""
         return self.root / "auth.json"

@@ -1,6 +1,10 @@
 """Text for screens and models: clip, strip escapes, mend surrogates."""
 
 import re
+from typing import Final
+
+CHARACTERS: Final = 4
+"""Characters of a token, on average."""
 
 _ESCAPES = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # control sequences
@@ -42,3 +46,8 @@ def clip(
     head = int(room * head_share)
     tail = room - head
     return text[:head] + notice.format(omitted=len(text) - head - tail) + text[len(text) - tail :]
+
+
+def tokens(text: str) -> int:
+    """About how many tokens a text takes: four characters each, fewer where letters take more bytes."""
+    return len(text) // CHARACTERS if text.isascii() else len(text.encode("utf-8", "replace")) // CHARACTERS

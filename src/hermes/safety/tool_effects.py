@@ -5,7 +5,11 @@ from typing import Final
 
 from hermes.types.action import ToolUse
 
-_FAR_EFFECTS: Final = {"send": "sends words to people", "settings": "changes settings"}
+_FAR_EFFECTS: Final = {
+    "send": "sends words to people",
+    "settings": "changes settings",
+    "memory": "changes what later sessions are told",
+}
 
 
 def guarded_effects(use: ToolUse) -> Iterator[str]:

@@ -9,8 +9,10 @@ from hermes.types.message import Message
 from hermes.types.question import Answer, Question
 from hermes.types.workspace import Workspace
 
-ToolEffect = Literal["files", "processes", "network", "send", "settings", "other"]
-"""What a tool may change; `network` is what it reaches, `send` words to people, `other` is not declared."""
+ToolEffect = Literal["files", "processes", "network", "send", "settings", "memory", "other"]
+"""What a tool may change; `network` is what it reaches, `send` words to people, `memory` what later sessions
+are told, `other` is not declared.
+"""
 
 
 class ToolManifest(Struct, frozen=True, kw_only=True):
@@ -94,6 +96,10 @@ class ToolContext(Protocol):
         """The session's plan."""
 
     @property
+    def memory(self) -> "Memory":
+        """What later sessions are told."""
+
+    @property
     def interrupted(self) -> bool:
         """Whether the turn is being stopped."""
 
@@ -128,3 +134,12 @@ class TodoList(Protocol):
 
     def write(self, items: list[dict[str, str]], *, merge: bool) -> list[dict[str, str]]:
         """Replace the plan, or merge by id; gives the plan after it."""
+
+
+class Memory(Protocol):
+    """Notes that later sessions are told, in two files: `memory` and `user`."""
+
+    def edit(self, target: str, edits: Sequence[Mapping[str, str]]) -> Mapping[str, object]:
+        """Make all changes (each with action, content, old_text) or none, and describe the notes after them;
+        HermesError says in words for a model what cannot be.
+        """

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from hermes.agent.compaction.sizes import tokens, written
+from hermes.agent.compaction.sizes import written
 from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, SystemPrompt
 from hermes.agent.prompt.guidance import ModelGuidance, PlatformHint, ToolGuidance
 from hermes.agent.prompt.identity import Identity, built_in
 from hermes.agent.prompt.notes import TextRules
 from hermes.agent.prompt.surroundings import Date, Surroundings
 from hermes.agent.spec import SessionOptions
+from hermes.lib.text import tokens
 from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel
 

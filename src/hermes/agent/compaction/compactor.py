@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from hermes.agent.compaction import summary
 from hermes.agent.compaction.boundaries import head_end, tail_start
 from hermes.agent.compaction.settings import CompressionSettings
-from hermes.agent.compaction.sizes import CHARACTERS, tokens, total, written
+from hermes.agent.compaction.sizes import total, written
 from hermes.agent.compaction.view import place, shown
 from hermes.agent.context import ContextRequest
 from hermes.agent.log import Log
+from hermes.lib.text import CHARACTERS, tokens
 from hermes.models.reliability.continuation import context_tokens
 from hermes.types.error import ContextOverflow
 from hermes.types.message import Assistant, Compaction, Message

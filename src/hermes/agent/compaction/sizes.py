@@ -5,19 +5,13 @@ from typing import Any, Final
 
 import msgspec
 
+from hermes.lib.text import tokens
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
-CHARACTERS: Final = 4
-"""Characters of a token, on average."""
 IMAGE: Final = 1600
 """Tokens of a picture."""
 FRAME: Final = 4
 """Tokens that a message takes beside its words."""
-
-
-def tokens(text: str) -> int:
-    """The tokens of a text; scripts whose letters take three bytes or more have about one token a letter."""
-    return len(text) // CHARACTERS if text.isascii() else len(text.encode("utf-8", "replace")) // CHARACTERS
 
 
 def size(message: Message) -> int:

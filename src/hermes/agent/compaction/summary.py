@@ -7,9 +7,8 @@ from importlib.resources import files
 from typing import Final
 
 from hermes.agent.compaction.digests import digest
-from hermes.agent.compaction.sizes import CHARACTERS
 from hermes.agent.todos import from_log
-from hermes.lib.text import clip
+from hermes.lib.text import CHARACTERS, clip
 from hermes.models.side_calls import SideQuestion
 from hermes.types.message import Assistant, ContextBlock, Message, ToolCall, ToolResult, User
 

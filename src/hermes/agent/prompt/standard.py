@@ -2,10 +2,12 @@
 
 from msgspec.structs import replace
 
+from hermes.agent.memory import MemorySettings
 from hermes.agent.prompt.builder import SystemPrompt
 from hermes.agent.prompt.context_files import ContextFiles
 from hermes.agent.prompt.guidance import ModelGuidance, PlatformHint, ToolGuidance
 from hermes.agent.prompt.identity import Identity
+from hermes.agent.prompt.memory_block import MemoryBlock
 from hermes.agent.prompt.notes import TextRules
 from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.prompt.surroundings import Date, Surroundings
@@ -16,7 +18,7 @@ from hermes.safety.settings import SecuritySettings
 
 def standard_prompt(settings: Settings, home: Home) -> SystemPrompt:
     """The prompt of a home's sessions: who the agent is, where it works, what the project's notes say."""
-    files, rules = settings[ContextFileSettings], rules_for(settings)
+    files, memory, rules = settings[ContextFileSettings], settings[MemorySettings], rules_for(settings)
     return SystemPrompt(
         [
             Identity(home.soul_file, replace(rules, on_hit="quarantine")),
@@ -25,6 +27,7 @@ def standard_prompt(settings: Settings, home: Home) -> SystemPrompt:
             ModelGuidance(),
             ToolGuidance(),
             ContextFiles(files, rules),
+            MemoryBlock(memory.notes(home.memories), memory, replace(rules, on_hit="quarantine")),
             Date(),
         ]
     )

@@ -5,11 +5,11 @@ import json
 import anyio
 import click
 
-from hermes.agent.compaction.sizes import tokens, written
+from hermes.agent.compaction.sizes import written
 from hermes.agent.prompt.builder import PromptSpan
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices, session_options
-from hermes.lib.text import strip_escapes
+from hermes.lib.text import strip_escapes, tokens
 from hermes.runtime import open_runtime
 from hermes.types.tool import Snapshot
 

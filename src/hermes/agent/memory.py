@@ -1,0 +1,84 @@
+"""Memory as a session sees it: what it notes stands in the prompt of the next session."""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+from msgspec import Meta, Struct
+
+from hermes.config.sections import doc, section
+from hermes.lib.lazy import import_object
+from hermes.store.notes import Edit, Note, Notes, Origin, Target
+from hermes.types.error import StoreError
+from hermes.types.message import ToolResult
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+
+@section("memory")
+class MemorySettings(Struct, frozen=True, kw_only=True):
+    """Notes that last."""
+
+    memory_enabled: Annotated[bool, doc("Put MEMORY.md into the prompt.")] = True
+    user_profile_enabled: Annotated[bool, doc("Put USER.md into the prompt.")] = True
+    memory_tokens: Annotated[int, Meta(ge=1), doc("Tokens that MEMORY.md may take.")] = 600
+    user_tokens: Annotated[int, Meta(ge=1), doc("Tokens that USER.md may take.")] = 350
+
+    def notes(self, folder: Any) -> Notes:
+        """The notes of a home with these limits."""
+        return Notes(folder=folder, limits={"memory": self.memory_tokens, "user": self.user_tokens})
+
+
+class SessionMemory(Struct, frozen=True):
+    """The notes as one session may change them; satisfies `types.tool.Memory`."""
+
+    notes: Notes
+    session: "Session"
+
+    def edit(self, target: str, edits: Sequence[Mapping[str, str]]) -> Mapping[str, object]:
+        """Make all changes or none; StoreError says in words for a model what cannot be."""
+        file = _target(target)
+        notes = self.notes.edit(file, [_edit(one) for one in edits], self._origin())
+        used, limit = self.notes.used(file), self.notes.limits[file]
+        return {
+            "target": target,
+            "usage": f"{used} of {limit} tokens",
+            "entry_count": len(notes),
+            "entries": [one.text for one in notes],
+            "note": "It stands in the prompt of the next session.",
+        }
+
+    def _origin(self) -> Origin:
+        read = [one.outside for one in self.session.log if isinstance(one, ToolResult) and one.outside]
+        ports = self.session.services.ports
+        return Origin(at=ports.now(), session=self.session.id, outside=tuple(dict.fromkeys(read))[-3:])
+
+
+def described(note: Note) -> str:
+    """A note and where it comes from, for a person."""
+    origin = note.origin
+    if not origin.at:
+        return f"{note.text} (written by hand)"
+    when = dt.datetime.fromtimestamp(origin.at, tz=dt.UTC).astimezone().date()
+    outside = f", after text from {', '.join(origin.outside)}" if origin.outside else ""
+    return f"{note.text} (noted {when} in session {origin.session}{outside})"
+
+
+def _target(name: str) -> Target:
+    try:
+        found: Target = msgspec.convert(name, Target)
+    except msgspec.ValidationError as error:
+        raise StoreError("target is memory or user.") from error
+    return found
+
+
+def _edit(given: Mapping[str, str]) -> Edit:
+    content = given.get("content", "")
+    if import_object("hermes.safety.text.scan:scan")(content):
+        raise StoreError("The content has hidden, encoded or forged text; a note is plain words.")
+    try:
+        return msgspec.convert(dict(given), Edit)
+    except msgspec.ValidationError as error:
+        raise StoreError("action is add, replace or remove.") from error
