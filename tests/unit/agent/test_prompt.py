@@ -118,7 +118,7 @@ async def test_a_section_is_asked_once_for_a_session_and_not_at_its_resumption(
         base_url="http://models.example/v1", model="claude-x", toolsets=(), cwd=tmp_path, source="library"
     )
     async with open_runtime(environ=environ, http=ScriptedModel("hi").http()) as runtime:
-        section = Section("memory", 150, "They like tea.")
+        section = Section("tea", 150, "They like tea.")
         runtime.prompt.register(section)
         session = await runtime.session(options)
         assert session.system.startswith(f"{built_in()}\n\nThey like tea.\n\nWorking directory: {tmp_path}")
