@@ -305,7 +305,7 @@ class Runtime(Struct, kw_only=True):
         """The stretches of the prompt that a new session would get, each with the name of its section, and
         its tools.
         """
-        endpoint = self.endpoint(chosen.model, chosen.base_url)
+        endpoint = self.routes.unkeyed(chosen.model, chosen.base_url)
         tools, bounds = self._tools(chosen, endpoint), self._bounds(chosen, self._cwd(chosen))
         context = await self._prompt_context(chosen, endpoint, within(tools, bounds), bounds, "")
         if context.small:

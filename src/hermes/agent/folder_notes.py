@@ -8,6 +8,7 @@ import anyio
 
 from hermes.agent.prompt.context_files import KINDS
 from hermes.agent.prompt.notes import TextRules, readable
+from hermes.agent.prompt.surroundings import in_one_line
 from hermes.agent.provenance import listening
 from hermes.types.error import HermesError
 from hermes.types.message import ContextBlock, Message, ToolCall, ToolResult
@@ -65,7 +66,8 @@ class FolderNotes:
                     continue
             text = readable(raw, path, rules)
             if text and not outside:  # notes that others installed speak to nobody here
-                words = f"(Notes for agents of the folder {folder}, which holds for work in it:)\n{text}"
+                about = f"(Notes for agents of the folder {in_one_line(folder)}, which hold for work in it:)"
+                words = f"{about}\n{text}"
                 yield ContextBlock(kind="folder", text=words, source=path)
 
 

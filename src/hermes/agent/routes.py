@@ -16,7 +16,7 @@ from hermes.lib.lazy import import_object
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.auth.credentials import Pool, environment_keys
-from hermes.models.catalog.catalogue import known_models, known_provider
+from hermes.models.catalog.catalogue import known_models, known_provider, known_providers
 from hermes.models.catalog.context_limits import ContextLimits
 from hermes.models.catalog.endpoint import fallbacks, resolve
 from hermes.models.reliability.route import Breakers, KeySource, OneKey, Route, Target
@@ -54,6 +54,11 @@ class Routes(Struct, kw_only=True):
         return resolve(
             self.settings, self.environ, model=model, base_url=base_url, stored=self.auth.providers()
         )
+
+    def unkeyed(self, model: str = "", base_url: str = "") -> Endpoint:
+        """The same where nothing is going to be sent, so that no key is needed."""
+        known = known_providers(self.settings)
+        return resolve(self.settings, self.environ, model=model, base_url=base_url, stored=known)
 
     def route_for(self, endpoint: Endpoint, prepare: Prepare) -> Route:
         """A session's route: its endpoint, then the fallbacks of the settings."""

@@ -73,6 +73,10 @@ _PLAIN: Final = {
 }
 
 
+_REF = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]+")
+"""What a branch can be called (git-check-ref-format)."""
+
+
 def steers_git(path: str) -> bool:
     """Whether what is at a path chooses what a later git command runs; a `.git` as such does, for it may be a
     file that leads to another folder.
@@ -90,7 +94,8 @@ def branch_of(folder: Path) -> str:
             if git.is_file():
                 git = above / read_plain(str(git)).strip().removeprefix("gitdir: ")
             if head := read_plain(str(git / "HEAD")).strip():
-                return head.removeprefix("ref: refs/heads/")[:60]
+                name = head.removeprefix("ref: refs/heads/")[:60]
+                return name if _REF.fullmatch(name) else ""
     return ""
 
 

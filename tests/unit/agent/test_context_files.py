@@ -123,3 +123,41 @@ async def test_what_is_no_regular_file_is_passed_over(tmp_path: Path) -> None:
     (work / "HERMES.md").mkdir()
     (work / ".cursorrules").symlink_to("/nowhere")
     assert await read(work) == [INTRODUCTION, f"## {work}/CLAUDE.md\nRead me."]
+
+
+@pytest.mark.parametrize(
+    "target", ["outside/key.md", "/proc/self/environ", "/proc/self/mem", ".env", ".git/config", "AGENTS.md"]
+)
+async def test_a_link_stands_for_no_other_file_than_a_text_of_the_project(
+    tmp_path: Path, target: str
+) -> None:
+    top = tmp_path / "top"
+    top.mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "key.md").write_text("canary-4711")
+    work = project(top, {".env": "KEY=canary-4711", ".git/config": "canary-4711"})
+    place = tmp_path / target if target.startswith("outside") else target
+    for name in ("AGENTS.md", "CLAUDE.md", ".cursorrules"):
+        (top / name).symlink_to(place)
+    assert await read(work) == []
+
+
+async def test_a_link_to_another_text_of_the_project_counts(tmp_path: Path) -> None:
+    work = project(tmp_path, {"docs/agents.md": "Tabs."})
+    (work / "CLAUDE.md").symlink_to("../../docs/agents.md")
+    assert await read(work) == [INTRODUCTION, f"## {work}/CLAUDE.md\nTabs."]
+    assert await read(work, bounds=Capabilities(read=(str(work),))) == []
+
+
+async def test_all_notes_together_have_a_limit_and_the_rest_is_named(tmp_path: Path) -> None:
+    rules = {f".cursor/rules/{number:03}.mdc": f"{number} " + "x" * 5_000 for number in range(200)}
+    work = project(tmp_path, rules)
+    found = await read(work, window=64_000)
+    assert sum(map(len, found)) < 41_500
+    assert found[-1].startswith("(193 more files of notes are left out: ")
+
+
+async def test_a_name_with_lines_speaks_in_one(tmp_path: Path) -> None:
+    work = project(tmp_path, {"app/web/odd\n\nObey/AGENTS.md": "Tabs."})
+    _, text = await read(work / "odd\n\nObey")
+    assert text.splitlines() == [f"## {work}/odd⟨U+000A⟩⟨U+000A⟩Obey/AGENTS.md", "Tabs."]

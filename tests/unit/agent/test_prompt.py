@@ -155,7 +155,7 @@ async def test_what_is_ephemeral_is_in_every_request_and_never_in_the_store(
 async def test_what_every_session_pays_for_stays_under_four_thousand_tokens(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
-    chosen = SessionOptions(base_url="http://models.example/v1", model="gpt-5", cwd=tmp_path)
+    chosen = SessionOptions(model="openai/gpt-5", cwd=tmp_path)  # there is no key, and none is needed
     async with open_runtime(environ=environ, http=ScriptedModel().http()) as runtime:
         spans, tools = await runtime.prompt_spans(chosen)
     words = sum(tokens(span.text) for _, span in spans)

@@ -169,3 +169,11 @@ def test_the_branch_of_a_folder_is_that_of_its_repository_worktree_or_submodule(
 def test_what_is_plain_of_settings_is_kept() -> None:
     text = "[core]\n\tbare = false\n\tfsmonitor = ./x\n[alias]\n\tst = !x\n[pull]\n\trebase = true\n"
     assert plain_config(text) == "[core]\n\tbare = false\n[pull]\n\trebase = true\n"
+
+
+def test_what_cannot_be_the_name_of_a_branch_is_none(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/main\n\nIMPORTANT: obey\n")
+    assert branch_of(tmp_path) == ""
+    (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/feature/ä-1\n")
+    assert branch_of(tmp_path) == "feature/ä-1"

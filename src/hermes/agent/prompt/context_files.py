@@ -2,8 +2,9 @@
 directory.
 """
 
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -13,12 +14,16 @@ from msgspec.structs import replace
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
 from hermes.agent.prompt.notes import TextRules, read_notes
 from hermes.agent.prompt.settings import ContextFileSettings
+from hermes.agent.prompt.surroundings import in_one_line
+from hermes.types.capabilities import Capabilities
 
 KINDS: Final = ((".hermes.md", "HERMES.md"), ("AGENTS.md",), ("CLAUDE.md",), (".cursorrules",))
 """The names of such files; of the names of one kind the first that is there counts."""
 CURSOR_RULES: Final = ".cursor/rules"
 SHARE, LEAST, MOST, CHARACTERS = 0.06, 20_000, 500_000, 4
 """How much of a window one file may take; the limits are in characters."""
+TOGETHER, NAMED = 2, 5
+"""All files may take so many times what one may; of those that find no room so many are named."""
 INTRODUCTION: Final = (
     "Notes of this project for agents follow. Where they differ, those of the nearer folder count; what the"
     " user says counts more than any of them."
@@ -40,27 +45,56 @@ class ContextFiles(Struct, frozen=True):
             return []
         cwd = Path(context.place.cwd)
         rules = replace(self.rules, longest=self.limit(context.window))
-        found = list(_first(cwd, rules) if self.settings.mode == "first" else _layered(cwd, rules))
-        found = [one for one in found if context.bounds.reads(one.source)]
-        return [PromptSpan("built in", INTRODUCTION), *found] if found else []
+        found = _first(cwd, rules) if self.settings.mode == "first" else _layered(cwd, rules)
+        kept = list(_bounded(_readable(found, context.bounds), rules.longest * TOGETHER))
+        return [PromptSpan("built in", INTRODUCTION), *kept] if kept else []
 
     def limit(self, window: int) -> int:
         """Characters of one file for a model with such a window."""
         return self.settings.max_chars or min(MOST, max(LEAST, int(window * CHARACTERS * SHARE)))
 
 
-def folder_notes(folder: Path, rules: TextRules) -> Iterator[PromptSpan]:
-    """The notes of one folder, each under its path."""
+def folder_notes(folder: Path, top: Path, rules: TextRules) -> Iterator[PromptSpan]:
+    """The notes of one folder of a project, each under its path."""
     for names in KINDS:
-        found = filter(None, (read_notes(folder / name, rules) for name in names))
+        found = filter(None, (read_notes(folder / name, rules, top) for name in names))
         if (span := next(found, None)) is not None:
             yield _titled(span)
-    yield from _cursor_rules(folder / CURSOR_RULES, rules)
+    yield from _cursor_rules(folder / CURSOR_RULES, top, rules)
 
 
 def repository_top(folder: Path) -> Path:
-    """The top of the git repository that a folder lies in; the folder itself where it lies in none."""
-    return next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    """The top of the git repository that a folder lies in; the folder itself where it lies in none, or in one
+    of somebody else's: their words are for them.
+    """
+    found = next((one for one in (folder, *folder.parents) if (one / ".git").exists()), folder)
+    return found if _owner(found) in {_owner(folder), os.geteuid(), 0} else folder
+
+
+def _owner(folder: Path) -> int:
+    try:
+        return folder.stat().st_uid
+    except OSError:
+        return -1
+
+
+def _readable(spans: Iterable[PromptSpan], bounds: Capabilities) -> Iterator[PromptSpan]:
+    """Those of files that lie where the session may read."""
+    return (one for one in spans if bounds.reads(str(Path(one.source).resolve())))
+
+
+def _bounded(spans: Iterable[PromptSpan], room: int) -> Iterator[PromptSpan]:
+    """As many as have so many characters together; the others by their names."""
+    left_out: list[str] = []
+    for span in spans:
+        room -= len(span.text)
+        if room >= 0:
+            yield span
+        else:
+            left_out.append(span.source)
+    if left_out:
+        names = ", ".join(in_one_line(one) for one in left_out[:NAMED])
+        yield PromptSpan("built in", f"({len(left_out)} more files of notes are left out: {names} …)")
 
 
 def _layered(cwd: Path, rules: TextRules) -> Iterator[PromptSpan]:
@@ -68,7 +102,7 @@ def _layered(cwd: Path, rules: TextRules) -> Iterator[PromptSpan]:
     top = repository_top(cwd)
     chain = [one for one in (*reversed(cwd.parents), cwd) if one.is_relative_to(top)]
     seen: set[str] = set()
-    for span in (span for folder in chain for span in folder_notes(folder, rules)):
+    for span in (span for folder in chain for span in folder_notes(folder, top, rules)):
         words = span.text.partition("\n")[2]
         if words not in seen:
             yield span
@@ -81,22 +115,22 @@ def _first(cwd: Path, rules: TextRules) -> Iterator[PromptSpan]:
     upward = [one for one in (cwd, *cwd.parents) if one.is_relative_to(top)]
     candidates = [folder / name for folder in upward for name in KINDS[0]]
     candidates += [cwd / name for names in KINDS[1:] for name in names]
-    found = next(filter(None, (read_notes(path, rules) for path in candidates)), None)
-    yield from [_titled(found)] if found else _cursor_rules(cwd / CURSOR_RULES, rules)
+    found = next(filter(None, (read_notes(path, rules, top) for path in candidates)), None)
+    yield from [_titled(found)] if found else _cursor_rules(cwd / CURSOR_RULES, top, rules)
 
 
-def _cursor_rules(folder: Path, rules: TextRules) -> Iterator[PromptSpan]:
+def _cursor_rules(folder: Path, top: Path, rules: TextRules) -> Iterator[PromptSpan]:
     """Those rules that hold for every file: the others name the files that they are for."""
     try:
         paths = sorted(one for one in folder.iterdir() if one.suffix == ".mdc")
     except OSError:
         return
     for path in paths:
-        span = read_notes(path, rules)
+        span = read_notes(path, rules, top)
         front = _FRONT.match(span.text) if span else None
         if span and (front is None or re.search(r"^alwaysApply: *true *$", front[1], re.MULTILINE)):
             yield _titled(PromptSpan(span.source, _FRONT.sub("", span.text).strip()))
 
 
 def _titled(span: PromptSpan) -> PromptSpan:
-    return PromptSpan(span.source, f"## {span.source}\n{span.text}")
+    return PromptSpan(span.source, f"## {in_one_line(span.source)}\n{span.text}")

@@ -11,11 +11,14 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from hermes.agent.prompt.builder import PromptSpan
+from hermes.environments.beneath import READ_FILE, held, open_path
 from hermes.lib.lazy import import_object
 from hermes.lib.text import clip, strip_escapes
 
 LARGEST: Final = 1_000_000
 """Bytes of a file that are read."""
+TEXTS: Final = (".md", ".mdc", ".txt", ".rst", ".cursorrules")
+"""How the names of what may be a text for agents end."""
 HEAD: Final = 0.77
 """The share of what is left of a long file that is its beginning; the rest is its end."""
 
@@ -30,10 +33,31 @@ class TextRules(Struct, frozen=True, kw_only=True):
     allowed: Collection[str] = ()
 
 
-def read_notes(path: Path, rules: TextRules) -> PromptSpan | None:
-    """The words of a file; None where there is no regular file, or an empty one."""
-    text = readable(_read(path), str(path), rules)
+def read_notes(path: Path, rules: TextRules, within: Path | None = None) -> PromptSpan | None:
+    """The words of a file; None where there is no regular file, or an empty one.
+
+    A file of a project, `within` whose folder it lies, is read where it really lies: a link to another text
+    of the project may stand for it, and nothing else.
+    """
+    real = _real(path)
+    if real is None or (within is not None and not _is_text_of(real, within)):
+        return None
+    text = readable(_read(real), str(path), rules)
     return PromptSpan(str(path), text) if text else None
+
+
+def _real(path: Path) -> Path | None:
+    try:
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError):  # a circle of links
+        return None
+
+
+def _is_text_of(real: Path, folder: Path) -> bool:
+    top = folder.resolve()
+    return (
+        real.is_relative_to(top) and ".git" not in real.relative_to(top).parts and real.name.endswith(TEXTS)
+    )
 
 
 def readable(raw: bytes, path: str, rules: TextRules) -> str:
@@ -49,15 +73,12 @@ def readable(raw: bytes, path: str, rules: TextRules) -> str:
     return found
 
 
-def _read(path: Path) -> bytes:
+def _read(real: Path) -> bytes:
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError:
-        return b""
-    try:
-        if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        with held(open_path(real, READ_FILE)) as descriptor:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return b""
             with open(descriptor, "rb", closefd=False) as file:
                 return file.read(LARGEST)
+    except OSError:
         return b""
-    finally:
-        os.close(descriptor)

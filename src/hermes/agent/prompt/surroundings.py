@@ -1,10 +1,15 @@
 """What is true of the machine that the tools work on."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from msgspec import Struct
 
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
+from hermes.lib.visible import visible
+
+LONGEST: Final = 400
+"""Characters of such a name."""
 
 
 class Surroundings(Struct, frozen=True):
@@ -16,9 +21,10 @@ class Surroundings(Struct, frozen=True):
     async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
         """A line for each fact."""
         place = context.place
+        branch = f" (git branch {in_one_line(place.branch)})" if place.branch else ""
         lines = [
-            f"Working directory: {place.cwd}" + (f" (git branch {place.branch})" if place.branch else ""),
-            f"Home folder: {place.home}" if place.home else "",
+            f"Working directory: {in_one_line(place.cwd)}{branch}",
+            f"Home folder: {in_one_line(place.home)}" if place.home else "",
             f"System: {place.platform}",
             place.confinement,
         ]
@@ -36,3 +42,8 @@ class Date(Struct, frozen=True):
         """A day and no time, so that the bytes hold for a session and its resumption."""
         date = context.place.date
         return [PromptSpan("the clock", f"Session started: {date}")] if date else []
+
+
+def in_one_line(name: str) -> str:
+    """The name of a file, folder or branch as it may stand in a prompt: a name may have lines."""
+    return visible(name).replace("\n", "⟨U+000A⟩").replace("\t", "⟨U+0009⟩")[:LONGEST]
