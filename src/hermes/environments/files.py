@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, Literal
 
-from hermes.environments.beneath import (
+from hermes.lib.beneath import (
     FOLDER,
     READ_FILE,
     READ_FOLDER,

@@ -16,10 +16,10 @@ from anyio.abc import ByteReceiveStream, Process
 from anyio.streams.buffered import BufferedByteReceiveStream
 from msgspec.structs import replace
 
-from hermes.environments.beneath import FOLDER, READ_FILE, READ_FOLDER, held, open_beneath, open_path
 from hermes.environments.files import read_open
 from hermes.environments.line_matcher import LONGEST_LINE
 from hermes.environments.searched_files import LARGEST_FILE, Search, wanted
+from hermes.lib.beneath import FOLDER, READ_FILE, READ_FOLDER, held, open_beneath, open_path
 from hermes.types.workspace import Match
 
 RIPGREP: Final = ("--no-config", "--json", "--sort", "path", "--max-filesize", str(LARGEST_FILE))

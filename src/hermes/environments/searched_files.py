@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct, field
 
-from hermes.environments.beneath import (
+from hermes.environments.files import read_open
+from hermes.environments.globs import glob_test, spec_of
+from hermes.lib.beneath import (
     FOLDER,
     READ_FILE,
     READ_FOLDER,
@@ -19,8 +21,6 @@ from hermes.environments.beneath import (
     open_path,
     stat_entry,
 )
-from hermes.environments.files import read_open
-from hermes.environments.globs import glob_test, spec_of
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

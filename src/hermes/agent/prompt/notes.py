@@ -11,7 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from hermes.agent.prompt.builder import PromptSpan
-from hermes.environments.beneath import READ_FILE, held, open_path
+from hermes.lib.beneath import READ_FILE, held, open_path
 from hermes.lib.lazy import import_object
 from hermes.lib.text import clip, strip_escapes
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from hermes.environments.beneath import FOLDER, held, open_path
+from hermes.lib.beneath import FOLDER, held, open_path
 
 ASIDE: Final = ".taken"
 """The end of the name that it then has."""

@@ -13,10 +13,10 @@ from msgspec.structs import replace
 
 from hermes.config.home import other_homes
 from hermes.config.sensitive import at_home, of_machine, sensitive
-from hermes.environments.beneath import FOLDER, held, open_beneath
 from hermes.environments.sandbox.git_folders import git_files, git_folders, own_folder
 from hermes.environments.sandbox.planted import Watched
 from hermes.environments.sandbox.sockets import listening
+from hermes.lib.beneath import FOLDER, held, open_beneath
 from hermes.lib.repository import OLD_REMOTES, STEERING
 from hermes.types.capabilities import ALL, Capabilities, shared
 

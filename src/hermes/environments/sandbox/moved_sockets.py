@@ -14,7 +14,7 @@ from typing import Final
 
 from msgspec import Struct
 
-from hermes.environments.beneath import held
+from hermes.lib.beneath import held
 from hermes.lib.sock_diag import NamedSocket, file_of
 
 _AGAIN: Final = 64

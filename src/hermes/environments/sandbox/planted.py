@@ -10,10 +10,10 @@ from typing import Final
 
 from msgspec import Struct
 
-from hermes.environments.beneath import READ_FILE, held, open_path
 from hermes.environments.files import read_open
 from hermes.environments.sandbox.aside import ASIDE, move_aside
 from hermes.environments.sandbox.git_folders import git_files, git_folders, git_names, own_folder
+from hermes.lib.beneath import READ_FILE, held, open_path
 from hermes.lib.repository import OLD_REMOTES, RESUMED, STEERING, plain_config, plain_steps
 
 _LARGEST: Final = 1_000_000

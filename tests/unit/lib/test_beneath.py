@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.beneath import (
+from hermes.lib.beneath import (
     FOLDER,
     READ_FILE,
     READ_FOLDER,
