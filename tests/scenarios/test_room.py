@@ -169,11 +169,14 @@ async def test_without_a_model_for_the_record_an_outline_stands_and_none_is_aske
         assert len([one for one in compactions(session) if one.fallback]) > 1
         assert asked == ["record", "record"]
         assert "## Entries" in compactions(session)[-1].summary
-        assert any(isinstance(one, Notice) and "No model could be asked" in one.text for one in heard)
+        assert any(isinstance(one, Notice) and "No model wrote a usable summary" in one.text for one in heard)
+        await session.compact()
+        assert asked == ["record"] * 4, "a person who asks does not wait"
+        assert session.context_tokens == compactions(session)[-1].after
         clock.advance(601)
         for number in range(20):
             await session.send(f"request {number}")
-        assert asked == ["record"] * 4
+        assert asked == ["record"] * 6
 
 
 async def test_a_person_sums_up_with_a_topic_and_pinned_facts_stay(talk: Talk) -> None:

@@ -14,14 +14,13 @@ from hermes.agent.log import Log, replay
 from hermes.agent.mailbox import Mailbox
 from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
-from hermes.agent.room import compact
+from hermes.agent.room import compact, context_size
 from hermes.agent.services import RuntimeServices
 from hermes.agent.spec import SessionSpec
 from hermes.agent.todos import from_log
 from hermes.agent.turn_runner import TurnRunner
 from hermes.lib.aio import HomeLoop, raise_cancellation
 from hermes.lib.text import mend_surrogates
-from hermes.models.reliability.continuation import context_tokens
 from hermes.models.side_calls import SideCalls, SideQuestion, Task
 from hermes.safety.tool_effects import guarded_effects
 from hermes.types import event as events
@@ -29,7 +28,7 @@ from hermes.types.action import ToolUse
 from hermes.types.actor import Actor
 from hermes.types.capabilities import ALL
 from hermes.types.error import HermesError, SessionClosed
-from hermes.types.message import Assistant, Attachment, Compaction, ContextBlock, Message, ToolResult, User
+from hermes.types.message import Attachment, Compaction, ContextBlock, Message, ToolResult, User
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint
 from hermes.types.usage import NO_USAGE, Usage
@@ -212,10 +211,10 @@ class Session:
 
     @property
     def context_tokens(self) -> int:
-        """Tokens of the last request and its reply, as the provider counted them; 0 before the first."""
-        replies = (one for one in reversed(self.log) if isinstance(one, Assistant) and one.usage.input_tokens)
-        last = next(replies, None)
-        return context_tokens(last) if last else 0
+        """Tokens of the last request and its reply, as the provider counted them, or what a compaction has
+        left; 0 before the first.
+        """
+        return context_size(self.log)
 
     # ------------------------------------------------------------------ the log
 

@@ -111,14 +111,14 @@ class Compactor(Struct, frozen=True):
         scale = before / max(1, fixed(wanted) + total(self.messages(wanted.log)))
         after = self._after(wanted, entry, scale)
         if focus is not None or after > limits.request * ENOUGH or after > before * (1 - LITTLE):
-            entry = await self._recorded(wanted, kept, limits, focus or "")
+            entry = await self._recorded(wanted, kept, limits, focus)
             after = self._after(wanted, entry, scale)
         if after > limits.request:
             entry, after = self._clipped(wanted, entry, limits, scale)
         return replace(entry, before=before, after=after) if after < before * USELESS else None
 
     async def _recorded(
-        self, wanted: ContextRequest, kept: "_Kept", limits: Limits, focus: str
+        self, wanted: ContextRequest, kept: "_Kept", limits: Limits, focus: str | None
     ) -> Compaction:
         """The entry with a record of all that is not kept; without a model's words it is an outline."""
         fresh, messages = kept.fresh, wanted.log.messages
@@ -126,8 +126,9 @@ class Compactor(Struct, frozen=True):
             return kept.in_short(wanted.ports)
         budget = limits.record(total(one for _, one in fresh))
         words = ""
-        if wanted.endpoint.context_window > SMALL and not _cools_down(wanted):
-            words = await self._asked(wanted, kept, budget, focus)
+        rests = focus is None and _cools_down(wanted)  # a person who asks for it does not wait
+        if wanted.endpoint.context_window > SMALL and not rests:
+            words = await self._asked(wanted, kept, budget, focus or "")
         left_out = summary.numbered(messages, kept.head, kept.cut)
         return Compaction(
             id=wanted.ports.token(),
@@ -137,7 +138,7 @@ class Compactor(Struct, frozen=True):
             first_kept=messages[kept.cut].id,
             head=kept.head,
             dropped=len(left_out),
-            focus=focus,
+            focus=focus or "" if words else "",
             fallback=not words,
         )
 

@@ -71,6 +71,14 @@ sub copy {
 _ADDRESS: Final = f"http://127.0.0.1:{PORT}"
 _NEAR: Final = ("localhost", "127.0.0.1", "::1")
 _DIRECT: Final = ("no_proxy", "NO_PROXY")
+_ONCE: Final[Mapping[str, str]] = {
+    "PIP_RETRIES": "0",
+    "UV_HTTP_RETRIES": "0",
+    "npm_config_fetch_retries": "0",
+    "YARN_HTTP_RETRY": "0",
+    "CARGO_NET_RETRY": "0",
+}
+"""By these installers try once."""
 _LEADING: Final[Mapping[str, str]] = {
     **dict.fromkeys(
         ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"), _ADDRESS
@@ -131,15 +139,15 @@ def variables(
     network: bool | tuple[str, ...],  # noqa: FBT001  # as a job has it
 ) -> dict[str, str]:
     """The environment of a confined job: it knows that it is confined, and the way out to hosts if there is
-    one. Without any network pip does not try again for seconds.
+    one. Without any network installers do not try again for a minute.
     """
     own = {name: value for name, value in env.items() if not _is_ours(name, value)}
-    leading: dict[str, str] = {}
+    leading: Mapping[str, str] = {}
     if isinstance(network, tuple):
         near = ",".join(name for name in _NEAR if not _is_listed(name, network))
         leading = {**_LEADING, **dict.fromkeys(_DIRECT, near)}
     elif not network:
-        leading = {"PIP_RETRIES": "0"}
+        leading = _ONCE
     git = _GIT if "GIT_CONFIG_COUNT" not in env else {}
     return {**own, **leading, **git, mark: mode}
 
@@ -148,7 +156,7 @@ def _is_ours(name: str, value: str) -> bool:
     """Whether an earlier job has left it in the shell."""
     if name in _DIRECT:
         return set(value.split(",")) <= {*_NEAR, ""}
-    return _LEADING.get(name) == value or (name, value) == ("PIP_RETRIES", "0")
+    return value in {_LEADING.get(name), _ONCE.get(name)}
 
 
 def _is_listed(name: str, hosts: tuple[str, ...]) -> bool:
