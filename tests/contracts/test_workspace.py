@@ -512,7 +512,11 @@ OF_THE_SANDBOX = {
     "GIT_CONFIG_COUNT": "1",
     "GIT_CONFIG_KEY_0": "branch.autoSetupMerge",
     "GIT_CONFIG_VALUE_0": "false",
+    "CARGO_NET_RETRY": "0",
     "PIP_RETRIES": "0",
+    "UV_HTTP_RETRIES": "0",
+    "YARN_HTTP_RETRY": "0",
+    "npm_config_fetch_retries": "0",
     "TMPDIR": "/tmp",
 }
 MADE = {"PWD", "OLDPWD", "SHLVL", "_", "HERMES_CALL", "HERMES_SANDBOXED", *QUIET}
