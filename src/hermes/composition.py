@@ -14,6 +14,7 @@ import httpx2
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hermes.agent.allowlist import Allowlist, stamp_of
 from hermes.agent.compaction.compactor import Compactor
 from hermes.agent.compaction.settings import CompressionSettings
 from hermes.agent.guardrails import GuardrailSettings
@@ -136,6 +137,7 @@ class HomeEnvironments:
     ) -> None:
         self._settings, self._home, self._environ = settings, home, environ
         self._known, self._ports, self._spawn = known, ports, spawn
+        self._stamp = stamp_of(home.config_file)
         self._reached: dict[str, Reached] = {}
 
     @property
@@ -190,6 +192,7 @@ class HomeEnvironments:
             scratch=self._home.scratch / session_id,
             save=partial(edit.append_to_list, self._home.config_file, key),
             spent=partial(edit.replace_in_list, self._home.config_file, key),
+            allowed=Allowlist(self._home.config_file, partial(edit.list_items, key=key), self._stamp).changed,
             ports=self._ports,
             known=self._known,
             yolo=yolo,

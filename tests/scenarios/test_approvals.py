@@ -7,9 +7,10 @@ import pytest
 
 import hermes
 from hermes.agent.session import Session
+from hermes.config import edit
 from hermes.testing import ScriptedModel, call, calls, say
-from hermes.types.event import Answered, Asked, Event
-from hermes.types.message import ToolResult
+from hermes.types.event import Added, Answered, Asked, Event
+from hermes.types.message import Message, ToolResult
 from hermes.types.question import Answer, Approve, Deny, Grant
 
 from .conftest import Talk
@@ -250,3 +251,27 @@ async def test_the_uncut_output_of_a_command_can_be_read(talk: Talk) -> None:
     async with talk(model, toolsets=("file", "terminal")) as session:
         await session.send("go")
     assert results(session)[1]["content"] == "30000|30000"
+
+
+async def test_what_is_revoked_while_a_session_runs_asks_again(talk: Talk, environ: dict[str, str]) -> None:
+    config = Path(environ["HERMES_HOME"]) / "config.yaml"
+    model = ScriptedModel(
+        call("terminal", {"command": "id -u", "needs": {"unconfined": True}}, call_id="1"),
+        call("terminal", {"command": "id -u", "needs": {"unconfined": True}}, call_id="2"),
+        say("done"),
+    )
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        entry = f"{session.spec.cwd}$ id -u {{needs unconfined}}"
+        edit.append_to_list(config, "command_allowlist", entry)
+
+        def revoke(message: Message) -> None:
+            if isinstance(message, ToolResult) and message.call_id == "1":
+                edit.remove_from_list(config, "command_allowlist", entry)
+
+        async with session.stream("go") as stream:
+            async for event in stream:
+                if isinstance(event, Added):
+                    revoke(event.message)
+        first, second = (one.content for one in session.log if isinstance(one, ToolResult))
+        assert '"exit_code": 0' in first
+        assert "Nobody can be asked here" in second

@@ -47,15 +47,19 @@ def _nothing_saved(_old: str, _new: str) -> None:
     return None
 
 
+def _nothing_new() -> None:
+    return None
+
+
 class ApprovalGate(Struct):
     """The one door to effects of a session. `save` writes an 'always' to the user's allowlist, `spent`
     replaces one that was used.
 
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
     where the settings let it, `save_first` saves what a command could lose. `record` tells of an answer that
-    no person gave, `read` gives what the session has read from outside, `locate` where a path of a command
-    really lies. Unless somebody answers (`attended`), what the session itself `wrote` does not run
-    unconfined.
+    no person gave, `allowed` gives the user's allowlist when it was changed, `read` what the session has read
+    from outside, `locate` where a path of a command really lies. Unless somebody answers (`attended`), what
+    the session itself `wrote` does not run unconfined.
     """
 
     policy: Policy
@@ -68,6 +72,7 @@ class ApprovalGate(Struct):
     attended: bool = True
     wrote: bool = False
     spent: Callable[[str, str], None] = _nothing_saved
+    allowed: Callable[[], tuple[str, ...] | None] = _nothing_new
     save_first: SaveFirst | None = None
     advise: Callable[[SideQuestion], Awaitable[str | None]] | None = None
     record: Callable[[Question, Answer, str], object] | None = None
@@ -136,6 +141,8 @@ class ApprovalGate(Struct):
         )
 
     def _judged(self, action: Action) -> Verdict:
+        if (entries := self.allowed()) is not None:
+            self.policy = replace(self.policy, allowlist=entries)
         try:
             verdict = self.judge(action, self.policy, replace(self.grants, now=self.ports.now()))
             if not self.attended:

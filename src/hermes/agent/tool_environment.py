@@ -47,7 +47,7 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     """What a tool environment is made from.
 
     `scratch` is the session's own folder, `user_home` the person's, `save` keeps an 'always', `spawn` runs
-    jobs beside the session.
+    jobs beside the session, `allowed` gives the allowlist when it was changed.
     """
 
     cwd: Path
@@ -66,6 +66,7 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     holder: str = ""
     bounds: Capabilities = ALL
     spent: Callable[[str, str], None] = lambda _old, _new: None
+    allowed: Callable[[], tuple[str, ...] | None] = lambda: None
     spawn: Spawn | None = None
     checkpoints: CheckpointSettings = CheckpointSettings()
 
@@ -161,6 +162,7 @@ def gate_of(options: ToolEnvironmentOptions, policy: Policy, ask: Ask) -> Approv
         ports=options.ports,
         holder=options.holder,
         spent=options.spent,
+        allowed=options.allowed,
     )
 
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading
+from hermes.safety.commands.local_programs import is_local
 from hermes.safety.commands.rules import Finding
 from hermes.safety.commands.script import Simple
 from hermes.safety.needs import ASKED
@@ -28,6 +29,7 @@ _NEEDS: Final = re.compile(r" \{needs ([^{}]+)\}$")
 _CONTENT: Final = re.compile(r" \{content ([0-9a-f]{20})\}$")
 _RUNS: Final = frozenset({"unconfined", "opaque", "loader", "privilege", "download"})
 """Effects of what runs a file: a lasting yes is for the file as it is."""
+_TOLD: Final = frozenset({"service", "process"})
 _SIMPLE: Final = re.compile(r"[\w@%+:,./ ;&|-]{1,1000}", re.ASCII)
 _REPEATS: Final = frozenset({"needs-network", "network", "publish", "service", "remote", "package"})
 
@@ -118,6 +120,8 @@ def offered(action: Command | FileAccess, reading: Reading) -> tuple[Scope | Non
         UNKNOWN in one.path for one in found
     ):
         return None, None
+    if any(one.effect in _RUNS for one in found) and not (action.content or _is_told(commands, found)):
+        return None, None  # what runs stands in files that the words do not name
     exact = _plain(
         Scope(
             kind="exact",
@@ -132,6 +136,14 @@ def offered(action: Command | FileAccess, reading: Reading) -> tuple[Scope | Non
         exact = None  # what stands for the files that it runs was told from plain words
     lasting = not any(one.effect in {"opaque", "download"} for one in found)
     return wider or exact, exact if lasting else None
+
+
+def _is_told(commands: Sequence[Simple], found: Sequence[Finding]) -> bool:
+    """Whether the words tell what each program does: it acts on services or processes, or runs nothing that
+    lies in a folder. What git runs of a repository is the user's own: nothing else can change that.
+    """
+    told = {one.words.split()[0] for one in found if one.words and one.effect in _TOLD}
+    return all(is_local(one) or one.program == "git" or one.program in told for one in commands)
 
 
 def covering(

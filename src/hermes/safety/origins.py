@@ -1,5 +1,6 @@
 """Where a result comes from: judged by what its source can reach, never by what it says."""
 
+import hashlib
 import posixpath
 import re
 from collections.abc import Callable, Sequence
@@ -7,10 +8,9 @@ from typing import Final
 
 from hermes.safety.commands.exfiltration import DOWNLOADERS
 from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.local_programs import is_local
 from hermes.safety.commands.paths import is_within
-from hermes.safety.commands.script import Simple
 from hermes.safety.decide import Policy, Verdict
-from hermes.safety.unreviewed import is_plain
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.tool import ToolEntry
 
@@ -27,12 +27,6 @@ _FOLDERS_OF_OTHERS: Final = ("Downloads", "Mail")
 _CONNECTING: Final = frozenset({"network", "other"})
 _WITHOUT_CONTENT: Final = frozenset(
     {"rm", "rmdir", "mkdir", "touch", "chmod", "chown", "du", "ls", "stat", "test", "[", "cd"}
-)
-_LOCAL_GIT: Final = frozenset(
-    {
-        *((name,) for name in ("add", "branch", "config", "init", "mv", "rm", "status", "tag")),
-        *(("remote", name) for name in ("add", "get-url", "remove", "rename", "set-url")),
-    }
 )
 _SHOWN: Final = 80
 
@@ -97,20 +91,13 @@ def _reaches_out(action: Command, verdict: Verdict) -> bool:
     A server on this machine counts, for what it passes on may come from anywhere.
     """
     needs, given = action.needs, verdict.access
-    if needs.network or needs.hosts or (needs.unconfined and not all(map(_is_local, verdict.commands))):
+    if needs.network or needs.hosts or (needs.unconfined and not all(map(is_local, verdict.commands))):
         return True
     if given.confined and not given.network:
         return False
     return any(one.effect in REACHING for one in verdict.findings) or any(
         one.program in DOWNLOADERS for one in verdict.commands
     )
-
-
-def _is_local(command: Simple) -> bool:
-    """Whether a program is known to print nothing but what lies on this machine, and to run nothing else."""
-    if command.program == "git":
-        return tuple(command.argv[1:2]) in _LOCAL_GIT or tuple(command.argv[1:3]) in _LOCAL_GIT
-    return is_plain(command)
 
 
 def _reads_others(verdict: Verdict, policy: Policy, locate: Locate) -> bool:
@@ -137,4 +124,7 @@ def _leads_to_others(path: str, policy: Policy, locate: Locate) -> bool:
 
 def _short(command: str) -> str:
     line = " ".join(command.split())
-    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+    if len(line) <= _SHOWN:
+        return line
+    mark = hashlib.blake2s(command.encode("utf-8", "surrogateescape"), digest_size=3).hexdigest()
+    return f"{line[:_SHOWN]}… {mark}"  # two that begin alike are two sources

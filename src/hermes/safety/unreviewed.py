@@ -4,23 +4,11 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from hermes.safety.commands.options import has_option, option_values
+from hermes.safety.commands.local_programs import is_plain
 from hermes.safety.commands.paths import absolute
-from hermes.safety.commands.script import Simple
 from hermes.safety.decide import Policy, Verdict
 from hermes.types.action import Action, Command, FileAccess
 
-_NAMES: Final = """
-[ [[ : ag basename cat cd cksum cmp column comm cp cut date declare df diff dirname du echo egrep exit
-export expand expr false fgrep file find fmt fold grep groups head hostname id jobs join kill less let
-ln local ls md5sum mkdir mktemp more mv nl nproc od paste popd printf ps pushd pwd read readlink realpath
-return rev rg rm rmdir sed seq set sha1sum sha256sum sha512sum shift sleep sort stat strings sum tac tail
-tee test time touch tr tree true tty type umask uname uniq unset wait wc which whoami xxd yes
-"""
-_PLAIN: Final = frozenset(_NAMES.split())
-"""Programs that run nothing of what they find in a folder."""
-
-_GIT_GUARDS: Final = frozenset({"safe.bareRepository=explicit", "core.hooksPath=/dev/null"})
 _GIT: Final = "; git -c safe.bareRepository=explicit -c core.hooksPath=/dev/null does not"
 
 _CHANGES: Final = frozenset({"change", "outside", "persistence", "opaque"})
@@ -56,22 +44,3 @@ def unreviewed(action: Action, verdict: Verdict, policy: Policy, *, wrote: bool)
 
 def _is_open(policy: Policy) -> bool:
     return policy.yolo or policy.mode == "off"
-
-
-def is_plain(command: Simple) -> bool:
-    """Whether a program runs nothing of what it finds in a folder, and connects to nothing."""
-    if not command.argv:
-        return True
-    if command.program == "sed" and has_option(command.argv[1:], "-f", "--file"):
-        return False
-    plain = command.program in _PLAIN or (command.program == "git" and _is_guarded(command))
-    return plain and "/" not in command.argv[0].removeprefix("/usr").removeprefix("/bin/")
-
-
-def _is_guarded(command: Simple) -> bool:
-    """Whether git takes no folder for a repository that only looks like one, and runs no hook. What else of a
-    repository chooses what it runs is kept from being written.
-    """
-    given = option_values(command.argv[1:], "-c")
-    named = has_option(command.argv[1:], "--git-dir") or command.assignments
-    return _GIT_GUARDS.issubset(given) and not named

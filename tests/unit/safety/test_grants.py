@@ -215,5 +215,28 @@ def test_a_grant_never_covers_what_it_does_not_say(scope: Scope, action: Command
 def test_no_lasting_yes_is_offered_where_the_files_that_run_are_not_told_by_plain_words(command: str) -> None:
     policy = Policy(workspace="/w", home="/home/u", hermes_home="/home/u/.hermes", sandbox="workspace")
     for words, is_offered in ((command, False), ("bash deploy.sh && git push", True)):
-        verdict = decide(Command(command=words, cwd="/w", needs=Needs(unconfined=True)), policy)
+        content = "0123456789abcdef0123" if is_offered else ""
+        action = Command(command=words, cwd="/w", needs=Needs(unconfined=True), content=content)
+        verdict = decide(action, policy)
         assert [verdict.session is not None, verdict.always is not None] == [is_offered] * 2
+
+
+@pytest.mark.parametrize(
+    ("command", "is_offered"),
+    [
+        ("make deploy", False),
+        ("npm run deploy", False),
+        ("python3 -m package", False),
+        ("pytest", False),
+        ("make deploy && systemctl restart nginx", False),
+        ("systemctl restart nginx", True),
+        ("git config user.name Z", True),
+        ("cat /etc/hosts", True),
+    ],
+)
+def test_out_of_the_sandbox_what_files_of_a_project_decide_is_allowed_once(
+    command: str, is_offered: bool
+) -> None:  # a row
+    policy = Policy(workspace="/w", home="/home/u", hermes_home="/home/u/.hermes", sandbox="workspace")
+    verdict = decide(Command(command=command, cwd="/w", needs=Needs(unconfined=True)), policy)
+    assert [verdict.session is not None, verdict.always is not None] == [is_offered] * 2

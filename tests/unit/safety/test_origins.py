@@ -186,3 +186,10 @@ def test_a_file_is_where_its_links_lead(line: str, foreign: bool) -> None:
     action = command(line)
     name = came_from(action, decide(action, OPEN), OPEN, where)
     assert name == (f"the output of `{line}`" if foreign else "")
+
+
+def test_two_commands_that_begin_alike_are_two_sources() -> None:
+    needs, long = Needs(network=True), "echo " + "x" * 100
+    first, second = (named(command(f"{long}; curl {host}", needs)) for host in ("a.example", "b.example"))
+    assert first != second
+    assert [one[:60] == second[:60] for one in (first, second)] == [True, True]
