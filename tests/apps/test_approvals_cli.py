@@ -227,7 +227,7 @@ def test_a_command_is_explained_in_three_lines(run: Run, work: Path, config: Pat
     (work / "src").mkdir()
     assert explained(run, "--sandbox", "workspace", "rm", "-rf", "src")[1] == [
         "allow: it runs without a question, once what it could lose was saved",
-        "because it deletes src, and it cannot be brought back (read as rm -rf src)",
+        "because it could lose src, which is saved first (read as rm -rf src)",
         "otherwise checkpoints.max_megabytes below what it could lose, and it asks",
     ]
     assert explained(run, "--sandbox", "off", "rm -rf /")[1][::2] == [

@@ -15,6 +15,7 @@ for number in itertools.count():
         command="rm -rf work",
         cwd=str(top),
         session="s",
+        workspace=str(top),
         paths=(str(top / "work"),),
     )
     assert kept.save(about, disposable=lambda _path: False)

@@ -49,7 +49,7 @@ def work(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kept(environ: Mapping[str, str]) -> Checkpoints:
-    return checkpoints_of(Path(environ["HERMES_HOME"]), CheckpointSettings())
+    return checkpoints_of(Path(environ["HERMES_HOME"]), CheckpointSettings(), Path(environ["HOME"]))
 
 
 async def test_a_deletion_runs_without_a_question_and_comes_back(
@@ -81,13 +81,32 @@ async def test_history_that_was_thrown_away_comes_back(talk: Talk, work: Path, k
     subprocess.run(["git", "fsck", "--strict"], cwd=work, check=True, capture_output=True)
 
 
-@pytest.mark.parametrize(
-    "command", ["rm -rf notexisting", "mkdir zz && rm -r zz", "cp -r src s2 && rm -rf s2"]
-)
-async def test_what_is_not_there_before_needs_neither(
+LOSING = [
+    "mv src gone && rm -rf gone",
+    "mkdir q && mv src q && rm -rf q",
+    "mv src/new.py z; rm -rf z",
+    "(mv src zz); (rm -rf zz)",
+    "ln -s src l && rm -rf l/*",
+    'mv src "$(echo q)"; rm -rf q',
+    "shopt -s extglob\nrm -rf !(keep)",
+    "rm -rf @(src|sub)",
+]
+
+
+@pytest.mark.parametrize("command", LOSING)
+async def test_what_a_line_makes_of_a_name_first_is_saved_too(
     talk: Talk, work: Path, kept: Checkpoints, command: str
 ) -> None:
     model = ScriptedModel(call("terminal", {"command": command}), say("ok"))
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+    if not list(work.rglob("new.py")) and not (work / "z").exists():
+        kept.restore(kept.find("latest"))
+    assert "new\n" in [path.read_text() for path in work.rglob("*.py")]
+
+
+async def test_what_is_not_there_needs_neither(talk: Talk, work: Path, kept: Checkpoints) -> None:
+    model = ScriptedModel(call("terminal", {"command": "rm -rf notexisting"}), say("ok"))
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         await session.send("go")
     assert (results(session)[0]["exit_code"], kept.newest()) == (0, [])

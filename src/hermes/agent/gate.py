@@ -18,7 +18,7 @@ from hermes.safety.grants import Grants, spend, write
 from hermes.safety.origins import Locate, as_named, came_from
 from hermes.safety.sources import Source
 from hermes.safety.taint import held
-from hermes.safety.undo import to_save
+from hermes.safety.undo import saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
@@ -155,12 +155,13 @@ class ApprovalGate(Struct):
 
     async def _is_saved(self, action: Action, verdict: Verdict) -> bool:
         """Whether all that a command could lose was saved, or is not there, so that nobody need be asked."""
-        paths = to_save(verdict, self.policy)
+        paths = to_save(action, verdict, self.policy)
         if not paths or self.save_first is None or not isinstance(action, Command):
             return False
         saved = await self.save_first(action, paths, self.policy.workspace)
         if saved is not None and saved.paths and self.record is not None:
-            self.record(self._question(action, verdict), Grant(), f"checkpoint {saved.id}")
+            told = saved_first(verdict, saved.paths, self.policy.workspace)
+            self.record(self._question(action, told), Grant(), f"checkpoint {saved.id}")
         return saved is not None
 
     async def _asked(self, action: Action, verdict: Verdict) -> Permit:

@@ -138,7 +138,7 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
     gate = gate_of(options, policy, partial(_asked, ask, lacking) if lacking else ask)
     gate.locate = real_paths
     if options.checkpoints.max_megabytes:
-        kept = checkpoints_of(options.hermes_home, options.checkpoints)
+        kept = checkpoints_of(options.hermes_home, options.checkpoints, options.user_home)
         gate.save_first = SaveFirst(kept, options.ports, options.scratch.name)
     workspace = LocalWorkspace(
         options.cwd,

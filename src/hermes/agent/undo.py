@@ -9,9 +9,12 @@ from typing import Final
 import anyio.to_thread
 from msgspec import Struct
 
-from hermes.safety.commands.paths import is_disposable, is_within
+from hermes.config.sensitive import lies_at_home, sensitive
+from hermes.lib.visible import visible
+from hermes.safety.commands.paths import is_disposable
 from hermes.safety.settings import CheckpointSettings
 from hermes.store.checkpoints import Checkpoint, Checkpoints, Limits
+from hermes.store.guarded import Guarded
 from hermes.types.action import Command
 from hermes.types.ports import Ports
 
@@ -20,12 +23,19 @@ _MB: Final = 1024 * 1024
 _DAY: Final = 86_400.0
 
 
-def checkpoints_of(hermes_home: Path, settings: CheckpointSettings) -> Checkpoints:
-    """The checkpoints of a home, with the limits that are set."""
+def checkpoints_of(hermes_home: Path, settings: CheckpointSettings, user_home: Path) -> Checkpoints:
+    """The checkpoints of a home, with the limits that are set; what is sensitive in the user's home stays
+    out of them.
+    """
     limits = Limits(
         one=settings.max_megabytes * _MB, all=settings.keep_megabytes * _MB, age=settings.keep_days * _DAY
     )
-    return Checkpoints(hermes_home / FOLDER, limits)
+    home = os.path.realpath(user_home)
+    guarded = Guarded(
+        hidden=lambda path: lies_at_home(path, sensitive().secrets, home),
+        starts=lambda path: lies_at_home(path, sensitive().starts, home),
+    )
+    return Checkpoints(hermes_home / FOLDER, limits, guarded)
 
 
 class SaveFirst(Struct):
@@ -40,16 +50,18 @@ class SaveFirst(Struct):
         about = Checkpoint(
             id=self.ports.token(),
             at=self.ports.now(),
-            command=action.command,
+            command=visible(action.command),
             cwd=action.cwd,
             session=self.session,
-            paths=tuple(dict.fromkeys(one for path in paths for one in _real(path, workspace))),
+            workspace=workspace,
+            paths=as_named(paths, workspace),
         )
         save = partial(self.checkpoints.save, about, disposable=is_disposable)
         return await anyio.to_thread.run_sync(save)
 
 
-def _real(path: str, workspace: str) -> Sequence[str]:
-    """A path, and where it leads in the workspace; elsewhere the sandbox lets nothing be lost."""
-    real = os.path.realpath(path)
-    return (path, real) if is_within(real, workspace) else (path,)
+def as_named(paths: Sequence[str], workspace: str) -> tuple[str, ...]:
+    """The paths; all of the workspace where one of them has a link among its parts, for where it leads when
+    the command runs is not known.
+    """
+    return tuple(paths) if all(os.path.realpath(path) == path for path in paths) else (workspace,)

@@ -62,6 +62,12 @@ def is_start_path(path: str, home: str) -> bool:
     return bool(_starts().search(_usual(path, home)))
 
 
+def lies_at_home(path: str, kind: Mapping[str, tuple[str, ...]], home: str) -> bool:
+    """Whether an absolute path is, or lies in, one of the places of a kind in that home folder itself."""
+    below = path.removeprefix(f"{home.rstrip('/')}/")
+    return below != path and bool(_places(at_home(kind)).match(below))
+
+
 def is_loader(name: str) -> bool:
     """Whether a variable of that name makes programs run or load something."""
     return bool(_loaders().fullmatch(name))
@@ -89,6 +95,11 @@ def _starts() -> re.Pattern[str]:
         for program, names in sensitive().starts.items()
     }
     return re.compile(_paths(starts))
+
+
+@cache
+def _places(names: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(f"(?:{'|'.join(_pattern(name, '[^/]*') for name in names)})(?:/|$)")
 
 
 @cache

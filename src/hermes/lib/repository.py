@@ -29,6 +29,8 @@ _STEERING: Final = re.compile(
     + "|".join(map(re.escape, (*STEERING[1:], *RESUMED)))
     + r"))?$"
 )
+_COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
+_PACKED: Final = re.compile(r"^([0-9a-f]{40,64}) refs/(.+)$", re.MULTILINE)
 _STRATEGIES: Final = r"(?:ort|recursive|resolve|octopus|ours|subtree)"  # another one names a program
 _PLAIN_STEP: Final = {
     "todo": re.compile(r"(?![ \t]*(?:x|exec)(?![\w-])).*"),
@@ -97,6 +99,21 @@ def branch_of(folder: Path) -> str:
                 name = head.removeprefix("ref: refs/heads/")[:60]
                 return name if _REF.fullmatch(name) else ""
     return ""
+
+
+def refs_of(git: Path) -> dict[str, str]:
+    """The commits that branches and tags stand for, by `heads/…`, `tags/…` and the like; none where git keeps
+    them in another form.
+    """
+    found: dict[str, str] = {}
+    with suppress(OSError):
+        found |= {name: commit for commit, name in _PACKED.findall(read_plain(str(git / "packed-refs")))}
+    for file in (git / "refs").rglob("*"):
+        with suppress(OSError):
+            text = "" if file.is_symlink() or file.is_dir() else read_plain(str(file)).strip()
+            if _COMMIT.fullmatch(text):
+                found[str(file.relative_to(git / "refs"))] = text
+    return found
 
 
 def plain_config(text: str, folder: str = "", top: str = "") -> str:

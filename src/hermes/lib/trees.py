@@ -1,6 +1,7 @@
 """Copy files and folders aside and put them back by descriptors: no link is followed, on either side."""
 
 import os
+import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator
@@ -11,10 +12,14 @@ from typing import Final
 
 from msgspec import Struct
 
+from hermes.lib.beneath import FOLDER, held, make_folders, open_path
+
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
-_OBJECTS: Final = "/.git/objects/"
+_OBJECT: Final = re.compile(r"/objects/(?:[0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]{40,64}\.\w+)$")
+_DEEPEST: Final = 100  # two descriptors for each folder on the way
+_SMALL: Final = 1_000_000
 _CLONE: Final = 0x40049409  # FICLONE of linux/fs.h
 
 
@@ -23,11 +28,14 @@ class TooLarge(Exception):  # what there is, not what went wrong
 
 
 class Room(Struct):
-    """What a copy may still take, in bytes and entries; `skips` says which folders are left out, by path."""
+    """What a copy may still take, in bytes and entries. By path, `hides` says what is left out, whatever it
+    is, and `skips` which folders are.
+    """
 
     size: int
     entries: int
     skips: Callable[[str], bool] = lambda _path: False
+    hides: Callable[[str], bool] = lambda _path: False
 
     def take(self, size: int) -> None:
         """Count one entry; TooLarge when there is no room for it."""
@@ -36,70 +44,103 @@ class Room(Struct):
         if self.size < 0 or self.entries < 0:
             raise TooLarge
 
+    def leaves_out(self, path: str, info: os.stat_result) -> bool:
+        """Whether what is at a path is not counted and not copied."""
+        return self.hides(path) or (stat.S_ISDIR(info.st_mode) and self.skips(path))
+
 
 def measure(source: Path, room: Room) -> None:
-    """Take what a copy of `source` needs out of the room; TooLarge when there is not enough."""
-    info = source.lstat()
-    is_folder = stat.S_ISDIR(info.st_mode)
-    room.take(0 if is_folder or _OBJECTS in str(source) else info.st_size)
-    for inner in source.iterdir() if is_folder else ():
-        if not (room.skips(str(inner)) and inner.is_dir()):
-            measure(inner, room)
+    """Take what a copy of `source` needs out of the room; TooLarge when there is not enough, or folders lie
+    in each other too deep.
+    """
+    with held(open_path(source.parent, FOLDER)) as here:
+        _measure((here, source.name), str(source), room, _DEEPEST)
 
 
 def copy_aside(source: Path, target: Path, room: Room) -> None:
-    """Copy what is at `source` to `target`, where nothing is; TooLarge and OSError leave a part of it.
+    """Copy what is at `source` to `target`, where nothing is; TooLarge and OSError leave a part of it. ELOOP
+    is for a link on the way to the source.
 
-    Blocks of files are shared where the file system can do that; objects of git, which nothing changes in
-    place, are linked. Sockets, pipes and devices are left out.
+    Blocks of files are shared where the file system can do that; objects of git, which git never changes, are
+    linked. Sockets, pipes and devices are left out.
     """
     target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    with _opened(source.parent) as here, _opened(target.parent) as there:
-        _copy((here, source.name), (there, target.name), str(source), room)
+    with held(open_path(source.parent, FOLDER)) as here, _opened(target.parent) as there:
+        _copy((here, source.name), (there, target.name), str(source), room, _DEEPEST)
 
 
-def put_back(source: Path, target: Path) -> None:
-    """Make what is at `target` as it is at `source`; what is there besides stays.
+def put_back(source: Path, target: Path, refuses: Callable[[str], bool]) -> list[str]:
+    """Make what is at `target` as it is at `source`; the paths of files that differ and were left as they
+    are, because `refuses` is true of their path. What is there besides stays.
 
-    What is of another kind than it was makes way. OSError where a place cannot be written.
+    What is of another kind than it was makes way. OSError where a place cannot be written, ELOOP where a part
+    of the way to it is a link.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with _opened(source.parent) as here, _opened(target.parent) as there:
-        _put((here, source.name), (there, target.name))
+    left: list[str] = []
+    with held(open_path(source.parent, FOLDER)) as here, held(make_folders(target.parent)) as there:
+        _put((here, source.name), (there, target.name), str(target), refuses, left)
+    return left
 
 
 _At = tuple[int, str]
 """A name in an open folder."""
 
 
-def _copy(source: _At, target: _At, path: str, room: Room) -> None:
+def _measure(source: _At, path: str, room: Room, depth: int) -> None:
     info = _stat(source)
+    if room.leaves_out(path, info):
+        return
+    if not stat.S_ISDIR(info.st_mode):
+        room.take(info.st_size)
+        return
+    room.take(0)
+    with _opened(source[1], source[0]) as here:
+        for name in _names(here, depth):
+            _measure((here, name), f"{path}/{name}", room, depth - 1)
+
+
+def _copy(source: _At, target: _At, path: str, room: Room, depth: int) -> None:
+    info = _stat(source)
+    if room.leaves_out(path, info):
+        return
     if stat.S_ISDIR(info.st_mode):
         room.take(0)
         with _both(source, target) as (here, there):
-            for name in _names(here):
-                inner = f"{path}/{name}"
-                if not (room.skips(inner) and stat.S_ISDIR(_stat((here, name)).st_mode)):
-                    _copy((here, name), (there, name), inner, room)
-    elif _OBJECTS in path and _is_linked(source, target):
-        room.take(0)
-    else:
-        room.take(info.st_size)
+            for name in _names(here, depth):
+                _copy((here, name), (there, name), f"{path}/{name}", room, depth - 1)
+        return
+    room.take(info.st_size)
+    if not (_is_object(path, info) and _is_linked(source, target)):
         _copy_one(source, target, info)
 
 
-def _put(source: _At, target: _At) -> None:
+def _put(source: _At, target: _At, path: str, refuses: Callable[[str], bool], left: list[str]) -> None:
     info = _stat(source)
     if stat.S_ISDIR(info.st_mode):
         _make_way(target, keep=stat.S_ISDIR)
         with _both(source, target) as (here, there):
-            for name in _names(here):
-                _put((here, name), (there, name))
-        return
-    _make_way(target, keep=lambda mode: not stat.S_ISDIR(mode))
-    beside = (target[0], f".{target[1]}.{os.urandom(4).hex()}")
-    _copy_one(source, beside, info)
-    os.rename(beside[1], target[1], src_dir_fd=beside[0], dst_dir_fd=target[0])
+            for name in _names(here, _DEEPEST):
+                _put((here, name), (there, name), f"{path}/{name}", refuses, left)
+    elif not refuses(path):
+        _make_way(target, keep=lambda mode: not stat.S_ISDIR(mode))
+        beside = (target[0], f".{target[1]}.{os.urandom(4).hex()}")
+        _copy_one(source, beside, info)
+        os.rename(beside[1], target[1], src_dir_fd=beside[0], dst_dir_fd=target[0])
+    elif (saved := _read(source)) is None or saved != _read(target):
+        left.append(path)
+
+
+def _is_object(path: str, info: os.stat_result) -> bool:
+    """Whether a file is named and guarded as git does with what it never changes."""
+    return stat.S_ISREG(info.st_mode) and not info.st_mode & 0o222 and bool(_OBJECT.search(path))
+
+
+def _read(at: _At) -> bytes | None:
+    """What a small regular file holds."""
+    with suppress(OSError), os.fdopen(os.open(at[1], _FILE, dir_fd=at[0]), "rb") as file:
+        info = os.fstat(file.fileno())
+        return file.read(_SMALL) if stat.S_ISREG(info.st_mode) and info.st_size < _SMALL else None
+    return None
 
 
 def _copy_one(source: _At, target: _At, info: os.stat_result) -> None:
@@ -141,7 +182,10 @@ def _make_way(target: _At, keep: Callable[[int], bool]) -> None:
             os.unlink(name, dir_fd=folder)
 
 
-def _names(folder: int) -> list[str]:
+def _names(folder: int, depth: int) -> list[str]:
+    """The names in an open folder; TooLarge where no folder may lie below it any more."""
+    if depth < 0:
+        raise TooLarge
     with os.scandir(folder) as found:
         return [one.name for one in found]
 

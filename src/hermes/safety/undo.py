@@ -1,47 +1,69 @@
 """What has to be saved so that a command can be undone, and whether saving is enough."""
 
-import posixpath
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.paths import is_within
 from hermes.safety.commands.rules import Finding
 from hermes.safety.decide import Policy, Verdict
+from hermes.types.action import Action, Command
 
 _LOSES: Final = frozenset({"delete", "history"})
 _KEPT_INSIDE: Final = frozenset({"read-only", "workspace"})
-_PATTERN: Final = frozenset("*?[")
+_PLAIN: Final = re.compile(r"(?!(?:.*/)?\.\.(?:/|$))[\w./+@%,:=-]+(?:\*[\w.-]*)?|[\w.-]*\*[\w.-]*")
+"""A word without anything that a shell reads, but for a star in its last part, and without a step up."""
 
 
-def to_save(verdict: Verdict, policy: Policy) -> tuple[str, ...]:
+def to_save(action: Action, verdict: Verdict, policy: Policy) -> tuple[str, ...]:
     """The absolute paths to save before a command runs that asks only because it loses something; nothing
     where saving them is no answer to the question.
 
-    The sandbox keeps the command to the workspace, so that nothing else can be lost.
+    The sandbox keeps the command to the workspace, so that nothing else can be lost. All of the workspace is
+    meant by everything but one `rm` of plain names: what else a line does before, and what its shell makes of
+    its words, may lead a name to another place.
     """
     asks = verdict.decision == "ask" and verdict.by == "rule" and not verdict.outside
     confined = verdict.access.confined and policy.sandbox in _KEPT_INSIDE
     if not (asks and confined and _LOSES.issuperset(verdict.effects)):
         return ()
+    if not (isinstance(action, Command) and _is_plain_removal(action.command, verdict)):
+        return (policy.workspace,)
     found = [one for one in verdict.findings if one.effect in verdict.effects]
     return _outermost(sorted({_lost(one, policy.workspace) for one in found}))
+
+
+def saved_first(verdict: Verdict, paths: Sequence[str], workspace: str) -> Verdict:
+    """The verdict on a command that loses nothing any more, for these paths are saved before it."""
+    names = ", ".join(_below(path, workspace) for path in paths)
+    return replace(verdict, reasons=(f"it could lose {names}, which is saved first",))
+
+
+def _below(path: str, workspace: str) -> str:
+    return path[len(workspace) :].lstrip("/") if path != workspace else "files of the workspace"
+
+
+def _is_plain_removal(line: str, verdict: Verdict) -> bool:
+    """Whether a line is one `rm`, and its words mean to every shell what they say."""
+    words = tuple(line.split(" "))
+    if len(verdict.commands) != 1 or not all(map(_PLAIN.fullmatch, words)):
+        return False
+    (only,) = verdict.commands
+    defined = "rm" in only.scope.aliases or "rm" in only.scope.functions
+    return words[0] == "rm" and only.argv == words and not defined
 
 
 def _lost(finding: Finding, workspace: str) -> str:
     """The folder or file that a finding may lose; all of the workspace where that is not known, or where it
     is history, which is in git's folder and in the files.
     """
-    parts = finding.path.split("/")
-    known = [part for part in parts if _PATTERN.isdisjoint(part) and UNKNOWN not in part]
-    whole = len(known) == len(parts)
-    path = posixpath.normpath("/".join(parts if whole else parts[: _first_unknown(parts)]) or "/")
-    inside = is_within(path, workspace) and finding.effect == "delete"
+    folder, _, name = finding.path.rpartition("/")
+    path = folder if "*" in name else finding.path
+    inside = is_within(path, workspace) and finding.effect == "delete" and UNKNOWN not in path
     return path if inside else workspace
-
-
-def _first_unknown(parts: list[str]) -> int:
-    return next(at for at, part in enumerate(parts) if not _PATTERN.isdisjoint(part) or UNKNOWN in part)
 
 
 def _outermost(paths: list[str]) -> tuple[str, ...]:

@@ -1,5 +1,8 @@
 """Checkpoints: what a command could lose, saved before it runs, so that it can be brought back."""
 
+import errno
+import os
+import posixpath
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -9,8 +12,11 @@ from typing import Final
 import msgspec
 from msgspec import Struct
 
+from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.files import write_atomic
 from hermes.lib.trees import Room, TooLarge, copy_aside, measure, put_back
+from hermes.lib.visible import visible
+from hermes.store.guarded import Guarded
 from hermes.types.error import StoreError
 
 _ABOUT: Final = "checkpoint.json"
@@ -20,8 +26,9 @@ _MB: Final = 1024 * 1024
 
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
-    """What was saved: the absolute `paths`, when (epoch seconds), before which command, and in which folder
-    and session that was to run. `size` is in bytes.
+    """What was saved: the absolute `paths` in a `workspace`, when (epoch seconds), before which command, and
+    in which folder and session that was to run. `size` is in bytes. `restores` is the id of the checkpoint
+    that was about to be brought back, where that is why this one was made.
     """
 
     id: str
@@ -29,8 +36,10 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     command: str
     cwd: str
     session: str
+    workspace: str
     paths: tuple[str, ...]
     size: int = 0
+    restores: str = ""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -41,40 +50,50 @@ class Limits(Struct, frozen=True, kw_only=True):
     age: float = 7 * 86_400.0
 
 
+class Restored(Struct, frozen=True):
+    """What was put back, and `kept_back`: the paths of files that would run something, which were not."""
+
+    paths: tuple[str, ...]
+    kept_back: tuple[str, ...] = ()
+
+
 class Checkpoints:
     """The checkpoints of a home, a folder each. One is there whole or not at all, whenever a process dies."""
 
-    def __init__(self, folder: Path, limits: Limits) -> None:
-        self._folder, self._limits = folder, limits
+    def __init__(self, folder: Path, limits: Limits, guarded: Guarded = Guarded()) -> None:  # noqa: B008  # a value
+        self._folder = Path(os.path.realpath(folder))
+        self._limits, self._guarded = limits, guarded
 
     def save(
         self, about: Checkpoint, *, disposable: Callable[[str], bool], keep: str = ""
     ) -> Checkpoint | None:
-        """Save the paths of a checkpoint, those that are there; None where they are too large or cannot be
-        read.
+        """Save the paths of a checkpoint, those that are there; None where they are too large, cannot be
+        read, or lie behind a link or outside of the workspace.
 
         Folders that are `disposable`, by path, are left out where it would be too large with them. Older
         checkpoints make room, but for the one to `keep`.
         """
-        self.prune(about.at, keep)
-        about = msgspec.structs.replace(about, paths=self._there(about.paths))
-        room = self._room(about.paths, disposable)
         with suppress(TooLarge, OSError):
-            return self._saved(about, room) if room else None
+            return self._save(about, disposable, keep)
         return None
 
-    def fits(self, paths: Sequence[str], *, disposable: Callable[[str], bool]) -> bool:
-        """Whether these paths could be saved as they are now."""
-        return self._room(self._there(paths), disposable) is not None
+    def fits(self, paths: Sequence[str], workspace: str, *, disposable: Callable[[str], bool]) -> bool:
+        """Whether these paths of a workspace could be saved as they are now."""
+        with suppress(TooLarge, OSError):
+            return bool(self._room(_there(paths, workspace), disposable))
+        return False
 
     def newest(self) -> list[Checkpoint]:
         """All of them, the newest first; what is damaged is left out."""
         return sorted(self._all(), key=lambda one: (one.at, one.id), reverse=True)
 
     def find(self, name: str) -> Checkpoint:
-        """The one whose id begins so, `latest` the newest; StoreError where that is none, or several."""
+        """The one whose id begins so, `latest` the newest that no restore has made; StoreError where that is
+        none, or several.
+        """
         held = self.newest()
-        found = held[:1] if name == "latest" else [one for one in held if one.id.startswith(name)]
+        latest = [one for one in held if not one.restores][:1]
+        found = latest if name == "latest" else [one for one in held if one.id.startswith(name)]
         if len(found) != 1:
             begins = "Several checkpoints begin" if found else "There is no checkpoint that begins"
             raise StoreError(f"{begins} with {name}.")
@@ -89,34 +108,51 @@ class Checkpoints:
                 if one.is_symlink() or not one.is_dir():
                     yield str(Path(path, one.relative_to(kept))) if one != kept else path
 
-    def restore(self, checkpoint: Checkpoint, paths: Sequence[str] = ()) -> list[str]:
-        """Put back what was saved at these paths, or all of it; which ones it were. What has come since
-        stays.
+    def restore(self, checkpoint: Checkpoint, paths: Sequence[str] = ()) -> Restored:
+        """Put back what was saved at these paths, or all of it. What has come since stays, and so does what
+        git or a login would run.
 
-        StoreError where a place cannot be written, or a path was not saved.
+        StoreError where a place cannot be written or lies behind a link, or a path was not saved.
         """
-        kept = {
-            path: self._folder / checkpoint.id / str(number) for number, path in enumerate(checkpoint.paths)
-        }
-        chosen = {path: _within(path, kept) for path in paths} if paths else kept
+        chosen = {path: self.place(checkpoint, path) for path in paths or checkpoint.paths}
+        kept_back: list[str] = []
         try:
             for path, source in chosen.items():
-                put_back(source, Path(path))
+                target = _inside(path, checkpoint.workspace)
+                kept_back += put_back(source, target, self._guarded.refuses(target, source))
         except OSError as error:
-            raise StoreError(f"{error.filename or 'It'} cannot be brought back: {error.strerror}.") from error
-        return list(chosen)
+            raise StoreError(f"Not all is as it was: {_why(error)}.") from error
+        return Restored(tuple(chosen), tuple(kept_back))
+
+    def place(self, checkpoint: Checkpoint, path: str) -> Path:
+        """Where what was at a path is kept; StoreError where it is not."""
+        for number, top in enumerate(checkpoint.paths):
+            if path == top or path.startswith(f"{top}/"):
+                kept = self._folder / checkpoint.id / str(number)
+                found = kept / path[len(top) :].lstrip("/") if path != top else kept
+                if os.path.lexists(found):
+                    return found
+        raise StoreError(f"{visible(path)} was not saved in this checkpoint.")
 
     def bring_back(
         self, checkpoint: Checkpoint, paths: Sequence[str] = (), *, now: float, token: str
-    ) -> list[str]:
-        """As `restore`, with what is there now in a checkpoint of its own; StoreError where that is too
-        large.
+    ) -> Restored:
+        """As `restore`, with what is there now in a checkpoint of its own, whose id is `token`; StoreError
+        where that cannot be saved.
         """
         before = msgspec.structs.replace(
-            checkpoint, id=token, at=now, command=f"hermes checkpoints restore {checkpoint.id}"
+            checkpoint,
+            id=token,
+            at=now,
+            command=f"hermes checkpoints restore {checkpoint.id}",
+            restores=checkpoint.id,
         )
-        if self.save(before, disposable=lambda _path: False, keep=checkpoint.id) is None:
-            raise StoreError("What is there now is too large to be saved first; move it away.")
+        try:
+            self._save(before, lambda _path: False, keep=checkpoint.id)
+        except TooLarge as error:
+            raise StoreError("What is there now is too large to be saved first; move it away.") from error
+        except OSError as error:
+            raise StoreError(f"What is there now cannot be saved first: {_why(error)}.") from error
         return self.restore(checkpoint, paths)
 
     def prune(self, now: float, keep: str = "") -> None:
@@ -129,22 +165,30 @@ class Checkpoints:
             if one.id != keep and (left < 0 or one.at < now - self._limits.age):
                 self._remove(one.id)
         for half in self._folder.glob(f"*{_HALF}"):
-            if half.stat().st_mtime < now - 3_600:
-                shutil.rmtree(half, ignore_errors=True)
+            with suppress(FileNotFoundError):  # another process has finished it
+                if half.stat().st_mtime < now - 3_600:
+                    shutil.rmtree(half, ignore_errors=True)
 
-    def _there(self, paths: Sequence[str]) -> tuple[str, ...]:
-        return tuple(path for path in paths if Path(path).exists() or Path(path).is_symlink())
+    def _save(self, about: Checkpoint, disposable: Callable[[str], bool], keep: str) -> Checkpoint:
+        self.prune(about.at, keep)
+        about = msgspec.structs.replace(about, paths=tuple(map(str, _there(about.paths, about.workspace))))
+        return self._saved(about, self._room(list(map(Path, about.paths)), disposable))
 
-    def _room(self, paths: Sequence[str], disposable: Callable[[str], bool]) -> Room | None:
-        """Room that is enough for paths, without what is disposable if need be; None where none is."""
-        own = str(self._folder.parent)  # a workspace may hold our home, and no command gets there
-        for skips in (own.__eq__, lambda path: path == own or disposable(path)):
-            with suppress(TooLarge, OSError):
-                room = Room(self._limits.one, _MOST_ENTRIES, skips)
-                for path in paths:
-                    measure(Path(path), room)
-                return Room(self._limits.one, _MOST_ENTRIES, skips)
-        return None
+    def _room(self, paths: Sequence[Path], disposable: Callable[[str], bool]) -> Room:
+        """Room that is enough for paths, without what is disposable if need be; TooLarge where none is."""
+        with suppress(TooLarge):
+            return self._measured(paths, lambda _path: False)
+        return self._measured(paths, disposable)
+
+    def _measured(self, paths: Sequence[Path], skips: Callable[[str], bool]) -> Room:
+        room = Room(self._limits.one, _MOST_ENTRIES, skips, self._hides)
+        for path in paths:
+            measure(path, room)
+        return Room(self._limits.one, _MOST_ENTRIES, skips, self._hides)
+
+    def _hides(self, path: str) -> bool:
+        """A workspace may hold our home, and no command gets there."""
+        return path == str(self._folder.parent) or self._guarded.hidden(path)
 
     def _saved(self, about: Checkpoint, room: Room) -> Checkpoint:
         half, whole = self._folder / f"{about.id}{_HALF}", self._folder / about.id
@@ -174,11 +218,33 @@ class Checkpoints:
         shutil.rmtree(half, ignore_errors=True)
 
 
-def _within(path: str, kept: dict[str, Path]) -> Path:
-    """Where what was at a path is kept."""
-    for top, source in kept.items():
-        if path == top or path.startswith(f"{top}/"):
-            found = source / path[len(top) :].lstrip("/") if path != top else source
-            if found.exists() or found.is_symlink():
-                return found
-    raise StoreError(f"{path} was not saved in this checkpoint.")
+def _there(paths: Sequence[str], workspace: str) -> list[Path]:
+    """The paths that are there; OSError (ELOOP, EXDEV) where one lies behind a link or outside."""
+    inside = [_inside(path, workspace) for path in paths]
+    return [path for path in inside if _is_there(path)]
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        with held(open_path(path.parent, FOLDER)) as folder:
+            os.stat(path.name, dir_fd=folder, follow_symlinks=False)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def _inside(path: str, workspace: str) -> Path:
+    """A path that is in the workspace by its name; OSError (EXDEV) for another one."""
+    plain = posixpath.normpath(path)
+    if plain != workspace and not plain.startswith(f"{workspace.rstrip('/')}/"):
+        raise OSError(errno.EXDEV, f"it is not in the workspace {workspace}", path)
+    return Path(plain)
+
+
+def _why(error: OSError) -> str:
+    """What was in the way, with its name."""
+    path = Path(error.filename or "")
+    links = [one for one in (*reversed(path.parents), path) if one.is_symlink()]
+    if error.errno == errno.ELOOP and links:
+        return f"{visible(str(links[0]))} is a link, and none is followed; move it away"
+    return f"{visible(str(path))}: {error.strerror}"

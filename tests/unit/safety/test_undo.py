@@ -13,7 +13,8 @@ POLICY = Policy(workspace=WORK, home="/home/user", hermes_home="/home/user/.herm
 
 
 def saved(command: str, policy: Policy = POLICY, needs: Needs = NO_NEEDS) -> tuple[str, ...]:
-    return to_save(decide(Command(command=command, cwd=WORK, needs=needs), policy), policy)
+    action = Command(command=command, cwd=WORK, needs=needs)
+    return to_save(action, decide(action, policy), policy)
 
 
 @pytest.mark.parametrize(
@@ -21,8 +22,18 @@ def saved(command: str, policy: Policy = POLICY, needs: Needs = NO_NEEDS) -> tup
     [
         ("rm -rf src", (f"{WORK}/src",)),
         ("rm -rf src tests/a tests", (f"{WORK}/src", f"{WORK}/tests")),
-        ("cd src && rm -rf deep", (f"{WORK}/src/deep",)),
-        ("rm -rf src/*/x", (f"{WORK}/src",)),
+        ("cd src && rm -rf deep", (WORK,)),
+        ("rm -rf src/*", (f"{WORK}/src",)),
+        ("rm -rf *.py", (WORK,)),
+        ("rm -rf src/*/x", (WORK,)),
+        ("rm -rf link/../data", (WORK,)),
+        ("mv src gone && rm -rf gone", (WORK,)),
+        ("(mv src zz); (rm -rf zz)", (WORK,)),
+        ("rm -rf !(keep)", (WORK,)),
+        ("rm -rf @(src|sub)", (WORK,)),
+        ("rm -rf $'s\\xffc'", (WORK,)),
+        ("env -C sub rm -rf src", (WORK,)),
+        ("rm -rf a{b,c}", (WORK,)),
         ('rm -rf "$D"', (WORK,)),
         ("find . -name '*.py' -delete", (WORK,)),
         ("git reset --hard", (WORK,)),

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.store.checkpoints import Checkpoint, Checkpoints, Limits
+from hermes.store.checkpoints import Checkpoint, Checkpoints, Limits, Restored
+from hermes.store.guarded import Guarded
 from hermes.types.error import StoreError
 
 MB = 1024 * 1024
@@ -13,7 +14,9 @@ MB = 1024 * 1024
 
 def about(work: Path, *names: str, at: float = 1_000.0, name: str = "one") -> Checkpoint:
     paths = tuple(str(work / name) for name in names)
-    return Checkpoint(id=name, at=at, command="rm -rf src", cwd=str(work), session="s", paths=paths)
+    return Checkpoint(
+        id=name, at=at, command="rm -rf src", cwd=str(work), session="s", workspace=str(work), paths=paths
+    )
 
 
 def disposable(path: str) -> bool:
@@ -67,18 +70,108 @@ def test_a_tree_comes_back_as_it_was(work: Path, kept: Checkpoints) -> None:
     (work / "notes").unlink()
     (work / "notes").mkdir()
     (work / "src" / "new.py").write_text("new\n")
-    assert kept.restore(saved) == [str(work)]
+    assert kept.restore(saved) == Restored((str(work),))
     assert tree(work) == {**before, "src/new.py": "new\n"}
 
 
-def test_objects_of_git_take_no_room_and_other_files_are_copies(work: Path, kept: Checkpoints) -> None:
-    saved = kept.save(about(work, ""), disposable=disposable)
+def test_all_counts_and_only_what_git_never_changes_is_linked(work: Path, kept: Checkpoints) -> None:
+    real = work / ".git" / "objects" / "ab" / ("c" * 38)
+    real.write_text("object\n")
+    real.chmod(0o444)
+    alike = work / ".git" / "objects" / "ab" / "zeros"
+    alike.write_text("0" * 1000)
+    alike.chmod(0o444)
+    saved = kept.save(about(work, ".git"), disposable=disposable)
     assert saved is not None
-    assert (work / ".git" / "objects" / "ab" / "cd").stat().st_nlink == 2
-    assert (work / "src" / "a.py").stat().st_nlink == 1
-    assert saved.size == sum(
-        len(text) for text in ("a\n", "b\n", "#!/bin/sh\n", "ref: refs/heads/main\n", "n\n")
-    ) + len("/etc/passwd")
+    assert [path.stat().st_nlink for path in (real, alike, work / ".git" / "HEAD")] == [2, 1, 1]
+    assert saved.size == sum(path.stat().st_size for path in (work / ".git").rglob("*") if path.is_file())
+
+
+@pytest.mark.parametrize("name", ["link/secret", "link/*", "../outside/secret"])
+def test_nothing_is_saved_through_a_link_or_from_outside(
+    work: Path, kept: Checkpoints, tmp_path: Path, name: str
+) -> None:
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("key")
+    (work / "link").symlink_to(tmp_path / "outside")
+    assert kept.save(about(work, name), disposable=disposable) is None
+    assert list((tmp_path / "home").rglob("*secret*")) == []
+
+
+@pytest.mark.parametrize("where", [".git", "../elsewhere"])
+def test_a_restore_names_the_link_in_its_way_and_writes_nothing(
+    work: Path, kept: Checkpoints, tmp_path: Path, where: str
+) -> None:
+    (work / "x" / "hooks").mkdir(parents=True)
+    (work / "x" / "hooks" / "pre-commit").write_text("payload")
+    (tmp_path / "elsewhere").mkdir()
+    saved = kept.save(about(work, "x/hooks/pre-commit"), disposable=disposable)
+    assert saved is not None
+    (work / "x").rename(work / "y")
+    (work / "x").symlink_to(where)
+    said = f"{work}/x is a link, and none is followed"
+    with pytest.raises(StoreError, match=said):
+        kept.bring_back(saved, now=2_000.0, token="two")
+    with pytest.raises(StoreError, match=said):
+        kept.restore(saved)
+    assert [(work / where / "hooks").exists(), kept.newest()] == [False, [saved]]
+
+
+@pytest.mark.parametrize("file", [".git/config", ".git/hooks/pre-commit", "config", "hooks/pre-commit"])
+def test_what_git_would_run_is_not_put_into_a_repository(work: Path, kept: Checkpoints, file: str) -> None:
+    evil = work / "x" / file
+    evil.parent.mkdir(parents=True)
+    evil.write_text("[core]\n\tfsmonitor = touch pwned\n")
+    (work / "x" / "a").write_text("a")
+    saved = kept.save(about(work, "x"), disposable=disposable)
+    assert saved is not None
+    evil.unlink()
+    (work / "x" / "a").unlink()
+    (work / "x" / "HEAD").write_text("ref: refs/heads/main\n")
+    assert kept.restore(saved) == Restored((str(work / "x"),), (str(evil),))
+    assert [evil.exists(), (work / "x" / "a").read_text()] == [False, "a"]
+    assert kept.place(saved, str(evil)).read_text() == "[core]\n\tfsmonitor = touch pwned\n"
+
+
+def test_settings_of_a_repository_that_run_nothing_come_back(work: Path, kept: Checkpoints) -> None:
+    settings = '[core]\n\tbare = false\n[remote "origin"]\n\turl = ../a\n'
+    (work / ".git" / "config").write_text(settings)
+    saved = kept.save(about(work, ".git"), disposable=disposable)
+    assert saved is not None
+    (work / ".git" / "config").unlink()
+    assert kept.restore(saved) == Restored((str(work / ".git"),))
+    assert (work / ".git" / "config").read_text() == settings
+
+
+def test_what_is_guarded_is_neither_saved_nor_put_back(work: Path, tmp_path: Path) -> None:
+    hidden, starts = str(work / "src" / "deep"), str(work / "src" / "a.py")
+    kept = Checkpoints(tmp_path / "checkpoints", Limits(), Guarded(hidden.__eq__, starts.__eq__))
+    saved = kept.save(about(work, "src"), disposable=disposable)
+    assert saved is not None
+    (work / "src" / "a.py").write_text("changed\n")
+    assert kept.restore(saved) == Restored((str(work / "src"),), (starts,))
+    assert [path for path in kept.files(saved) if "/deep" in path] == []
+    assert (work / "src" / "a.py").read_text() == "changed\n"
+
+
+def test_folders_that_lie_in_each_other_without_end_are_too_large(work: Path, kept: Checkpoints) -> None:
+    at = os.open(work / "src", os.O_RDONLY)
+    for _ in range(150):
+        os.mkdir("d", dir_fd=at)
+        inner = os.open("d", os.O_RDONLY, dir_fd=at)
+        os.close(at)
+        at = inner
+    os.close(at)
+    assert kept.save(about(work, "src"), disposable=disposable) is None
+    assert kept.newest() == []
+
+
+def test_what_another_process_finished_meanwhile_is_passed_over(work: Path, kept: Checkpoints) -> None:
+    assert kept.save(about(work, "notes"), disposable=disposable)
+    half = next(kept.place(one, one.paths[0]).parents[1] for one in kept.newest()) / "gone.half"
+    half.symlink_to("gone")  # listed, and not there when it is looked at
+    kept.prune(10_000.0)
+    assert [one.id for one in kept.newest()] == ["one"]
 
 
 def test_one_path_of_several_can_be_brought_back(work: Path, kept: Checkpoints) -> None:
@@ -87,7 +180,7 @@ def test_one_path_of_several_can_be_brought_back(work: Path, kept: Checkpoints) 
     (work / "notes").unlink()
     (work / "src" / "a.py").unlink()
     (work / "src" / "run.sh").unlink()
-    assert kept.restore(saved, [str(work / "src" / "a.py")]) == [str(work / "src" / "a.py")]
+    assert kept.restore(saved, [str(work / "src" / "a.py")]) == Restored((str(work / "src" / "a.py"),))
     assert [(work / name).exists() for name in ("notes", "src/a.py", "src/run.sh")] == [False, True, False]
     with pytest.raises(StoreError, match="was not saved"):
         kept.restore(saved, [str(work / "other")])
@@ -157,7 +250,8 @@ def test_bringing_back_can_be_brought_back(work: Path, kept: Checkpoints) -> Non
     (work / "notes").write_text("better\n")
     kept.bring_back(saved, now=2_000.0, token="two")
     assert (work / "notes").read_text() == "n\n"
-    kept.restore(kept.find("latest"))
+    assert kept.find("latest") == saved
+    kept.restore(kept.find("two"))
     assert (work / "notes").read_text() == "better\n"
 
 

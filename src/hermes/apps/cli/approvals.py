@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from hermes.agent.capabilities import CapabilitySettings, configured
 from hermes.agent.remote_environment import open_remote
 from hermes.agent.tool_environment import open_local, options_from
-from hermes.agent.undo import checkpoints_of
+from hermes.agent.undo import as_named, checkpoints_of
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here, to_change
@@ -36,7 +36,7 @@ from hermes.safety.commands.rules import table
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import parse, write
 from hermes.safety.settings import CheckpointSettings
-from hermes.safety.undo import to_save
+from hermes.safety.undo import saved_first, to_save
 from hermes.types.action import Command
 from hermes.types.error import ConfigError
 from hermes.types.needs import Needs
@@ -120,11 +120,19 @@ def _judged(
         needs=Needs(**needs),
     )
     verdict = decide(action, policy)
+    return Judged(action, policy, _with_checkpoint(place, action, verdict, policy))
+
+
+def _with_checkpoint(place: Here, action: Command, verdict: Verdict, policy: Policy) -> Verdict:
+    """The verdict as it is where what a command could lose can be saved first."""
     settings = place.settings[CheckpointSettings]
-    paths = to_save(verdict, policy) if settings.max_megabytes else ()
-    if paths and checkpoints_of(place.home.root, settings).fits(paths, disposable=is_disposable):
-        verdict = replace(verdict, decision="allow", by="checkpoint", session=None, always=None)
-    return Judged(action, policy, verdict)
+    paths = to_save(action, verdict, policy) if settings.max_megabytes else ()
+    named = as_named(paths, policy.workspace)
+    kept = checkpoints_of(place.home.root, settings, place.user_home)
+    if not paths or not kept.fits(named, policy.workspace, disposable=is_disposable):
+        return verdict
+    told = saved_first(verdict, named, policy.workspace)
+    return replace(told, decision="allow", by="checkpoint", session=None, always=None)
 
 
 def _as_json(found: Judged, **more: Any) -> bytes:

@@ -3,7 +3,11 @@ back.
 """
 
 import datetime as dt
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -12,9 +16,12 @@ from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here, to_change
 from hermes.composition import SYSTEM_PORTS
+from hermes.lib.repository import refs_of
 from hermes.lib.visible import visible
 from hermes.safety.settings import CheckpointSettings
 from hermes.store.checkpoints import Checkpoint, Checkpoints
+
+_SHORT: Final = 8
 
 
 @click.group()
@@ -42,8 +49,8 @@ def show(choices: Choices, checkpoint: str) -> None:
     kept = _kept(choices)
     found = kept.find(checkpoint)
     click.echo(f"{found.id}: {found.cwd}$ {visible(found.command)}")
-    for path in kept.files(found):
-        click.echo(f"  {path}")
+    for line in _folded(list(kept.files(found))):
+        click.echo(f"  {line}")
 
 
 @checkpoints.command()
@@ -53,22 +60,53 @@ def show(choices: Choices, checkpoint: str) -> None:
 def restore(choices: Choices, checkpoint: str, paths: tuple[str, ...]) -> None:
     """Bring back what was saved, all of it or PATHS; what is there now is saved first."""
     to_change(choices)
-    kept = _kept(choices)
-    done = kept.bring_back(
-        kept.find(checkpoint),
-        [str(Path(path).absolute()) for path in paths],
-        now=SYSTEM_PORTS.now(),
-        token=SYSTEM_PORTS.token(),
-    )
-    for path in done:
-        click.echo(f"{path} is as it was.")
+    kept, token = _kept(choices), SYSTEM_PORTS.token()
+    found = kept.find(checkpoint)
+    before = _refs(found)
+    chosen = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # no link of it is followed
+    done = kept.bring_back(found, chosen, now=SYSTEM_PORTS.now(), token=token)
+    for path in done.paths:
+        click.echo(f"{_one_line(path)} is as it was.")
+    for line in _moved(before, _refs(found)):
+        click.echo(line)
+    for path in done.kept_back:
+        saved = kept.place(found, path)
+        click.echo(f"{_one_line(path)} was not put back, for it would run something; it is in {saved}.")
+    if token in {one.id for one in kept.newest()}:
+        click.echo(f"`hermes checkpoints restore {token}` takes this back.")
+
+
+def _refs(found: Checkpoint) -> dict[str, str]:
+    return refs_of(Path(found.workspace, ".git"))
+
+
+def _moved(before: dict[str, str], after: dict[str, str]) -> Iterator[str]:
+    """What has become of branches and tags."""
+    for name in sorted(before.keys() | after.keys()):
+        old, new = before.get(name, "none")[:_SHORT], after.get(name, "none")[:_SHORT]
+        if old != new:
+            yield f"{_one_line(name)}: {old} → {new}"
+
+
+def _folded(paths: Iterable[str]) -> Iterator[str]:
+    """The paths, with one line for all that is in one folder of git."""
+    inside = Counter(f"{path.partition('/.git/')[0]}/.git" for path in paths if "/.git/" in path)
+    for path in paths:
+        if "/.git/" not in path:
+            yield _one_line(path)
+    for folder, number in inside.items():
+        yield f"{_one_line(folder)} ({number} files)"
+
+
+def _one_line(path: str) -> str:
+    return visible(path).replace("\n", "⟨U+000A⟩")
 
 
 def _kept(choices: Choices) -> Checkpoints:
     place = here(choices)
-    return checkpoints_of(place.home.root, place.settings[CheckpointSettings])
+    return checkpoints_of(place.home.root, place.settings[CheckpointSettings], place.user_home)
 
 
 def _row(one: Checkpoint) -> tuple[str, ...]:
     saved = f"{dt.datetime.fromtimestamp(one.at, tz=dt.UTC).astimezone():%Y-%m-%d %H:%M}"
-    return (one.id, saved, f"{one.size / 1e6:.1f} MB", visible(one.command), one.cwd)
+    return (one.id, saved, f"{one.size / 1e6:.1f} MB", visible(one.command), _one_line(one.cwd))
