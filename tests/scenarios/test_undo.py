@@ -15,6 +15,7 @@ from hermes.store.checkpoints import Checkpoints
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.event import Answered, Asked
 from hermes.types.message import ToolResult
+from hermes.types.question import Approve
 
 from .conftest import Talk
 
@@ -61,7 +62,12 @@ async def test_a_deletion_runs_without_a_question_and_comes_back(
     (saved,) = kept.newest()
     assert (results(session)[0]["exit_code"], (work / "src").exists()) == (0, False)
     assert (saved.command, saved.paths, saved.session) == ("rm -rf src", (str(work / "src"),), session.id)
-    assert [event.by for event in told if isinstance(event, Answered)] == [f"checkpoint {saved.id}"]
+    by = f"checkpoint {saved.id}"
+    assert [event.decided if isinstance(event, Asked) else event.by for event in told] == [by, by]
+    questions = [event.question for event in told if isinstance(event, Asked)]
+    assert [one.reasons for one in questions if isinstance(one, Approve)] == [
+        ("it could lose src, which is saved first",)
+    ]
     kept.restore(saved)
     assert [(work / "src" / name).read_text() for name in ("a.py", "new.py")] == ["changed\n", "new\n"]
 

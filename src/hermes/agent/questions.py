@@ -97,7 +97,7 @@ class Questions(Struct, kw_only=True):
     def record(self, question: Question, answer: Answer, by: str) -> Answer:
         """Tell of a question that was settled without asking; its answer."""
         number = self.ports.token()
-        self.emit(Asked(id=number, question=question, to=self.actor.origin))
+        self.emit(Asked(id=number, question=question, to=self.actor.origin, decided=by))
         self.emit(Answered(id=number, answer=answer, by=by))
         return answer
 

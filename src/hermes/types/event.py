@@ -115,11 +115,13 @@ class ToolFinished(_Stamped, frozen=True, kw_only=True):
 class Asked(_Stamped, frozen=True, kw_only=True):
     """The session waits for `session.answer(id, …)` from `to` (an actor's origin), until `expires`.
 
-    `expires` is in epoch seconds; 0 is without end.
+    `expires` is in epoch seconds; 0 is without end. Where `decided` says who has answered already (`policy`,
+    a checkpoint, a model), nobody waits: `Answered` follows, and no answer of yours counts.
     """
 
     id: str
     question: Question
+    decided: str = ""
     to: str = ""
     expires: float = 0.0
     kind: Literal["asked"] = "asked"

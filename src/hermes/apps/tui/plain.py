@@ -119,7 +119,7 @@ class Lines:
                     self._print(plain(row))
                 if isinstance(event, Attempted) and event.goes_on:
                     self._print(plain(attempt_line(event, event.delay, _WIDTH)))
-                elif isinstance(event, Asked):
+                elif isinstance(event, Asked) and not event.decided:
                     session.answer(event.id, await self._answer(event.question))
 
     async def _answer(self, question: Question) -> Answer:

@@ -153,7 +153,7 @@ class TuiState:
     def hear(self, event: Event) -> None:
         """Show one event."""
         self.show(self.transcript.feed(event, self.now()))
-        if isinstance(event, Asked):
+        if isinstance(event, Asked) and not event.decided:
             self._asked(event)
         elif isinstance(event, Answered):
             self.close_box(event.id)
