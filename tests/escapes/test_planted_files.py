@@ -49,6 +49,17 @@ IN_A_REPOSITORY = {
         "git add sub 2>/dev/null",
         ["sub/.git/config"],
     ),
+    "a nested repository in a nested repository": (
+        SPRING + "mkdir -p a/b; git init -q a/b; git -C a/b commit -q --allow-empty -m x; "
+        "git -C a/b config core.fsmonitor $PWD/evil; git init -q a; git -C a add b 2>/dev/null; "
+        "git -C a commit -qm y; git add a 2>/dev/null",
+        ["a/b/.git/config"],
+    ),
+    "a nested repository of a split index": (
+        SPRING + "git init -q sub; git -C sub commit -q --allow-empty -m x; git add sub 2>/dev/null; "
+        "git update-index --split-index; git -C sub config core.fsmonitor $PWD/evil",
+        ["sub/.git/config"],
+    ),
     "the layout of a bare repository instead": (
         SPRING + "git init -q --bare b; git -C b config core.bare false; git -C b config core.worktree $PWD; "
         "git -C b config core.fsmonitor $PWD/evil; mv b/* .; rm .git/HEAD",

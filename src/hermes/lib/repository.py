@@ -96,8 +96,9 @@ def branch_of(folder: Path) -> str:
             if git.is_file():
                 git = above / read_plain(str(git)).strip().removeprefix("gitdir: ")
             if head := read_plain(str(git / "HEAD")).strip():
-                name = head.removeprefix("ref: refs/heads/")[:60]
-                return name if _REF.fullmatch(name) else ""
+                name = head.removeprefix("ref: refs/heads/")
+                is_name = _REF.fullmatch(name) if name != head else _COMMIT.fullmatch(name)
+                return name[:60] if is_name else ""
     return ""
 
 
@@ -157,9 +158,9 @@ def named_work(text: str, folder: str) -> str:
 
 def read_plain(path: str) -> str:
     """The text of a regular file, its first 100,000 bytes; "" for a pipe and the like, which would never end.
-    OSError as usual.
+    OSError as usual, and for a link: what git itself makes is none, and it may lead anywhere.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return ""

@@ -1,17 +1,28 @@
 """The folders in which git keeps itself in a workspace: of a repository, its submodules and worktrees."""
 
 import os
-import subprocess
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import lru_cache
-from pathlib import Path
 from typing import Final
 
+from hermes.lib.git_index import gitlinks, stamp_of
 from hermes.lib.repository import named_work, read_plain
+from hermes.types.error import ExecError
 
-_LINK_MODE: Final = b"\0\0\xe0\0"  # 160000 in octal, as the index has it
-_QUIET: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "GIT_CONFIG_NOSYSTEM": "1"}
+MOST: Final = 400
+"""Repositories of one workspace that can be kept from being changed: each takes places in the sandbox."""
+
+
+class TooManyRepositories(ExecError):
+    """There are more repositories in a workspace than can be kept from being changed."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(
+            f"There are {MOST} repositories or more in {place}, as submodules or worktrees; so many cannot be"
+            " kept from being changed, and no command runs here. Take away those that are not needed, or"
+            " work in a folder below."
+        )
 
 
 def own_folder(top: str) -> str:
@@ -54,8 +65,12 @@ def _inner(git: str) -> Iterator[str]:
     for a moment; above those are plain folders.
     """
     found = [*_folders(f"{git}/modules"), *_folders(f"{git}/worktrees")]
+    seen = 0
     while found:
         folder = found.pop()
+        seen += 1
+        if seen > MOST:
+            raise TooManyRepositories(git)
         if os.path.lexists(f"{folder}/HEAD") or os.path.lexists(f"{folder}/config"):
             yield folder
             found += [*_folders(f"{folder}/modules"), *_folders(f"{folder}/worktrees")]
@@ -87,27 +102,33 @@ def _has_parts(top: str) -> bool:
 
 
 def _linked(top: str) -> tuple[str, ...]:
-    """The folders that the index has as submodules: a status looks into each, whatever else is said of it."""
-    with suppress(OSError):
-        index = os.stat(f"{top}/.git/index", follow_symlinks=False)  # noqa: PTH116  # as above
-        return _linked_by(top, (index.st_ino, index.st_size, index.st_mtime_ns))
-    return ()
+    """The folders that an index has as submodules, at any depth: a status looks into each, whatever else is
+    said of it.
+    """
+    found: dict[str, None] = {}
+    left = [top]
+    while left and len(found) < MOST:
+        work = left.pop()
+        git = _git_of(work)
+        inner = [f"{work}/{name}" for name in _links(git, stamp_of(git))] if git else []
+        left += [one for one in inner if one not in found]
+        found.update(dict.fromkeys(inner))
+    if len(found) >= MOST:
+        raise TooManyRepositories(top)
+    return tuple(found)
 
 
-@lru_cache(maxsize=64)
-def _linked_by(top: str, stamp: tuple[int, ...]) -> tuple[str, ...]:
-    del stamp  # what the file looked like: it is read again when that changes
-    with suppress(OSError, subprocess.SubprocessError):
-        if _LINK_MODE not in Path(top, ".git", "index").read_bytes():
-            return ()
-        done = subprocess.run(  # as `_QUIET` has it, from the system's own places
-            ["/usr/bin/env", "git", "-c", "core.fsmonitor=false", "ls-files", "-s", "-z"],
-            env={**_QUIET, "GIT_DIR": f"{top}/.git", "GIT_WORK_TREE": top},
-            cwd="/",
-            capture_output=True,
-            timeout=5,
-            check=False,
-        )
-        entries = (one.partition(b"\t") for one in done.stdout.split(b"\0") if one.startswith(b"160000 "))
-        return tuple(f"{top}/{os.fsdecode(name)}" for _, _, name in entries)
-    return ()
+@lru_cache(maxsize=256)
+def _links(git: str, stamp: tuple[int, ...]) -> tuple[str, ...]:
+    return gitlinks(git) if stamp else ()
+
+
+def _git_of(work: str) -> str:
+    """Git's own folder for the work in a folder; "" where there is none."""
+    git = f"{work}/.git"
+    if os.path.isfile(git):  # noqa: PTH113  # each command waits for this
+        with suppress(OSError):
+            named = read_plain(git).strip()
+            if named.startswith("gitdir: "):
+                return os.path.normpath(os.path.join(work, named.removeprefix("gitdir: ")))  # noqa: PTH118
+    return git if os.path.isdir(git) else ""  # noqa: PTH112
