@@ -3,6 +3,7 @@
 import os
 import re
 import stat
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -117,23 +118,34 @@ def refs_of(git: Path) -> dict[str, str]:
     return found
 
 
-def plain_config(text: str, folder: str = "", top: str = "") -> str:
+def plain_config(text: str, folder: str = "", top: str = "", known: str = "") -> str:
     """The lines of a file of settings that git itself writes into a new repository or a clone, and such as
     run nothing, fetch nothing by themselves and write nowhere else; all of the text where there are no
-    others. In the `folder` of a submodule it may name the place of its work below `top`.
+    others. In the `folder` of a submodule it may name the place of its work below `top`; what stands in
+    `known` already may stand there again, in its section, if it ends with its line.
     """
+    old = set(_in_sections(known))
     own = "/.git/modules/" in folder and f"{named_work(text, folder)}/".startswith(f"{top}/")
     allowed: frozenset[str] = frozenset()
     kept = []
-    for line in text.splitlines(keepends=True):
+    for heading, line in _in_sections(text):
         plain = line.strip()
         if section := _SECTION.fullmatch(plain):
             allowed = _PLAIN.get(section[1].lower(), frozenset())
         is_work = own and _WORKTREE.fullmatch(line.rstrip()) is not None
-        if (section and allowed) or not plain or is_work or _is_allowed(plain, allowed):
+        is_old = (heading, line) in old and not plain.endswith("\\")
+        if (section and allowed) or not plain or is_work or is_old or _is_allowed(plain, allowed):
             kept.append(line)
     whole = "".join(kept)
     return whole if "=" in whole or whole == text else ""
+
+
+def _in_sections(text: str) -> Iterator[tuple[str, str]]:
+    """The lines of settings with the heading of their section."""
+    heading = ""
+    for line in text.splitlines(keepends=True):
+        heading = line if line.lstrip().startswith("[") else heading
+        yield heading, line
 
 
 def plain_steps(name: str, text: str, known: str = "") -> str:

@@ -15,6 +15,7 @@ from hermes.config.home import other_homes
 from hermes.config.sensitive import at_home, of_machine, sensitive
 from hermes.environments.sandbox.git_folders import git_files, git_folders, own_folder
 from hermes.environments.sandbox.planted import Watched
+from hermes.environments.sandbox.snapshot import on_the_way
 from hermes.environments.sandbox.sockets import listening
 from hermes.lib.beneath import FOLDER, held, open_beneath
 from hermes.lib.repository import OLD_REMOTES, STEERING
@@ -160,13 +161,17 @@ def narrowed(mounts: Mounts, bounds: Capabilities, *, home: Path, programs: tupl
 
 def watched(mounts: Mounts, view: View) -> Watched:
     """What a job could make that runs later: in repositories, the folders it may write besides included, and
-    those of `starts` that are in its reach, links followed.
+    those of `starts` that are in its reach, the links on the way included.
     """
     more = _granted(view)
     tops = {"full": ["/"], "workspace": _real(map(str, mounts.writable)), "read-only": []}[view.mode] + more
     return Watched(
         tops=tuple(dict.fromkeys([*map(os.path.realpath, mounts.repositories), *more])),
-        starts=tuple(path for path in map(os.path.realpath, mounts.starts) if _is_below(path, tops)),
+        starts=tuple(
+            dict.fromkeys(
+                path for start in mounts.starts for path in on_the_way(str(start)) if _is_below(path, tops)
+            )
+        ),
     )
 
 

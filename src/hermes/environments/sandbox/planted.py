@@ -3,26 +3,24 @@ login, is moved aside when the command has ended. What is there already is cover
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec import Struct
 
-from hermes.environments.files import read_open
-from hermes.environments.sandbox.aside import ASIDE, move_aside
+from hermes.environments.sandbox.aside import ASIDE, Instead, move_aside
 from hermes.environments.sandbox.git_folders import git_files, git_folders, git_names, own_folder
-from hermes.lib.beneath import READ_FILE, held, open_path
+from hermes.environments.sandbox.hard_links import make_single
+from hermes.environments.sandbox.snapshot import Snapshot, exists, link_at, snapshot, text_of
 from hermes.lib.repository import OLD_REMOTES, RESUMED, STEERING, plain_config, plain_steps
 
-_LARGEST: Final = 1_000_000
 _LONGEST_SHOWN: Final = 80
-_ACCESS_TAKES_LINKS: Final = os.access("/", os.F_OK, follow_symlinks=False)  # not every C library's does
 _OR_THE_USERS: Final = "should the user have made it meanwhile, they can move it back"
+_RUNS: Final = "{} would run something by itself, or be trusted"
+_INSTRUCTS: Final = "agents would take {} as instructions, and text from outside was read"
 
-Before = Mapping[str, str]
-"""What was there, by path: where a link led, the text of what git goes on with, "" for what mounts cover."""
+Before = Mapping[str, Snapshot]
+"""What was there, by path: links, and the text of what chooses what git runs."""
 
 
 class Watched(Struct, frozen=True, kw_only=True):
@@ -51,27 +49,31 @@ class Watched(Struct, frozen=True, kw_only=True):
             instructions=_without(self.instructions, other.instructions),
         )
 
-    def there(self) -> Before:
-        """All of it that is there now."""
-        found = [*self.starts, *self.instructions]
-        for top in self.tops:
-            folders = list(git_folders(top, own_folder(top)))
-            found += [*_steering(top, folders), *(f"{folder}/hooks" for folder in folders)]
-        return {path: _state(path) or "" for path in found if _exists(path)}
+    def secured(self) -> Before:
+        """All of it that is there now; what of it had names elsewhere, by which a command could change it, is
+        a file of its own from now on.
+        """
+        files = [path for path in (*self.starts, *self.instructions) if exists(path)]
+        of_git = [path for top in self.tops for path in _of_git(top) if exists(path)]
+        make_single([*files, *of_git])
+        hooks = {path for path in of_git if path.endswith("/hooks")}
+        return {path: link_at(path) or Snapshot() for path in files} | {
+            path: Snapshot() if os.path.dirname(path) in hooks else snapshot(path)  # noqa: PTH120
+            for path in of_git
+        }
+
+    def again(self, before: Before) -> Before:
+        """What is now where something was `before`."""
+        return {
+            path: snapshot(path) if was.text is not None or was.link else was for path, was in before.items()
+        }
 
     def take_planted(self, before: Before) -> list[str]:
-        """Move aside what was not there `before`, unless it is what git itself makes; a sentence for each."""
-        told = [
-            f"{path} would run something by itself, or be trusted; {move_aside(path)}; {_OR_THE_USERS}"
-            for path in self.starts
-            if path not in before and _exists(path)
-        ]
-        told += [
-            f"agents would take {path} as instructions, and text from outside was read; {move_aside(path)};"
-            f" {_OR_THE_USERS}"
-            for path in self.instructions
-            if path not in before and _exists(path)
-        ]
+        """Move aside what was not there `before`, or is something else now, unless it is what git itself
+        makes; what was there is put back. A sentence for each.
+        """
+        told = [*_taken_files(self.starts, before, _RUNS)]
+        told += _taken_files(self.instructions, before, _INSTRUCTS)
         for top in self.tops:
             told += _taken_names(top, before)
             told += _taken_in_git(top, before)
@@ -82,32 +84,62 @@ def _without(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(one for one in some if one not in others) if others else some
 
 
+def _taken_files(paths: Iterable[str], before: Before, why: str) -> Iterator[str]:
+    """Links come before what they lead to."""
+    for path in paths:
+        if not exists(path):
+            continue
+        was = before.get(path)
+        if was is None:
+            yield f"{why.format(path)}; {move_aside(path)}; {_OR_THE_USERS}"
+        elif was.link and link_at(path) != was:
+            yield f"{why.format(path)}; {move_aside(path, Instead(link=was.way_back(path)))}; {_OR_THE_USERS}"
+
+
 def _taken_names(top: str, before: Before) -> Iterator[str]:
     """Put back the links by which git finds its folder, before anything behind them is looked at."""
     for path in git_names(top):
-        if os.path.islink(path) and before.get(path) != _state(path):  # noqa: PTH114  # words, as all here
-            yield _told(path, "", move_aside(path, link=before.get(path, "")))
+        now = link_at(path)
+        was = before.get(path, Snapshot())
+        if now and now != was:
+            yield _told(path, "", move_aside(path, Instead(link=was.way_back(path)) if was.link else None))
+
+
+def _of_git(top: str) -> Iterator[str]:
+    folders = list(git_folders(top, own_folder(top)))
+    yield from _steering(top, folders)
+    yield from (f"{folder}/hooks" for folder in folders)
 
 
 def _taken_in_git(top: str, before: Before) -> Iterator[str]:
     git = f"{top}/.git"
-    folders = list(git_folders(top, before.get(git) or git))
+    known = before.get(git)
+    folders = list(git_folders(top, known.leads if known and known.link else git))
     for path in _steering(top, folders):
         if not os.path.lexists(path) or _is_covered(path, before):
             continue
-        text = _text(path)
-        kept = _plain_part(path, text, top, folders, before.get(path, ""))
+        was = before.get(path, Snapshot())
+        text = text_of(path)
+        kept = _plain_part(path, text, top, folders, was.text or "")
         if kept is None or kept != text:
-            yield _told(path, _odd_line(text, kept), move_aside(path, _left(path, kept)))
+            yield _told(path, _odd_line(text, kept), move_aside(path, _instead(path, kept, was)))
 
 
 def _told(path: str, line: str, moved: str) -> str:
     return f"{path} could make git run something{f' ({line})' if line else ''}; {moved}; {_OR_THE_USERS}"
 
 
-def _left(path: str, kept: str | None) -> str | None:
-    """What stands in its place: a list of steps must be there, though it be empty."""
-    return kept if kept or path.endswith("todo") else None
+def _instead(path: str, kept: str | None, was: Snapshot) -> Instead | None:
+    """What stands in its place: what was there, but for a list of steps, which git itself changes and which
+    must be there though it be empty.
+    """
+    if path.endswith(RESUMED):
+        return Instead(text=kept, kept=True) if kept or path.endswith("todo") else None
+    if was.link:
+        return Instead(link=was.way_back(path))
+    if was.text is not None:
+        return Instead(text=was.text)
+    return Instead(text=kept, kept=True) if kept else None
 
 
 def _odd_line(text: str | None, kept: str | None) -> str:
@@ -121,25 +153,13 @@ def _odd_line(text: str | None, kept: str | None) -> str:
 
 
 def _is_covered(path: str, before: Before) -> bool:
-    """Whether mounts have kept it, or it is as it was; hooks that were there are covered as a folder."""
+    """Whether it is as it was; hooks that were there are covered as a folder."""
     if path.endswith("/commondir"):  # nothing covers that of a worktree
         return False
-    now = _state(path)
-    return (now is not None and before.get(path) == now) or os.path.dirname(path) in before  # noqa: PTH120
-
-
-def _state(path: str) -> str | None:
-    """What `Before` has of it; None where that cannot be told."""
-    if os.path.islink(path):  # noqa: PTH114
-        return os.path.realpath(path)
-    return _text(path) if path.endswith(RESUMED) else ""
-
-
-def _exists(path: str) -> bool:
-    """Whether there is something with that name, a link that leads nowhere included."""
-    if _ACCESS_TAKES_LINKS:  # most are not there, and `lexists` would raise and catch an error for each
-        return os.access(path, os.F_OK, follow_symlinks=False)
-    return os.path.lexists(path)
+    was = before.get(path)
+    unread = was is not None and was.text is None and path.endswith(RESUMED)
+    is_same = was is not None and not unread and snapshot(path) == was
+    return is_same or os.path.dirname(path) in before  # noqa: PTH120
 
 
 def _steering(top: str, folders: Sequence[str]) -> Iterator[str]:
@@ -180,19 +200,10 @@ def _plain_part(path: str, text: str | None, top: str, folders: Sequence[str], k
         return plain_steps(name, text, known)
     match name:
         case "config" | "config.worktree":
-            return plain_config(text, folder, top)
+            return plain_config(text, folder, top, known)
         case "commondir" if "/worktrees/" in path:
             return text if text.strip() in {"../..", f"{top}/.git"} else None
         case ".git":
             target = os.path.normpath(f"{folder}/{text.strip().removeprefix('gitdir: ')}")
             return text if target in folders else None
-    return None
-
-
-def _text(path: str) -> str | None:
-    """What a regular file holds, no link followed; None where it is something else, or too long to be
-    judged.
-    """
-    with suppress(OSError), held(open_path(Path(path), READ_FILE)) as descriptor:
-        return read_open(descriptor, Path(path), _LARGEST).decode("utf-8", "replace")
     return None

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from hermes.config.environ import CONFINED
 from hermes.environments.sandbox import landlock, seccomp
 from hermes.environments.sandbox.egress import Way, Ways, variables
+from hermes.environments.sandbox.hard_links import make_single
 from hermes.environments.sandbox.instructions import Instructions
 from hermes.environments.sandbox.launch import (
     Confinement,
@@ -247,11 +248,17 @@ class Sandbox:
         """Take what is there now and runs later for the user's own, before a job; while another one runs, it
         may be that job's.
         """
-        guarded = self._instructions.top if wanted.protected else ()
+        guarded = self._instructions.watched if wanted.protected else ()
+        if wanted.protected:
+            make_single(self._instructions.files())
         view = View(mode=self._mode(wanted), paths=wanted.paths)
         if view not in self._watched:
             self._watched[view] = watched(self._mounts, view)
         self._watch.begin(replace(self._watched[view], instructions=guarded))
+
+    def allow(self) -> None:
+        """Take what an unconfined job has changed for the user's own, while confined ones run on."""
+        self._watch.allow()
 
     def end(self) -> None:
         """No job runs any more, and `take_refused` has told what they left."""

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from hermes.environments.sandbox.planted import Watched
+from hermes.environments.sandbox.snapshot import Snapshot
 from hermes.lib.locks import HeldFile, holder, take
 
 
@@ -20,7 +21,7 @@ class Record(Struct, frozen=True):
     """What is watched, and what was there before."""
 
     watched: Watched
-    before: dict[str, str]
+    before: dict[str, Snapshot]
 
 
 _NOTHING: Final = Record(Watched(tops=()), {})
@@ -44,7 +45,16 @@ class Watch:
         old = self._record
         new = watched.beyond(old.watched)
         if new != _NOTHING.watched:
-            self._record = Record(old.watched.plus(new), {**new.there(), **old.before})
+            self._record = Record(old.watched.plus(new), {**new.secured(), **old.before})
+            self._keep(self._words())
+
+    def allow(self) -> None:
+        """Take for the user's own what an unconfined job has made of what was there: jobs that run on cannot
+        have changed that.
+        """
+        if self._record is not _NOTHING:
+            before = self._record.watched.again(self._record.before)
+            self._record = Record(self._record.watched, dict(before))
             self._keep(self._words())
 
     def take(self) -> list[str]:
@@ -77,7 +87,7 @@ class Watch:
         if watched != self._told[0]:
             # Names of files are bytes: what is no character in them has no form in msgspec's JSON
             self._told = (watched, json.dumps(msgspec.to_builtins(watched)))
-        return f'{{"watched": {self._told[1]}, "before": {json.dumps(before)}}}'.encode()
+        return f'{{"watched": {self._told[1]}, "before": {json.dumps(msgspec.to_builtins(before))}}}'.encode()
 
     def _keep(self, words: bytes) -> None:
         if self._folder is None:
