@@ -3,12 +3,15 @@
 import subprocess
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.types.action import Action, Command, Permit
+from hermes.types.error import ExecError
 from hermes.types.needs import Needs
+from tests.escapes.ground import outside_tmp
 
 pytestmark = pytest.mark.anyio
 
@@ -126,3 +129,68 @@ async def test_a_path_that_does_not_count_is_told(field: Field) -> None:
     await field.run("export PATH=$PWD/bin:$PATH")
     second = await field.run("true", network=True)
     assert (first, second.partition(" that ")[0]) == ("", "[the PATH")
+
+
+@pytest.fixture
+async def elsewhere(environ: dict[str, str]) -> AsyncIterator[Field]:
+    """Not in /tmp, which the sandbox has for itself."""
+    with TemporaryDirectory(prefix="hermes-granted-", dir=outside_tmp()) as folder:
+        field = Field(Path(folder).resolve(), environ)
+        yield field
+        await field.space.close()
+
+
+async def test_a_folder_that_is_not_there_is_made_for_the_command_that_may_write_in_it(
+    elsewhere: Field,
+) -> None:
+    new = elsewhere.out / "a" / "b"
+    said = await elsewhere.run(f"echo x > {new}/made && git init -q {new}", new)
+    assert (said, (new / "made").read_text()) == (
+        f"[sandbox: {new} was made, for the command to write there]\n",
+        "x\n",
+    )
+
+
+async def test_a_folder_is_made_for_nobody_before_the_yes(elsewhere: Field) -> None:
+    there: list[bool] = []
+    elsewhere.after_yes = lambda: there.append((elsewhere.out / "new").exists())
+    await elsewhere.run("true", elsewhere.out / "new")
+    assert there == [False]
+
+
+async def test_a_folder_that_is_to_be_made_behind_a_new_link_is_not(elsewhere: Field) -> None:
+    (elsewhere.out / "real").mkdir()
+
+    def exchange() -> None:
+        (elsewhere.out / "real").rmdir()
+        (elsewhere.out / "real").symlink_to(elsewhere.home)
+
+    elsewhere.after_yes = exchange
+    with pytest.raises(ExecError, match="could not be made"):
+        await elsewhere.run("true", elsewhere.out / "real" / "new")
+    assert not (elsewhere.home / "new").exists()
+
+
+async def test_what_may_be_a_file_that_is_not_there_is_refused_without_a_question(elsewhere: Field) -> None:
+    asked = len(elsewhere.asked)
+    with pytest.raises(ExecError) as refused:
+        await elsewhere.run("true", elsewhere.out / "a" / "report.txt")
+    assert (str(refused.value), len(elsewhere.asked)) == (
+        f"{elsewhere.out}/a/report.txt is not there, and might be a file: declare the folder {elsewhere.out}.",
+        asked,
+    )
+
+
+async def test_a_branch_that_is_deleted_without_its_settings_is_told(field: Field) -> None:
+    subprocess.run(["git", "init", "-q", field.work], check=True)
+    for words in (
+        ("-c", "user.name=a", "-c", "user.email=a", "commit", "-q", "--allow-empty", "-m", "x"),
+        ("branch", "feat"),
+        ("config", "branch.feat.description", "x"),
+    ):
+        subprocess.run(["git", "-C", field.work, *words], check=True)
+    said = await field.run("git branch -q -d feat")
+    assert said.splitlines()[1:] == [
+        "warning: Update of config-file failed",
+        "[sandbox: the branch is deleted; only its settings stay in .git/config, read-only here]",
+    ]

@@ -8,6 +8,7 @@ import pytest
 
 from hermes.environments.sandbox.launch import Confinement
 from hermes.environments.sandbox.prewarm import Prewarmer, Spawn
+from hermes.types.error import Refused
 from tests.escapes.test_prewarmed import Ground
 
 pytestmark = pytest.mark.anyio
@@ -91,3 +92,20 @@ async def test_the_sandbox_that_waits_is_thrown_away_for_it_once(ground: Ground,
             break
     await prewarmer.close()
     assert used[:: len(used) - 1] == [False, True]
+
+
+async def test_a_process_of_before_gets_no_more_input(ground: Ground) -> None:
+    """It could change them; one that is started again cannot."""
+    before = await ground.space.start("bash")
+    ground.permitted = {"protected": True}
+    with pytest.raises(Refused, match="kill it and start it again"):
+        await ground.space.processes.write(before.id, "sh later.sh\n")
+    after = await ground.space.start("bash")
+    await ground.space.processes.write(after.id, "sh later.sh\nexit\n")
+    await ground.space.processes.wait(after.id, 20)
+    assert (rules(ground), (ground.work / "notes.md").read_text()) == (
+        {**MINE, ".cursorrules": "evil\n", ".github/workflows/ci.yml": "evil\n"},
+        "mine\nmore\n",
+    )
+    await ground.run("true")
+    assert rules(ground) == MINE

@@ -18,7 +18,7 @@ from hermes.environments.base import Child
 from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import strip_escapes
 from hermes.types.action import Action, Command, Permit
-from hermes.types.error import ExecError
+from hermes.types.error import ExecError, Refused
 from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.workspace import ProcessState
 
@@ -27,6 +27,10 @@ KEPT_SECONDS: Final = 1_800.0
 Authorize = Callable[[Action], Awaitable[Permit]]
 
 KEPT_CHARS: Final = 200_000
+_UNPROTECTED: Final = (
+    "{} was started before text from outside was read and could change what agents take as instructions, so"
+    " it gets no more input. Instead: kill it and start it again."
+)
 _POLL_CHARS: Final = 1_000
 _TYPED: Final = 20_000
 GRACE: Final = 2.0
@@ -58,6 +62,7 @@ class _Process:
         self._code: int | None = None
         self._command, self._cwd, self._started = command, cwd, started
         self.needs, self._typed = NO_NEEDS, ""
+        self.protected = False
 
     def check(self, clock: Callable[[], float]) -> None:
         """Take note of its end."""
@@ -118,9 +123,17 @@ class Background:
         self._reader = OutputReader()
 
     def add(
-        self, process_id: str, child: Child, *, command: str, cwd: str, notify: bool, needs: Needs = NO_NEEDS
+        self,
+        process_id: str,
+        child: Child,
+        *,
+        command: str,
+        cwd: str,
+        notify: bool,
+        needs: Needs = NO_NEEDS,
+        protected: bool = False,
     ) -> ProcessState:
-        """Track a child that was just started."""
+        """Track a child that was just started; `protected` is as its permit had it."""
         process = _Process(
             process_id,
             child,
@@ -130,7 +143,7 @@ class Background:
             started=self._clock(),
             known=self._known,
         )
-        process.needs = needs
+        process.needs, process.protected = needs, protected
         self._tracked[process_id] = process
         self._reader.follow(child.output, process.output)
         return process.state(0)
@@ -187,7 +200,9 @@ class Background:
         """
         process = self._look(process_id)
         if self._authorize is not None:
-            await self._authorize(process.input(data))
+            permit = await self._authorize(process.input(data))
+            if permit.protected and not process.protected:
+                raise Refused(_UNPROTECTED.format(process_id))
         process.typed(data)
         left = data.encode("utf-8", "surrogateescape")
         try:

@@ -31,6 +31,7 @@ _DOWNLOADERS: Final = {"curl": {6, 7}, "wget": {4}}
 _FILES: Final = re.compile(_errors(errno.EROFS))
 _KEPT: Final = re.compile(_errors(errno.EROFS, errno.EBUSY))
 _OF_GIT: Final = re.compile(r"\.git/(?:[^\s'\"]*/)?(?:config|hooks)\b")
+_BRANCH_SETTINGS: Final = re.compile(r"^warning: [Uu]pdate of config-file failed", re.MULTILINE)
 _RIGHTS: Final = re.compile(
     _errors(errno.EPERM, errno.EACCES, errno.EBUSY) + r"|connect to the Docker daemon"
 )
@@ -60,6 +61,15 @@ def denial(command: str, done: Finished, permit: Permit) -> str:
             " without it. "
         )
     return near.rstrip()
+
+
+def harmless(done: Finished, permit: Permit) -> str:
+    """A line about what a confined command that went well could not do, where that does not matter; ""
+    where there is none.
+    """
+    if permit.confined and not done.code and _BRANCH_SETTINGS.search(done.text):
+        return "[sandbox: the branch is deleted; only its settings stay in .git/config, read-only here]\n"
+    return ""
 
 
 def _ways(command: str, done: Finished, permit: Permit) -> Iterator[tuple[str, str, str]]:

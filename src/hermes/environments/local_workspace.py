@@ -5,7 +5,7 @@ own calls.
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +35,12 @@ from hermes.environments.workspace import (
     ShellWorkspace,
     WorkspaceOptions,
 )
+from hermes.lib.beneath import make_folders
 from hermes.lib.programs import find_program
 from hermes.types.action import Command, Permit
-from hermes.types.capabilities import ALL, shared
-from hermes.types.error import Refused
+from hermes.types.capabilities import ALL, is_below, shared
+from hermes.types.error import ExecError, Refused
+from hermes.types.needs import Needs
 from hermes.types.workspace import ExecResult, FileStat, Match
 
 
@@ -101,6 +103,35 @@ class LocalWorkspace(ShellWorkspace):
 
     def _led(self, path: str) -> str:
         return os.path.realpath(path)
+
+    def _refuse_missing(self, needs: Needs) -> None:
+        for path in () if needs.unconfined else self._missing(needs.paths):
+            above = next(str(one) for one in Path(path).parents if one.exists())
+            if Path(path).suffix:
+                raise ExecError(f"{path} is not there, and might be a file: declare the folder {above}.")
+            if not os.access(above, os.W_OK):
+                raise ExecError(f"{path} is not there, and the user may not make it in {above}.")
+
+    def _make_granted(self, permit: Permit) -> str:
+        made = self._missing(permit.paths) if permit.confined else []
+        try:
+            for path in made:
+                os.close(make_folders(Path(path)))
+        except OSError as error:
+            raise ExecError(f"{error.filename} could not be made: {error.strerror}.") from error
+        return "".join(f"[sandbox: {path} was made, for the command to write there]\n" for path in made)
+
+    def _missing(self, paths: Iterable[str]) -> list[str]:
+        """Those that are not there, and that a confined command could not make itself."""
+        if self._sandbox is None or self._sandbox.options.mode == "full":
+            return []
+        return [
+            path
+            for path in paths
+            if not os.path.lexists(path)
+            and not is_below(self._root, path)
+            and self._sandbox.outside(path) is None
+        ]
 
     def _content(self, action: Command) -> str:
         runs_free = self._sandbox is None or action.needs.unconfined

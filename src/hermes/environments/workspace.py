@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hermes.environments.background import Background
 from hermes.environments.base import Environment, Job, Limits
-from hermes.environments.env_hints import denial
+from hermes.environments.env_hints import denial, harmless
 from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.shell import Shell, Start
 from hermes.lib.hosts import entry
@@ -162,6 +162,7 @@ class ShellWorkspace:
             start = self._shell.prepare(command, cwd=where, confined=permit.confined, clean=clean)
             told = _OTHER_PROGRAMS if self._shell.finds_other_programs(clean=clean) else ""
             self._redeem(permit, self._now(action, where, permit))
+            told += self._make_granted(permit)
             done = await self._environment.exec(
                 self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output
             )
@@ -174,7 +175,7 @@ class ShellWorkspace:
                 keep_directory=where is not None,
             )
         return ExecResult(
-            text=done.text + told,
+            text=done.text + told + harmless(done, permit),
             code=done.code,
             cwd=self.cwd,
             seconds=done.seconds,
@@ -205,9 +206,16 @@ class ShellWorkspace:
         clean = _is_clean(permit, needs)
         start = self._shell.prepare(command, cwd=where, confined=permit.confined, clean=clean, carry=False)
         self._redeem(permit, self._now(action, where, permit))
+        self._make_granted(permit)
         child = await self._environment.spawn(self._job(start, permit, pty=pty))
         return self.processes.add(
-            self._process_id(), child, command=command, cwd=where, notify=notify, needs=needs
+            self._process_id(),
+            child,
+            command=command,
+            cwd=where,
+            notify=notify,
+            needs=needs,
+            protected=permit.protected,
         )
 
     async def read(self, path: str) -> bytes:
@@ -269,17 +277,31 @@ class ShellWorkspace:
         return self._accept(await self._authorize(action))
 
     def _resolved(self, needs: Needs) -> Needs:
-        """The needs with absolute paths, links followed; ExecError where a host is none."""
+        """The needs with absolute paths, links followed; ExecError where a host is none, or a path is of a
+        file that is not there.
+        """
         try:
             for host in needs.hosts:
                 entry(host)
         except ValueError as error:
             raise ExecError(f"{error}.") from error
-        return replace(needs, paths=tuple(self._led(self._nominal(path)) for path in needs.paths))
+        needs = replace(needs, paths=tuple(self._led(self._nominal(path)) for path in needs.paths))
+        self._refuse_missing(needs)
+        return needs
 
     def _led(self, path: str) -> str:
         """Where an absolute path leads on this machine."""
         return path
+
+    def _refuse_missing(self, needs: Needs) -> None:
+        """ExecError where a path that is needed is not there and cannot be made for the command."""
+
+    def _make_granted(self, permit: Permit) -> str:
+        """Make the folders that a yes lets the command write in and that are not there; a sentence for the
+        output, or "".
+        """
+        del permit
+        return ""
 
     def _action(
         self, command: str, where: str | None, needs: Needs, *, pty: bool, background: bool = False
