@@ -95,6 +95,12 @@ LOSING = [
     "ln -s src l && rm -rf l/*",
     'mv src "$(echo q)"; rm -rf q',
     "shopt -s extglob\nrm -rf !(keep)",
+    "mkdir -p other/dir && ln -s other/dir link && rm -rf link/../../src",
+    "bash -O extglob -c 'rm -rf src'",
+    "rm -rf ~+/src",
+    "mv src /tmp/ && rm -rf /tmp/src",
+    "ln -sfn src build; rm -rf build/*",
+    "mv src node_modules; rm -rf node_modules",
     "rm -rf @(src|sub)",
 ]
 

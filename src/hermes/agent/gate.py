@@ -16,6 +16,7 @@ from hermes.safety.bounds import closed_needs
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
 from hermes.safety.origins import Locate, as_named, came_from
+from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
 from hermes.safety.taint import held
 from hermes.safety.undo import saved_first, to_save
@@ -147,6 +148,7 @@ class ApprovalGate(Struct):
             verdict = self.judge(action, self.policy, replace(self.grants, now=self.ports.now()))
             if not self.attended:
                 verdict = unreviewed(action, verdict, self.policy, wrote=self.wrote)
+            verdict = renamed(verdict, self.policy, self.locate)
             return held(action, verdict, self.policy, self.read(), self.grants)
         except (
             Exception

@@ -28,6 +28,7 @@ from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.config.home import locate
 from hermes.environments.settings import TerminalSettings
+from hermes.lib.files import real_paths
 from hermes.lib.hosts import entry
 from hermes.lib.visible import visible
 from hermes.safety.commands.paths import is_disposable
@@ -35,6 +36,7 @@ from hermes.safety.commands.rule_catalog import CatalogEntry, entries
 from hermes.safety.commands.rules import table
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import parse, write
+from hermes.safety.renamed import renamed
 from hermes.safety.settings import CheckpointSettings
 from hermes.safety.undo import saved_first, to_save
 from hermes.types.action import Command
@@ -119,7 +121,7 @@ def _judged(
         cwd=str(place.cwd),
         needs=Needs(**needs),
     )
-    verdict = decide(action, policy)
+    verdict = renamed(decide(action, policy), policy, real_paths)
     return Judged(action, policy, _with_checkpoint(place, action, verdict, policy))
 
 

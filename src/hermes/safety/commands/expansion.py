@@ -192,6 +192,10 @@ def _plain(source: str, scope: VariableScope) -> str:
         return named[0] + _plain(source[named.end() :], scope)
     if source == "~" or source.startswith("~/"):
         source = scope.variables.get("HOME", UNKNOWN) + source[1:]
+    elif source == "~+" or source.startswith("~+/"):
+        source = scope.cwd + source[2:]
+    elif source.startswith(("~+", "~-", *(f"~{digit}" for digit in range(10)))):
+        source = UNKNOWN
     elif source.startswith("~"):
         source = "/home/" + source[1:]
     return re.sub(r"\\(.)", r"\1", source, flags=re.DOTALL)

@@ -92,11 +92,11 @@ def _files(command: Simple, folders: Map) -> Iterator[Finding]:
         elif recursive or absolute(path, command.cwd) not in folders.temp:  # into it, and not itself
             yield from _written(path, command.cwd, folders, recursive=recursive)
         yield from _put_into_own(path, command, folders)
-    for path in _emptied(command):
+    for path in emptied(command):
         yield from _deleted(path, command, folders, recursive=True)
 
 
-def _emptied(command: Simple) -> list[str]:
+def emptied(command: Simple) -> list[str]:
     """The folders whose files a mirror or a search deletes."""
     words = command.argv[1:]
     if command.program == "rsync" and any(word.startswith("--del") for word in words):

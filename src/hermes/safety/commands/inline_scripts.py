@@ -9,6 +9,8 @@ from hermes.safety.commands.expansion import UNKNOWN, substituted
 from hermes.safety.commands.options import after_options, operands, option_values
 from hermes.safety.commands.script import Simple
 
+_INLINE: Final = re.compile(r"-[a-zA-Z]*c[a-zA-Z]*|--command")
+_WITH_VALUE: Final = re.compile(r"[-+][a-zA-Z]*[oO]|--(?:rcfile|init-file)")
 EDITORS: Final = frozenset({"vi", "vim", "nvim", "view", "ex", "vimdiff", "gvim"})
 _SAID: Final = frozenset({"-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"})
 _EVALUATES: Final = frozenset(
@@ -48,14 +50,15 @@ def inline_scripts(command: Simple) -> list[str]:
 
 def _shell_scripts(command: Simple) -> list[str]:
     """The script of `sh -c`, or what a shell without a file reads from a known input."""
-    words = command.argv[1:]
-    for position, word in enumerate(words):
-        if re.fullmatch(r"-[a-z]*c[a-z]*", word) or word == "--command":
-            return [
-                next((text for text in words[position + 1 :] if not text.startswith(("-", "+"))), UNKNOWN)
-            ]
+    words, inline = iter(command.argv[1:]), False
+    for word in words:
         if not word.startswith(("-", "+")):
-            return []
+            return [word] if inline else []
+        inline = inline or bool(_INLINE.fullmatch(word))
+        if _WITH_VALUE.fullmatch(word):
+            next(words, None)
+    if inline:
+        return [UNKNOWN]
     return [command.input] if command.input is not None else []
 
 
