@@ -147,3 +147,55 @@ def test_a_socket_that_moves_between_two_looks_is_found_again(folder: Path) -> N
         (folder / "c").unlink()
         names += found()
     assert names == [f"{folder}/{name}" for name in "abc"]
+
+
+LINK = SERVE.replace(
+    "server.listen()", "server.listen(); os.makedirs(os.path.dirname(OTHER), exist_ok=True)\nAFTER"
+)
+LINKED = {
+    "beside it": ("{folder}/s", "{folder}/hard", ""),
+    "in another folder": ("{folder}/one/s", "{folder}/two/deep/hard", ""),
+    "whose first name is gone": ("{folder}/s", "{folder}/two/hard", "os.unlink(name)"),
+}
+
+
+@pytest.mark.parametrize("way", LINKED)
+async def test_a_socket_is_not_reached_by_a_hard_link(
+    folder: Path, environ: dict[str, str], way: str
+) -> None:
+    if way.startswith("whose") and os.geteuid() != 0:
+        pytest.skip("the kernel tells root alone what the file of a socket is")
+    bound, other, after = (one.format(folder=folder) for one in LINKED[way])
+    words = LINK.replace("OTHER", repr(other)).replace("AFTER", f"os.link(name, {other!r}); {after}")
+    with serving(sys.executable, "-c", words, bound, "", cwd=folder) as server:
+        there = can_connect(Path(other))
+        said = await reached(folder, Path(other), environ)
+        server.kill()
+    assert (there, said) == (True, "")
+
+
+def test_a_socket_is_found_at_every_place_where_its_folder_is_mounted(folder: Path) -> None:
+    for name in ("covered", "inner", "mnt", "deep"):
+        (folder / name).mkdir()
+    words = (
+        "import socket, subprocess, sys; from hermes.environments.sandbox.sockets import listening\n"
+        "top = sys.argv[1]; bound = [socket.socket(socket.AF_UNIX) for _ in range(2)]\n"
+        "[one.bind(f'{top}/{name}/s') for one, name in zip(bound, ('inner', 'covered'))]\n"
+        "for what, where in (('inner', 'mnt'), ('covered', 'deep')):\n"
+        "    subprocess.run(['mount', '--bind', f'{top}/{what}', f'{top}/{where}'], check=True)\n"
+        "found = listening(outside=('/run', f'{top}/covered'))\n"
+        "print(*sorted({one.removeprefix(top) for one in found if one.startswith(top)}))\n"
+    )
+    done = subprocess.run(
+        ["unshare", "-rm", sys.executable, "-c", words, folder], check=False, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("/deep/s /inner/s /mnt/s\n", "")
+
+
+def test_a_socket_of_a_covered_folder_is_found_by_its_hard_link(folder: Path) -> None:
+    (folder / "covered").mkdir()
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{folder}/covered/s")
+        (folder / "hard").hardlink_to(folder / "covered" / "s")
+        found = listening(outside=("/run", f"{folder}/covered"))
+        assert [one for one in found if one.startswith(f"{folder}/")] == [f"{folder}/hard"]

@@ -7,13 +7,14 @@ import fcntl
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
+from hermes.environments.sandbox.linked_sockets import links_near
+from hermes.environments.sandbox.mount_table import mount_rows, places_of
 from hermes.lib.beneath import held
 from hermes.lib.sock_diag import NamedSocket, file_of
 
@@ -22,8 +23,6 @@ _MOST: Final = 1_000
 _PIDFD_GETFD: Final = 438
 _SIOCUNIXFILE: Final = 0x89E0  # a descriptor of the file that a socket is bound to
 _SOCKET: Final = re.compile(r"socket:\[(\d+)\]")
-_MOUNT: Final = re.compile(rb"\S+ \S+ (\S+) (\S+) (\S+) ")
-_ESCAPE: Final = re.compile(rb"\\([0-7]{3})")
 
 
 class Holder(Struct, frozen=True):
@@ -86,7 +85,10 @@ def _holders(numbers: set[int]) -> dict[int, Holder]:
 def _places(one: NamedSocket, holder: Holder | None) -> Iterator[str]:
     """Where it is: where the kernel says, and in the folders where it may have been bound under any name."""
     folders = [one.name.rpartition("/")[0]] if one.name.startswith("/") else []
+    left: os.stat_result | None = None
     if holder:
+        with suppress(OSError), _bound_file(holder) as file:
+            left = os.fstat(file)
         with suppress(OSError):
             for path in _seen_here(holder.process, _bound_to(holder)):
                 if file_of(path) == one.inode:
@@ -98,46 +100,32 @@ def _places(one: NamedSocket, holder: Holder | None) -> Iterator[str]:
     for folder in dict.fromkeys(folders):
         with suppress(OSError), os.scandir(folder) as found:
             yield from (entry.path for entry in found if entry.inode() == one.inode)
+    if left and left.st_nlink and folders:  # by a hard link, where the name it was bound by is gone
+        yield from links_near(folders[-1], left)
 
 
 def _bound_to(holder: Holder) -> str:
     """Where the file of a socket is now, as its process sees it; OSError where the user may not ask that."""
+    with _bound_file(holder) as file:
+        return _link(f"/proc/self/fd/{file}")
+
+
+@contextmanager
+def _bound_file(holder: Holder) -> Iterator[int]:
+    """The file of a socket, opened."""
     with (
         held(os.pidfd_open(int(holder.process))) as process,
         held(_checked(_kernel().syscall(_PIDFD_GETFD, process, holder.descriptor, 0))) as copy,
         held(fcntl.ioctl(copy, _SIOCUNIXFILE)) as file,
     ):
-        return _link(f"/proc/self/fd/{file}")
+        yield file
 
 
 def _seen_here(process: str, path: str) -> list[str]:
     """The paths by which this process sees what another one has at a path: the same in the same namespace."""
     if _link(f"/proc/{process}/ns/mnt") == _link("/proc/self/ns/mnt"):
         return [path]
-    around = [mount for mount in _mounts(process) if _below(path, mount[2]) is not None]
-    device, root, at = max(around, key=lambda mount: len(mount[2]))
-    inner = f"{root.rstrip('/')}{_below(path, at)}"
-    return [
-        f"{place.rstrip('/')}{rest}"
-        for same, top, place in _mounts("self")
-        if same == device and (rest := _below(inner, top)) is not None
-    ]
-
-
-def _below(path: str, top: str) -> str | None:
-    """The rest of a path below a folder, with its slash; None where it lies elsewhere."""
-    top = top.rstrip("/")
-    return path[len(top) :] if path == top or path.startswith(f"{top}/") else None
-
-
-def _mounts(process: str) -> list[tuple[bytes, str, str]]:
-    """The device, the folder of it and the place of each mount of a process."""
-    rows = map(_MOUNT.match, Path(f"/proc/{process}/mountinfo").read_bytes().splitlines())
-    return [(row[1], _plain(row[2]), _plain(row[3])) for row in rows if row]
-
-
-def _plain(place: bytes) -> str:
-    return os.fsdecode(_ESCAPE.sub(lambda found: bytes([int(found[1], 8)]), place))
+    return list(places_of(path, mount_rows(process), mount_rows("self")))
 
 
 def _link(path: str) -> str:

@@ -57,9 +57,10 @@ class Watched(Struct, frozen=True, kw_only=True):
         of_git = [path for top in self.tops for path in _of_git(top) if exists(path)]
         make_single([*files, *of_git])
         hooks = {path for path in of_git if path.endswith("/hooks")}
-        return {path: link_at(path) or Snapshot() for path in files} | {
-            path: Snapshot() if os.path.dirname(path) in hooks else snapshot(path)  # noqa: PTH120
-            for path in of_git
+        seen = {path: link_at(path) or Snapshot() for path in (*files, *hooks)}
+        # What is in `hooks` is covered as a folder
+        return seen | {
+            path: snapshot(path) for path in of_git if hooks.isdisjoint((path, path.rpartition("/")[0]))
         }
 
     def again(self, before: Before) -> Before:

@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from hermes.environments.sandbox.linked_sockets import LinkedSockets
+from hermes.environments.sandbox.mount_table import SeenTwice
 from hermes.environments.sandbox.moved_sockets import MovedSockets
 from hermes.lib.sock_diag import file_of, named_sockets
 
@@ -19,9 +21,19 @@ def listening(*, outside: tuple[str, ...]) -> Iterator[str]:
     `outside`; also of servers in other network namespaces, for a file system knows none.
     """
     covered = tuple(f"{folder}/" for folder in outside)
+    _TWICE.look()
     for path in (*_of_ours(covered), *_of_others(covered)):
-        if not path.startswith(covered):
-            yield os.path.realpath(path)
+        for name in (path, *_other_names(path)):
+            if not name.startswith(covered):
+                yield os.path.realpath(name)
+
+
+def _other_names(path: str) -> Iterator[str]:
+    """Those by which a socket can be reached besides: other mounts of its folder, hard links, and both."""
+    links = _LINKED.others(path)
+    yield from links
+    for one in (path, *links):
+        yield from filter(file_of, _TWICE.others(one))
 
 
 def _of_ours(covered: tuple[str, ...]) -> Iterator[str]:
@@ -36,6 +48,7 @@ def _of_ours(covered: tuple[str, ...]) -> Iterator[str]:
     lost = []
     for one in sockets:
         if one.name.startswith(covered):
+            yield one.name
             continue
         found = file_of(one.name) if one.name.startswith("/") else 0
         if found:
@@ -87,6 +100,8 @@ class _Namespaces:
 
 _ELSEWHERE: Final = _Namespaces()
 _MOVED: Final = MovedSockets()
+_LINKED: Final = LinkedSockets()
+_TWICE: Final = SeenTwice()
 
 
 def _namespace(process: str) -> str:
