@@ -242,6 +242,11 @@ def test_a_command_is_explained_in_three_lines(run: Run, work: Path, config: Pat
     ]
 
 
+def test_a_command_that_resembles_the_name_of_a_rule_is_a_command(run: Run, work: Path) -> None:
+    code, lines = explained(run, "--sandbox", "off", "git reset --hard")
+    assert (code, lines[0]) == (0, "ask: it runs only after a yes")
+
+
 def test_a_rule_is_explained_with_its_examples(run: Run) -> None:
     done = run("approvals", "explain", "write-device")
     assert done.returncode == 0

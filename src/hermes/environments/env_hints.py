@@ -32,6 +32,7 @@ _FILES: Final = re.compile(_errors(errno.EROFS))
 _KEPT: Final = re.compile(_errors(errno.EROFS, errno.EBUSY))
 _OF_GIT: Final = re.compile(r"\.git/(?:[^\s'\"]*/)?(?:config|hooks)\b")
 _BRANCH_SETTINGS: Final = re.compile(r"^warning: [Uu]pdate of config-file failed", re.MULTILINE)
+_REPOSITORY: Final = re.compile(r"'(/[^'\"]+/\.git)/[^']*\.lock'")
 _RIGHTS: Final = re.compile(
     _errors(errno.EPERM, errno.EACCES, errno.EBUSY) + r"|connect to the Docker daemon"
 )
@@ -83,7 +84,9 @@ def _ways(command: str, done: Finished, permit: Permit) -> Iterator[tuple[str, s
     elif permit.protected and (name := named_in(done.text)) and _KEPT.search(done.text):
         yield "instructions", "changing what agents take as instructions", f'{{"paths": ["{name}"]}}'
     elif _FILES.search(done.text):
-        yield "paths", "writing there", '{"paths": ["…"]}'
+        above = _REPOSITORY.search(done.text)
+        where = "writing in a repository that begins above this folder" if above else "writing there"
+        yield "paths", where, f'{{"paths": ["{above[1] if above else "…"}"]}}'
     elif not found and _RIGHTS.search(done.text):
         yield "unconfined", "rights, a service or credentials", '{"unconfined": true}'
 

@@ -27,7 +27,13 @@ from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
 Authorize = Callable[[Action], Awaitable[Permit]]
 Operation = Literal["read", "write", "delete"]
 
-QUIET: Final = {"TERM": "dumb", "PAGER": "cat", "GIT_PAGER": "cat", "GIT_TERMINAL_PROMPT": "0"}
+QUIET: Final = {
+    "TERM": "dumb",
+    "PAGER": "cat",
+    "GIT_PAGER": "cat",
+    "GIT_EDITOR": ":",
+    "GIT_TERMINAL_PROMPT": "0",
+}
 """Variables that keep commands from waiting for a person."""
 
 _WORDS: Final = frozenset({"person", "session", "allowlist"})

@@ -3,6 +3,7 @@
 import datetime as dt
 import difflib
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -194,7 +195,7 @@ def explain(choices: Choices, /, what: tuple[str, ...], *, as_json: bool, **give
         click.echo("\n\n".join("\n".join(_explained(one)) for one in found))
         return
     near = difflib.get_close_matches(what[0], dict.fromkeys(one.id for one in known), n=3, cutoff=0.7)
-    if len(what) == 1 and near and "-" in what[0]:
+    if len(what) == 1 and near and re.fullmatch(r"[a-z]+(-[a-z]+)+", what[0]):
         raise ConfigError(
             f"There is no rule {what[0]}; did you mean {' or '.join(near)}? hermes approvals explain lists"
             " them all."

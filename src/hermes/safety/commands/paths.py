@@ -39,7 +39,9 @@ _ENV_FILE: Final = re.compile(
     r"(?:^|/)\.env(?:rc|\.(?!(?:[\w-]+\.)?example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+)?$"
 )
 _REPOSITORY: Final = re.compile(r"(?:^|/)(?:\.git|\.hg|\.svn)(?:/|$)")
-_RUNS_LATER: Final = re.compile(r"(?:^|/)\.husky(?:/|$)|(?:^|/)\.hg/hgrc$")
+_RUNS_LATER: Final = re.compile(
+    r"(?:^|/)\.(?:husky|vscode|idea|devcontainer)(?:/|$)|(?:^|/)\.(?:hg/hgrc|pre-commit-config\.ya?ml)$"
+)
 _ROOT_OF_PROCESS: Final = re.compile(r"^/proc/[^/]+(?:/task/[^/]+)?/root(?=/|$)")
 _DIRECTORY_OF_PROCESS: Final = re.compile(r"^/proc/(?:self|thread-self)/cwd(?=/|$)")
 _DISPOSABLE: Final = re.compile(
