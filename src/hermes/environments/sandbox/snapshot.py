@@ -1,15 +1,14 @@
 """What is at a path, so that it can be told later whether it is that still, and be put back."""
 
 import os
+import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
 
-from hermes.environments.files import read_open
-from hermes.lib.beneath import READ_FILE, held, open_path
+from hermes.lib.beneath import FOLDER, READ_FILE, held, open_beneath
 
 _LARGEST: Final = 1_000_000
 _ACCESS_TAKES_LINKS: Final = os.access("/", os.F_OK, follow_symlinks=False)  # not every C library's does
@@ -37,8 +36,10 @@ def snapshot(path: str) -> Snapshot:
 
 def link_at(path: str) -> Snapshot | None:
     """What is there, if it is a link."""
+    if not os.path.islink(path):  # noqa: PTH114  # words, as all here
+        return None
     with suppress(OSError):
-        return Snapshot(link=os.readlink(path), leads=os.path.realpath(path))  # noqa: PTH115  # words, as all here
+        return Snapshot(link=os.readlink(path), leads=os.path.realpath(path))  # noqa: PTH115
     return None
 
 
@@ -64,6 +65,17 @@ def text_of(path: str) -> str | None:
     """What a regular file holds, no link followed; None where it is something else, or too long to be
     judged. Bytes that are no characters come back as they were when it is written.
     """
-    with suppress(OSError), held(open_path(Path(path), READ_FILE)) as descriptor:
-        return read_open(descriptor, Path(path), _LARGEST).decode("utf-8", "surrogateescape")
-    return None
+    try:
+        with held(os.open("/", FOLDER)) as top, held(open_beneath(top, path[1:], READ_FILE)) as file:
+            return _regular(file)
+    except OSError:
+        return None
+
+
+def _regular(file: int) -> str | None:
+    found = os.fstat(file)
+    if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+        return None
+    # It may grow meanwhile; a file of the system may say that it holds nothing
+    text = os.read(file, _LARGEST + 1)
+    return text.decode("utf-8", "surrogateescape") if len(text) <= _LARGEST else None
