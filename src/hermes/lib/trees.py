@@ -157,7 +157,7 @@ def _copy_one(source: _At, target: _At, info: os.stat_result) -> None:
                 ioctl(write.fileno(), _CLONE, read.fileno())
             except OSError:
                 shutil.copyfileobj(read, write)
-            os.fchmod(write.fileno(), stat.S_IMODE(info.st_mode))
+            os.fchmod(write.fileno(), info.st_mode & 0o777)  # its owner may be another one now
         os.utime(new, ns=(info.st_atime_ns, info.st_mtime_ns), dir_fd=there)
 
 

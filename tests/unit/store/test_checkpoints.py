@@ -174,6 +174,15 @@ def test_what_another_process_finished_meanwhile_is_passed_over(work: Path, kept
     assert [one.id for one in kept.newest()] == ["one"]
 
 
+def test_no_file_comes_back_with_the_rights_of_its_owner(work: Path, kept: Checkpoints) -> None:
+    (work / "src" / "run.sh").chmod(0o6755)
+    saved = kept.save(about(work, "src"), disposable=disposable)
+    assert saved is not None
+    (work / "src" / "run.sh").unlink()
+    kept.restore(saved)
+    assert (work / "src" / "run.sh").stat().st_mode & 0o7777 == 0o755
+
+
 def test_one_path_of_several_can_be_brought_back(work: Path, kept: Checkpoints) -> None:
     saved = kept.save(about(work, "src", "notes"), disposable=disposable)
     assert saved is not None

@@ -48,7 +48,7 @@ def show(choices: Choices, checkpoint: str) -> None:
     """The files of one: the beginning of its name, or latest."""
     kept = _kept(choices)
     found = kept.find(checkpoint)
-    click.echo(f"{found.id}: {found.cwd}$ {visible(found.command)}")
+    click.echo(f"{found.id}: {_one_line(found.cwd)}$ {visible(found.command)}")
     for line in _folded(list(kept.files(found))):
         click.echo(f"  {line}")
 
