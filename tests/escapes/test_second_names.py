@@ -194,3 +194,15 @@ async def test_a_start_file_that_is_a_link_is_put_back(later: Later) -> None:
     left = {name: str((later.work / name).readlink()) for name in links}
     told = [f"{later.work / name} would run something by itself" in said for name in links]
     assert (left, (later.work / ".bashrc").read_text(), told) == (links, "mine\n", [True] * 3)
+
+
+async def test_a_command_outside_does_not_make_good_what_another_one_plants_meanwhile(later: Later) -> None:
+    later.home = later.work
+    (later.work / "rc").write_text("mine\n")
+    (later.work / ".bashrc").symlink_to("rc")
+    await later.run(
+        "& touch ready; until [ -e go ]; do sleep 0.01; done; rm .bashrc; echo evil > .bashrc; touch done; sleep 60",
+        "OUTSIDE=1; touch go; until [ -e done ]; do sleep 0.01; done",
+        "true",
+    )
+    assert (later.work / ".bashrc").read_text() == "mine\n"
