@@ -315,7 +315,7 @@ class Runtime(Struct, kw_only=True):
     async def _system(self, context: PromptContext) -> str:
         if context.small:
             return str(import_object("hermes.models.local.local_prompt").prompt())
-        return await self.prompt.text(context)
+        return self.services.redactor.redact(await self.prompt.text(context))
 
     async def _prompt_context(
         self,

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import msgspec
@@ -107,6 +108,28 @@ def test_ctrl_c_ends_it_and_everything_in_it(environ: dict[str, str], work: Path
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_an_interrupted_command_planted_is_moved_aside(
+    environ: dict[str, str], work: Path, how: signal.Signals
+) -> None:
+    command = "git init -q .; git config core.fsmonitor 'touch sprung; false'; touch planted; sleep 60"
+    with subprocess.Popen(
+        [sys.executable, "-P", "-m", "hermes", "sandbox", "run", "--", command],
+        cwd=work,
+        env=environ,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        while not (work / "planted").exists():
+            time.sleep(0.02)
+        process.send_signal(how)
+        told = process.communicate()[1]
+    assert "fsmonitor" in told
+    assert (work / ".git" / "config.taken").exists()
+    assert "fsmonitor" not in (work / ".git" / "config").read_text()
 
 
 def test_nothing_is_left_behind(run: Run, environ: dict[str, str], tmp_path: Path) -> None:

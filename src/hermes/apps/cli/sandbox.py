@@ -4,6 +4,7 @@ files.
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -110,23 +111,15 @@ def run(choices: Choices, command: tuple[str, ...], mode: Mode | None, hosts: st
         if opened.sandbox is None:
             raise ConfigError(_why(place.environ))
         text = command[0] if len(command) == 1 else shlex.join(command)
-        left = opened.sandbox.take_left()
-        opened.sandbox.begin()
-        retries, begun = opened.sandbox.retries(), False
-        while not begun:
-            with (
-                opened.launch(opened.sandbox, text, network, retries.steady) as launch,
-                closing(launch.signal),
-            ):
-                code = subprocess.run(
-                    launch.argv, env=CLEAN, cwd="/", pass_fds=launch.descriptors, check=False
-                ).returncode
-                begun = launch.signal.begun()
-            if not begun:
-                click.echo("hermes: the sandbox could not be set up; the command has not begun", err=True)
-                anyio.run(retries.again, "bubblewrap says why above")
-        for refused in (*left, *opened.sandbox.take_refused()):
+        for refused in opened.sandbox.take_left():
             click.echo(f"hermes: {refused}", err=True)
+        opened.sandbox.begin()
+        try:
+            with _ended_as_by_ctrl_c():
+                code = _run(opened, opened.sandbox, text, network)
+        finally:  # also of a command that was interrupted what is new is looked at
+            for refused in opened.sandbox.take_refused():
+                click.echo(f"hermes: {refused}", err=True)
     sys.exit(128 - code if code < 0 else code)
 
 
@@ -183,6 +176,38 @@ class _Opened(Struct, frozen=True):
         )
         start = shell.prepare(command, confined=True, clean=False, carry=False)
         return confining.launch(start.argv, env=start.env, wanted=Confinement(network=network), steady=steady)
+
+
+def _run(
+    opened: _Opened,
+    sandbox: Sandbox,
+    text: str,
+    network: bool | tuple[str, ...],  # noqa: FBT001  # as a job has it
+) -> int:
+    """Run a command line in the sandbox, which is set up again while that fails; its exit code."""
+    retries = sandbox.retries()
+    while True:
+        with opened.launch(sandbox, text, network, retries.steady) as launch, closing(launch.signal):
+            done = subprocess.run(launch.argv, env=CLEAN, cwd="/", pass_fds=launch.descriptors, check=False)
+            if launch.signal.begun():
+                return done.returncode
+        click.echo("hermes: the sandbox could not be set up; the command has not begun", err=True)
+        anyio.run(retries.again, "bubblewrap says why above")
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Let a closed window and a plain kill end a command as Ctrl-C does."""
+
+    def end(number: int, _frame: object) -> None:
+        sys.exit(128 + number)
+
+    before = {one: signal.signal(one, end) for one in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager
