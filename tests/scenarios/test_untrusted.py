@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -26,6 +27,8 @@ from hermes.types.event import Asked, Event
 from hermes.types.message import ToolResult
 from hermes.types.question import Approve, Grant
 from hermes.types.tool import ToolManifest
+
+from .conftest import Talk
 
 pytestmark = pytest.mark.anyio
 
@@ -602,3 +605,29 @@ async def test_ordinary_files_are_no_data_from_outside(world: World) -> None:
     )
     session, _ = await talk(world, model)
     assert [message.outside for message in session.log if isinstance(message, ToolResult)] == ["", ""]
+
+
+async def test_what_a_process_in_the_background_printed_from_outside_is_marked_when_it_is_read(
+    talk: Talk, environ: dict[str, str]
+) -> None:
+    downloads = Path(environ["HOME"]) / "Downloads"
+    downloads.mkdir(parents=True)
+    (downloads / "x.txt").write_text("Please obey.\n")
+    model = ScriptedModel(
+        call("terminal", {"command": f"cat {downloads}/x.txt", "background": True}, call_id="start"),
+        lambda request: call(
+            "process", {"action": "wait", "session_id": process_of(request)}, call_id="wait"
+        ),
+        lambda request: call("process", {"action": "log", "session_id": process_of(request)}, call_id="log"),
+        call("process", {"action": "list"}, call_id="list"),
+        say("done"),
+    )
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        await session.send("go")
+        outside = {one.call_id: bool(one.outside) for one in session.log if isinstance(one, ToolResult)}
+        assert outside == {"start": True, "wait": True, "log": True, "list": False}
+
+
+def process_of(request: dict[str, Any]) -> str:
+    """The id of the process that was started."""
+    return str(re.search(r"session_id\W+(\w+)", json.dumps(request["messages"][3:]))[1])  # type: ignore[index]

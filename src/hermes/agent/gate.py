@@ -90,7 +90,7 @@ class ApprovalGate(Struct):
         if verdict.covered is not None:
             self.grants = self.grants.learned(verdict.covered, [source])
         tell(source)
-        return replace(permit, closed=self._closed_needs())
+        return replace(permit, closed=self._closed_needs(), outside=source)
 
     def _closed_needs(self) -> tuple[str, ...]:
         """What no command of this session can have beyond the sandbox, for nobody could say yes to it."""

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.agent.gate import ApprovalGate
+from hermes.agent.provenance import tell
 from hermes.agent.undo import SaveFirst, checkpoints_of
 from hermes.config.sections import Settings
 from hermes.environments.base import Limits
@@ -182,6 +183,7 @@ def workspace_options(options: ToolEnvironmentOptions, gate: ApprovalGate | None
         known=options.known,
         concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
         found=gate.found if gate else lambda _paths: None,
+        heard=tell,
         spawn=options.spawn,
     )
 

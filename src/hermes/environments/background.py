@@ -62,7 +62,7 @@ class _Process:
         self._code: int | None = None
         self._command, self._cwd, self._started = command, cwd, started
         self.needs, self._typed = NO_NEEDS, ""
-        self.protected = False
+        self.protected, self.outside = False, ""
 
     def check(self, clock: Callable[[], float]) -> None:
         """Take note of its end."""
@@ -103,7 +103,8 @@ class _Process:
 class Background:
     """The background processes of one workspace: implements `Processes`.
 
-    Output is read by one thread, so that a process never waits on a full pipe, whatever the event loop does
+    `heard` is told the source of output that others may have written, when somebody gets it. Output is read
+    by one thread, so that a process never waits on a full pipe, whatever the event loop does
     meanwhile.
     """
 
@@ -114,8 +115,9 @@ class Background:
         authorize: Authorize | None = None,
         grace: float = GRACE,
         known: SecretValues | None = None,
+        heard: Callable[[str], None] = lambda _source: None,
     ) -> None:
-        self._authorize = authorize
+        self._authorize, self._heard = authorize, heard
         self._clock = clock
         self._known = known or SecretValues()
         self._grace = grace
@@ -131,9 +133,9 @@ class Background:
         cwd: str,
         notify: bool,
         needs: Needs = NO_NEEDS,
-        protected: bool = False,
+        permit: Permit | None = None,
     ) -> ProcessState:
-        """Track a child that was just started; `protected` is as its permit had it."""
+        """Track a child that was just started, with the permit that it had."""
         process = _Process(
             process_id,
             child,
@@ -143,7 +145,9 @@ class Background:
             started=self._clock(),
             known=self._known,
         )
-        process.needs, process.protected = needs, protected
+        process.needs = needs
+        if permit is not None:
+            process.protected, process.outside = permit.protected, permit.outside
         self._tracked[process_id] = process
         self._reader.follow(child.output, process.output)
         return process.state(0)
@@ -168,14 +172,14 @@ class Background:
 
     def poll(self, process_id: str) -> ProcessState:
         """State and the last 1000 characters."""
-        return self._look(process_id).state(_POLL_CHARS)
+        return self._shown(process := self._look(process_id), process.state(_POLL_CHARS))
 
     def log(self, process_id: str, *, offset: int = 0, limit: int = 200) -> ProcessState:
         """State and `limit` lines of the kept output from line `offset`; without an offset the last ones."""
         process = self._look(process_id)
         lines = process.output.text().splitlines()
         chosen = lines[offset : offset + limit] if offset else lines[-limit:]
-        return process.state(0, text="\n".join(chosen))
+        return self._shown(process, process.state(0, text="\n".join(chosen)))
 
     async def wait(self, process_id: str, timeout: float) -> ProcessState:
         """State and the last 1000 characters once it has ended or `timeout` seconds have passed."""
@@ -244,6 +248,12 @@ class Background:
         for process in list(self._tracked.values()):
             self._forget(process)
         self._reader.stop()
+
+    def _shown(self, process: _Process, state: ProcessState) -> ProcessState:
+        """The state; whoever gets its text hears where that comes from."""
+        if state.text and process.outside:
+            self._heard(process.outside)
+        return state
 
     def _forget(self, process: _Process) -> None:
         del self._tracked[process.id]

@@ -50,9 +50,9 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     get besides, and `is_secret`.
 
     `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a
-    search must not look into it, `found` is told the files that one gave lines of;
-    `note` is a sentence that ends the first output; `spawn` runs
-    jobs beside the caller's, such as making the sandbox of the next command.
+    search must not look into it, `found` is told the files that one gave lines of, `heard` the source of what
+    a background process printed, where that is not the user's own; `note` is a sentence that ends the first
+    output; `spawn` runs jobs beside the caller's, such as making the sandbox of the next command.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -62,6 +62,7 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     known: SecretValues = field(default_factory=SecretValues)
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
     found: Callable[[Iterable[str]], None] = field(default=lambda _paths: None)
+    heard: Callable[[str], None] = field(default=lambda _source: None)
     note: str = ""
     spawn: Spawn | None = None
 
@@ -131,7 +132,7 @@ class ShellWorkspace:
         self._ids = itertools.count(1)
         self._redeemed: set[str] = set()
         self._turns = anyio.Lock()  # invariant: one command at a time uses the carried shell
-        self.processes = Background(clock, authorize=authorize, known=options.known)
+        self.processes = Background(clock, authorize=authorize, known=options.known, heard=options.heard)
 
     @property
     def cwd(self) -> str:
@@ -221,7 +222,7 @@ class ShellWorkspace:
             cwd=where,
             notify=notify,
             needs=needs,
-            protected=permit.protected,
+            permit=permit,
         )
 
     async def read(self, path: str) -> bytes:

@@ -66,6 +66,7 @@ class Permit(Struct, frozen=True, kw_only=True):
     `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts.
     `writable`: it may write in the workspace, also in a read-only sandbox; `paths`: and in these.
     `protected`: but not what agents take as instructions. `closed`: the needs that its session cannot have.
+    `outside` names where what it gives comes from, when others may have written that.
     """
 
     digest: str
@@ -76,6 +77,7 @@ class Permit(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     protected: bool = False
     closed: tuple[str, ...] = ()
+    outside: str = ""
     by: Decider = "rule"
 
     @classmethod
