@@ -88,6 +88,7 @@ async def test_history_that_was_thrown_away_comes_back(talk: Talk, work: Path, k
 
 
 LOSING = [
+    "rm -rf q; mv src q; rm -rf q",
     "mv src gone && rm -rf gone",
     "mkdir q && mv src q && rm -rf q",
     "mv src/new.py z; rm -rf z",

@@ -7,13 +7,16 @@ from typing import Final
 from msgspec.structs import replace
 
 from hermes.safety.commands.expansion import UNKNOWN
+from hermes.safety.commands.file_findings import emptied
 from hermes.safety.commands.paths import is_within
-from hermes.safety.commands.rules import Finding
+from hermes.safety.commands.rules import Finding, file_uses
+from hermes.safety.commands.script import Simple
 from hermes.safety.decide import Policy, Verdict
 from hermes.types.action import Action, Command
 
 _LOSES: Final = frozenset({"delete", "history"})
 _KEPT_INSIDE: Final = frozenset({"read-only", "workspace"})
+_ENDS: Final = re.compile(r"&&|[;\n]")
 _PLAIN: Final = re.compile(r"(?!(?:.*/)?\.\.(?:/|$))[\w./+@%,:=-]+(?:\*[\w.-]*)?|[\w.-]*\*[\w.-]*")
 """A word without anything that a shell reads, but for a star in its last part, and without a step up."""
 
@@ -23,16 +26,16 @@ def to_save(action: Action, verdict: Verdict, policy: Policy) -> tuple[str, ...]
     where saving them is no answer to the question.
 
     The sandbox keeps the command to the workspace, so that nothing else can be lost. All of the workspace is
-    meant by everything but one `rm` of plain names: what else a line does before, and what its shell makes of
-    its words, may lead a name to another place.
+    meant by everything but a line that begins with an `rm` of plain names and loses nothing after it: what a
+    line does before, and what its shell makes of words, may lead a name to another place.
     """
     asks = verdict.decision == "ask" and verdict.by == "rule" and not verdict.outside
     confined = verdict.access.confined and policy.sandbox in _KEPT_INSIDE
     if not (asks and confined and _LOSES.issuperset(verdict.effects)):
         return ()
-    if not (isinstance(action, Command) and _is_plain_removal(action.command, verdict)):
-        return (policy.workspace,)
     found = [one for one in verdict.findings if one.effect in verdict.effects]
+    if not (isinstance(action, Command) and _is_plain_removal(action.command, verdict, found)):
+        return (policy.workspace,)
     return _outermost(sorted({_lost(one, policy.workspace) for one in found}))
 
 
@@ -46,14 +49,21 @@ def _below(path: str, workspace: str) -> str:
     return path[len(workspace) :].lstrip("/") if path != workspace else "files of the workspace"
 
 
-def _is_plain_removal(line: str, verdict: Verdict) -> bool:
-    """Whether a line is one `rm`, and its words mean to every shell what they say."""
-    words = tuple(line.split(" "))
-    if len(verdict.commands) != 1 or not all(map(_PLAIN.fullmatch, words)):
+def _is_plain_removal(line: str, verdict: Verdict, found: Sequence[Finding]) -> bool:
+    """Whether all that a line may lose is lost by its first command, an `rm` whose words mean to every shell
+    what they say.
+    """
+    words = tuple(_ENDS.split(line, maxsplit=1)[0].rstrip(" ").split(" "))
+    if words[0] != "rm" or not all(map(_PLAIN.fullmatch, words)) or not verdict.commands:
         return False
-    (only,) = verdict.commands
-    defined = "rm" in only.scope.aliases or "rm" in only.scope.functions
-    return words[0] == "rm" and only.argv == words and not defined
+    first, *others = verdict.commands
+    defined = "rm" in first.scope.aliases or "rm" in first.scope.functions
+    alone = not any(map(_deletes, others)) and all(one.words == first.line for one in found)
+    return first.argv == words and alone and not defined
+
+
+def _deletes(command: Simple) -> bool:
+    return any(does == "delete" for does, _ in file_uses(command)) or bool(emptied(command))
 
 
 def _lost(finding: Finding, workspace: str) -> str:
