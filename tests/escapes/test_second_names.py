@@ -129,10 +129,26 @@ async def test_settings_of_the_users_stay_when_harmless_ones_come_in_meanwhile(l
     )
 
 
-async def test_settings_that_a_command_outside_makes_stay_while_a_confined_one_runs(later: Later) -> None:
+async def test_a_process_that_waits_for_the_user_to_change_settings_adds_none(later: Later) -> None:
+    """Git puts a new file in the place of the one that is covered."""
     git(later, "init", "-q")
-    await later.run("& touch ready; sleep 60", "OUTSIDE=1; git config core.pager less", "true")
-    assert git(later, "config", "core.pager") == "less\n"
+    git(later, "config", "alias.st", "status")
+    before = (later.work / ".git" / "config").read_text()
+    said = await later.run(
+        "& touch ready; until [ -e go ]; do sleep 0.01; done; "
+        "printf '[core]\\n\\tfsmonitor = x\\n' >> .git/config; touch done; sleep 60",
+        "OUTSIDE=1; git config user.name me; touch go; until [ -e done ]; do sleep 0.01; done",
+        "true",
+    )
+    assert ((later.work / ".git" / "config").read_text(), "(fsmonitor = x)" in said) == (before, True)
+
+
+async def test_harmless_settings_that_a_command_outside_makes_stay_while_a_confined_one_runs(
+    later: Later,
+) -> None:
+    git(later, "init", "-q")
+    await later.run("& touch ready; sleep 60", "OUTSIDE=1; git remote add origin /srv/x", "true")
+    assert git(later, "remote") == "origin\n"
 
 
 async def test_instructions_are_not_changed_by_a_second_name(later: Later) -> None:

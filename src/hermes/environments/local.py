@@ -230,8 +230,6 @@ class LocalEnvironment:
             self._notes += self._refused()
         if not (self._sandbox and job.confined):
             yield
-            if self._sandbox and self._behind:
-                self._sandbox.allow()
             return
         self._sandbox.begin(_confinement(job))
         self._in_front += 1

@@ -63,15 +63,6 @@ class Watched(Struct, frozen=True, kw_only=True):
             path: snapshot(path) for path in of_git if hooks.isdisjoint((path, path.rpartition("/")[0]))
         }
 
-    def again(self, before: Before) -> Before:
-        """What is now in settings that were there `before`. Not links, nor what git goes on with: mounts do
-        not cover these, so that a job that runs could have changed them.
-        """
-        covered = (
-            path for path, was in before.items() if was.text is not None and not path.endswith(RESUMED)
-        )
-        return {**before, **{path: snapshot(path) for path in covered}}
-
     def take_planted(self, before: Before) -> list[str]:
         """Move aside what was not there `before`, or is something else now, unless it is what git itself
         makes; what was there is put back. A sentence for each.

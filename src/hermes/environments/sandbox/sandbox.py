@@ -256,10 +256,6 @@ class Sandbox:
             self._watched[view] = watched(self._mounts, view)
         self._watch.begin(replace(self._watched[view], instructions=guarded))
 
-    def allow(self) -> None:
-        """Take what an unconfined job has changed for the user's own, while confined ones run on."""
-        self._watch.allow()
-
     def end(self) -> None:
         """No job runs any more, and `take_refused` has told what they left."""
         self._watch.end()

@@ -48,15 +48,6 @@ class Watch:
             self._record = Record(old.watched.plus(new), {**new.secured(), **old.before})
             self._keep(self._words())
 
-    def allow(self) -> None:
-        """Take for the user's own what an unconfined job has made of what was there: jobs that run on cannot
-        have changed that.
-        """
-        if self._record is not _NOTHING:
-            before = self._record.watched.again(self._record.before)
-            self._record = Record(self._record.watched, dict(before))
-            self._keep(self._words())
-
     def take(self) -> list[str]:
         """Move aside what was planted since; a sentence for each."""
         return self._record.watched.take_planted(self._record.before)
