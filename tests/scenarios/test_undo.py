@@ -136,6 +136,7 @@ async def test_what_is_too_large_asks_as_before(
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         await session.send("go")
     assert (results(session)[0]["status"], (work / "src").exists(), kept.newest()) == ("blocked", True, [])
+    assert "being larger than checkpoints.max_megabytes" in results(session)[0]["error"]
 
 
 async def test_a_folder_behind_a_link_is_saved_where_it_leads(

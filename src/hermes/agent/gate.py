@@ -44,6 +44,9 @@ _INSTEAD = {
 }
 
 
+_NOT_SAVED = "it could not be saved first, being larger than checkpoints.max_megabytes"
+
+
 def _nothing_saved(_old: str, _new: str) -> None:
     return None
 
@@ -167,6 +170,8 @@ class ApprovalGate(Struct):
         return saved is not None
 
     async def _asked(self, action: Action, verdict: Verdict) -> Permit:
+        if self.save_first is not None and to_save(action, verdict, self.policy):
+            verdict = replace(verdict, reasons=(*verdict.reasons, _NOT_SAVED))
         question = self._question(action, verdict)
         if await self._is_approved_by_model(action, verdict, question):
             return verdict.permit(action, "model", self.ports.token())
