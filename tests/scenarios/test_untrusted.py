@@ -631,3 +631,24 @@ async def test_what_a_process_in_the_background_printed_from_outside_is_marked_w
 def process_of(request: dict[str, Any]) -> str:
     """The id of the process that was started."""
     return str(re.search(r"session_id\W+(\w+)", json.dumps(request["messages"][3:]))[1])  # type: ignore[index]
+
+
+@pytest.mark.parametrize(
+    ("command", "is_outside"),
+    [
+        ("curl -sS http://127.0.0.1:9/x", False),
+        ("curl -sS http://127.0.0.1:9/x; exit 7", True),
+        ("true > page.txt; curl -sS http://127.0.0.1:9/x", True),
+    ],
+)
+async def test_only_a_request_alone_that_reached_nobody_is_no_text_from_outside(
+    talk: Talk,
+    command: str,
+    is_outside: bool,  # a row
+) -> None:
+    quiet = command.replace("-sS", "-s")
+    model = ScriptedModel(call("terminal", {"command": quiet, "needs": {"network": True}}), say("done"))
+    async with talk(model, toolsets=("terminal",), attended=False, yolo=True) as session:
+        await session.send("go")
+        (found,) = (one for one in session.log if isinstance(one, ToolResult))
+        assert (json.loads(found.content)["exit_code"], bool(found.outside)) == (7, is_outside)

@@ -130,7 +130,8 @@ class CallBatch:
     def _examined(self, call: ToolCall, output: ToolOutput, heard: Sequence[str]) -> ToolResult:
         """The result without secrets, and where it came from; long results take milliseconds."""
         entry = self._session.tools.tools.get(call.name)
-        outside = self._services.redactor.redact(origin(entry, output.content, heard))
+        command = str(call.arguments.get("command", ""))
+        outside = self._services.redactor.redact(origin(entry, output.content, heard, command))
         return replace(self._result(call, output), outside=outside)
 
     @contextmanager

@@ -22,6 +22,8 @@ _SHORT: Final = 2_000
 _UNREACHED: Final = frozenset({4, 5, 6, 7, 35})
 """wget: network failure; curl: no proxy, no such host, no connection, no secure one."""
 
+_DOWNLOAD: Final = re.compile(r"\s*(?:curl|wget)\s[^;&|`$()<>\n]*")
+"""One such program alone, so that its exit code is what the command ended with."""
 _heard: ContextVar[list[str] | None] = ContextVar("outside", default=None)
 
 
@@ -50,10 +52,12 @@ def tell(name: str) -> None:
         heard.append(name)
 
 
-def origin(entry: ToolEntry | None, content: str, heard: Sequence[str]) -> str:
-    """The name of the outside that a result came from; "" when it is the user's own."""
+def origin(entry: ToolEntry | None, content: str, heard: Sequence[str], command: str = "") -> str:
+    """The name of the outside that a result came from; "" when it is the user's own. `command` is what ran,
+    if it was one.
+    """
     if heard:
-        return "" if _never_connected(content) else heard[0]
+        return "" if _DOWNLOAD.fullmatch(command) and _never_connected(content) else heard[0]
     if entry is not None and is_outside(entry):
         return f"the tool {entry.name}"
     spans = import_object("hermes.safety.text.scan:scan")(
