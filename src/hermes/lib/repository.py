@@ -163,9 +163,11 @@ def _is_allowed(line: str, names: frozenset[str]) -> bool:
 
 
 def named_work(text: str, folder: str) -> str:
-    """Where the settings of a submodule in that git folder say that its work lies; "" where they do not."""
-    found = _WORKTREE.search(text)
-    return os.path.normpath(os.path.join(folder, found[1].strip())) if found else ""  # noqa: PTH118
+    """Where the settings of a submodule in that git folder say that its work lies; "" where they do not, or
+    more than once: git takes the last.
+    """
+    found = _WORKTREE.findall(text)
+    return os.path.normpath(os.path.join(folder, found[0].strip())) if len(found) == 1 else ""  # noqa: PTH118
 
 
 def read_plain(path: str) -> str:

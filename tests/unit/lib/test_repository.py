@@ -177,3 +177,11 @@ def test_what_cannot_be_the_name_of_a_branch_is_none(tmp_path: Path) -> None:
     assert branch_of(tmp_path) == ""
     (tmp_path / ".git" / "HEAD").write_text("ref: refs/heads/feature/ä-1\n")
     assert branch_of(tmp_path) == "feature/ä-1"
+
+
+def test_a_submodule_that_names_two_places_of_work_names_none() -> None:
+    folder, top = "/w/.git/modules/s", "/w"
+    one = "[core]\n\tworktree = ../../../s\n"
+    assert plain_config(one, folder, top) == one
+    two = f"{one}\tworktree = /home/me\n"
+    assert "worktree" not in plain_config(two, folder, top)

@@ -20,7 +20,10 @@ SAME: Final = "(the same text as in a later result)"
 
 def record(entry: Compaction) -> str:
     """The words that stand for what an entry left out."""
-    return "\n\n".join(filter(None, (BEGIN, entry.summary.strip(), entry.verbatim.strip(), END)))
+    words = (
+        one.replace("[End of the record", "[…") for one in (entry.summary.strip(), entry.verbatim.strip())
+    )
+    return "\n\n".join(filter(None, (BEGIN, *words, END)))
 
 
 def visible(log: Log) -> tuple[Message, ...]:
