@@ -130,6 +130,13 @@ def test_every_start_file_is_asked_for_by_file_tools_and_found_in_commands() -> 
     assert wrong == []
 
 
+@pytest.mark.parametrize(
+    "name", [".vscode/tasks.json", ".husky/pre-commit", ".devcontainer/devcontainer.json"]
+)
+def test_what_an_editor_runs_by_itself_asks_before_a_file_tool_writes_it(name: str) -> None:
+    assert file("write", f"/data/project/{name}").decision == "ask"
+
+
 def test_no_name_of_a_project_is_taken_for_a_secret_of_the_user() -> None:
     names = (
         ".circleci/config.yml",

@@ -40,7 +40,8 @@ _ENV_FILE: Final = re.compile(
 )
 _REPOSITORY: Final = re.compile(r"(?:^|/)(?:\.git|\.hg|\.svn)(?:/|$)")
 _RUNS_LATER: Final = re.compile(
-    r"(?:^|/)\.(?:husky|vscode|idea|devcontainer)(?:/|$)|(?:^|/)\.(?:hg/hgrc|pre-commit-config\.ya?ml)$"
+    r"(?:^|/)\.(?:husky|idea|devcontainer)(?:/|$)"
+    r"|(?:^|/)\.(?:hg/hgrc|pre-commit-config\.ya?ml|vscode/(?:tasks|launch)\.json)$"
 )
 _ROOT_OF_PROCESS: Final = re.compile(r"^/proc/[^/]+(?:/task/[^/]+)?/root(?=/|$)")
 _DIRECTORY_OF_PROCESS: Final = re.compile(r"^/proc/(?:self|thread-self)/cwd(?=/|$)")
