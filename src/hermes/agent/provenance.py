@@ -11,7 +11,6 @@ from typing import Any, Final
 import msgspec
 
 from hermes.lib.lazy import import_object
-from hermes.safety.origins import is_outside
 from hermes.types.tool import ToolEntry
 
 MOST: Final = 200_000
@@ -58,7 +57,7 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str], command:
     """
     if heard:
         return "" if _DOWNLOAD.fullmatch(command) and _never_connected(content) else heard[0]
-    if entry is not None and is_outside(entry):
+    if entry is not None and import_object("hermes.safety.origins:is_outside")(entry):
         return f"the tool {entry.name}"
     spans = import_object("hermes.safety.text.scan:scan")(
         _words(content[:MOST])
