@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hermes.store.checkpoints import Checkpoint, Checkpoints, Limits
+from hermes.store.checkpoints import Checkpoint, CheckpointLimits, CheckpointStore
 from tests.apps.conftest import Run
 
 
@@ -13,7 +13,7 @@ def saved(environ: dict[str, str], work: Path) -> None:
 
 
 def save(environ: dict[str, str], work: Path, path: Path) -> None:
-    kept = Checkpoints(Path(environ["HERMES_HOME"]) / "checkpoints", Limits())
+    kept = CheckpointStore(Path(environ["HERMES_HOME"]) / "checkpoints", CheckpointLimits())
     about = Checkpoint(
         id="c1f0",
         at=1e9,

@@ -4,10 +4,10 @@ import itertools
 import sys
 from pathlib import Path
 
-from hermes.store.checkpoints import Checkpoint, Checkpoints, Limits
+from hermes.store.checkpoints import Checkpoint, CheckpointLimits, CheckpointStore
 
 top = Path(sys.argv[1])
-kept = Checkpoints(top / "checkpoints", Limits())
+kept = CheckpointStore(top / "checkpoints", CheckpointLimits())
 for number in itertools.count():
     about = Checkpoint(
         id=f"{sys.argv[2]}-{number}",

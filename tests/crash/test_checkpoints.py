@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hermes.store.checkpoints import Checkpoints, Limits
+from hermes.store.checkpoints import CheckpointLimits, CheckpointStore
 
 SAVER = Path(__file__).with_name("saver.py")
 KILLS = 12
@@ -33,7 +33,7 @@ def test_a_checkpoint_outlives_a_kill_whole_or_is_not_there(tmp_path: Path) -> N
         child.wait()
         child.stdout.close()
         told.update(lines)
-    kept = Checkpoints(tmp_path / "checkpoints", Limits())
+    kept = CheckpointStore(tmp_path / "checkpoints", CheckpointLimits())
     found = {one.id: one for one in kept.newest()}
     assert told <= set(found)
     assert {tuple(sorted(kept.files(one))) for one in found.values()} == {tuple(names)}

@@ -11,7 +11,7 @@ import pytest
 from hermes.agent.session import Session
 from hermes.agent.undo import checkpoints_of
 from hermes.safety.settings import CheckpointSettings
-from hermes.store.checkpoints import Checkpoints
+from hermes.store.checkpoints import CheckpointStore
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.event import Answered, Asked
 from hermes.types.message import ToolResult
@@ -49,12 +49,12 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kept(environ: Mapping[str, str]) -> Checkpoints:
+def kept(environ: Mapping[str, str]) -> CheckpointStore:
     return checkpoints_of(Path(environ["HERMES_HOME"]), CheckpointSettings(), Path(environ["HOME"]))
 
 
 async def test_a_deletion_runs_without_a_question_and_comes_back(
-    talk: Talk, work: Path, kept: Checkpoints
+    talk: Talk, work: Path, kept: CheckpointStore
 ) -> None:
     model = ScriptedModel(call("terminal", {"command": "rm -rf src"}), say("ok"))
     async with talk(model, toolsets=("terminal",), attended=False) as session, session.stream("go") as stream:
@@ -72,7 +72,7 @@ async def test_a_deletion_runs_without_a_question_and_comes_back(
     assert [(work / "src" / name).read_text() for name in ("a.py", "new.py")] == ["changed\n", "new\n"]
 
 
-async def test_history_that_was_thrown_away_comes_back(talk: Talk, work: Path, kept: Checkpoints) -> None:
+async def test_history_that_was_thrown_away_comes_back(talk: Talk, work: Path, kept: CheckpointStore) -> None:
     command = "git branch -q -D old && git reset -q --hard && git clean -qfd && git reflog expire --expire=now --all && git gc -q --prune=now"
     model = ScriptedModel(call("terminal", {"command": command}), say("ok"))
     async with talk(model, toolsets=("terminal",), attended=False) as session:
@@ -108,7 +108,7 @@ LOSING = [
 
 @pytest.mark.parametrize("command", LOSING)
 async def test_what_a_line_makes_of_a_name_first_is_saved_too(
-    talk: Talk, work: Path, kept: Checkpoints, command: str
+    talk: Talk, work: Path, kept: CheckpointStore, command: str
 ) -> None:
     model = ScriptedModel(call("terminal", {"command": command}), say("ok"))
     async with talk(model, toolsets=("terminal",), attended=False) as session:
@@ -118,7 +118,7 @@ async def test_what_a_line_makes_of_a_name_first_is_saved_too(
     assert "new\n" in [path.read_text() for path in work.rglob("*.py")]
 
 
-async def test_what_is_not_there_needs_neither(talk: Talk, work: Path, kept: Checkpoints) -> None:
+async def test_what_is_not_there_needs_neither(talk: Talk, work: Path, kept: CheckpointStore) -> None:
     model = ScriptedModel(call("terminal", {"command": "rm -rf notexisting"}), say("ok"))
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         await session.send("go")
@@ -126,7 +126,7 @@ async def test_what_is_not_there_needs_neither(talk: Talk, work: Path, kept: Che
 
 
 async def test_what_is_too_large_asks_as_before(
-    talk: Talk, work: Path, kept: Checkpoints, environ: Mapping[str, str]
+    talk: Talk, work: Path, kept: CheckpointStore, environ: Mapping[str, str]
 ) -> None:
     home = Path(environ["HERMES_HOME"])
     home.mkdir(parents=True)
@@ -140,7 +140,7 @@ async def test_what_is_too_large_asks_as_before(
 
 
 async def test_a_folder_behind_a_link_is_saved_where_it_leads(
-    talk: Talk, work: Path, kept: Checkpoints
+    talk: Talk, work: Path, kept: CheckpointStore
 ) -> None:
     (work / "link").symlink_to("src")
     model = ScriptedModel(call("terminal", {"command": "rm -rf link/*"}), say("ok"))

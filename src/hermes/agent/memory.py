@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 
 from hermes.config.sections import doc, section
 from hermes.lib.lazy import import_object
-from hermes.store.notes import Edit, Note, Notes, Origin, Target
+from hermes.store.notes import Edit, Note, NoteOrigin, Notes, Target
 from hermes.types.error import StoreError
 from hermes.types.message import ToolResult
 
@@ -50,10 +50,10 @@ class SessionMemory(Struct, frozen=True):
             "note": "It stands in the prompt of the next session.",
         }
 
-    def _origin(self) -> Origin:
+    def _origin(self) -> NoteOrigin:
         read = [one.outside for one in self.session.log if isinstance(one, ToolResult) and one.outside]
         ports = self.session.services.ports
-        return Origin(at=ports.now(), session=self.session.id, outside=tuple(dict.fromkeys(read))[-3:])
+        return NoteOrigin(at=ports.now(), session=self.session.id, outside=tuple(dict.fromkeys(read))[-3:])
 
 
 def described(note: Note) -> str:

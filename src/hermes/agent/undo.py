@@ -13,7 +13,7 @@ from hermes.config.sensitive import lies_at_home, sensitive
 from hermes.lib.visible import visible
 from hermes.safety.commands.paths import is_disposable
 from hermes.safety.settings import CheckpointSettings
-from hermes.store.checkpoints import Checkpoint, Checkpoints, Limits
+from hermes.store.checkpoints import Checkpoint, CheckpointLimits, CheckpointStore
 from hermes.store.guarded import Guarded
 from hermes.types.action import Command
 from hermes.types.ports import Ports
@@ -23,11 +23,11 @@ _MB: Final = 1024 * 1024
 _DAY: Final = 86_400.0
 
 
-def checkpoints_of(hermes_home: Path, settings: CheckpointSettings, user_home: Path) -> Checkpoints:
+def checkpoints_of(hermes_home: Path, settings: CheckpointSettings, user_home: Path) -> CheckpointStore:
     """The checkpoints of a home, with the limits that are set; what is sensitive in the user's home stays
     out of them.
     """
-    limits = Limits(
+    limits = CheckpointLimits(
         one=settings.max_megabytes * _MB, all=settings.keep_megabytes * _MB, age=settings.keep_days * _DAY
     )
     home = os.path.realpath(user_home)
@@ -35,13 +35,13 @@ def checkpoints_of(hermes_home: Path, settings: CheckpointSettings, user_home: P
         hidden=lambda path: lies_at_home(path, sensitive().secrets, home),
         starts=lambda path: lies_at_home(path, sensitive().starts, home),
     )
-    return Checkpoints(hermes_home / FOLDER, limits, guarded)
+    return CheckpointStore(hermes_home / FOLDER, limits, guarded)
 
 
 class SaveFirst(Struct):
     """Saves paths before a command of one session runs."""
 
-    checkpoints: Checkpoints
+    checkpoints: CheckpointStore
     ports: Ports
     session: str
 

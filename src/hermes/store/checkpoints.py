@@ -42,7 +42,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     restores: str = ""
 
 
-class Limits(Struct, frozen=True, kw_only=True):
+class CheckpointLimits(Struct, frozen=True, kw_only=True):
     """How large one checkpoint and all of them may be, in bytes, and how long they are kept, in seconds."""
 
     one: int = 256 * _MB
@@ -57,10 +57,10 @@ class Restored(Struct, frozen=True):
     kept_back: tuple[str, ...] = ()
 
 
-class Checkpoints:
+class CheckpointStore:
     """The checkpoints of a home, a folder each. One is there whole or not at all, whenever a process dies."""
 
-    def __init__(self, folder: Path, limits: Limits, guarded: Guarded = Guarded()) -> None:  # noqa: B008  # a value
+    def __init__(self, folder: Path, limits: CheckpointLimits, guarded: Guarded = Guarded()) -> None:  # noqa: B008  # a value
         self._folder = Path(os.path.realpath(folder))
         self._limits, self._guarded = limits, guarded
 

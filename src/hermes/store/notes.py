@@ -24,7 +24,7 @@ LOCK_SECONDS: Final = 10.0
 _ORIGINS: Final = ".origins.json"
 
 
-class Origin(Struct, frozen=True, kw_only=True):
+class NoteOrigin(Struct, frozen=True, kw_only=True):
     """When a fact was noted (epoch seconds), in which session, and what that had read from outside then."""
 
     at: float = 0.0
@@ -32,14 +32,14 @@ class Origin(Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...] = ()
 
 
-UNKNOWN: Final = Origin()
+UNKNOWN: Final = NoteOrigin()
 
 
 class Note(Struct, frozen=True, kw_only=True):
     """One fact; one of unknown origin was written by hand."""
 
     text: str
-    origin: Origin = UNKNOWN
+    origin: NoteOrigin = UNKNOWN
 
 
 class Edit(Struct, frozen=True, kw_only=True):
@@ -61,7 +61,7 @@ class Notes(Struct, frozen=True, kw_only=True):
         origins = self._origins()
         return tuple(Note(text=one, origin=origins.get(_key(one), UNKNOWN)) for one in self._texts(target))
 
-    def edit(self, target: Target, edits: Sequence[Edit], origin: Origin) -> tuple[Note, ...]:
+    def edit(self, target: Target, edits: Sequence[Edit], origin: NoteOrigin) -> tuple[Note, ...]:
         """The notes after all of the changes, or none of them: StoreError says in words for a model which
         cannot be made.
         """
@@ -103,13 +103,13 @@ class Notes(Struct, frozen=True, kw_only=True):
                 " call to make room."
             )
 
-    def _origins(self) -> dict[str, Origin]:
+    def _origins(self) -> dict[str, NoteOrigin]:
         try:
-            return msgspec.json.decode((self.folder / _ORIGINS).read_bytes(), type=dict[str, Origin])
+            return msgspec.json.decode((self.folder / _ORIGINS).read_bytes(), type=dict[str, NoteOrigin])
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
             return {}
 
-    def _note_origins(self, fresh: Mapping[str, Origin]) -> None:
+    def _note_origins(self, fresh: Mapping[str, NoteOrigin]) -> None:
         """Keep where facts come from, of those that are there still."""
         there = {_key(one) for target in FILES for one in self._texts(target)}
         kept = {key: one for key, one in self._origins().items() if key in there}

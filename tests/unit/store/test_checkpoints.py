@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.store.checkpoints import Checkpoint, Checkpoints, Limits, Restored
+from hermes.store.checkpoints import Checkpoint, CheckpointLimits, CheckpointStore, Restored
 from hermes.store.guarded import Guarded
 from hermes.types.error import StoreError
 
@@ -56,11 +56,11 @@ def work(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> Checkpoints:
-    return Checkpoints(tmp_path / "home" / "checkpoints", Limits())
+def kept(tmp_path: Path) -> CheckpointStore:
+    return CheckpointStore(tmp_path / "home" / "checkpoints", CheckpointLimits())
 
 
-def test_a_tree_comes_back_as_it_was(work: Path, kept: Checkpoints) -> None:
+def test_a_tree_comes_back_as_it_was(work: Path, kept: CheckpointStore) -> None:
     before = tree(work)
     saved = kept.save(about(work, ""), disposable=disposable)
     assert saved is not None
@@ -74,7 +74,7 @@ def test_a_tree_comes_back_as_it_was(work: Path, kept: Checkpoints) -> None:
     assert tree(work) == {**before, "src/new.py": "new\n"}
 
 
-def test_all_counts_and_only_what_git_never_changes_is_linked(work: Path, kept: Checkpoints) -> None:
+def test_all_counts_and_only_what_git_never_changes_is_linked(work: Path, kept: CheckpointStore) -> None:
     real = work / ".git" / "objects" / "ab" / ("c" * 38)
     real.write_text("object\n")
     real.chmod(0o444)
@@ -89,7 +89,7 @@ def test_all_counts_and_only_what_git_never_changes_is_linked(work: Path, kept: 
 
 @pytest.mark.parametrize("name", ["link/secret", "link/*", "../outside/secret"])
 def test_nothing_is_saved_through_a_link_or_from_outside(
-    work: Path, kept: Checkpoints, tmp_path: Path, name: str
+    work: Path, kept: CheckpointStore, tmp_path: Path, name: str
 ) -> None:
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside" / "secret").write_text("key")
@@ -100,7 +100,7 @@ def test_nothing_is_saved_through_a_link_or_from_outside(
 
 @pytest.mark.parametrize("where", [".git", "../elsewhere"])
 def test_a_restore_names_the_link_in_its_way_and_writes_nothing(
-    work: Path, kept: Checkpoints, tmp_path: Path, where: str
+    work: Path, kept: CheckpointStore, tmp_path: Path, where: str
 ) -> None:
     (work / "x" / "hooks").mkdir(parents=True)
     (work / "x" / "hooks" / "pre-commit").write_text("payload")
@@ -118,7 +118,9 @@ def test_a_restore_names_the_link_in_its_way_and_writes_nothing(
 
 
 @pytest.mark.parametrize("file", [".git/config", ".git/hooks/pre-commit", "config", "hooks/pre-commit"])
-def test_what_git_would_run_is_not_put_into_a_repository(work: Path, kept: Checkpoints, file: str) -> None:
+def test_what_git_would_run_is_not_put_into_a_repository(
+    work: Path, kept: CheckpointStore, file: str
+) -> None:
     evil = work / "x" / file
     evil.parent.mkdir(parents=True)
     evil.write_text("[core]\n\tfsmonitor = touch pwned\n")
@@ -133,7 +135,7 @@ def test_what_git_would_run_is_not_put_into_a_repository(work: Path, kept: Check
     assert kept.place(saved, str(evil)).read_text() == "[core]\n\tfsmonitor = touch pwned\n"
 
 
-def test_settings_of_a_repository_that_run_nothing_come_back(work: Path, kept: Checkpoints) -> None:
+def test_settings_of_a_repository_that_run_nothing_come_back(work: Path, kept: CheckpointStore) -> None:
     settings = '[core]\n\tbare = false\n[remote "origin"]\n\turl = ../a\n'
     (work / ".git" / "config").write_text(settings)
     saved = kept.save(about(work, ".git"), disposable=disposable)
@@ -145,7 +147,9 @@ def test_settings_of_a_repository_that_run_nothing_come_back(work: Path, kept: C
 
 def test_what_is_guarded_is_neither_saved_nor_put_back(work: Path, tmp_path: Path) -> None:
     hidden, starts = str(work / "src" / "deep"), str(work / "src" / "a.py")
-    kept = Checkpoints(tmp_path / "checkpoints", Limits(), Guarded(hidden.__eq__, starts.__eq__))
+    kept = CheckpointStore(
+        tmp_path / "checkpoints", CheckpointLimits(), Guarded(hidden.__eq__, starts.__eq__)
+    )
     saved = kept.save(about(work, "src"), disposable=disposable)
     assert saved is not None
     (work / "src" / "a.py").write_text("changed\n")
@@ -154,7 +158,7 @@ def test_what_is_guarded_is_neither_saved_nor_put_back(work: Path, tmp_path: Pat
     assert (work / "src" / "a.py").read_text() == "changed\n"
 
 
-def test_folders_that_lie_in_each_other_without_end_are_too_large(work: Path, kept: Checkpoints) -> None:
+def test_folders_that_lie_in_each_other_without_end_are_too_large(work: Path, kept: CheckpointStore) -> None:
     at = os.open(work / "src", os.O_RDONLY)
     for _ in range(150):
         os.mkdir("d", dir_fd=at)
@@ -166,7 +170,7 @@ def test_folders_that_lie_in_each_other_without_end_are_too_large(work: Path, ke
     assert kept.newest() == []
 
 
-def test_what_another_process_finished_meanwhile_is_passed_over(work: Path, kept: Checkpoints) -> None:
+def test_what_another_process_finished_meanwhile_is_passed_over(work: Path, kept: CheckpointStore) -> None:
     assert kept.save(about(work, "notes"), disposable=disposable)
     half = next(kept.place(one, one.paths[0]).parents[1] for one in kept.newest()) / "gone.half"
     half.symlink_to("gone")  # listed, and not there when it is looked at
@@ -174,7 +178,7 @@ def test_what_another_process_finished_meanwhile_is_passed_over(work: Path, kept
     assert [one.id for one in kept.newest()] == ["one"]
 
 
-def test_no_file_comes_back_with_the_rights_of_its_owner(work: Path, kept: Checkpoints) -> None:
+def test_no_file_comes_back_with_the_rights_of_its_owner(work: Path, kept: CheckpointStore) -> None:
     (work / "src" / "run.sh").chmod(0o6755)
     saved = kept.save(about(work, "src"), disposable=disposable)
     assert saved is not None
@@ -183,7 +187,7 @@ def test_no_file_comes_back_with_the_rights_of_its_owner(work: Path, kept: Check
     assert (work / "src" / "run.sh").stat().st_mode & 0o7777 == 0o755
 
 
-def test_one_path_of_several_can_be_brought_back(work: Path, kept: Checkpoints) -> None:
+def test_one_path_of_several_can_be_brought_back(work: Path, kept: CheckpointStore) -> None:
     saved = kept.save(about(work, "src", "notes"), disposable=disposable)
     assert saved is not None
     (work / "notes").unlink()
@@ -195,7 +199,9 @@ def test_one_path_of_several_can_be_brought_back(work: Path, kept: Checkpoints) 
         kept.restore(saved, [str(work / "other")])
 
 
-def test_no_link_that_has_come_meanwhile_is_followed(work: Path, kept: Checkpoints, tmp_path: Path) -> None:
+def test_no_link_that_has_come_meanwhile_is_followed(
+    work: Path, kept: CheckpointStore, tmp_path: Path
+) -> None:
     saved = kept.save(about(work, "src"), disposable=disposable)
     assert saved is not None
     (tmp_path / "elsewhere").mkdir()
@@ -206,13 +212,13 @@ def test_no_link_that_has_come_meanwhile_is_followed(work: Path, kept: Checkpoin
     assert (work / "src" / "a.py").read_text() == "a\n"
 
 
-def test_what_is_not_there_needs_no_checkpoint(work: Path, kept: Checkpoints) -> None:
+def test_what_is_not_there_needs_no_checkpoint(work: Path, kept: CheckpointStore) -> None:
     saved = kept.save(about(work, "gone"), disposable=disposable)
     assert (saved is not None and saved.paths, kept.newest()) == ((), [])
 
 
 def test_what_is_too_large_is_not_saved_and_leaves_nothing(work: Path, tmp_path: Path) -> None:
-    kept = Checkpoints(tmp_path / "checkpoints", Limits(one=10))
+    kept = CheckpointStore(tmp_path / "checkpoints", CheckpointLimits(one=10))
     assert kept.save(about(work, ""), disposable=disposable) is None
     assert not (tmp_path / "checkpoints").exists()
 
@@ -220,14 +226,14 @@ def test_what_is_too_large_is_not_saved_and_leaves_nothing(work: Path, tmp_path:
 def test_build_output_is_left_out_where_it_would_be_too_large_with_it(work: Path, tmp_path: Path) -> None:
     (work / "node_modules").mkdir()
     (work / "node_modules" / "big").write_text("x" * 1000)
-    kept = Checkpoints(tmp_path / "checkpoints", Limits(one=500))
+    kept = CheckpointStore(tmp_path / "checkpoints", CheckpointLimits(one=500))
     saved = kept.save(about(work, ""), disposable=disposable)
     assert saved is not None
     assert not [path for path in kept.files(saved) if "node_modules" in path]
 
 
 def test_a_home_in_the_workspace_is_not_saved_in_itself(work: Path) -> None:
-    kept = Checkpoints(work / ".hermes" / "checkpoints", Limits())
+    kept = CheckpointStore(work / ".hermes" / "checkpoints", CheckpointLimits())
     saved = kept.save(about(work, ""), disposable=disposable)
     assert saved is not None
     assert not [path for path in kept.files(saved) if ".hermes" in path]
@@ -235,7 +241,7 @@ def test_a_home_in_the_workspace_is_not_saved_in_itself(work: Path) -> None:
 
 def test_the_oldest_make_room_and_the_old_go(work: Path, tmp_path: Path) -> None:
     (work / "notes").write_text("x" * 100)
-    kept = Checkpoints(tmp_path / "checkpoints", Limits(one=100, all=300, age=50.0))
+    kept = CheckpointStore(tmp_path / "checkpoints", CheckpointLimits(one=100, all=300, age=50.0))
     for number in range(5):
         assert kept.save(about(work, "notes", name=str(number), at=float(number)), disposable=disposable)
     assert [one.id for one in kept.newest()] == ["4", "3", "2"]
@@ -244,7 +250,7 @@ def test_the_oldest_make_room_and_the_old_go(work: Path, tmp_path: Path) -> None
 
 
 def test_what_a_process_that_died_has_left_is_no_checkpoint_and_goes(work: Path, tmp_path: Path) -> None:
-    kept = Checkpoints(tmp_path / "checkpoints", Limits())
+    kept = CheckpointStore(tmp_path / "checkpoints", CheckpointLimits())
     assert kept.save(about(work, "notes"), disposable=disposable)
     half = (tmp_path / "checkpoints" / "one").rename(tmp_path / "checkpoints" / "one.half")
     os.utime(half, (0, 0))
@@ -253,7 +259,7 @@ def test_what_a_process_that_died_has_left_is_no_checkpoint_and_goes(work: Path,
     assert not half.exists()
 
 
-def test_bringing_back_can_be_brought_back(work: Path, kept: Checkpoints) -> None:
+def test_bringing_back_can_be_brought_back(work: Path, kept: CheckpointStore) -> None:
     saved = kept.save(about(work, "notes"), disposable=disposable)
     assert saved is not None
     (work / "notes").write_text("better\n")
@@ -264,7 +270,7 @@ def test_bringing_back_can_be_brought_back(work: Path, kept: Checkpoints) -> Non
     assert (work / "notes").read_text() == "better\n"
 
 
-def test_a_name_that_means_none_or_several_is_refused(work: Path, kept: Checkpoints) -> None:
+def test_a_name_that_means_none_or_several_is_refused(work: Path, kept: CheckpointStore) -> None:
     for name in ("aa", "ab"):
         assert kept.save(about(work, "notes", name=name), disposable=disposable)
     assert kept.find("ab").id == "ab"

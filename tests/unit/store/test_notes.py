@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from hermes.store.notes import Edit, Note, Notes, Origin
+from hermes.store.notes import Edit, Note, NoteOrigin, Notes
 from hermes.types.error import StoreError
 
-HERE = Origin(at=10.0, session="s1", outside=("requests to example.org",))
+HERE = NoteOrigin(at=10.0, session="s1", outside=("requests to example.org",))
 
 
 def notes(tmp_path: Path) -> Notes:
@@ -24,7 +24,7 @@ def test_facts_are_added_changed_and_removed_with_where_they_come_from(tmp_path:
     held.edit(
         "memory", [Edit(action="add", content="Uses tabs."), Edit(action="add", content="Likes tea.")], HERE
     )
-    later = Origin(at=20.0, session="s2")
+    later = NoteOrigin(at=20.0, session="s2")
     held.edit("memory", [Edit(action="replace", old_text="tea", content="Likes coffee.")], later)
     assert held.read("memory") == (
         Note(text="Uses tabs.", origin=HERE),

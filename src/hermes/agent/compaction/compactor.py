@@ -50,7 +50,7 @@ def fixed(wanted: ContextRequest) -> int:
     return tokens(wanted.system) + sum(tokens(written(one)) for one in wanted.tools)
 
 
-class Limits(Struct, frozen=True):
+class RequestLimits(Struct, frozen=True):
     """Tokens: of a request, of the end that stays as it is, and of a record of so many tokens."""
 
     request: int
@@ -85,7 +85,7 @@ class Compactor(Struct, frozen=True):
             return False
         return self._size(wanted) >= self.limits(wanted).request and not thrashes(wanted.log)
 
-    def limits(self, wanted: ContextRequest, overflow: ContextOverflow | None = None) -> Limits:
+    def limits(self, wanted: ContextRequest, overflow: ContextOverflow | None = None) -> RequestLimits:
         """What a request to this endpoint may hold; an endpoint that said how much it takes is believed, one
         that only refused gets a good deal less.
         """
@@ -94,7 +94,7 @@ class Compactor(Struct, frozen=True):
             window = min(window, overflow.failure.window or int(self._size(wanted) * LEAST_SHARE))
         share = self.settings.threshold if window >= WIDE else max(LEAST_SHARE, self.settings.threshold)
         request = int(share * (window - min(wanted.reply, window // 2)))
-        return Limits(request=request, tail=int(request * self.settings.target_ratio), window=window)
+        return RequestLimits(request=request, tail=int(request * self.settings.target_ratio), window=window)
 
     async def make_room(
         self, wanted: ContextRequest, *, overflow: ContextOverflow | None = None, focus: str | None = None
@@ -106,7 +106,7 @@ class Compactor(Struct, frozen=True):
         limits, before = self.limits(wanted, overflow), self._size(wanted)
         if focus is not None:
             limits = replace(limits, tail=min(limits.tail, int(before * self.settings.target_ratio)))
-        kept = _Kept.of(wanted.log, self.settings, limits)
+        kept = _Division.of(wanted.log, self.settings, limits)
         entry = kept.in_short(wanted.ports)
         scale = before / max(1, fixed(wanted) + total(self.messages(wanted.log)))
         after = self._after(wanted, entry, scale)
@@ -118,7 +118,7 @@ class Compactor(Struct, frozen=True):
         return replace(entry, before=before, after=after) if after < before * USELESS else None
 
     async def _recorded(
-        self, wanted: ContextRequest, kept: "_Kept", limits: Limits, focus: str | None
+        self, wanted: ContextRequest, kept: "_Division", limits: RequestLimits, focus: str | None
     ) -> Compaction:
         """The entry with a record of all that is not kept; without a model's words it is an outline."""
         fresh, messages = kept.fresh, wanted.log.messages
@@ -142,7 +142,7 @@ class Compactor(Struct, frozen=True):
             fallback=not words,
         )
 
-    async def _asked(self, wanted: ContextRequest, kept: "_Kept", budget: int, focus: str) -> str:
+    async def _asked(self, wanted: ContextRequest, kept: "_Division", budget: int, focus: str) -> str:
         """The words of a model, asked once more where its first ones are no record."""
         before = kept.previous.summary if kept.previous else ""
         question = summary.question(kept.fresh, before=before, budget=budget, focus=focus)
@@ -157,7 +157,7 @@ class Compactor(Struct, frozen=True):
         return ""
 
     def _clipped(
-        self, wanted: ContextRequest, entry: Compaction, limits: Limits, scale: float
+        self, wanted: ContextRequest, entry: Compaction, limits: RequestLimits, scale: float
     ) -> tuple[Compaction, int]:
         """The entry with a limit for single messages, the largest of some with which the request fits."""
         for part in (2, 4, 8, 16, 32):
@@ -186,7 +186,7 @@ class Compactor(Struct, frozen=True):
         return int((fixed(wanted) + total(view)) * scale)
 
 
-class _Kept(Struct, frozen=True, kw_only=True):
+class _Division(Struct, frozen=True, kw_only=True):
     """How a log is divided: a head, what is left out (of which some was before), and an end from `cut` on."""
 
     messages: tuple[Message, ...]
@@ -196,7 +196,7 @@ class _Kept(Struct, frozen=True, kw_only=True):
     cut: int
 
     @classmethod
-    def of(cls, log: Log, settings: CompressionSettings, limits: Limits) -> "_Kept":
+    def of(cls, log: Log, settings: CompressionSettings, limits: RequestLimits) -> "_Division":
         messages = log.messages
         entry = messages[log.compacted] if log.compacted >= 0 else None
         previous = entry if isinstance(entry, Compaction) and entry.dropped else None

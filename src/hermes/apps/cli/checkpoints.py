@@ -19,7 +19,7 @@ from hermes.composition import SYSTEM_PORTS
 from hermes.lib.repository import refs_of
 from hermes.lib.visible import visible
 from hermes.safety.settings import CheckpointSettings
-from hermes.store.checkpoints import Checkpoint, Checkpoints
+from hermes.store.checkpoints import Checkpoint, CheckpointStore
 
 _SHORT: Final = 8
 
@@ -102,7 +102,7 @@ def _one_line(path: str) -> str:
     return visible(path).replace("\n", "⟨U+000A⟩")
 
 
-def _kept(choices: Choices) -> Checkpoints:
+def _kept(choices: Choices) -> CheckpointStore:
     place = here(choices)
     return checkpoints_of(place.home.root, place.settings[CheckpointSettings], place.user_home)
 

@@ -11,7 +11,7 @@ from msgspec import Struct
 from hermes.environments.sandbox.aside import ASIDE, Instead, move_aside
 from hermes.environments.sandbox.git_folders import git_files, git_folders, git_names, own_folder
 from hermes.environments.sandbox.hard_links import make_single
-from hermes.environments.sandbox.snapshot import Snapshot, exists, link_at, snapshot, text_of
+from hermes.environments.sandbox.snapshot import FileSnapshot, exists, link_at, snapshot, text_of
 from hermes.lib.repository import OLD_REMOTES, RESUMED, STEERING, plain_config, plain_steps
 
 _LONGEST_SHOWN: Final = 80
@@ -19,7 +19,7 @@ _OR_THE_USERS: Final = "should the user have made it meanwhile, they can move it
 _RUNS: Final = "{} would run something by itself, or be trusted"
 _INSTRUCTS: Final = "agents would take {} as instructions, and text from outside was read"
 
-Before = Mapping[str, Snapshot]
+Before = Mapping[str, FileSnapshot]
 """What was there, by path: links, and the text of what chooses what git runs."""
 
 
@@ -57,7 +57,7 @@ class Watched(Struct, frozen=True, kw_only=True):
         of_git = [path for top in self.tops for path in _of_git(top) if exists(path)]
         make_single([*files, *of_git])
         hooks = {path for path in of_git if path.endswith("/hooks")}
-        seen = {path: link_at(path) or Snapshot() for path in (*files, *hooks)}
+        seen = {path: link_at(path) or FileSnapshot() for path in (*files, *hooks)}
         # What is in `hooks` is covered as a folder
         return seen | {
             path: snapshot(path) for path in of_git if hooks.isdisjoint((path, path.rpartition("/")[0]))
@@ -95,7 +95,7 @@ def _taken_names(top: str, before: Before) -> Iterator[str]:
     """Put back the links by which git finds its folder, before anything behind them is looked at."""
     for path in git_names(top):
         now = link_at(path)
-        was = before.get(path, Snapshot())
+        was = before.get(path, FileSnapshot())
         if now and now != was:
             yield _told(path, "", move_aside(path, Instead(link=was.way_back(path)) if was.link else None))
 
@@ -113,7 +113,7 @@ def _taken_in_git(top: str, before: Before) -> Iterator[str]:
     for path in _steering(top, folders):
         if not os.path.lexists(path) or _is_covered(path, before):
             continue
-        was = before.get(path, Snapshot())
+        was = before.get(path, FileSnapshot())
         text = text_of(path)
         kept = _plain_part(path, text, top, folders, was.text or "")
         if kept is None or kept != text:
@@ -124,7 +124,7 @@ def _told(path: str, line: str, moved: str) -> str:
     return f"{path} could make git run something{f' ({line})' if line else ''}; {moved}; {_OR_THE_USERS}"
 
 
-def _instead(path: str, kept: str | None, was: Snapshot) -> Instead | None:
+def _instead(path: str, kept: str | None, was: FileSnapshot) -> Instead | None:
     """What stands in its place: what was there, but for a list of steps, which git itself changes and which
     must be there though it be empty.
     """

@@ -14,7 +14,7 @@ _LARGEST: Final = 1_000_000
 _ACCESS_TAKES_LINKS: Final = os.access("/", os.F_OK, follow_symlinks=False)  # not every C library's does
 
 
-class Snapshot(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class FileSnapshot(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a `link` said and where it `leads`, or the `text` of a regular file; of all else, that it is
     there.
     """
@@ -29,17 +29,17 @@ class Snapshot(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.link if leads == self.leads else self.leads
 
 
-def snapshot(path: str) -> Snapshot:
+def snapshot(path: str) -> FileSnapshot:
     """What is there; of what cannot be read, that it is."""
-    return link_at(path) or Snapshot(text=text_of(path))
+    return link_at(path) or FileSnapshot(text=text_of(path))
 
 
-def link_at(path: str) -> Snapshot | None:
+def link_at(path: str) -> FileSnapshot | None:
     """What is there, if it is a link."""
     if not os.path.islink(path):  # noqa: PTH114  # words, as all here
         return None
     with suppress(OSError):
-        return Snapshot(link=os.readlink(path), leads=os.path.realpath(path))  # noqa: PTH115
+        return FileSnapshot(link=os.readlink(path), leads=os.path.realpath(path))  # noqa: PTH115
     return None
 
 

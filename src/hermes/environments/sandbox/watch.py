@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from hermes.environments.sandbox.planted import Watched
-from hermes.environments.sandbox.snapshot import Snapshot
+from hermes.environments.sandbox.snapshot import FileSnapshot
 from hermes.lib.locks import HeldFile, holder, take
 
 
@@ -21,7 +21,7 @@ class Record(Struct, frozen=True):
     """What is watched, and what was there before."""
 
     watched: Watched
-    before: dict[str, Snapshot]
+    before: dict[str, FileSnapshot]
 
 
 _NOTHING: Final = Record(Watched(tops=()), {})
