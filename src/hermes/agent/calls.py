@@ -3,7 +3,6 @@
 Results come back in call order, whatever order they finish in.
 """
 
-import hashlib
 import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-import msgspec
 from msgspec.structs import replace
 
+from hermes.agent.guardrails import signature
 from hermes.agent.provenance import listening, origin
 from hermes.agent.questions import calling
 from hermes.agent.tool_context import ToolRunContext
@@ -105,7 +104,7 @@ class CallBatch:
                 output = ToolOutput(content=tool_error(call.fault), failed=True)
             else:
                 if entry.manifest.effects:
-                    await services.store.begin(session.id, call.id, call.name, digest(call))
+                    await services.store.begin(session.id, call.id, call.name, signature(call))
                 with self._context(call, entry) as context:
                     keywords = self._keywords(call, context)
                     output = await services.dispatcher.call(
@@ -232,10 +231,3 @@ def touched(call: ToolCall, manifest: ToolManifest, cwd: str) -> list[str]:
 def overlap(one: str, other: str) -> bool:
     """Whether two absolute paths are equal or one lies inside the other."""
     return one == other or one.startswith(other.rstrip("/") + "/") or other.startswith(one.rstrip("/") + "/")
-
-
-def digest(call: ToolCall) -> str:
-    """A short fingerprint of what a call would do."""
-    return hashlib.blake2b(
-        call.name.encode() + msgspec.json.encode(call.arguments, order="sorted"), digest_size=16
-    ).hexdigest()

@@ -30,7 +30,7 @@ class FolderNotes:
 
     def __init__(self, session: "Session", rules: TextRules | None) -> None:
         self._session, self._rules = session, rules
-        self._seen = {str(session.spec.cwd), *_told(session.log)}
+        self._seen: set[str] = set()
 
     async def arrived(self, calls: Sequence[ToolCall]) -> tuple[ContextBlock, ...]:
         """The notes of folders that these calls were the first to work in."""
@@ -38,6 +38,8 @@ class FolderNotes:
         if self._rules is None or opened is None:
             return ()
         top, cwd = str(self._session.spec.cwd), opened.workspace.cwd
+        if not self._seen:  # not before: of a session that is resumed all is read for it
+            self._seen = {top, *_told(self._session.log)}
         wanted = {posixpath.normpath(posixpath.join(cwd, one)) for one in (cwd, *self._folders(calls))}
         fresh = [one for one in _chains(sorted(wanted), top) if one not in self._seen]
         self._seen.update(fresh)

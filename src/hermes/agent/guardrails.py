@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -137,17 +137,18 @@ def signature(call: ToolCall) -> str:
 
 def failed(result: ToolResult) -> bool:
     """Whether a call came to nothing: it failed, or its command ended with another code than 0."""
-    return result.failed or bool(_fields(result.content).get("exit_code"))
-
-
-def _fields(content: str) -> Mapping[str, Any]:
-    if not content.startswith("{"):
-        return {}
+    if result.failed or not result.content.startswith("{"):
+        return result.failed
     try:
-        found = msgspec.json.decode(content)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        return bool(msgspec.json.decode(result.content, type=_Ended).exit_code)
+    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeEncodeError):
+        return False
+
+
+class _Ended(Struct, frozen=True):
+    """The end of a command, as a result tells it."""
+
+    exit_code: int | None = None
 
 
 def _hashed(text: str) -> str:

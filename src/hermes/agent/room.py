@@ -1,14 +1,13 @@
 """Room in a session for its next request: asked for before it, after a refusal, or by a person."""
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
 from hermes.agent.compaction.compactor import thrashes
 from hermes.agent.context import ContextRequest
-from hermes.models.reliability.continuation import context_tokens
 from hermes.types.error import ContextOverflow
 from hermes.types.event import CompactionStarted, Notice
-from hermes.types.message import Assistant, Compaction, Message
+from hermes.types.message import Compaction
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -36,18 +35,6 @@ async def make_room(session: "Session", overflow: ContextOverflow | None = None)
 async def compact(session: "Session", focus: str) -> Compaction | None:
     """Shorten it because a person wants it."""
     return await _append(session, session.services.context.make_room(request_of(session), focus=focus))
-
-
-def context_size(log: Sequence[Message]) -> int:
-    """Tokens of the last request and its reply, as the provider counted them, or what a compaction has left
-    since; 0 before the first.
-    """
-    for one in reversed(log):
-        if isinstance(one, Assistant) and one.usage.input_tokens:
-            return context_tokens(one)
-        if isinstance(one, Compaction) and one.after:
-            return one.after
-    return 0
 
 
 def request_of(session: "Session") -> ContextRequest:

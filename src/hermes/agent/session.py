@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import anyio
 
+from hermes.agent.compaction.sizes import counted
 from hermes.agent.folder_notes import FolderNotes
 from hermes.agent.ledger import CHAT
 from hermes.agent.listeners import Listener, Listeners
@@ -14,7 +15,7 @@ from hermes.agent.log import Log, replay
 from hermes.agent.mailbox import Mailbox
 from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
-from hermes.agent.room import compact, context_size
+from hermes.agent.room import compact
 from hermes.agent.services import RuntimeServices
 from hermes.agent.spec import SessionSpec
 from hermes.agent.todos import from_log
@@ -214,7 +215,7 @@ class Session:
         """Tokens of the last request and its reply, as the provider counted them, or what a compaction has
         left; 0 before the first.
         """
-        return context_size(self.log)
+        return counted(self.log)[0]
 
     # ------------------------------------------------------------------ the log
 

@@ -1,9 +1,7 @@
 """Commands on what the model sees of a long session: compress, expand, pin, unpin."""
 
-import re
-
 from hermes.commands.context import CommandContext, opened
-from hermes.tools.log_entries import words
+from hermes.tools.log_entries import entry_range, words
 from hermes.types.error import HermesError
 
 
@@ -16,11 +14,10 @@ async def compress(talk: CommandContext, argument: str) -> None:
 
 async def expand(talk: CommandContext, argument: str) -> None:
     """Show entries of the log word for word."""
-    found = re.fullmatch(r"(\d{1,9})(?:\s*[-–]\s*(\d{1,9}))?", argument)
-    log = opened(talk).log
-    if found is None or not 1 <= int(found[1]) <= len(log):
+    found, log = entry_range(argument), opened(talk).log
+    if found is None or not 1 <= found[0] <= len(log):
         raise HermesError(f"/expand takes a number or a range from 1 to {len(log)}, such as /expand 3-5.")
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = found
     shown = enumerate(log[first - 1 : last], first)
     talk.tell("\n\n".join(f"**{number}** {words(one)}" for number, one in shown))
 

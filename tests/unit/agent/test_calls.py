@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.agent.calls import digest, overlap, plan
+from hermes.agent.calls import overlap, plan
+from hermes.agent.guardrails import signature
 from hermes.tools.discovery import discover_builtin_tools
 from hermes.tools.registry import PROCESS
 from hermes.types.message import ToolCall
@@ -80,4 +81,4 @@ def test_no_two_calls_of_a_group_touch_overlapping_paths(wanted: list[str]) -> N
 
 def test_a_digest_is_of_what_would_be_done() -> None:
     one, same, other = call("t", a=1, b=2), call("t", b=2, a=1), call("t", a=1, b=3)
-    assert digest(one) == digest(same) != digest(other)
+    assert signature(one) == signature(same) != signature(other)

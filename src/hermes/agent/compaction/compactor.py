@@ -14,14 +14,13 @@ from msgspec.structs import replace
 from hermes.agent.compaction import summary
 from hermes.agent.compaction.boundaries import head_end, tail_start
 from hermes.agent.compaction.settings import CompressionSettings
-from hermes.agent.compaction.sizes import total, written
+from hermes.agent.compaction.sizes import counted, total, written
 from hermes.agent.compaction.view import place, shown
 from hermes.agent.context import ContextRequest
 from hermes.agent.log import Log
 from hermes.lib.text import CHARACTERS, tokens
-from hermes.models.reliability.continuation import context_tokens
 from hermes.types.error import ContextOverflow
-from hermes.types.message import Assistant, Compaction, Message
+from hermes.types.message import Compaction, Message
 from hermes.types.ports import Ports
 
 WIDE: Final = 512_000
@@ -171,15 +170,10 @@ class Compactor(Struct, frozen=True):
         """Tokens of the next request: what the last one took, as the provider counted it, and what came
         since.
         """
-        log = wanted.log
-        for number in range(len(log.messages) - 1, max(log.compacted, 0) - 1, -1):
-            message = log.messages[number]
-            since = log.messages[number + 1 :]
-            if isinstance(message, Assistant) and message.usage.input_tokens:
-                return context_tokens(message) + total(since)
-            if isinstance(message, Compaction):
-                return message.after + total(since)
-        return fixed(wanted) + total(self.messages(log))
+        known, count = counted(wanted.log.messages)
+        if count:
+            return known + total(wanted.log.messages[count:])
+        return fixed(wanted) + total(self.messages(wanted.log))
 
     def _after(self, wanted: ContextRequest, entry: Compaction, scale: float) -> int:
         view = shown((*wanted.log.messages, entry), len(wanted.log.messages))

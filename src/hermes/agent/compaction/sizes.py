@@ -1,11 +1,12 @@
 """How many tokens messages take, as far as that can be said without the model's own tokenizer."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
 
 from hermes.lib.text import tokens
+from hermes.models.reliability.continuation import context_tokens
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
 IMAGE: Final = 1600
@@ -37,3 +38,16 @@ def total(messages: Iterable[Message]) -> int:
 def written(arguments: Mapping[str, Any]) -> str:
     """The arguments of a call as JSON."""
     return msgspec.json.encode(arguments).decode("utf-8", "replace")
+
+
+def counted(log: Sequence[Message]) -> tuple[int, int]:
+    """Tokens of the last request and its reply, as the provider counted them, or what a compaction has left
+    since; and how many messages of the log that is of. 0 of 0 before the first.
+    """
+    for number in range(len(log), 0, -1):
+        one = log[number - 1]
+        if isinstance(one, Assistant) and one.usage.input_tokens:
+            return context_tokens(one), number
+        if isinstance(one, Compaction) and one.after:
+            return one.after, number
+    return 0, 0

@@ -1,17 +1,15 @@
 """The expand tool: entries of the session's log word for word, also those that a model sees no more."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from hermes.tools.log_entries import words
+from hermes.tools.log_entries import entry_range, words
 from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.types.message import Message
 from hermes.types.tool import ToolManifest
 
 PAGE: Final = 6_000
 """Characters of one page."""
-_ENTRIES: Final = re.compile(r"\s*(\d{1,9})\s*(?:[-–]\s*(\d{1,9})\s*)?$")
 
 SCHEMA = {
     "name": "expand",
@@ -35,14 +33,14 @@ async def expand(args: Mapping[str, Any], **keywords: Any) -> str:
     context = keywords.get("ctx")
     if context is None:
         return tool_error("expand needs a session; it cannot be called on its own.")
-    asked = _ENTRIES.match(str(args.get("entries", "")))
+    asked = entry_range(wanted := str(args.get("entries", "")))
     if asked is None:
         return tool_error("entries is a number or a range, such as 12 or 12-15.")
-    first = int(asked[1])
-    found: Sequence[Message] = context.entries(first, int(asked[2] or first))
+    first, last = asked
+    found: Sequence[Message] = context.entries(first, last)
     text = "\n\n".join(f"[{number}] {words(one)}" for number, one in enumerate(found, start=first))
     if not text:
-        return tool_error(f"There is no entry {asked[0].strip()} before this call.")
+        return tool_error(f"There is no entry {wanted.strip()} before this call.")
     pages = -(-len(text) // PAGE)
     page = min(max(1, int(args.get("page") or 1)), pages)
     return tool_result(text=text[(page - 1) * PAGE : page * PAGE], page=page, pages=pages)
