@@ -138,7 +138,7 @@ async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
         store = WatchedStore(Database(runtime.home.sessions_db, "sessions"), runtime.home.search_db)
         store.points, store.ledger = points, ledger
         runtime.services.ledger.store = store
-        runtime.services = replace(runtime.services, store=store)
+        runtime.opener.services = replace(runtime.services, store=store)
         session = await runtime.session(
             SessionOptions(
                 base_url="http://127.0.0.1:1/v1",

@@ -1,0 +1,279 @@
+"""Layer 10. The opening of sessions: what a new one is made of, and how a stored one goes on."""
+
+import datetime as dt
+import platform
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+from weakref import WeakSet
+
+import anyio
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from hermes.agent import tool_offer
+from hermes.agent.capabilities import CapabilitySettings, configured, resolved, within
+from hermes.agent.hook_points import opened
+from hermes.agent.log import replay
+from hermes.agent.parents import bounds_of, read_by
+from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, SystemPrompt
+from hermes.agent.recovery import answers
+from hermes.agent.services import RuntimeServices
+from hermes.agent.session import Session
+from hermes.agent.settings import AgentSettings
+from hermes.agent.spec import SessionOptions, SessionSpec
+from hermes.composition import HomeEnvironments, HomeRoutes
+from hermes.config.sections import Settings
+from hermes.environments.settings import TerminalSettings
+from hermes.lib.lazy import import_object
+from hermes.lib.repository import branch_of
+from hermes.models.settings import CachingSettings, ModelSettings
+from hermes.safety.settings import ApprovalSettings
+from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredSession
+from hermes.tools.discovery import ToolFolder
+from hermes.tools.schemas import Schemas
+from hermes.types.actor import Actor
+from hermes.types.capabilities import Capabilities
+from hermes.types.error import ConfigError
+from hermes.types.ports import Ports
+from hermes.types.request import Endpoint, Options
+from hermes.types.tool import Snapshot
+
+
+class SessionOpener(Struct, kw_only=True):
+    """Opens the sessions of one runtime; `living` are those that are in use."""
+
+    settings: Settings
+    services: RuntimeServices
+    routing: HomeRoutes
+    environments: HomeEnvironments
+    tool_folder: ToolFolder
+    schemas: Schemas
+    prompt: SystemPrompt
+    living: WeakSet[Session] = field(default_factory=WeakSet)
+
+    @property
+    def store(self) -> SessionStore:
+        """Where sessions are kept."""
+        return self.services.store
+
+    @property
+    def ports(self) -> Ports:
+        """The clock, randomness and ids."""
+        return self.services.ports
+
+    @property
+    def environ(self) -> Mapping[str, str]:
+        """The user's variables."""
+        return self.services.environ
+
+    async def new(self, chosen: SessionOptions) -> Session:
+        """A new session; ConfigError and StoreError say what cannot be."""
+        endpoint = self._endpoint(chosen)
+        now, cwd = self.ports.now(), self._cwd(chosen)
+        session_id = f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()}"
+        tools = self._tools(chosen, endpoint)
+        bounds = self._bounds(chosen, cwd)
+        if chosen.parent:
+            bounds = bounds.meet(await bounds_of(chosen.parent, self.living, self.store))
+        spec = self._spec(
+            session_id,
+            chosen,
+            endpoint,
+            cwd=cwd,
+            system=chosen.system
+            or await self._system(await self._prompt_context(chosen, endpoint, tools, bounds, session_id)),
+            tools=tools,
+            bounds=bounds,
+        )
+        spec = replace(spec, outside=await read_by(chosen.parent, self.living, self.store))
+        row = SessionRow(
+            id=spec.id,
+            cwd=str(cwd),
+            branch=branch_of(cwd),
+            model=f"{endpoint.provider}/{endpoint.model}",
+            source=chosen.source,
+            parent=spec.parent,
+            created=now,
+            updated=now,
+        )
+        await self.store.create(
+            row, system=spec.system, tools=spec.tools.definitions, capabilities=spec.capabilities
+        )
+        async with self._claimed(row.id, chosen):
+            session = Session(spec, self.services)
+            self.living.add(session)
+            self._open_environment(session)
+            await opened(session, resumed=False)
+        return session
+
+    async def resumed(self, chosen: SessionOptions) -> Session:
+        """The session that `resume` names; ConfigError and StoreError say what cannot be."""
+        endpoint = self._endpoint(chosen)
+        found = await self.store.resolve(chosen.resume, cwd=str(self._cwd(chosen)))
+        async with self._claimed(found.id, chosen):
+            session = await self._continued(await self.store.load(found.id), chosen, endpoint)
+            self._open_environment(session)
+            await opened(session, resumed=True)
+        return session
+
+    def _endpoint(self, chosen: SessionOptions) -> Endpoint:
+        self.routing.routes.learn_secrets()
+        return self.routing.routes.endpoint(chosen.model, chosen.base_url)
+
+    def _open_environment(self, session: Session) -> None:
+        """Open it now where that cannot wait for the first tool; it is closed with the session."""
+        if self.environments.opens_first and session.spec.tools.definitions:
+            _ = session.environment
+
+    @asynccontextmanager
+    async def _claimed(self, session_id: str, chosen: SessionOptions) -> AsyncIterator[None]:
+        """Have a session from now on, unless it cannot be opened."""
+        await self.store.claim(session_id, self._owner(chosen))
+        try:
+            yield
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                await self.store.release(session_id)
+            raise
+
+    async def _continued(self, stored: StoredSession, chosen: SessionOptions, endpoint: Endpoint) -> Session:
+        """The session as it was left; what a crash left open is answered once, in store and log."""
+        row, log = stored.row, replay(stored.log)
+        spec = self._spec(
+            row.id,
+            chosen,
+            endpoint,
+            cwd=Path(row.cwd),
+            system=stored.system,
+            tools=tool_offer.stored(stored.tools, self.tool_folder.registry, chosen.functions),
+            bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
+        )
+        spec = replace(spec, parent=row.parent, outside=await read_by(row.parent, self.living, self.store))
+        session = Session(spec, self.services, log=log, title=row.title, used=stored.used)
+        self.living.add(session)
+        questions, now = await self.store.questions(row.id), self.ports.now()
+        if log.open or stored.begun:
+            await session.settle(*answers(log.open, stored.begun, self.ports, questions))
+        for one in questions:
+            if one.answer is None and not one.is_open(now):
+                await self.store.end_question(one.id, "expired")
+        session.questions.restore([one for one in questions if one.answer or one.is_open(now)])
+        return session
+
+    def _owner(self, chosen: SessionOptions) -> Owner:
+        pid, host = self.ports.pid(), platform.node()
+        return Owner(pid=pid, host=host, app=chosen.source, since=self.ports.now())
+
+    def _spec(
+        self,
+        session_id: str,
+        chosen: SessionOptions,
+        endpoint: Endpoint,
+        *,
+        cwd: Path,
+        system: str,
+        tools: Snapshot,
+        bounds: Capabilities,
+    ) -> SessionSpec:
+        return SessionSpec(
+            id=session_id,
+            system=system,
+            tools=within(tools, bounds),
+            endpoint=endpoint,
+            options=self._options(endpoint),
+            capabilities=bounds,
+            cwd=cwd,
+            actor=chosen.actor or Actor(app=chosen.source),
+            parent=chosen.parent,
+            ephemeral=chosen.ephemeral,
+            attended=chosen.attended and bounds.asks,
+            yolo=chosen.yolo,
+            max_steps=chosen.max_steps or self.settings[AgentSettings].max_turns,
+            continuations=self.settings[ModelSettings].continuations,
+            approval_timeout=self.settings[ApprovalSettings].timeout,
+        )
+
+    def _bounds(self, chosen: SessionOptions, cwd: Path) -> Capabilities:
+        """What the settings and the opener let a session do at most."""
+        user = Path(self.environ.get("HOME") or Path.home())
+        settings = configured(self.settings[CapabilitySettings], cwd=cwd, home=user)
+        bounds = resolved(chosen.capabilities, cwd=cwd, home=user).meet(settings)
+        if not bounds.reads(str(cwd)):
+            raise ConfigError(
+                f"A session has to read the folder it works in, and its bounds leave {cwd} out."
+            )
+        return bounds
+
+    def _options(self, endpoint: Endpoint) -> Options:
+        model = self.settings[ModelSettings]
+        return Options(
+            temperature=model.temperature if model.temperature is not None or not endpoint.local else 0.0,
+            max_output=model.max_output or None,
+            effort=model.effort,
+            cache=_kept(self.settings[CachingSettings].cache_ttl),
+        )
+
+    def _tools(self, chosen: SessionOptions, endpoint: Endpoint) -> Snapshot:
+        self.tool_folder.refresh()
+        return tool_offer.offered(self.settings, self.schemas, chosen, self.environ, endpoint)
+
+    async def _place(self, session_id: str, cwd: Path, chosen: SessionOptions) -> Place:
+        """Where the session works, in words for its prompt; a machine elsewhere is asked what it is."""
+        day = dt.datetime.fromtimestamp(self.ports.now(), tz=dt.UTC).astimezone()
+        if self.environments.is_remote:
+            reached = await self.environments.reach(session_id, cwd, yolo=chosen.yolo)
+            place: Place = import_object("hermes.agent.remote_environment").described(reached)
+        else:
+            kind = f"{platform.system()} {platform.release()} {platform.machine()}"
+            home = self.environ.get("HOME") or str(Path.home())
+            place = Place(cwd=str(cwd), platform=kind, branch=branch_of(cwd), home=home)
+        return replace(place, date=f"{day:%A, %d %B %Y}")
+
+    async def prompt_spans(self, chosen: SessionOptions) -> tuple[list[tuple[str, PromptSpan]], Snapshot]:
+        """The stretches of the prompt that a new session would get, each with the name of its section, and
+        its tools.
+        """
+        endpoint = self.routing.routes.unkeyed(chosen.model, chosen.base_url)
+        tools, bounds = self._tools(chosen, endpoint), self._bounds(chosen, self._cwd(chosen))
+        context = await self._prompt_context(chosen, endpoint, within(tools, bounds), bounds, "")
+        if context.small:
+            return [("small", PromptSpan("built in", await self._system(context)))], tools
+        return await self.prompt.spans(context), tools
+
+    async def _system(self, context: PromptContext) -> str:
+        if context.small:
+            return str(import_object("hermes.models.local.local_prompt").prompt())
+        return self.services.redactor.redact(await self.prompt.text(context))
+
+    async def _prompt_context(
+        self,
+        chosen: SessionOptions,
+        endpoint: Endpoint,
+        tools: Snapshot,
+        bounds: Capabilities,
+        session_id: str,
+    ) -> PromptContext:
+        return PromptContext(
+            place=await self._place(session_id, self._cwd(chosen), chosen),
+            app="oneshot" if chosen.source == "cli" and not chosen.attended else chosen.source,
+            model=endpoint.model,
+            family=endpoint.profile.family,
+            window=endpoint.context_window,
+            tools=frozenset(tools.tools),
+            bounds=bounds,
+            small=tool_offer.is_small(endpoint),
+        )
+
+    def _cwd(self, chosen: SessionOptions) -> Path:
+        terminal = self.settings[TerminalSettings]
+        local = terminal.backend == "local"
+        cwd = Path(chosen.cwd or Path(terminal.cwd if local else ".").expanduser()).resolve()
+        if local and not cwd.is_dir():
+            raise ConfigError(f"{cwd} is no folder: a session works in a folder that is there.")
+        return cwd
+
+
+def _kept(ttl: Literal["5m", "1h", "off"]) -> Literal["", "5m", "1h"]:
+    return "" if ttl == "off" else ttl
