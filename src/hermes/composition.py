@@ -251,6 +251,7 @@ def _executor(
             first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout
         ),
         retries=model.max_retries,
+        repetition=model.repetition_limit,
         now=ports.now,
         monotonic=ports.monotonic,
         uniform=ports.uniform,

@@ -16,6 +16,10 @@ NOT_WHOLE: Mapping[Stop, str] = {
         " model.max_output or model.continuations."
     ),
     "refusal": "The provider's filter ended the answer: it may not be whole, or be a refusal.",
+    "repetition": (
+        "The answer was stopped because it repeated itself on and on. Ask in other words, or raise"
+        " model.repetition_limit if that is what you wanted."
+    ),
     "error": "The answer may not be whole: the provider ended it in an unknown way.",
 }
 """What the user is told of a reply that ended so; it is never passed off as a whole one (invariant 35)."""

@@ -32,6 +32,11 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
     continuations: Annotated[
         int, doc("How often an answer that was cut by its length is continued; 0 leaves it cut.")
     ] = 4
+    repetition_limit: Annotated[
+        int,
+        Meta(ge=0),
+        doc("Characters of the same, over and over, after which a reply is stopped; 0 never stops it."),
+    ] = 3000
     max_retries: Annotated[int, doc("Attempts after the first one, on faults that may pass.")] = 4
     effort: Annotated[
         Effort,

@@ -4,9 +4,9 @@ from typing import Literal
 
 from msgspec import Struct
 
-Stop = Literal["end", "calls", "length", "refusal", "error"]
-"""Why a reply ended: by itself, to call tools, cut by the output limit, refused by the provider, or in an
-unknown way.
+Stop = Literal["end", "calls", "length", "refusal", "error", "repetition"]
+"""Why a reply ended: by itself, to call tools, cut by the output limit, refused by the provider, in an
+unknown way, or stopped by us because it said the same on and on.
 """
 
 

@@ -83,7 +83,11 @@ overflow.
 Kind = Literal["status", "wire", "stall", "transport", "cut", "tls", "bad", "other"]
 
 
-UNANSWERED: Mapping[Stop, Reason] = {"refusal": "content_policy_blocked", "error": "bad_reply"}
+UNANSWERED: Mapping[Stop, Reason] = {
+    "refusal": "content_policy_blocked",
+    "error": "bad_reply",
+    "repetition": "bad_reply",
+}
 """What a reply without words and calls is that ended so; ended in any other way it is empty."""
 
 
@@ -147,6 +151,7 @@ def unanswered(reply: Assistant, endpoint: Endpoint) -> Failure:
     message = {
         "refusal": "The provider's filter ended the reply before its first word.",
         "error": "The provider ended the reply in an unknown way before its first word.",
+        "repetition": "The model repeated itself on and on before the first word of an answer.",
         "length": (
             "The limit of the reply's length was used up before the first word of an answer; model.max_output"
             " raises it."

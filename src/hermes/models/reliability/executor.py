@@ -22,6 +22,7 @@ from hermes.models.catalog.endpoint import with_credential
 from hermes.models.reliability.continuation import spelled_out, to_be_continued, tokens
 from hermes.models.reliability.images import smaller
 from hermes.models.reliability.recovery import RecoveryAction, RecoveryContext, choose_recovery, delays
+from hermes.models.reliability.repeating import RepeatedReply, RepetitionGuard
 from hermes.models.reliability.route import Route, Target, cost_of_break
 from hermes.models.transports.base import ReplyReader, Transport, WireRequest
 from hermes.types.error import ConfigError, ContextOverflow, Exhausted, Failure, ModelError
@@ -51,7 +52,8 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
     """What attempts need from outside: the HTTP client, timeouts, a clock in epoch seconds and one for spans,
     and randomness.
 
-    `redact` takes secrets out of what servers say in their errors: some repeat the key that they refuse.
+    `repetition` is how many characters of the same end a reply, 0 for none. `redact` takes secrets out of
+    what servers say in their errors: some repeat the key that they refuse.
     """
 
     http: httpx2.AsyncClient
@@ -61,6 +63,7 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
     monotonic: Callable[[], float]
     uniform: Callable[[float, float], float]
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    repetition: int = 0
     estimator: PriceEstimator = field(default_factory=PriceEstimator)
     redact: Callable[[str], str] = str
 
@@ -134,15 +137,7 @@ class _AttemptState(Abridged, Struct):
         await self.budget.reserve(wanted, seconds=self.deadline - self.executor.monotonic())
         try:
             wire = await self._rendered(request, transport)
-            reply = await client.send(
-                executor.http,
-                wire,
-                reader,
-                executor.timeouts,
-                self.listener.emit,
-                deadline=anyio.current_time() + self.deadline - executor.monotonic(),
-            )
-            result = self._checked(reply, endpoint)
+            result = self._checked(await self._sent(wire, reader, endpoint), endpoint)
         except client.FAULTS as error:
             size = 0 if reader.progress else self._prompt
             result = self._without_secrets(
@@ -159,6 +154,21 @@ class _AttemptState(Abridged, Struct):
         route.worked(endpoint, usage.input_tokens)
         self._tell(usage, started, DONE)
         return replace(result, usage=self.used, cuts=(Cut(tokens=tokens(self.used - usage)),) * self.wordless)
+
+    async def _sent(self, wire: WireRequest, reader: ReplyReader, endpoint: Endpoint) -> Assistant:
+        """What the server replies, or as much of it as there was before it began to repeat itself."""
+        executor = self.executor
+        try:
+            return await client.send(
+                executor.http,
+                wire,
+                reader,
+                executor.timeouts,
+                RepetitionGuard(self.listener.emit, executor.repetition).feed,
+                deadline=anyio.current_time() + self.deadline - executor.monotonic(),
+            )
+        except RepeatedReply as stopped:
+            return stopped.reply(endpoint)
 
     def _checked(self, reply: Assistant, endpoint: Endpoint) -> Assistant | Failure:
         """The reply, or what is wrong with it; where it was cut before its first word, the next request says
