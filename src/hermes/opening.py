@@ -193,6 +193,8 @@ class SessionOpener(Struct, kw_only=True):
             max_steps=chosen.max_steps or self.settings[AgentSettings].max_turns,
             continuations=self.settings[ModelSettings].continuations,
             approval_timeout=self.settings[ApprovalSettings].timeout,
+            clarify_timeout=self.settings[AgentSettings].clarify_timeout,
+            clarify_policy=self.settings[AgentSettings].clarify_policy,
         )
 
     def _bounds(self, chosen: SessionOptions, cwd: Path) -> Capabilities:

@@ -1,5 +1,6 @@
 """The interactive terminal as a person meets it: a real program in a real PTY, a scripted model behind a real socket."""
 
+import json
 import os
 import re
 import shlex
@@ -10,12 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from hermes import __version__
-from hermes.testing import ScriptedModel, ScriptedServer, call, calls, fail, say
+from hermes.testing import ScriptedModel, ScriptedServer, Turn, call, calls, fail, say
 from tests.apps.screen import Terminal
 
 MARKDOWN = "# Title\n\nSome **bold** text, [x] kept.\n\n- one\n- two\n\n| a | b |\n|---|--:|\n| 1 | 22 |\n\n```python\nprint(1)\n```\n"
@@ -487,6 +489,36 @@ def test_no_with_a_message_tells_the_model_what_to_do(place: Place) -> None:
         assert "  use git clean -n" in terminal.until("as you say")
 
 
+WHICH = call("clarify", {"question": "Which colour?", "choices": ["red", "green"]})
+
+
+@pytest.mark.parametrize(("keys", "said"), [("\x1b[B\r", "green"), ("a dark teal\r", "a dark teal")])
+def test_a_question_of_the_model_is_answered_by_choice_or_in_words(
+    place: Place, keys: str, said: str
+) -> None:
+    heard: list[str] = []
+    with place.open(WHICH, listening(heard)) as terminal:
+        terminal.type("paint\r")
+        shown = terminal.until("A question for you")
+        assert re.search(r"Which colour\?\n.*1  red\n.*2  green\n.*3  another answer", shown)
+        terminal.read(0.5)
+        terminal.type(keys[:-1])
+        terminal.read(0.3)
+        terminal.type(keys[-1])
+        terminal.until("painted")
+    assert heard == [said]
+
+
+def listening(heard: list[str]) -> object:
+    """A reply that notes what the model was told of the answer."""
+
+    def reply(request: dict[str, Any]) -> Turn:
+        heard.append(json.loads(request["messages"][-1]["content"])["user_response"])
+        return say("painted")
+
+    return reply
+
+
 def test_control_g_edits_the_draft_in_the_persons_editor(place: Place) -> None:
     editor = place.home / "editor"
     editor.write_text('#!/bin/sh\nprintf "second line" >> "$1"\n')
@@ -584,6 +616,20 @@ def test_without_escapes_control_c_stops_a_turn_and_then_leaves(place: Place) ->
         terminal.until(lambda: terminal.text.endswith("\n>"))
         terminal.type("\x03")
         assert terminal.wait() == 130
+
+
+@pytest.mark.parametrize(("typed", "said"), [("2\n", "green"), ("a dark teal\n", "a dark teal"), ("\n", "")])
+def test_without_escapes_a_question_of_the_model_takes_a_number_or_words(
+    place: Place, typed: str, said: str
+) -> None:
+    heard: list[str] = []
+    with plainly(place, WHICH, listening(heard)) as terminal:
+        terminal.type("paint\n")
+        shown = terminal.until("Type a number or your own answer >")
+        assert "Which colour?\n  1  red\n  2  green\n" in shown
+        terminal.type(typed)
+        terminal.until("painted")
+    assert heard == [said]
 
 
 def test_without_escapes_a_session_is_chosen_by_its_number(place: Place) -> None:

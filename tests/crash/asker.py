@@ -1,6 +1,6 @@
 """A process whose session asks a person: prints a line of JSON for each thing that happens, then waits to be killed or ends with its turn.
 
-Usage: asker.py FOLDER clarify|approve new|SESSION
+Usage: asker.py FOLDER clarify|tool|approve new|SESSION
 """
 
 import json
@@ -36,6 +36,7 @@ async def paint(ctx: Any) -> str:
 
 WISHES = {
     "clarify": call("paint", {}, call_id="c1"),
+    "tool": call("clarify", {"question": "Which colour?", "choices": ["red"]}, call_id="c1"),
     "approve": call("terminal", {"command": "rm -rf plans; echo x >> ran"}, call_id="c1"),
 }
 
@@ -52,7 +53,7 @@ async def main(folder: Path, kind: str, resume: str) -> None:
             SessionOptions(
                 base_url="http://127.0.0.1:1/v1",
                 model="m",
-                toolsets=("terminal",) if kind == "approve" else (),
+                toolsets={"approve": ("terminal",), "tool": ("clarify",)}.get(kind, ()),
                 functions=(paint,),
                 resume=resume,
                 cwd=Path.cwd(),

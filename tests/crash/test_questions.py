@@ -132,6 +132,22 @@ async def test_a_question_that_stood_open_is_shown_at_resume_and_answered_there_
     assert (second["result"], ran(tmp_path)) == ("none", ["none"])
 
 
+async def test_an_answer_to_the_models_own_question_is_used_after_a_crash(tmp_path: Path) -> None:
+    with asking(tmp_path, "tool", "new") as asker:
+        session, asked = asker.next()["session"], asker.next()["asked"]
+        asker.kill()
+    assert await given(tmp_path, asked, Reply(text="teal")) == [False, True]
+    with asking(tmp_path, "tool", session) as again:
+        assert [again.next(), again.next(), again.next()] == [
+            {"session": session, "left": []},
+            {"asked": asked, "to": "cli"},
+            {"answered": asked, "by": "person"},
+        ]
+        first, second = (json.loads(content) for content in again.next()["contents"])
+    assert "The answer has come: make the same call again" in first["error"]
+    assert second == {"question": "Which colour?", "choices_offered": ["red"], "user_response": "teal"}
+
+
 @pytest.mark.parametrize("is_used_here_first", [True, False])
 async def test_one_yes_is_for_one_run_where_the_asker_lost_its_session_while_it_waited(
     tmp_path: Path,

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import anyio
 from msgspec import Struct, field
@@ -20,10 +20,13 @@ from hermes.types.actor import Actor
 from hermes.types.error import StoreError
 from hermes.types.event import Answered, Asked, Event
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Approve, Deny, Question
+from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
 TAKEN = "The answer was used up, or the question ended, in another place; ask again."
 NOBODY = "Nobody can be asked here, so the answer is no."
+DECIDE = "{} Decide by yourself, by what is most likely meant and easiest to undo, and say what you assumed."
+NOBODY_HERE = "Nobody can be asked here."
+TOO_LATE = "Nobody answered within {:g} s."
 LOOK, LOOK_LONGEST = 0.5, 5.0
 """Seconds between looks into the store for an answer from another process; each waits half as long again."""
 
@@ -50,8 +53,8 @@ class _Waiting(Struct):
 
 
 class Questions(Struct, kw_only=True):
-    """At most a few at a time; each waits for `answer`, one about an action `seconds` at most (0: without a
-    limit).
+    """At most a few at a time; each waits for `answer`, one about an action `seconds` at most, another one
+    `clarify_seconds` (0: without a limit); where nobody answers that, `policy` does.
 
     `actor` is who answers, unless a question says another; `spawn` runs a write beside the caller.
     """
@@ -64,17 +67,21 @@ class Questions(Struct, kw_only=True):
     actor: Actor
     attended: bool
     seconds: float = 0.0
+    clarify_seconds: float = 0.0
+    policy: Literal["decide", "first"] = "decide"
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _standing: dict[str, StoredQuestion] = field(default_factory=dict)
 
     async def ask(self, question: Question, *, to: Actor | None = None) -> Answer:
-        """The answer; a refusal at once when the session is unattended, and when nobody answers in time.
+        """The answer; at once one of the policy when the session is unattended, and when nobody answers in
+        time: for an approval that is no.
 
         `to` is who may answer: whoever opened the session, unless it is said. A question that a killed
         process left behind is asked again under its id, and its answer used where it has come.
         """
         if not self.attended:
-            return self.record(question, Deny(reason=NOBODY), "policy")
+            unasked = _by_policy(question, self.policy, NOBODY_HERE)
+            return self.record(question, unasked or Deny(reason=NOBODY), "policy")
         asked = self._left_behind(question) or self._fresh(question, to or self.actor)
         if asked.id in self._standing:
             del self._standing[asked.id]
@@ -160,7 +167,8 @@ class Questions(Struct, kw_only=True):
         self.emit(Answered(id=number, answer=answer, by=self._name(by)))
 
     def _fresh(self, question: Question, to: Actor) -> StoredQuestion:
-        seconds, now = self.seconds if isinstance(question, Approve) else 0.0, self.ports.now()
+        seconds = self.seconds if isinstance(question, Approve) else self.clarify_seconds
+        now = self.ports.now()
         return StoredQuestion(
             id=self.ports.token(),
             session=self.session,
@@ -210,12 +218,22 @@ class Questions(Struct, kw_only=True):
         if answer is None:
             seconds = ended.expires - ended.asked
             reason = f"Nobody answered within {seconds:g} s, and silence is no consent."
-            answer, by = Deny(reason=reason), "time limit"
+            late = _by_policy(ended.question, self.policy, TOO_LATE.format(seconds))
+            answer, by = late or Deny(reason=reason), "time limit"
         self.emit(Answered(id=ended.id, answer=answer, by=by))
         return answer
 
     def _name(self, origin: str) -> str:
         return "person" if origin == self.actor.origin else origin
+
+
+def _by_policy(question: Question, policy: Literal["decide", "first"], why: str) -> Answer | None:
+    """What answers a question of the model that nobody answers; None for an approval."""
+    if not isinstance(question, Clarify):
+        return None
+    if policy == "first" and question.options:
+        return Reply(text=question.options[0], decided="policy")
+    return Deny(reason=DECIDE.format(why))
 
 
 def _told(asked: StoredQuestion) -> Asked:

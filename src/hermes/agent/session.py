@@ -83,6 +83,8 @@ class Session:
             actor=spec.actor,
             attended=spec.attended,
             seconds=spec.approval_timeout,
+            clarify_seconds=spec.clarify_timeout,
+            policy=spec.clarify_policy,
         )
         self.opened: ToolEnvironment | None = None
         self.batch: CallBatch | None = None

@@ -1,6 +1,6 @@
 """What users set of turns and of what they may spend."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
@@ -14,6 +14,16 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     """How far a turn goes."""
 
     max_turns: Annotated[int, doc("Model calls one turn may make before it must sum up.")] = 90
+    clarify_timeout: Annotated[
+        _Limit, doc("Seconds that a question of the model waits for a person; 0: however long it takes.")
+    ] = 3600.0
+    clarify_policy: Annotated[
+        Literal["decide", "first"],
+        doc(
+            "What answers a question of the model where nobody does: decide (it is told to decide by itself)"
+            " or first (the first choice, where there are choices)."
+        ),
+    ] = "decide"
     disabled_toolsets: Annotated[list[str], doc("Toolsets that are never offered.")] = []
 
 

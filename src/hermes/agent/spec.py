@@ -1,6 +1,7 @@
 """What a session is opened with, and what it is: plain data, fixed when it is opened."""
 
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 
@@ -44,9 +45,10 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
 
     `actor` is who opened it and may answer its questions; `capabilities` what it may do at most; `parent` the
     session that it is a child of, and `outside` what that one has read from outside. With `attended` somebody
-    answers questions, within `approval_timeout` seconds (0: however long it takes); without, every answer is
-    no. `yolo` asks only where nothing but a no is possible. Text that was cut by its length is continued up
-    to `continuations` times. `ephemeral` follows the prompt in requests and stands nowhere else.
+    answers questions, within `approval_timeout` seconds (`clarify_timeout` where no approval is asked; 0:
+    however long it takes); without, every approval is refused, and `clarify_policy` answers the rest. `yolo`
+    asks only where nothing but a no is possible. Text that was cut by its length is continued up to
+    `continuations` times. `ephemeral` follows the prompt in requests and stands nowhere else.
     """
 
     id: str
@@ -65,3 +67,5 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     max_steps: int = 90
     continuations: int = 4
     approval_timeout: float = 60.0
+    clarify_timeout: float = 3600.0
+    clarify_policy: Literal["decide", "first"] = "decide"

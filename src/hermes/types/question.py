@@ -74,9 +74,10 @@ class Deny(Struct, frozen=True, kw_only=True):
 
 
 class Reply(Struct, frozen=True, kw_only=True):
-    """Words."""
+    """Words. Where `decided` says who chose them (`policy`), no person did."""
 
     text: str
+    decided: Literal["", "policy"] = ""
     kind: Literal["reply"] = "reply"
 
 

@@ -22,7 +22,7 @@ from hermes.present.settings import DisplaySettings
 from hermes.present.spans import cut_text, line, plain, wrap
 from hermes.present.theme import Theme
 from hermes.types.event import Asked, Attempted
-from hermes.types.question import Answer, Approve, Question, Reply
+from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -124,7 +124,7 @@ class Lines:
 
     async def _answer(self, question: Question) -> Answer:
         if not isinstance(question, Approve):
-            return Reply(text=await self._ask(f"{question.text} {' / '.join(question.options)} > "))
+            return await self._clarified(question)
         told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
         wider = [f"session covers: {question.session_pattern}"] if question.session_pattern else []
         wider += [f"always covers: {question.always_pattern}"] if question.always_pattern else []
@@ -135,6 +135,16 @@ class Lines:
         ]:
             self._print(row)
         return answer_from(await self._ask(f"Type {HOW}; or what to do instead > "), time.time())  # noqa: TID251  # the user's own time
+
+    async def _clarified(self, question: Clarify) -> Answer:
+        """The words typed, or the choice whose number was; no words leave the question unanswered."""
+        self._print(visible(question.text))
+        for number, option in enumerate(question.options, 1):
+            self._print(f"  {number}  {visible(option)}")
+        asked = "Type a number or your own answer > " if question.options else "Type your answer > "
+        said = (await self._ask(asked)).strip()
+        chosen = dict(zip(map(str, range(1, 10)), question.options, strict=False)).get(said, said)
+        return Reply(text=chosen) if chosen else Deny()
 
     async def _ask(self, prompt: str) -> str:
         """One typed line; empty at the end of input. A thread that waits for it could not be left behind."""
