@@ -224,7 +224,15 @@ def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:
     name = listed.stdout.split()[0]
     assert run("sessions", "rename", name[:15], "My", "talk").stdout == f"{name}: My talk\n"
     assert len(run("sessions", "export", "my talk", "--format", "jsonl").stdout.splitlines()) == 4
-    assert name in run("sessions", "search", "second").stdout
+    heading, *lines = run("sessions", "search", "econ").stdout.splitlines()
+    assert (heading.split(" · ")[0], heading.split(" · ")[-1]) == (name, "message 3")
+    assert lines == ["  assistant: one", "> user: second", "  assistant: two", ""]
+    (hit,) = map(
+        json.loads, run("sessions", "search", "two", "--json", "--role", "assistant").stdout.splitlines()
+    )
+    assert (hit["session_id"], hit["match_message"], hit["snippet"]) == (name, 4, "two")
+    assert [one["text"] for one in hit["messages"]] == ["second", "two"]
+    assert run("sessions", "search", "two", "--role", "tool").returncode == 1
     assert run("sessions", "delete", "My talk", "--yes").stdout == f"{name} is deleted.\n"
     assert run("sessions", "show", name).returncode == 1
 

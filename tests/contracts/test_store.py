@@ -8,9 +8,20 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from hermes.store.protocol import Owner, SessionRow, SessionStore, Spent, StoredQuestion, UsageEntry
+from hermes.store.protocol import (
+    EVERYBODY,
+    Owner,
+    Selection,
+    SessionRow,
+    SessionStore,
+    Spent,
+    StoredQuestion,
+    UsageEntry,
+    Viewer,
+)
 from hermes.store.sqlite_store import open_store
 from hermes.testing import FailingStore, MemoryStore, failing_at
+from hermes.types.capabilities import Capabilities
 from hermes.types.error import SessionOwned, StoreError
 from hermes.types.message import (
     Assistant,
@@ -222,6 +233,62 @@ async def test_a_deleted_session_is_gone_with_its_words(opened: Opened) -> None:
         assert await store.search("plan") == []
         assert [found.session.id for found in await store.search("words other")] == ["three"]
         assert await store.search(" ") == []
+
+
+async def test_a_search_gives_the_messages_of_a_kind_in_an_order_with_those_around(opened: Opened) -> None:
+    async with opened() as store:
+        await made(store, "one", "two")
+        await store.append("one", said(1, "oak"), said(2, "gone"))
+        await store.drop_last("one", 1)
+        await store.append("one", said(3, "elm"), ASKED, answer())
+        await store.append("two", said(4, "elm"), said(5, "ash"))
+        select = Selection(kinds=("user",), order="newest", around=2)
+        first, second = await store.search("elm", select=select)
+        assert (first.session.id, first.number, first.before, first.after) == (
+            "two",
+            1,
+            (),
+            (said(5, "ash"),),
+        )
+        assert (second.session.id, second.number) == ("one", 2)
+        assert (second.before, second.after) == ((said(1, "oak"),), (ASKED, answer()))
+        assert await store.search("elm", select=Selection(kinds=("assistant",))) == []
+        (left,) = await store.search("elm", select=Selection(order="oldest", unseen=frozenset({"u3"})))
+        assert left.message == said(4, "elm")
+
+
+async def test_nobody_finds_a_session_that_could_bring_in_more_or_in_which_somebody_else_spoke(
+    opened: Opened,
+) -> None:
+    narrow = Capabilities(read=("/w",), hosts=())
+    async with opened() as store:
+        await store.create(row("wide", created=1.0), system="", tools=[])
+        await store.create(row("narrow", created=2.0), system="", tools=[], capabilities=narrow)
+        await store.create(row("ada", created=3.0), system="", tools=[])
+        await store.create(row("both", created=4.0), system="", tools=[])
+        ada, bob = (replace(said(1, "elm"), origin=f"chat:{name}") for name in ("ada", "bob"))
+        for name, messages in (
+            ("wide", [said(1, "elm")]), ("narrow", [said(1, "elm")]), ("ada", [ada]), ("both", [ada, bob]),
+        ):  # fmt: skip
+            await store.append(name, *messages)
+        seen = {}
+        for viewer in (
+            EVERYBODY,
+            Viewer(bounds=narrow),
+            Viewer(origin="chat:ada"),
+            Viewer(origin="chat:eve"),
+        ):
+            hits = await store.search("elm", select=Selection(viewer=viewer))
+            begun = await store.begun_between(0.0, 9.0, viewer=viewer)
+            assert {hit.session.id for hit in hits} == {one.id for one in begun}
+            seen[viewer.origin or len(viewer.bounds.hosts)] = [one.id for one in begun]
+        assert seen == {
+            1: ["both", "ada", "narrow", "wide"],
+            0: ["narrow"],
+            "chat:ada": ["ada"],
+            "chat:eve": [],
+        }
+        assert [one.id for one in await store.begun_between(2.0, 4.0, limit=1)] == ["ada"]
 
 
 async def test_requests_add_up_and_failed_ones_are_told_apart(opened: Opened) -> None:

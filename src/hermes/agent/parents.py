@@ -1,21 +1,24 @@
 """What a child takes over from the session that opened it: bounds, and what was read from outside."""
 
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
-from hermes.agent.session import Session
 from hermes.safety.sources import Source, sources
 from hermes.store.protocol import SessionStore
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import StoreError
 
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
 
-async def bounds_of(session_id: str, running: Collection[Session], store: SessionStore) -> Capabilities:
+
+async def bounds_of(session_id: str, running: Collection["Session"], store: SessionStore) -> Capabilities:
     """What a session may do at most, running or stored; StoreError when there is none."""
     found = _running(session_id, running)
     return found.spec.capabilities if found else (await store.read(session_id)).capabilities
 
 
-async def read_by(session_id: str, running: Collection[Session], store: SessionStore) -> tuple[Source, ...]:
+async def read_by(session_id: str, running: Collection["Session"], store: SessionStore) -> tuple[Source, ...]:
     """What a session and its parents have read from outside; one that is gone may have. Nothing for ""."""
     if not session_id:
         return ()
@@ -28,5 +31,5 @@ async def read_by(session_id: str, running: Collection[Session], store: SessionS
     return sources(stored.log, await read_by(stored.row.parent, running, store))
 
 
-def _running(session_id: str, running: Collection[Session]) -> Session | None:
+def _running(session_id: str, running: Collection["Session"]) -> "Session | None":
     return next((one for one in running if one.id == session_id), None)

@@ -8,6 +8,7 @@ import anyio
 from msgspec import Struct, field
 
 from hermes.agent.memory import SessionMemory
+from hermes.agent.past_sessions import SessionArchive
 from hermes.agent.provenance import tell
 from hermes.lib.aio import HomeObject
 from hermes.lib.secretvalues import StreamRedactor
@@ -15,7 +16,7 @@ from hermes.tools.needs import secret_for
 from hermes.types.error import HermesError, SecretUnavailable
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Answer, Question
-from hermes.types.tool import TodoList, ToolEntry
+from hermes.types.tool import PastSessions, TodoList, ToolEntry
 from hermes.types.workspace import Processes, Workspace
 
 if TYPE_CHECKING:
@@ -73,6 +74,11 @@ class ToolRunContext(Struct, eq=False):
         """What later sessions are told."""
         self._check_running()
         return SessionMemory(self.session.services.memory, self.session)
+
+    @property
+    def past(self) -> PastSessions:
+        """What was said in other sessions."""
+        return self._on_home(lambda: SessionArchive(self.session), HomeObject)
 
     @property
     def interrupted(self) -> bool:

@@ -176,7 +176,7 @@ class AuxiliarySettings(Struct, frozen=True, kw_only=True):
     web_extract: TaskSettings = TaskSettings()
     vision: TaskSettings = TaskSettings(timeout=120.0)
     approval: TaskSettings = TaskSettings()
-    search_summary: TaskSettings = TaskSettings()
+    session_search: TaskSettings = TaskSettings()
 
 
 @section("network")

@@ -25,7 +25,7 @@ from hermes.types.event import Attempted
 from hermes.types.message import Attachment, User
 from hermes.types.request import Endpoint, Options, Request
 
-Task = Literal["compression", "title", "web_extract", "vision", "approval", "search_summary"]
+Task = Literal["compression", "title", "web_extract", "vision", "approval", "session_search"]
 
 
 class SideTask(Struct, frozen=True, kw_only=True):
@@ -85,7 +85,7 @@ class SideCalls(Struct, frozen=True, kw_only=True):
         return reply.text.strip() or None
 
 
-SMALL_ENOUGH: frozenset[Task] = frozenset({"title", "search_summary", "web_extract", "approval"})
+SMALL_ENOUGH: frozenset[Task] = frozenset({"title", "session_search", "web_extract", "approval"})
 """Tasks that a provider's small model does as well as its large one."""
 SHORT: Mapping[Task, int] = {"title": 200, "approval": 400}
 OWN, SERVER, KEYS = "main", CUSTOM, "keys"

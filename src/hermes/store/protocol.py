@@ -1,7 +1,7 @@
 """What a store of sessions does, whatever keeps it: the protocol, and the values that go in and out."""
 
-from collections.abc import Sequence
-from typing import Literal, Protocol
+from collections.abc import Collection, Sequence
+from typing import Final, Literal, Protocol
 
 from msgspec import Struct
 
@@ -69,12 +69,50 @@ class Spent(Struct, frozen=True, kw_only=True):
     failed: int
 
 
+class Viewer(Struct, frozen=True, kw_only=True):
+    """Who looks at sessions: what he may do at most, and the origin of his messages ("" for whoever owns the
+    home).
+    """
+
+    bounds: Capabilities = ALL
+    origin: str = ""
+
+    def sees(self, capabilities: Capabilities, origins: Collection[str]) -> bool:
+        """Whether a session of these capabilities may be seen, in which messages of these origins were sent:
+        one that could bring in no more than the viewer himself, and in which nobody else spoke.
+        """
+        return self.bounds.covers(capabilities) and (not self.origin or {*origins} == {self.origin})
+
+
+EVERYBODY: Final = Viewer()
+
+
+class Selection(Struct, frozen=True, kw_only=True):
+    """What of the messages that match is wanted: of those kinds (all, if there are none), in what order, that
+    the viewer may see, and not those of the ids `unseen`; with so many messages `around` each.
+    """
+
+    kinds: tuple[str, ...] = ()
+    order: Literal["best", "newest", "oldest"] = "best"
+    viewer: Viewer = EVERYBODY
+    unseen: frozenset[str] = frozenset()
+    around: int = 0
+
+
+ANY: Final = Selection()
+
+
 class Hit(Struct, frozen=True, kw_only=True):
-    """One message that matches a search, with its session and the text around the words."""
+    """One message that matches a search, with its session, its number in the log (from 1), the text around
+    the words, and the messages before and after it.
+    """
 
     session: SessionRow
     message: Message
     snippet: str
+    number: int
+    before: tuple[Message, ...] = ()
+    after: tuple[Message, ...] = ()
 
 
 class Owner(Struct, frozen=True, kw_only=True):
@@ -196,6 +234,13 @@ class SessionStore(Protocol):
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """Sessions, the last used first; those of one directory if `cwd` is given."""
 
+    async def begun_between(
+        self, since: float, until: float, *, limit: int = 20, viewer: Viewer = EVERYBODY
+    ) -> list[SessionRow]:
+        """Sessions that began in that time (epoch seconds) and that the viewer may see, the last begun
+        first.
+        """
+
     async def resolve(self, text: str, *, cwd: str = "") -> SessionRow:
         """The session that an id, the start of an id, a title or `latest` names; StoreError says what is
         near.
@@ -204,9 +249,9 @@ class SessionStore(Protocol):
     async def delete(self, session_id: str) -> bool:
         """Remove a session and its messages; whether it was there. SessionOwned while it is open."""
 
-    async def search(self, words: str, *, limit: int = 20) -> list[Hit]:
-        """Messages of all sessions that hold all the words, best first; of very many, those of the sessions
-        begun last.
+    async def search(self, words: str, *, limit: int = 20, select: Selection = ANY) -> list[Hit]:
+        """Messages that hold all the words, in any script, best first; of very many, those of the sessions
+        begun last. Where they are few, those follow that hold the words as parts of longer ones.
         """
 
     def count(self, entry: UsageEntry) -> None:

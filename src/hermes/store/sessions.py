@@ -1,6 +1,5 @@
 """Sessions, messages and the journal as tables of a SQLite file."""
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -33,11 +32,6 @@ SELECT id, title, cwd, branch, model, source, parent, created,
             FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24 AND kind = 'user'
             ORDER BY place LIMIT 1), '') AS first_text
 FROM sessions LEFT JOIN uses ON uses.session = sessions.key
-"""
-_LAST_PLACES = """
-SELECT key,
-  coalesce((SELECT max(place) FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24), 0)
-FROM sessions
 """
 _USED = """
 INSERT OR REPLACE INTO uses (session)
@@ -181,7 +175,7 @@ class SessionTables:
                 row=self._list("WHERE key = ?", (key,))[0],
                 system=system,
                 tools=tuple(msgspec.json.decode(tools)),
-                capabilities=msgspec.json.decode(bounds, type=Capabilities) if bounds else ALL,
+                capabilities=bounds_of(bounds),
                 log=tuple(filter(None, log)),
                 begun={call_id: _result(body) for call_id, body in begun},
                 unreadable=tuple(number for number, message in enumerate(log, 1) if message is None),
@@ -237,45 +231,6 @@ class SessionTables:
         self._rows.execute("DELETE FROM sessions WHERE key = ?", (key,))
         return True
 
-    def written(self) -> object:
-        """What is another value after every write to the file, whichever connection made it."""
-        with self._database.faults():
-            return self._rows.execute("PRAGMA data_version").fetchone(), self._rows.total_changes
-
-    def last_places(self) -> dict[int, int]:
-        """The place of each session's last message by the session's key, 0 where there is none."""
-        with self._database.faults():
-            return dict(self._rows.execute(_LAST_PLACES))
-
-    def messages_after(self, key: int, place: int, limit: int) -> Sequence[tuple[int, str, bytes]]:
-        """Rows (place, kind, body) of one session after a place, in order, for the search index."""
-        with self._database.faults():
-            return self._rows.execute(
-                "SELECT place, kind, body FROM messages WHERE place > ? AND place < ? ORDER BY place LIMIT ?",
-                (max(place, key << SHIFT), (key + 1) << SHIFT, limit),
-            ).fetchall()
-
-    def messages_at(self, places: Sequence[int]) -> list[tuple[SessionRow, Message]]:
-        """The messages at those places, in their order, with their sessions; without those that are gone or
-        cannot be read.
-        """
-        wanted, keys = json.dumps(places), json.dumps([place >> SHIFT for place in places])
-        with self._database.faults():
-            rows = self._rows.execute(
-                "SELECT place, sessions.id, kind, body FROM messages JOIN sessions ON key = place >> 24"
-                " WHERE dropped = 0 AND place IN (SELECT value FROM json_each(?))",
-                (wanted,),
-            )
-            found = {
-                place: (session, message)
-                for place, session, *row in rows
-                if (message := message_of(*row)) is not None
-            }
-            listed = self._list("WHERE key IN (SELECT value FROM json_each(?))", (keys,))
-        sessions = {row.id: row for row in listed}
-        there = (found[place] for place in places if place in found)
-        return [(sessions[session], message) for session, message in there if session in sessions]
-
     def _unwritten(self, session_id: str) -> _New | None:
         return None if session_id in self._written else self._new.get(session_id)
 
@@ -299,11 +254,15 @@ class SessionTables:
         return end
 
     def _list(self, clause: str, values: tuple[object, ...]) -> list[SessionRow]:
-        names = SessionRow.__struct_fields__
-        return [
-            SessionRow(**dict(zip(names, row, strict=True)))
-            for row in self._rows.execute(f"{_LIST} {clause}", values)
-        ]
+        return listed(self._rows, clause, values)
+
+
+def listed(rows: sqlite3.Connection, clause: str, values: tuple[object, ...]) -> list[SessionRow]:
+    """The sessions that a clause selects and orders, as a list shows them."""
+    names = SessionRow.__struct_fields__
+    return [
+        SessionRow(**dict(zip(names, row, strict=True))) for row in rows.execute(f"{_LIST} {clause}", values)
+    ]
 
 
 def message_of(kind: str, body: bytes) -> Message | None:
@@ -340,6 +299,11 @@ def chosen(text: str, rows: Sequence[SessionRow]) -> SessionRow:
         near = ", ".join(row.id for row in rows[:5])
         raise StoreError(f"{text!r} could be any of {near}; give more of the id.")
     return rows[0]
+
+
+def bounds_of(stored: str) -> Capabilities:
+    """The capabilities of a row."""
+    return msgspec.json.decode(stored, type=Capabilities) if stored else ALL
 
 
 def _result(body: bytes | None) -> ToolResult | None:

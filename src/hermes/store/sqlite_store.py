@@ -15,20 +15,25 @@ from msgspec.structs import replace
 
 from hermes.lib.worker import Worker, WorkerClosedError
 from hermes.store.database import Database
+from hermes.store.log_reader import LogReader
 from hermes.store.owners import Owners
 from hermes.store.protocol import (
+    ANY,
+    EVERYBODY,
     By,
     Ended,
     Hit,
     Owner,
+    Selection,
     SessionRow,
     Spent,
     StoredQuestion,
     StoredSession,
     UsageEntry,
+    Viewer,
 )
 from hermes.store.questions import QuestionTable, checked
-from hermes.store.search import SearchIndex, remove
+from hermes.store.search import SearchIndex, is_damage, remove
 from hermes.store.sessions import SessionTables
 from hermes.store.usage import UsageTable
 from hermes.types.capabilities import ALL, Capabilities
@@ -68,7 +73,7 @@ class SqliteStore:
         self._database, self._index_file = database, index
         self._index: SearchIndex | None = None
         self._sessions, self._usage = SessionTables(database), UsageTable(database)
-        self._questions = QuestionTable(database)
+        self._questions, self._logs = QuestionTable(database), LogReader(database)
         self._owners = Owners(_owners_folder(database.path))
         self._counted: list[UsageEntry] = []
         self._open = True
@@ -160,16 +165,24 @@ class SqliteStore:
         """Remove a session."""
         return await self._write(self._delete, session_id)
 
-    async def search(self, words: str, *, limit: int = 20) -> list[Hit]:
+    async def begun_between(
+        self, since: float, until: float, *, limit: int = 20, viewer: Viewer = EVERYBODY
+    ) -> list[SessionRow]:
+        """List sessions of a time."""
+        return await self._run(self._logs.begun_between, since, until, limit, viewer)
+
+    async def search(self, words: str, *, limit: int = 20, select: Selection = ANY) -> list[Hit]:
         """Find messages; the index is brought up to date in pieces, between which others may write."""
         try:
-            return await self._found(words, limit)
-        except StorageDamaged:  # an index, not a record: the store has everything in it
-            await self._run(self._drop_index)
-            return await self._found(words, limit)
+            return await self._found(words, limit, select)
+        except StoreError as error:
+            if not is_damage(error):
+                raise
+            await self._run(self._drop_index)  # an index, not a record: the store has everything in it
+            return await self._found(words, limit, select)
 
-    async def _found(self, words: str, limit: int) -> list[Hit]:
-        while (hits := await self._run(self._look_up, words, limit)) is None:
+    async def _found(self, words: str, limit: int, select: Selection) -> list[Hit]:
+        while (hits := await self._run(self._look_up, words, limit, select)) is None:
             pass
         return hits
 
@@ -280,11 +293,14 @@ class SqliteStore:
         stored = read(session_id)
         return replace(stored, used=self._read(self._usage.of_session, session_id))
 
-    def _look_up(self, words: str, limit: int) -> list[Hit] | None:
+    def _look_up(self, words: str, limit: int, select: Selection) -> list[Hit] | None:
         """What the index finds, or None when it had to be brought further up to date first."""
+        if self._index is not None and self._index.is_gone:
+            self._index.close()
+            self._index = None
         if self._index is None:
-            self._index = SearchIndex(self._index_file, self._sessions)
-        return None if self._index.catch_up() else self._index.find(words, limit)
+            self._index = SearchIndex(self._index_file, self._logs)
+        return None if self._index.catch_up() else self._index.find(words, limit, select)
 
     def _drop_index(self) -> None:
         if self._index is not None:

@@ -8,16 +8,20 @@ from msgspec.structs import replace
 
 from hermes.store.owners import open_here
 from hermes.store.protocol import (
+    ANY,
+    EVERYBODY,
     By,
     Ended,
     Hit,
     Owner,
+    Selection,
     SessionRow,
     SessionStore,
     Spent,
     StoredQuestion,
     StoredSession,
     UsageEntry,
+    Viewer,
 )
 from hermes.store.questions import checked
 from hermes.store.search import snippet, text_of
@@ -171,15 +175,26 @@ class MemoryStore:
             del self._questions[one]
         return self._kept.pop(session_id, None) is not None
 
-    async def search(self, words: str, *, limit: int = 20) -> list[Hit]:
+    async def begun_between(
+        self, since: float, until: float, *, limit: int = 20, viewer: Viewer = EVERYBODY
+    ) -> list[SessionRow]:
+        """List sessions of a time."""
+        rows = [_listed(kept) for kept in self._kept.values() if _is_visible(kept, viewer)]
+        begun = [row for row in rows if since <= row.created < until]
+        return sorted(begun, key=lambda row: row.created, reverse=True)[:limit]
+
+    async def search(self, words: str, *, limit: int = 20, select: Selection = ANY) -> list[Hit]:
         """Find messages that hold all the words as they are."""
         wanted = words.lower().split()
-        return [
-            Hit(session=_listed(kept), message=message, snippet=snippet(text_of(message), words))
+        found = [
+            _hit(kept, at, words, select.around)
             for kept in self._kept.values()
-            for message in kept.log
+            if _is_visible(kept, select.viewer)
+            for at, message in enumerate(kept.log)
             if wanted and all(word in text_of(message).lower() for word in wanted)
-        ][:limit]
+            if message.id not in select.unseen and (not select.kinds or message.kind in select.kinds)
+        ]
+        return (found[::-1] if select.order == "newest" else found)[:limit]
 
     def count(self, entry: UsageEntry) -> None:
         """Note what a request has used."""
@@ -235,6 +250,21 @@ def _listed(kept: _Kept) -> SessionRow:
     first = next((message.text for message in kept.log if isinstance(message, User)), "")
     updated = kept.log[-1].at if kept.log else kept.row.created
     return replace(kept.row, updated=updated, messages=len(kept.log), first_text=first)
+
+
+def _is_visible(kept: _Kept, viewer: Viewer) -> bool:
+    return viewer.sees(kept.capabilities, [one.origin for one in kept.log if isinstance(one, User)])
+
+
+def _hit(kept: _Kept, at: int, words: str, around: int) -> Hit:
+    return Hit(
+        session=_listed(kept),
+        message=kept.log[at],
+        snippet=snippet(text_of(kept.log[at]), words),
+        number=at + 1,
+        before=tuple(kept.log[max(0, at - around) : at]),
+        after=tuple(kept.log[at + 1 : at + 1 + around]),
+    )
 
 
 class FailingStore:

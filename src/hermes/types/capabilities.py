@@ -48,6 +48,18 @@ class Capabilities(Struct, frozen=True, kw_only=True):
             tokens=min(spent, default=0),
         )
 
+    def covers(self, other: "Capabilities") -> bool:
+        """Whether whoever has these could read, write, reach and know all that the other could."""
+        if self == ALL:
+            return True
+        return (
+            all(self.reads(folder) for folder in other.read)
+            and all(self.writes(folder) for folder in other.write)
+            and all(self.reaches(host) for host in other.hosts)
+            and all(self.knows(secret) for secret in other.secrets)
+            and all(self.uses(tool) for tool in other.tools)
+        )
+
     def reads(self, path: str) -> bool:
         """Whether an absolute path may be read."""
         return any(is_below(folder, path) for folder in self.read)

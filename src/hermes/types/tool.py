@@ -100,6 +100,10 @@ class ToolContext(Protocol):
         """What later sessions are told."""
 
     @property
+    def past(self) -> "PastSessions":
+        """What was said in other sessions, as far as this one may see them."""
+
+    @property
     def interrupted(self) -> bool:
         """Whether the turn is being stopped."""
 
@@ -143,3 +147,31 @@ class Memory(Protocol):
         """Make all changes (each with action, content, old_text) or none, and describe the notes after them;
         HermesError says in words for a model what cannot be.
         """
+
+
+class PastSessions(Protocol):
+    """Sessions of the same home that one session may look at; results are JSON for a model, of bounded
+    length.
+    """
+
+    async def search(
+        self,
+        words: str,
+        *,
+        limit: int,
+        order: Literal["best", "newest", "oldest"],
+        roles: Sequence[str],
+        around: int,
+    ) -> Sequence[Mapping[str, object]]:
+        """Up to `limit` sessions with a message that holds the words, each with that message and so many
+        `around` it. `roles` are user, assistant and tool; none for all.
+        """
+
+    async def begun(self, since: float, until: float, *, limit: int) -> Sequence[Mapping[str, object]]:
+        """The sessions that began in a time (epoch seconds), the last first."""
+
+    async def read(self, session_id: str, number: int, *, around: int) -> Mapping[str, object]:
+        """Messages of a session around a number of its log (0: the end); HermesError when there is none."""
+
+    async def summarize(self, question: str, found: str) -> str | None:
+        """What found messages tell of a question, in a model's words; None when no model answers."""

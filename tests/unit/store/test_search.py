@@ -1,5 +1,6 @@
 """The search index, against what a search is by its definition."""
 
+import re
 import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
@@ -10,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.store.index_text import asked
 from hermes.store.protocol import SessionRow
 from hermes.store.search import RANKED
 from hermes.store.sqlite_store import SqliteStore, open_store
@@ -131,3 +133,114 @@ async def test_what_was_written_since_the_last_search_is_found_here_and_by_anoth
             hits = [await reader.search("elm") for reader in (store, other, store)]
             found += [sorted(hit.message.id for hit in one) for one in hits]
     assert found == [*[["a"]] * 3, *[["a", "b"]] * 3, *[["a", "b", "c"]] * 3]
+
+
+SAID = {
+    "latin": "the parser is unparseable, see src/hermes/store and my_function_name",
+    "accents": "un café à Zürich",
+    "cyrillic": "Соба́ка бежит по городу",
+    "chinese": "我们明天去东京都看樱花",
+    "korean": "내일 서울에서 만나요",
+    "thai": "สวัสดีครับ",
+    "emoji": "shipped it🎉today",
+    "fullwidth": "ＡＢＣ１２３",
+}
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("parser", ["latin"]),
+        ("parse", ["latin"]),
+        ("arseab", ["latin"]),
+        ("ermes/sto", ["latin"]),
+        ("tion_na", ["latin"]),
+        ('"is unparseable"', ["latin"]),
+        ('"unparseable is"', ["latin"]),
+        ("unparseable city", []),
+        ("cafe", ["accents"]),
+        ("ZÜRICH", ["accents"]),
+        ("zuri", ["accents"]),
+        ("город", ["cyrillic"]),
+        ("собак", ["cyrillic"]),
+        ("东京", ["chinese"]),
+        ("京", ["chinese"]),
+        ("京东", ["chinese"]),
+        ("东京 樱花", ["chinese"]),
+        ("서울", ["korean"]),
+        ("สวัส", ["thai"]),
+        ("🎉", ["emoji"]),
+        ("🎂", []),
+        ("shipped 🎉", ["emoji"]),
+        ("abc123", ["fullwidth"]),
+        ('" ( * OR', []),
+        ("!?", []),
+    ],
+)
+async def test_words_and_parts_of_words_are_found_in_any_script(
+    tmp_path: Path, words: str, found: list[str]
+) -> None:
+    async with opened(tmp_path, "one") as store:
+        await store.append("one", *(said(name, text) for name, text in SAID.items()))
+        assert [hit.message.id for hit in await store.search(words)] == found
+
+
+@settings(max_examples=60, deadline=None)
+@given(text=st.text(max_size=60), query=st.text(max_size=40))
+async def test_no_text_and_no_query_makes_a_search_fail(text: str, query: str) -> None:
+    with TemporaryDirectory() as folder:
+        async with opened(Path(folder), "one") as store:
+            await store.append("one", said("a", text))
+            assert {hit.message.id for hit in await store.search(query)} <= {"a"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    text=st.text("ab 东京é🎉_-я", min_size=1, max_size=30), first=st.integers(0, 29), length=st.integers(3, 8)
+)
+async def test_what_stands_in_a_message_finds_it(text: str, first: int, length: int) -> None:
+    piece = text[first : first + length].strip()
+    with TemporaryDirectory() as folder:
+        async with opened(Path(folder), "one") as store:
+            await store.append("one", said("a", text))
+            hits = [hit.message.id for hit in await store.search(piece)]
+    long_enough = all(len(one) > 2 or one in asked(text) for one in re.findall(r"[abéя]+", piece))
+    assert hits == (["a"] if asked(piece) and long_enough else hits)
+
+
+async def test_what_holds_the_word_comes_before_what_holds_it_in_a_longer_one(tmp_path: Path) -> None:
+    async with opened(tmp_path, "one") as store:
+        await store.append("one", said("longer", "elmwood"), said("whole", "elm"))
+        assert [hit.message.id for hit in await store.search("elm")] == ["whole", "longer"]
+
+
+@pytest.mark.parametrize("harm", ["flipped", "cut", "emptied", "deleted", "tables gone"])
+async def test_an_index_that_is_harmed_while_it_is_read_is_built_again(tmp_path: Path, harm: str) -> None:
+    index = tmp_path / "f.db"
+    async with opened(tmp_path, "one") as store:
+        await store.append("one", *(said(f"u{number}", f"elm number{number}") for number in range(300)))
+        assert len(await store.search("elm", limit=400)) == 300
+        do_harm(index, harm)
+        await store.append("one", said("last", "elm"))
+        assert len(await store.search("elm", limit=400)) == 301
+    do_harm(index, harm)
+    async with opened(tmp_path) as store:
+        assert len(await store.search("elm", limit=400)) == 301
+
+
+def do_harm(index: Path, harm: str) -> None:
+    """As a failing disk or another program would: to the file, of which others have an open handle."""
+    match harm:
+        case "deleted":
+            for name in ("", "-wal", "-shm"):
+                index.with_name(index.name + name).unlink(missing_ok=True)
+        case "tables gone":
+            with closing(sqlite3.connect(index)) as db:
+                db.execute("DROP TABLE terms")
+        case _:
+            with closing(sqlite3.connect(index)) as db:
+                db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            data = bytearray(index.read_bytes())
+            if harm == "flipped":
+                data[1000:] = bytes(byte ^ 0xA5 for byte in data[1000:])
+            index.write_bytes(bytes({"emptied": data[:0], "cut": data[: len(data) // 2]}.get(harm, data)))

@@ -5,23 +5,28 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import anyio
 import click
+import msgspec
 
+from hermes.agent.past_sessions import ROLES, described, role_of
 from hermes.agent.title import title_of
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.config.environ import environment
 from hermes.config.home import locate
-from hermes.lib.text import strip_escapes
-from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredSession
+from hermes.lib.text import clip, strip_escapes
+from hermes.store.protocol import Hit, Owner, Selection, SessionRow, SessionStore, StoredSession
+from hermes.store.search import text_of
 from hermes.store.sessions import MESSAGES
 from hermes.store.sqlite_store import open_store
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
 RESULT_LINES = 12
+LINE = 160
+"""Characters of a message around one that was found."""
 T = TypeVar("T")
 
 
@@ -57,16 +62,30 @@ def show(choices: Choices, session: str) -> None:
 
 @sessions.command()
 @click.argument("words", nargs=-1, required=True)
+@click.option("-n", "--limit", default=20, show_default=True, help="How many messages.")
+@click.option("-C", "--context", default=1, show_default=True, help="Messages before and after each.")
+@click.option("--sort", type=click.Choice(["best", "newest", "oldest"]), default="best", show_default=True)
+@click.option("--role", "roles", type=click.Choice(list(ROLES)), multiple=True, help="Only what these said.")
+@click.option("--json", "as_json", is_flag=True, help="A JSON object a message.")
 @click.pass_obj
-def search(choices: Choices, words: tuple[str, ...]) -> None:
-    """Messages that hold all the words, best first."""
-    hits = _in_store(choices, lambda store: store.search(" ".join(words)))
+def search(
+    choices: Choices,
+    words: tuple[str, ...],
+    limit: int,
+    context: int,
+    sort: Literal["best", "newest", "oldest"],
+    roles: tuple[str, ...],
+    *,
+    as_json: bool,
+) -> None:
+    """Messages that hold all the words or, where few do, parts of them."""
+    select = Selection(kinds=tuple(ROLES[one] for one in roles), order=sort, around=context)
+    hits = _in_store(choices, lambda store: store.search(" ".join(words), limit=limit, select=select))
     if not hits:
         click.echo("Nothing was found.", err=True)
         sys.exit(1)
-    tables.show(
-        [(hit.session.id, hit.message.kind, hit.snippet) for hit in hits], head=("SESSION", "WHO", "WORDS")
-    )
+    for hit in hits:
+        click.echo(msgspec.json.encode(described(hit)) if as_json else _found(hit))
 
 
 @sessions.command()
@@ -141,6 +160,22 @@ def as_markdown(row: SessionRow, log: tuple[Message, ...]) -> str:
     """A session to read: who said what, calls with their results, long results cut."""
     head = f"# {row.title or row.id}\n\n{row.id} · {_when(row.created)} · {row.model} · {row.cwd}"
     return "\n\n".join([head, *(_section(message) for message in log)])
+
+
+def _found(hit: Hit) -> str:
+    """A message that was found, with those around it, each in one line."""
+    row = hit.session
+    title = strip_escapes(row.title or title_of(row.first_text))
+    lines = [f"{row.id} · {title} · {_when(hit.message.at)} · message {hit.number}"]
+    for mark, messages in (("  ", hit.before), ("> ", (hit.message,)), ("  ", hit.after)):
+        for one in messages:
+            text = hit.snippet if one is hit.message else text_of(one)
+            lines.append(f"{mark}{role_of(one)}: {_line(text)}")
+    return "\n".join([*lines, ""])
+
+
+def _line(text: str) -> str:
+    return clip(" ".join(strip_escapes(text).split()), LINE, notice=" … ")
 
 
 def _section(message: Message) -> str:

@@ -1,0 +1,64 @@
+"""Text as the search index takes it, so that words of any script are found: letters of scripts that put no
+space between words stand alone, and so do symbols, each as a name of its own.
+"""
+
+import re
+import unicodedata
+from typing import Final
+
+from hermes.lib.text import mend_surrogates
+
+LONGEST: Final = 2_048
+"""Characters of a query that are looked at."""
+MOST_WORDS: Final = 32
+LONGEST_TERM: Final = 64
+"""A longer word is no word of people; parts of it are found in its beginning."""
+
+_UNSPACED: Final = (
+    "\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3105-\u312f\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
+)
+_SYMBOLS: Final = "\u2190-\u2bff\u3030\u303d\U0001f000-\U0001fbff"
+_ALONE: Final = re.compile(f"[{_UNSPACED}]")
+_SYMBOL: Final = re.compile(f"[{_SYMBOLS}]")
+_ASKED: Final = re.compile(r'"([^"]+)"|([^\s"]+)')
+_NAME: Final = "\ue000"
+"""Begins the name of a symbol; a letter of private use, which the index takes as part of a word."""
+_WORD: Final = re.compile(rf"(?:[^\W_]|{_NAME})+")
+
+
+def indexed(text: str) -> str:
+    """The text to index."""
+    if text.isascii():
+        return text
+    text = unicodedata.normalize("NFKC", mend_surrogates(text))
+    text = _SYMBOL.sub(lambda found: f" {_NAME}{ord(found[0]):x} ", text)
+    return _ALONE.sub(r" \g<0> ", text)
+
+
+def terms(text: str) -> set[str]:
+    """The words of an indexed text in the form in which parts of them are looked for."""
+    return {word[:LONGEST_TERM] for word in _WORD.findall(plain(text)) if len(word) > 1 and word[0] != _NAME}
+
+
+def plain(text: str) -> str:
+    """The text in small letters without their accents."""
+    if text.isascii():
+        return text.lower()
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(one for one in letters if not unicodedata.combining(one))
+
+
+def asked(query: str) -> list[str]:
+    """The words of a query as they stand in an indexed text; what stands in quotation marks is one of them.
+
+    What has neither letters, digits nor symbols asks for nothing.
+    """
+    text = mend_surrogates(query).replace("\0", " ")[:LONGEST]
+    found = (indexed(together or one).strip() for together, one in _ASKED.findall(text))
+    return [one for one in found if _WORD.search(one)][:MOST_WORDS]
+
+
+def pieces(word: str) -> list[str]:
+    """What a word of a query is made of, each a word or a part of one."""
+    return [one[:LONGEST_TERM] for one in _WORD.findall(plain(word))]
