@@ -41,6 +41,7 @@ from hermes.models.reliability.executor import RequestExecutor
 from hermes.models.reliability.route import Breakers, Route
 from hermes.models.settings import ModelSettings
 from hermes.models.side_calls import SideTask, Task, side_task
+from hermes.models.warming import EndpointWarmer
 from hermes.plugins.aliases import old_names
 from hermes.store.auth import AuthFile
 from hermes.store.protocol import SessionStore
@@ -81,6 +82,7 @@ class HomeRoutes:
     def __init__(self, routes: Routes) -> None:
         self.routes = routes
         self._local: Any = None
+        self._warmer = EndpointWarmer(routes.http, routes.ports.monotonic)
 
     def route_for(self, session: Session, endpoint: Endpoint) -> Route:
         """A session's route: this endpoint, then the fallbacks of the settings."""
@@ -94,6 +96,11 @@ class HomeRoutes:
         """The models and limits of a side task of a session on this endpoint."""
         routes = self.routes
         return side_task(task, endpoint, routes.settings, routes.environ, stored=routes.auth.providers())
+
+    def warm(self, endpoint: Endpoint) -> None:
+        """Have a connection to an endpoint ready soon; nothing is sent on it."""
+        if self._warmer.due(endpoint):
+            self.spawn(partial(self._warmer.warm, endpoint))
 
     def spawn(self, job: Async[Any]) -> None:
         """Run a job beside the sessions; it ends with the runtime."""

@@ -66,6 +66,12 @@ class Conversation:
         self.session = session
         self._next()
 
+    def typing(self) -> None:
+        """Somebody is writing a message: the model's server is connected to meanwhile."""
+        session = self.session
+        if session is not None and not session.busy and not session.closed:
+            session.services.routes.warm(session.endpoint)
+
     def send(self, text: str, *, by: Actor | None = None) -> None:
         """Start a turn; while one runs the message joins it, and while no session is open it waits."""
         session = self.session

@@ -40,6 +40,9 @@ class ModelRoutes(Protocol):
     def side_task(self, task: Task, endpoint: Endpoint) -> SideTask:
         """The models and limits of a side task of a session on this endpoint."""
 
+    def warm(self, endpoint: Endpoint) -> None:
+        """Have a connection to an endpoint ready soon; nothing is sent on it."""
+
     def spawn(self, job: Async[Any]) -> None:
         """Run a job beside the sessions; it ends with the runtime."""
 

@@ -63,6 +63,10 @@ def _handler(owner: ScriptedServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("content-length", "0")
             self.end_headers()
 
+        def do_HEAD(self) -> None:
+            """Somebody connects ahead of a request."""
+            self.do_GET()
+
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             try:

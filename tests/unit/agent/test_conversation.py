@@ -247,3 +247,25 @@ async def test_of_two_notes_with_the_same_words_the_one_that_arrived_is_told(tal
             await anyio.sleep(0.001)
         await ended(conversation)
     assert (arrived, view.log) == ([["faster"]], [("sent", "first"), ("sent", "faster")])
+
+
+async def test_the_model_of_a_session_is_connected_to_while_somebody_types(talk: Talk) -> None:  # noqa: F811
+    async with (
+        talk(ScriptedModel(say("an answer", size=3, pause=0.005))) as session,
+        anyio.create_task_group() as group,
+    ):
+        Conversation(group.start_soon, View()).typing()
+        conversation, heads = Conversation(group.start_soon, View(), session), session.services.executor.http
+        asked: list[str] = []
+
+        async def note(request: Any) -> None:
+            asked.append(request.method)
+
+        heads.event_hooks["request"].append(note)
+        conversation.typing()
+        with anyio.fail_after(5):
+            while not asked:
+                await anyio.lowlevel.checkpoint()
+        await session.close()
+        conversation.typing()
+        assert asked == ["HEAD"]

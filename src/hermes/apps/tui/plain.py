@@ -80,6 +80,7 @@ class Lines:
         self._print(
             f"hermes {start.version} · {session.endpoint.model or 'built-in model'} · an empty line leaves"
         )
+        session.services.routes.warm(session.endpoint)  # while the first line is typed
         try:
             while (text := (await self._ask("> ")).strip()) not in _LEAVE:
                 if is_command(text):

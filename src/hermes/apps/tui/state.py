@@ -56,6 +56,7 @@ class TuiState:
         self.transcript = Transcript(width=80, config_fix="/model takes another model, address or key.")
         self.conversation = Conversation(self.spawn, self)
         self.screen = screen
+        screen.buffer.on_text_changed += lambda _: self.conversation.typing()
         self.editor = Editor(screen.buffer, chips, _listed(), self._files)
         self._home = Path(start.environ.get("HOME") or Path.home())
         self.region = LiveRegion(
