@@ -284,7 +284,7 @@ def test_help_usage_tools_and_title_answer(place: Place) -> None:
         terminal.type("/title My work\r")
         terminal.until("This session is called “My work”.")
         terminal.type("/tools\r")
-        terminal.until("read_file: ")
+        terminal.until("todo: The plan")
         terminal.type("/usage\r")
         terminal.until("context: 0 of 128k (0 %)")
         terminal.type("/hlep\r")
