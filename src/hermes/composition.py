@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hermes.agent.allowlist import Allowlist, stamp_of
 from hermes.agent.compaction.compactor import Compactor
 from hermes.agent.compaction.settings import CompressionSettings
+from hermes.agent.delegation.limited_tool import LimitedDelegation
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.memory import MemorySettings
@@ -24,7 +25,7 @@ from hermes.agent.prompt.standard import folder_rules
 from hermes.agent.routes import Routes
 from hermes.agent.services import Redactor, RuntimeServices
 from hermes.agent.session import Session
-from hermes.agent.settings import BudgetSettings
+from hermes.agent.settings import BudgetSettings, DelegationSettings
 from hermes.config.environ import workspace_values
 from hermes.config.home import Home
 from hermes.config.sections import Settings
@@ -245,6 +246,7 @@ def services_for(
         environ=environ,
         notes=folder_rules(settings),
         guardrails=settings[GuardrailSettings],
+        delegation=settings[DelegationSettings],
     )
     return services, routing, environments
 
@@ -289,10 +291,11 @@ def _routes(
     )
 
 
-def open_tools(home: Home) -> ToolFolder:
+def open_tools(home: Home, delegation: DelegationSettings) -> ToolFolder:
     """A home's tools: a registry of its own with the built-in tools below it, and the user's files in it."""
     discover_builtin_tools()
-    folder = ToolFolder(home.tools, ToolRegistry(PROCESS), importing=old_names)
+    below = LimitedDelegation(PROCESS, delegation)
+    folder = ToolFolder(home.tools, ToolRegistry(below), importing=old_names)
     folder.refresh()
     return folder
 

@@ -14,9 +14,10 @@ from msgspec.structs import replace
 
 from hermes.agent import tool_offer
 from hermes.agent.capabilities import CapabilitySettings, configured, resolved, within
+from hermes.agent.delegation.recall import recall
 from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
-from hermes.agent.parents import bounds_of, read_by
+from hermes.agent.parents import bounds_of, depth_below, read_by, running
 from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, SystemPrompt
 from hermes.agent.recovery import answers
 from hermes.agent.services import RuntimeServices
@@ -70,10 +71,11 @@ class SessionOpener(Struct, kw_only=True):
 
     async def new(self, chosen: SessionOptions) -> Session:
         """A new session; ConfigError and StoreError say what cannot be."""
-        endpoint = self._endpoint(chosen)
+        parent = running(chosen.parent, self.living)
+        endpoint = self._endpoint(chosen, parent)
         now, cwd = self.ports.now(), self._cwd(chosen)
         session_id = f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()}"
-        tools = self._tools(chosen, endpoint)
+        tools = self._tools(chosen, endpoint, parent)
         bounds = self._bounds(chosen, cwd)
         if chosen.parent:
             bounds = bounds.meet(await bounds_of(chosen.parent, self.living, self.store))
@@ -87,7 +89,7 @@ class SessionOpener(Struct, kw_only=True):
             tools=tools,
             bounds=bounds,
         )
-        spec = replace(spec, outside=await read_by(chosen.parent, self.living, self.store))
+        spec = await self._below_parent(spec)
         row = SessionRow(
             id=spec.id,
             cwd=str(cwd),
@@ -118,8 +120,15 @@ class SessionOpener(Struct, kw_only=True):
             await opened(session, resumed=True)
         return session
 
-    def _endpoint(self, chosen: SessionOptions) -> Endpoint:
+    async def _below_parent(self, spec: SessionSpec) -> SessionSpec:
+        """With what a child takes over from the session above it."""
+        outside = await read_by(spec.parent, self.living, self.store)
+        return replace(spec, outside=outside, depth=await depth_below(spec.parent, self.living, self.store))
+
+    def _endpoint(self, chosen: SessionOptions, parent: Session | None = None) -> Endpoint:
         self.routing.routes.learn_secrets()
+        if parent is not None and not (chosen.model or chosen.base_url):
+            return parent.endpoint
         return self.routing.routes.endpoint(chosen.model, chosen.base_url)
 
     def _open_environment(self, session: Session) -> None:
@@ -150,7 +159,7 @@ class SessionOpener(Struct, kw_only=True):
             tools=tool_offer.stored(stored.tools, self.tool_folder.registry, chosen.functions),
             bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
         )
-        spec = replace(spec, parent=row.parent, outside=await read_by(row.parent, self.living, self.store))
+        spec = await self._below_parent(replace(spec, parent=row.parent))
         session = Session(spec, self.services, log=log, title=row.title, used=stored.used)
         self.living.add(session)
         questions, now = await self.store.questions(row.id), self.ports.now()
@@ -159,6 +168,7 @@ class SessionOpener(Struct, kw_only=True):
         for one in questions:
             if one.answer is None and not one.is_open(now):
                 await self.store.end_question(one.id, "expired")
+        await recall(session)
         session.questions.restore([one for one in questions if one.answer or one.is_open(now)])
         return session
 
@@ -182,7 +192,7 @@ class SessionOpener(Struct, kw_only=True):
             system=system,
             tools=within(tools, bounds),
             endpoint=endpoint,
-            options=self._options(endpoint),
+            options=self._options(endpoint, chosen),
             capabilities=bounds,
             cwd=cwd,
             actor=chosen.actor or Actor(app=chosen.source),
@@ -208,17 +218,19 @@ class SessionOpener(Struct, kw_only=True):
             )
         return bounds
 
-    def _options(self, endpoint: Endpoint) -> Options:
+    def _options(self, endpoint: Endpoint, chosen: SessionOptions) -> Options:
         model = self.settings[ModelSettings]
         return Options(
             temperature=model.temperature if model.temperature is not None or not endpoint.local else 0.0,
             max_output=model.max_output or None,
-            effort=model.effort,
+            effort=chosen.effort or model.effort,
             cache=_kept(self.settings[CachingSettings].cache_ttl),
         )
 
-    def _tools(self, chosen: SessionOptions, endpoint: Endpoint) -> Snapshot:
+    def _tools(self, chosen: SessionOptions, endpoint: Endpoint, parent: Session | None = None) -> Snapshot:
         self.tool_folder.refresh()
+        if parent is not None and chosen.toolsets is None:
+            return tool_offer.inherited(parent.tools, chosen.capabilities)
         return tool_offer.offered(self.settings, self.schemas, chosen, self.environ, endpoint)
 
     async def _place(self, session_id: str, cwd: Path, chosen: SessionOptions) -> Place:

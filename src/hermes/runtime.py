@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 from msgspec import Struct
+from msgspec.structs import replace
 
 import hermes.settings  # noqa: F401  # every section is known before a file is read
 from hermes.agent.prompt.builder import PromptSpan, SystemPrompt
@@ -16,6 +17,7 @@ from hermes.agent.retention import DAY, empty_temp, prune
 from hermes.agent.routes import Routes
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
+from hermes.agent.settings import DelegationSettings
 from hermes.agent.spec import SessionOptions
 from hermes.composition import (
     SYSTEM_PORTS,
@@ -155,7 +157,7 @@ async def open_runtime(
     home = locate(given, profile)
     values = with_dotenv(given, home.env_file)
     loaded = load(home.config_file, values, flags)
-    tool_folder = open_tools(home)
+    tool_folder = open_tools(home, loaded.settings[DelegationSettings])
     async with (
         open_store(home.sessions_db, home.search_db) as store,
         http or client_for(loaded.settings, values) as client,
@@ -175,6 +177,7 @@ async def open_runtime(
             schemas=Schemas(registry, config_file=home.config_file),
             prompt=standard_prompt(loaded.settings, home),
         )
+        opener.services = replace(services, sessions=opener)
         runtime = Runtime(home=home, loaded=loaded, opener=opener)
         if days := loaded.settings[ToolOutputSettings].keep_days:
             folders, before = (home.scratch, home.results), ports.now() - days * DAY

@@ -60,6 +60,7 @@ class CallBatch:
         self.results = dict(answered)
         self._session, self._services, self._user_task = session, session.services, user_task
         self._started: set[str] = set()
+        self._left: dict[str, tuple[Mapping[str, Any], Sequence[str]]] = {}
         self._stopping = anyio.Event()
         self._cut_by: Literal["user", "store", "fault"] = "user"
 
@@ -105,7 +106,7 @@ class CallBatch:
             else:
                 if entry.manifest.effects:
                     await services.store.begin(session.id, call.id, call.name, signature(call))
-                with self._context(call, entry) as context:
+                with self._context(call, entry, heard) as context:
                     keywords = self._keywords(call, context)
                     output = await services.dispatcher.call(
                         entry, call.arguments, keywords, session.authorize, partial(self._keep, call, heard)
@@ -134,17 +135,20 @@ class CallBatch:
         return replace(self._result(call, output), outside=outside)
 
     @contextmanager
-    def _context(self, call: ToolCall, entry: ToolEntry) -> Iterator[ToolRunContext]:
-        """What the call may ask of the session while it runs; what it shows is without secrets."""
+    def _context(self, call: ToolCall, entry: ToolEntry, heard: Sequence[str]) -> Iterator[ToolRunContext]:
+        """What the call may ask of the session while it runs; what it shows is without secrets, what it
+        leaves is kept.
+        """
         session, redact = self._session, self._services.redactor.redact
         shown = StreamRedactor(
             self._services.secrets,
             lambda text: session.emit(ToolProgress(call_id=call.id, text=redact(text))),
         )
-        context = ToolRunContext(entry, session, self._stopping, shown)
+        context = ToolRunContext(entry, call.id, session, self._stopping, shown)
         try:
             yield context
         finally:
+            self._left[call.id] = context.left, heard
             context.end()
             shown.end()
 
@@ -190,7 +194,9 @@ class CallBatch:
                 text, status = (STORE_FAILED, "outcome_unknown") if began else (NOT_RUN, "not_run")
             case "fault":
                 text, status = (FAULT, "outcome_unknown") if began else (NOT_RUN_BY_FAULT, "not_run")
-        return self._result(call, ToolOutput(content=tool_error(text, status=status), failed=True))
+        left, heard = self._left.get(call.id, ({}, ()))
+        output = ToolOutput(content=tool_error(text, status=status, **left), failed=True)
+        return self._examined(call, output, heard) if left else self._result(call, output)
 
 
 def plan(

@@ -3,6 +3,7 @@ request.
 """
 
 import datetime as dt
+import math
 
 from msgspec import Struct, field
 
@@ -15,6 +16,13 @@ from hermes.types.profile import Price
 from hermes.types.usage import Usage
 
 CHAT = "chat"
+
+
+class TurnLimits(Struct, frozen=True, kw_only=True):
+    """What is left for what a turn starts: its budget, and when its time is over, in monotonic seconds."""
+
+    budget: Budget
+    ends: float = math.inf
 
 
 class Ledger(Struct):
@@ -56,8 +64,11 @@ class Ledger(Struct):
         )
 
     def turn(self, session: Budget) -> Budget:
-        """A budget for one turn; a session that outlives midnight spends of the new day."""
-        session.above = self.today()
+        """A budget for one turn; a session that outlives midnight spends of the new day, through the sessions
+        above it where it is a child.
+        """
+        *_, top = (one for one in session.chain() if one.name != "day")
+        top.above = self.today()
         return Budget(
             name="turn",
             limits=SpendingLimits(tokens=self.budget.turn_tokens, cost=self.budget.turn_cost),

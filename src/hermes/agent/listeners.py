@@ -7,7 +7,7 @@ is too much of it, shortened in the middle; nothing else is ever dropped.
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import anyio
 from msgspec.structs import replace
@@ -73,15 +73,23 @@ class EventQueue:
 
     def _coalesce(self) -> None:
         """Join what belongs to one stream across other events; it moves to where the stream is now."""
-        seen: dict[tuple[type, str], Event] = {}
+        seen: dict[tuple[type, str, str], Event] = {}
         for event in self._events:
+            whose = event.stamp.session
             if isinstance(event, ToolProgress):
-                key = (ToolProgress, event.call_id)
+                key = (ToolProgress, event.call_id, whose)
                 before = seen.pop(key, None)
                 seen[key] = event if before is None else _joined(cast("ToolProgress", before), event)
             else:
-                seen[type(event), str(event.stamp.sequence or id(event))] = event
+                seen[type(event), str(event.stamp.sequence or id(event)), whose] = event
         self._events = deque(seen.values())
+
+
+class EventSink(Protocol):
+    """Something that is told of events at once; it must not wait."""
+
+    def put(self, event: Event) -> None:
+        """Hear an event."""
 
 
 class Listener:
@@ -127,6 +135,7 @@ class Listeners:
     def __init__(self, now: Callable[[], float], *, session: str, parent: str = "") -> None:
         self._now, self._session, self._parent = now, session, parent
         self._all: tuple[Listener, ...] = ()
+        self._sinks: tuple[EventSink, ...] = ()
         self._kept: deque[Event] = deque(maxlen=KEPT)  # each as it was, whatever is joined for a slow reader
         self._sequence = 0
         self._closed = False
@@ -140,7 +149,33 @@ class Listeners:
         self._kept.append(stamped)
         for listener in self._all:
             listener.put(stamped)
+        for sink in self._sinks:
+            sink.put(stamped)
         return stamped
+
+    def attach(self, sink: EventSink) -> None:
+        """Tell a sink of every event from now on, those of children included."""
+        self._sinks = (*self._sinks, sink)
+
+    def pass_on(self, event: Event) -> None:
+        """Hand an event of a child, stamped by it, to whoever hears children too."""
+        for sink in self._sinks:
+            sink.put(event)
+
+    @contextmanager
+    def watch_family(self) -> Iterator[Listener]:
+        """A listener that hears everything from now on, also of children and theirs: `stamp` tells whose it
+        is.
+        """
+        listener = Listener()
+        if self._closed:
+            listener.close()
+        self.attach(listener)
+        try:
+            yield listener
+        finally:
+            self._sinks = tuple(one for one in self._sinks if one is not listener)
+            listener.close()
 
     def since(self, sequence: int) -> tuple[Event, ...]:
         """The kept events with a higher number, in order."""
@@ -165,12 +200,12 @@ class Listeners:
     def close(self) -> None:
         """Let every listener end once it has read what is queued, those that come later too."""
         self._closed = True
-        for listener in self._all:
+        for listener in (*self._all, *(one for one in self._sinks if isinstance(one, Listener))):
             listener.close()
 
 
 def _joins(last: Event, event: Event) -> bool:
-    if type(last) is not type(event):
+    if type(last) is not type(event) or last.stamp.session != event.stamp.session:
         return False
     if isinstance(event, ToolProgress):
         return isinstance(last, ToolProgress) and last.call_id == event.call_id

@@ -1,9 +1,13 @@
 """Words that wait for a message to ride on: notes of people, news of processes, pinned facts."""
 
 from collections.abc import Callable, Collection, Sequence
+from typing import TYPE_CHECKING
 
 from hermes.agent.compaction.summary import numbered, pinned
 from hermes.types.message import ContextBlock, Message
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
 
 
 class Mailbox:
@@ -37,6 +41,10 @@ class Mailbox:
         news, self._news = (*self._news, *self._ended()), ()
         return news
 
+    def add_news(self, block: ContextBlock) -> None:
+        """Keep news for the next message."""
+        self._news = (*self._news, block)
+
     def pin(self, fact: str) -> None:
         """Have a fact stay word for word, however much room is made; the next message takes it along."""
         self._news = (*self._news, ContextBlock(kind="pin", text=fact))
@@ -54,3 +62,10 @@ class Mailbox:
             elif block.kind == "unpin":
                 facts.pop(block.text, None)
         return tuple(facts)
+
+
+def process_news(session: "Session") -> tuple[ContextBlock, ...]:
+    """The background processes of a session that have ended since it was last asked."""
+    ended = session.opened.workspace.processes.drain_finished() if session.opened else ()
+    words = "(Background process {0.id} ended with exit code {0.code}: {0.command})"
+    return tuple(ContextBlock(kind="process", text=words.format(one), source=one.id) for one in ended)

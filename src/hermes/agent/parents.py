@@ -1,7 +1,9 @@
-"""What a child takes over from the session that opened it: bounds, and what was read from outside."""
+"""What a child takes over from the session that opened it: bounds, what was read from outside, and how deep
+it is.
+"""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hermes.safety.sources import Source, sources
 from hermes.store.protocol import SessionStore
@@ -11,25 +13,43 @@ from hermes.types.error import StoreError
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
+UNKNOWN_DEPTH: Final = 100
 
-async def bounds_of(session_id: str, running: Collection["Session"], store: SessionStore) -> Capabilities:
+
+async def bounds_of(session_id: str, living: Collection["Session"], store: SessionStore) -> Capabilities:
     """What a session may do at most, running or stored; StoreError when there is none."""
-    found = _running(session_id, running)
+    found = running(session_id, living)
     return found.spec.capabilities if found else (await store.read(session_id)).capabilities
 
 
-async def read_by(session_id: str, running: Collection["Session"], store: SessionStore) -> tuple[Source, ...]:
+async def read_by(session_id: str, living: Collection["Session"], store: SessionStore) -> tuple[Source, ...]:
     """What a session and its parents have read from outside; one that is gone may have. Nothing for ""."""
     if not session_id:
         return ()
-    if found := _running(session_id, running):
+    if found := running(session_id, living):
         return sources(found.log, found.spec.outside)
     try:
         stored = await store.read(session_id)
     except StoreError:
         return (Source(name=f"the deleted session {session_id}", at=0.0),)
-    return sources(stored.log, await read_by(stored.row.parent, running, store))
+    return sources(stored.log, await read_by(stored.row.parent, living, store))
 
 
-def _running(session_id: str, running: Collection["Session"]) -> "Session | None":
-    return next((one for one in running if one.id == session_id), None)
+async def depth_below(parent: str, living: Collection["Session"], store: SessionStore) -> int:
+    """How many sessions there are above a child of this one; below one that is gone, more than may be. 0 for
+    "".
+    """
+    if not parent:
+        return 0
+    if found := running(parent, living):
+        return found.spec.depth + 1
+    try:
+        row = (await store.read(parent)).row
+    except StoreError:
+        return UNKNOWN_DEPTH
+    return 1 + await depth_below(row.parent, living, store)
+
+
+def running(session_id: str, living: Collection["Session"]) -> "Session | None":
+    """The session of that id, where it is in use here."""
+    return next((one for one in living if one.id == session_id), None)

@@ -10,6 +10,8 @@ from hermes.agent.context import ContextManager
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.prompt.notes import TextRules
+from hermes.agent.settings import DelegationSettings
+from hermes.agent.spec import SessionOptions
 from hermes.lib.abridged import Abridged
 from hermes.lib.aio import Async
 from hermes.lib.lazy import import_object
@@ -20,6 +22,7 @@ from hermes.models.side_calls import SideTask, Task
 from hermes.store.notes import Notes
 from hermes.store.protocol import SessionStore
 from hermes.tools.dispatch import Dispatcher
+from hermes.types.error import ConfigError
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint
 
@@ -54,6 +57,22 @@ class ToolEnvironments(Protocol):
         """The environment of a session, with the gate in front of it; made when the first tool needs it."""
 
 
+class SessionSource(Protocol):
+    """Where the sessions of a runtime come from."""
+
+    async def new(self, options: SessionOptions, /) -> "Session":
+        """A new session; ConfigError and StoreError say what cannot be."""
+
+
+class NoSessions:
+    """A runtime that opens none for its sessions."""
+
+    async def new(self, options: SessionOptions, /) -> "Session":
+        """There is none."""
+        del options
+        raise ConfigError("Sessions of this runtime can have no children.")
+
+
 class Redactor(Struct, frozen=True):
     """Takes credentials out of text: known ones by their value, others by their form."""
 
@@ -73,7 +92,8 @@ def _without_credentials() -> Callable[[str], str]:
 
 class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     """The services of one runtime. `environ` has the user's variables, for the secrets that tools name;
-    `notes` says what a model gets of the notes of folders that work moves into, None for nothing.
+    `notes` says what a model gets of the notes of folders that work moves into, None for nothing. Children of
+    its sessions come from `sessions`.
     """
 
     unshown: ClassVar = ("environ",)
@@ -91,6 +111,8 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     environ: Mapping[str, str] = field(default_factory=dict)
     notes: TextRules | None = None
     guardrails: GuardrailSettings = field(default_factory=GuardrailSettings)
+    delegation: DelegationSettings = field(default_factory=DelegationSettings)
+    sessions: SessionSource = NoSessions()
 
     @property
     def secrets(self) -> SecretValues:

@@ -3,16 +3,18 @@
 import contextlib
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import anyio
 
 from hermes.agent.compaction.sizes import counted
+from hermes.agent.delegation.children import Children
 from hermes.agent.folder_notes import FolderNotes
-from hermes.agent.ledger import CHAT
+from hermes.agent.ledger import CHAT, TurnLimits
 from hermes.agent.listeners import Listener, Listeners
 from hermes.agent.log import Log, replay
-from hermes.agent.mailbox import Mailbox
+from hermes.agent.mailbox import Mailbox, process_news
 from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
 from hermes.agent.room import compact
@@ -68,10 +70,11 @@ class Session:
         self.id, self.system, self.tools, self.title = spec.id, spec.system, spec.tools, title
         self.usage, self.last_turn = used, NO_USAGE
         self.budget = services.ledger.session(used, spec.capabilities.tokens)
+        self.limits, self.above = TurnLimits(budget=self.budget), cast("Session | None", None)
         self.route = services.routes.route_for(self, spec.endpoint)
         self._log = log or Log()
-        self._listeners = Listeners(services.ports.now, session=spec.id, parent=spec.parent)
-        self.emit = self._listeners.emit
+        self.listeners = Listeners(services.ports.now, session=spec.id, parent=spec.parent)
+        self.emit = self.listeners.emit
         """Tells every listener of an event; a field, so that each piece of a reply has one hop less."""
         self.home = HomeLoop()
         self.questions = Questions(
@@ -94,7 +97,7 @@ class Session:
         self._idle = anyio.Event()
         self._idle.set()
         self._undoing = self.closed = False
-        self.mailbox = Mailbox(self._ended_processes)
+        self.mailbox, self.children = Mailbox(partial(process_news, self)), Children(self)
 
     # ------------------------------------------------------------------ the four verbs
 
@@ -143,7 +146,7 @@ class Session:
 
     def watch(self, since: int | None = None) -> AbstractContextManager[Listener]:
         """A listener that hears every event from now on, or first what came after number `since`."""
-        return self._listeners.watch(since)
+        return self.listeners.watch(since)
 
     @asynccontextmanager
     async def stream(
@@ -281,11 +284,6 @@ class Session:
         if any(guarded_effects(use)) or self.spec.capabilities != ALL:
             await self.environment.gate.authorize(use)
 
-    def _ended_processes(self) -> tuple[ContextBlock, ...]:
-        ended = self.opened.workspace.processes.drain_finished() if self.opened else ()
-        words = "(Background process {0.id} ended with exit code {0.code}: {0.command})"
-        return tuple(ContextBlock(kind="process", text=words.format(one), source=one.id) for one in ended)
-
     def pin(self, fact: str) -> None:
         """Have a fact stay word for word in what the model sees, however long the session gets."""
         self.mailbox.pin(mend_surrogates(" ".join(fact.split())))
@@ -360,10 +358,11 @@ class Session:
         try:
             with anyio.move_on_after(CLOSING, shield=True):
                 await self._idle.wait()  # its last words are written before the session is anybody else's
+            await self.children.close()
             if self.opened is not None:
                 await self.opened.workspace.close()
         finally:
-            self._listeners.close()
+            self.listeners.close()
             await self.services.store.release(self.id)
         await raise_cancellation()
 
@@ -382,7 +381,7 @@ class Session:
         if self._undoing:
             raise HermesError(UNDOING)
         self.home.enter()
-        self._listeners.turn = self.turns + 1
+        self.listeners.turn = self.turns + 1
         self._scope, self._idle = anyio.CancelScope(), anyio.Event()
         return self._scope
 

@@ -1,10 +1,11 @@
-"""What users set of turns and of what they may spend."""
+"""What users set of turns, of children and of what they may spend."""
 
 from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from hermes.config.sections import doc, section
+from hermes.models.settings import Effort
 
 _Limit = Annotated[float, Meta(ge=0)]
 
@@ -25,6 +26,31 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = "decide"
     disabled_toolsets: Annotated[list[str], doc("Toolsets that are never offered.")] = []
+
+
+@section("delegation")
+class DelegationSettings(Struct, frozen=True, kw_only=True):
+    """Children that a session hands parts of its work to."""
+
+    model: Annotated[str, doc("Model of children; empty takes that of the session which starts them.")] = ""
+    provider: Annotated[str, doc("Provider of that model, where its name does not say it.")] = ""
+    base_url: Annotated[str, doc("Address of the server for children; empty takes the provider's.")] = ""
+    reasoning_effort: Annotated[Effort, doc("How hard children think; empty is as model.effort.")] = ""
+    max_iterations: Annotated[int, Meta(ge=1), doc("Model calls that one child may make.")] = 50
+    max_concurrent_children: Annotated[
+        int, Meta(ge=1, le=64), doc("Children of one session that run at the same time; others wait.")
+    ] = 3
+    max_spawn_depth: Annotated[
+        int, Meta(ge=1, le=3), doc("How deep children may have children: 1 is not at all.")
+    ] = 1
+    child_timeout: Annotated[
+        float, Meta(ge=0), doc("Seconds after which a child is stopped; 0 is never.")
+    ] = 0.0
+
+    @property
+    def wanted_model(self) -> str:
+        """The model as a session is opened with it; empty where it is the parent's."""
+        return f"{self.provider}/{self.model}" if self.provider and self.model else self.model
 
 
 @section("budget")

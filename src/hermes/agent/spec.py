@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hermes.models.settings import Effort
 from hermes.safety.sources import Source
 from hermes.tools.function import FunctionTool
 from hermes.types.actor import Actor
@@ -20,7 +21,8 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     `@hermes.tool`. `attended` says that somebody will answer questions; without anybody the answer to every
     question is no. `system` replaces the prompt, `ephemeral` follows it in each request and is never stored.
     `actor` is who opens it (the app `source`, unless it is said), `parent` the session that
-    it is a child of. `capabilities` are what it may do at most, within those of its home and its parent.
+    it is a child of: without toolsets and model of its own it has those of that one. `effort` is how hard the
+    model thinks. `capabilities` are what it may do at most, within those of its home and its parent.
     """
 
     resume: str = ""
@@ -37,6 +39,7 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     max_steps: int = 0
     actor: Actor | None = None
     parent: str = ""
+    effort: Effort = ""
     capabilities: Capabilities = ALL
 
 
@@ -44,11 +47,12 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     """A session's identity, prompt, tools, model and limits.
 
     `actor` is who opened it and may answer its questions; `capabilities` what it may do at most; `parent` the
-    session that it is a child of, and `outside` what that one has read from outside. With `attended` somebody
-    answers questions, within `approval_timeout` seconds (`clarify_timeout` where no approval is asked; 0:
-    however long it takes); without, every approval is refused, and `clarify_policy` answers the rest. `yolo`
-    asks only where nothing but a no is possible. Text that was cut by its length is continued up to
-    `continuations` times. `ephemeral` follows the prompt in requests and stands nowhere else.
+    session that it is a child of, `depth` how many such there are above it, and `outside` what those have
+    read from outside. With `attended` somebody answers questions, within `approval_timeout` seconds
+    (`clarify_timeout` where no approval is asked; 0: however long it takes); without, every approval is
+    refused, and `clarify_policy` answers the rest. `yolo` asks only where nothing but a no is possible. Text
+    that was cut by its length is continued up to `continuations` times. `ephemeral` follows the prompt in
+    requests and stands nowhere else.
     """
 
     id: str
@@ -60,6 +64,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     actor: Actor
     capabilities: Capabilities = ALL
     parent: str = ""
+    depth: int = 0
     outside: tuple[Source, ...] = ()
     ephemeral: str = ""
     attended: bool = True

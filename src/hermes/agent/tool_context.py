@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 from msgspec import Struct, field
@@ -13,6 +13,7 @@ from hermes.agent.provenance import tell
 from hermes.lib.aio import HomeObject
 from hermes.lib.secretvalues import StreamRedactor
 from hermes.tools.needs import secret_for
+from hermes.types.delegation import ChildReport, ChildTask
 from hermes.types.error import HermesError, SecretUnavailable
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Answer, Question
@@ -28,14 +29,16 @@ T = TypeVar("T")
 class ToolRunContext(Struct, eq=False):
     """The session as one running call sees it; satisfies `types.tool.ToolContext`.
 
-    Once the call has ended, a handler that was left behind shows nothing any more, and what it asks or does
-    fails.
+    `left` is what its result holds where it is cut. Once the call has ended, a handler that was left behind
+    shows nothing any more, and what it asks or does fails.
     """
 
     entry: ToolEntry
+    call_id: str
     session: "Session"
     stopping: anyio.Event
     output: StreamRedactor
+    left: dict[str, Any] = field(default_factory=dict)
     _over: bool = False
     _asking: set[anyio.CancelScope] = field(default_factory=set)
 
@@ -100,6 +103,21 @@ class ToolRunContext(Struct, eq=False):
         """The answer of a person, for a thread without a loop."""
         return self.session.home.run_blocking(partial(self._ask, question))
 
+    async def delegate(self, tasks: Sequence[ChildTask]) -> Sequence[ChildReport]:
+        """Have children do the tasks, and give their reports in order; what they read from outside makes this
+        call's result so.
+        """
+        self._check_running()
+        return await self.session.home.run(partial(self._delegate, tasks))
+
+    async def delegate_later(self, tasks: Sequence[ChildTask]) -> Sequence[str]:
+        """Start children that go on after this turn, where it has a later one; the ids of their sessions."""
+        self._check_running()
+        if self.session.spec.parent or not self.session.spec.attended:
+            return ()
+        start = partial(self.session.children.start, tasks, self.call_id)
+        return [one.session.id if one.session else "" for one in await self.session.home.run(start)]
+
     def progress(self, text: str) -> None:
         """Show output of the running call, from any thread; nothing once it has ended."""
         if not self._over:
@@ -110,6 +128,17 @@ class ToolRunContext(Struct, eq=False):
         self._over = True
         for scope in self._asking:
             scope.cancel()
+
+    async def _delegate(self, tasks: Sequence[ChildTask]) -> Sequence[ChildReport]:
+        children = self.session.children
+        runs = await children.open(tasks, self.call_id)
+        try:
+            return await children.finish(runs)
+        finally:
+            reports = [one.report for one in runs if one.report is not None]
+            self.left["results"] = [one.as_result(number) for number, one in enumerate(reports)]
+            for one in reports:
+                tell(one.outside)
 
     def _show(self, text: str) -> None:
         if not self._over:

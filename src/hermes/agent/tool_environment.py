@@ -25,6 +25,7 @@ from hermes.lib.files import real_paths
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, is_concealed
+from hermes.safety.grants import lent
 from hermes.safety.redact import redact
 from hermes.safety.settings import AllowlistSettings, ApprovalSettings, CheckpointSettings
 from hermes.safety.sources import sources
@@ -80,7 +81,8 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
     trusting: bool = False
 
     def attach(self, session: "Session") -> None:
-        """Let the gate ask a model, tell of what no person answered, and know what was read from outside.
+        """Let the gate ask a model, tell of what no person answered, know what was read from outside, and
+        hold what a person has allowed the session above it.
 
         A user who trusts everything that is read has it forgotten.
         """
@@ -91,6 +93,8 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
 
         gate.attended = session.spec.attended
         gate.wrote = any(isinstance(one, ToolResult) for one in session.log)  # one that is resumed
+        if session.above is not None and session.above.opened is not None:
+            gate.grants = lent(session.above.opened.gate.grants)
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
             gate.read = lambda: sources(session.log, session.spec.outside)

@@ -12,10 +12,12 @@ from hermes.agent.settings import AgentSettings
 from hermes.agent.spec import SessionOptions
 from hermes.config.sections import Settings
 from hermes.lib.lazy import import_object
+from hermes.tools.definitions import definitions
 from hermes.tools.function import TOOLSET, FunctionSource, FunctionTool
 from hermes.tools.registry import ToolRegistry
 from hermes.tools.schemas import Schemas
 from hermes.tools.settings import ToolsetSettings
+from hermes.types.capabilities import Capabilities
 from hermes.types.request import Endpoint
 from hermes.types.tool import Snapshot
 
@@ -35,6 +37,13 @@ def offered(
         schemas = Schemas(ToolRegistry(schemas.registry, functions))
     found = schemas.snapshot(enabled, tuple(settings[AgentSettings].disabled_toolsets))
     return _small(found) if is_small(endpoint) else found
+
+
+def inherited(parent: Snapshot, bounds: Capabilities) -> Snapshot:
+    """The tools of a child: those of its parent that it may use, told of in words that name no others."""
+    tools = {name: one for name, one in parent.tools.items() if bounds.uses(name)}
+    shown = definitions(tools.values(), present=tools, known=parent.tools)
+    return Snapshot(tools=tools, definitions=shown, generation=parent.generation)
 
 
 def stored(kept: Sequence[object], registry: ToolRegistry, functions: Sequence[FunctionTool]) -> Snapshot:

@@ -1,6 +1,7 @@
 """One turn under way: what `run_turn` needs of a session, and the reply that is being shown."""
 
 import contextlib
+import math
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 from hermes.agent.calls import CallBatch
 from hermes.agent.guardrails import HALTED, HALTED_WORDS, LoopGuard
 from hermes.agent.hook_points import added_context, ended
+from hermes.agent.ledger import TurnLimits
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
 from hermes.agent.room import make_room
@@ -44,9 +46,11 @@ class TurnRunner:
         self.steps = StepLimit(session.spec.max_steps)
         self._guard = LoopGuard(session.services.guardrails)
         self._budget = session.services.ledger.turn(session.budget)
+        seconds = session.services.ledger.budget.turn_seconds or math.inf
         self._stream = ReplyStream(self._services.redactor, session.emit)
         self._listener = ReplyListener(emit=self._stream.feed, tell=self._attempted, broken=session.emit)
         self._started, self._used = session.services.ports.monotonic(), session.usage
+        session.limits = TurnLimits(budget=self._budget, ends=self._started + seconds)
         self.outcome: Outcome = "interrupted"  # until it is known to be something else
         self._failure: Failure | None = None
         self._end: TurnFinished | None = None

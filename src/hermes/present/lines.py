@@ -237,6 +237,15 @@ def thinking_line(seconds: float) -> Line:
     return line(f"✻ thought for {duration(seconds)} · Ctrl-T", "dim")
 
 
+def thought_lines(text: str, width: int) -> list[Line]:
+    """A model's reasoning, whole."""
+    return [
+        row
+        for part in strip_escapes(text).split("\n")
+        for row in wrap(line(part, "dim"), width, first=(Span("  "),), rest=(Span("  "),))
+    ]
+
+
 def compaction_line(entry: Compaction) -> Line:
     """What an entry left out of what the model sees, and what that saved."""
     what = (

@@ -17,6 +17,7 @@ _VERBS = {
     "patch": ("edit", "🔧", ("path",)),
     "search_files": ("search", "🔎", ("pattern", "path")),
     "todo": ("plan", "📋", ()),
+    "delegate_task": ("child", "🧭", ("goal",)),
     "clarify": ("ask", "❓", ("question",)),
 }
 _PART = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?!&&|\|\||;|\n).)+""", re.DOTALL)

@@ -185,6 +185,11 @@ def spend(scope: Scope) -> Scope | None:
     return scope if not scope.uses else replace(scope, uses=scope.uses - 1) if scope.uses > 1 else None
 
 
+def lent(grants: Grants) -> Grants:
+    """What of these answers a child has: all but those for a number of uses, which would count twice."""
+    return replace(grants, session=tuple(one for one in grants.session if not one.uses))
+
+
 def _plain(scope: Scope) -> Scope | None:
     """A scope that its own words give back: others could be read as something else later."""
     return scope if parse(write(scope)) == scope else None

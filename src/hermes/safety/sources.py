@@ -1,10 +1,10 @@
 """What a session has read from outside, as its log and that of its parent tell."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-from hermes.types.message import Message, ToolResult
+from hermes.types.message import Message, ToolResult, User
 
 
 class Source(Struct, frozen=True, kw_only=True):
@@ -20,6 +20,14 @@ def sources(log: Iterable[Message], before: Iterable[Source] = ()) -> tuple[Sour
     """
     found = {one.name: one for one in before}
     for message in log:
-        if isinstance(message, ToolResult) and message.outside:
-            found.setdefault(message.outside, Source(name=message.outside, at=message.at))
+        for name in _outside(message):
+            found.setdefault(name, Source(name=name, at=message.at))
     return tuple(found.values())
+
+
+def _outside(message: Message) -> Iterator[str]:
+    """The names of what a message and the blocks on it brought in."""
+    if isinstance(message, ToolResult) and message.outside:
+        yield message.outside
+    if isinstance(message, ToolResult | User) and message.blocks:
+        yield from (block.outside for block in message.blocks if block.outside)

@@ -202,8 +202,9 @@ class SessionTables:
         )
 
     def recent(self, limit: int, cwd: str) -> list[SessionRow]:
-        """Sessions, the last used first; those of one directory if `cwd` is given."""
-        where, values = ("WHERE cwd = ?", (cwd,)) if cwd else ("", ())
+        """Sessions that are no children, the last used first; those of one directory if `cwd` is given."""
+        own = "WHERE parent = ''"
+        where, values = (f"{own} AND cwd = ?", (cwd,)) if cwd else (own, ())
         wanted = f"{_KEYS} {where} {_LAST_USED} LIMIT ?"  # first: what a row shows is looked up in its log
         with self._database.faults():
             return self._list(f"WHERE key IN ({wanted}) {_LAST_USED}", (*values, limit))

@@ -160,12 +160,13 @@ class MemoryStore:
 
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """List sessions."""
-        rows = [_listed(kept) for kept in self._kept.values() if cwd in {"", kept.row.cwd}]
+        own = (kept for kept in self._kept.values() if not kept.row.parent)
+        rows = [_listed(kept) for kept in own if cwd in {"", kept.row.cwd}]
         return rows[::-1][:limit]
 
     async def resolve(self, text: str, *, cwd: str = "") -> SessionRow:
         """Find a session by what a person calls it."""
-        rows = await self.recent(limit=len(self._kept))
+        rows = [_listed(kept) for kept in self._kept.values()][::-1]
         return chosen(text, named(text, rows, cwd))
 
     async def delete(self, session_id: str) -> bool:

@@ -5,6 +5,7 @@ from typing import ClassVar, Final, Literal
 from msgspec import Struct
 
 from hermes.lib.abridged import Abridged
+from hermes.types.delegation import ChildState
 from hermes.types.error import Failure
 from hermes.types.message import ContextBlock, Message, ToolCall
 from hermes.types.question import Answer, Question
@@ -205,6 +206,29 @@ class Notice(_Stamped, frozen=True, kw_only=True):
     kind: Literal["notice"] = "notice"
 
 
+class ChildChanged(_Stamped, frozen=True, kw_only=True):
+    """A child that this session started waits, does something else than before, or has ended.
+
+    `child` is its session's id, `call_id` the call that started it; `doing` is in a few words, `tokens` what
+    it has used so far, `seconds` how long it has run.
+    """
+
+    call_id: str
+    child: str
+    goal: str
+    state: ChildState
+    doing: str = ""
+    tokens: int = 0
+    seconds: float = 0.0
+    background: bool = False
+    kind: Literal["child_changed"] = "child_changed"
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing follows."""
+        return self.state not in {"waiting", "running"}
+
+
 class Titled(_Stamped, frozen=True, kw_only=True):
     """The session has a name now."""
 
@@ -246,6 +270,7 @@ Event = (
     | PrefixBroken
     | CompactionStarted
     | Notice
+    | ChildChanged
     | Titled
     | TurnFinished
 )

@@ -5,6 +5,7 @@ from typing import Any, Final, Literal, Protocol
 
 from msgspec import Struct
 
+from hermes.types.delegation import ChildReport, ChildTask
 from hermes.types.message import Message
 from hermes.types.question import Answer, Question
 from hermes.types.workspace import Workspace
@@ -125,6 +126,16 @@ class ToolContext(Protocol):
 
     def ask_blocking(self, question: Question) -> Answer:
         """The same for a plain handler; it waits in its own thread."""
+
+    async def delegate(self, tasks: Sequence[ChildTask]) -> Sequence[ChildReport]:
+        """Have children do the tasks side by side, and give their reports in order; HermesError says in words
+        for a model what cannot be.
+        """
+
+    async def delegate_later(self, tasks: Sequence[ChildTask]) -> Sequence[str]:
+        """Start children that go on after this turn, and give the ids of their sessions; none are started
+        where there may be no later turn for their reports.
+        """
 
     def progress(self, text: str) -> None:
         """Show `text` as output of the running call; from any thread or loop."""

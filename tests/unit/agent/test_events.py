@@ -12,6 +12,7 @@ from hermes.types.event import (
     Answered,
     Asked,
     Attempted,
+    ChildChanged,
     CompactionStarted,
     Event,
     EventStamp,
@@ -178,6 +179,7 @@ EVENTS: list[Event] = [
     PrefixBroken(reason="r", cost=0.5),
     CompactionStarted(tokens=9),
     Notice(level="info", text="t"),
+    ChildChanged(call_id="c", child="s2", goal="g", state="running", doing="step 2", tokens=9, seconds=1.5),
     Titled(title="t"),
     TurnFinished(
         turn=1,

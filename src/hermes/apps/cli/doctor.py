@@ -14,6 +14,7 @@ import anyio
 import click
 from msgspec import Struct
 
+from hermes.agent.settings import DelegationSettings
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.variables import variables
@@ -81,7 +82,7 @@ def examine(choices: Choices) -> Iterator[CheckResult]:
         yield _elsewhere(home, loaded.settings[TerminalSettings], environ)
     yield from _programs(environ)
     yield _store(home)
-    folder = open_tools(home)
+    folder = open_tools(home, loaded.settings[DelegationSettings])
     yield from (CheckResult("warning", f"tool file {one.path}: {one.reason}") for one in folder.faults)
     yield from _tools(folder.registry, environ)
 

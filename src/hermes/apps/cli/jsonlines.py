@@ -1,7 +1,7 @@
 """The events of a turn for programs: one JSON object a line, few and stable kinds, `end` always last.
 
-Kinds of version 1: start, text, restart (text so far is void), tool_start, tool_end, approval, retry, notice,
-usage, error, end.
+Kinds of version 1: start, text, restart (text so far is void), tool_start, tool_end, child, approval, retry,
+notice, usage, error, end.
 """
 
 import sys
@@ -16,6 +16,7 @@ from hermes.types.event import (
     Answered,
     Asked,
     Attempted,
+    ChildChanged,
     CompactionStarted,
     Event,
     Notice,
@@ -64,8 +65,8 @@ class JsonLines:
                 self._approval(event)
             case Attempted() | ReplyRestarted():
                 self._attempt(event)
-            case Notice():
-                self._write("notice", level=event.level, text=event.text)
+            case Notice() | ChildChanged():
+                self._noticed(event)
             case Added():
                 self._used(event.message)
             case TurnFinished():
@@ -85,6 +86,15 @@ class JsonLines:
             return
         name, seconds = self._names.get(event.call_id, ""), round(event.seconds, 3)
         self._write("tool_end", id=event.call_id, name=name, seconds=seconds, failed=event.failed)
+
+    def _noticed(self, event: Notice | ChildChanged) -> None:
+        if isinstance(event, Notice):
+            self._write("notice", level=event.level, text=event.text)
+            return
+        self._write(
+            "child", call=event.call_id, session=event.child, goal=event.goal, state=event.state,
+            doing=event.doing, tokens=event.tokens, seconds=round(event.seconds, 2),
+        )  # fmt: skip
 
     def _used(self, message: Message) -> None:
         if isinstance(message, Compaction):

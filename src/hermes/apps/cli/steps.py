@@ -5,6 +5,7 @@ import sys
 from collections.abc import Mapping
 
 from hermes.lib.text import strip_escapes
+from hermes.present.children import child_line
 from hermes.present.lines import (
     RESTARTED,
     attempt_line,
@@ -19,6 +20,7 @@ from hermes.types.event import (
     Answered,
     Asked,
     Attempted,
+    ChildChanged,
     Event,
     Notice,
     ReplyRestarted,
@@ -70,8 +72,8 @@ class Steps:
                 self._told([attempt_line(event, event.delay, self._width)])
             case ReplyRestarted() if self._verbose:
                 self._told([line(RESTARTED)])
-            case Notice():
-                self._told(notice_lines(event, self._width))
+            case Notice() | ChildChanged():
+                self._told(self._noticed(event))
             case TextDelta(text=text) if self._verbose:
                 self._streamed(strip_escapes(text))
             case _:
@@ -95,6 +97,11 @@ class Steps:
             )
         if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
+
+    def _noticed(self, event: Notice | ChildChanged) -> list[Line]:
+        if isinstance(event, Notice):
+            return notice_lines(event, self._width)
+        return [child_line(event, event.seconds, self._width)] if event.has_ended else []
 
     def _tool(self, result: ToolResult) -> list[Line]:
         call, emoji = self._calls.get(

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import click
 
+from hermes.agent.settings import DelegationSettings
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.composition import open_tools
@@ -29,7 +30,7 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     Files that could not be loaded are told on stderr.
     """
     home = locate(environment(), choices.profile)
-    folder = open_tools(home)
+    folder = open_tools(home, DelegationSettings())
     registry = folder.registry
     if by_toolset:
         tables.show(

@@ -1,8 +1,8 @@
 """What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
 
-from hermes.apps.tui.turn_end import end_rows
-from hermes.apps.tui.underway import FinishedCall, Movement, Running, TurnProgress
-from hermes.lib.text import strip_escapes
+from hermes.apps.tui.turn_end import end_rows, is_remark
+from hermes.apps.tui.underway import FinishedCall, Movement, Running, TurnProgress, children_lines
+from hermes.present.children import child_line
 from hermes.present.lines import (
     RESTARTED,
     attempt_line,
@@ -13,12 +13,13 @@ from hermes.present.lines import (
     receipt_lines,
     running_lines,
     thinking_line,
+    thought_lines,
     tool_lines,
     user_lines,
     waiting_line,
 )
 from hermes.present.markdown import MarkdownStream
-from hermes.present.spans import Line, Span, cut, cut_text, fitting, line, wrap
+from hermes.present.spans import Line, Span, cut, cut_text, fitting, line
 from hermes.present.theme import Theme
 from hermes.present.words import call_words, duration, tokens
 from hermes.types.event import (
@@ -26,6 +27,7 @@ from hermes.types.event import (
     Answered,
     Asked,
     Attempted,
+    ChildChanged,
     CompactionStarted,
     Event,
     Notice,
@@ -88,8 +90,8 @@ class Transcript:
                 return self._answered(event)
             case TurnFinished():
                 return self._ended(event, now)
-            case Notice() | ReplyRestarted() | PrefixBroken():
-                return self._noticed(event)
+            case Notice() | ReplyRestarted() | PrefixBroken() | ChildChanged():
+                return self._noticed(event, now)
             case Titled():
                 return []
             case Attempted():
@@ -108,10 +110,14 @@ class Transcript:
             return self.block("notice", [attempt_line(event, 0.0, self.width)])
         return []
 
-    def _noticed(self, notice: Notice | ReplyRestarted | PrefixBroken) -> list[Line]:
+    def _noticed(
+        self, notice: Notice | ReplyRestarted | PrefixBroken | ChildChanged, now: float
+    ) -> list[Line]:
         """A notice; while a model is made ready, before its first step, progress shows in the working line
         instead.
         """
+        if isinstance(notice, ChildChanged):
+            return self._child(notice, now)
         if isinstance(notice, ReplyRestarted):
             return [*self._close_text(), *self.block("notice", [line(RESTARTED, "warning")])]
         if isinstance(notice, PrefixBroken):
@@ -235,7 +241,7 @@ class Transcript:
         """The last reasoning, whole."""
         thought = self._thinking.strip() or self.last_thought
         return (
-            _thought_rows(thought, self.width)
+            thought_lines(thought, self.width)
             if thought
             else [line("No reasoning came with the replies.", "dim")]
         )
@@ -269,7 +275,7 @@ class Transcript:
             return []
         head = cut(line(f"✻ thinking · {_seconds(now - self._thinking_since)}", "dim"), self.width)
         return (
-            [head, *_thought_rows(self._thinking.strip()[-_KEPT_OUTPUT:], self.width)[-_THOUGHT_ROWS:]]
+            [head, *thought_lines(self._thinking.strip()[-_KEPT_OUTPUT:], self.width)[-_THOUGHT_ROWS:]]
             if self.show_thinking
             else [head]
         )
@@ -292,6 +298,15 @@ class Transcript:
             else:
                 run.seconds = event.seconds
 
+    def _child(self, event: ChildChanged, now: float) -> list[Line]:
+        """A child has its line below its call; one in the background leaves a line when it has ended."""
+        run = self._running.get(event.call_id)
+        if run is not None:
+            run.children[event.child] = (event, now - event.seconds)
+        if not (event.background and event.has_ended):
+            return []
+        return self.block("notice", [child_line(event, event.seconds, self.width)])
+
     def _in_order(self) -> "list[Running | ToolCall]":
         """The calls that run and, in the model's order, those that still wait for them."""
         own = [run for name, run in self._running.items() if name not in self._calls]
@@ -304,6 +319,8 @@ class Transcript:
             return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="ended")
         if self.asked:
             return [waiting_line(run.call, self.width, emoji=run.emoji)]
+        if run.children:
+            return children_lines(run, now, self.width, spinner)
         return running_lines(
             run.call, run.output, now - run.started, self.width, emoji=run.emoji, spinner=spinner
         )
@@ -334,7 +351,7 @@ class Transcript:
             self.turn.doing = "working"
         self._calls |= {call.id: call for call in reply.calls}
         rows = self._thought(now)
-        if self._markdown is None and reply.text.strip() and not _is_remark(reply):
+        if self._markdown is None and reply.text.strip() and not is_remark(reply):
             self._markdown = MarkdownStream(self.width)
             rows += self._text(self._markdown.feed(reply.text))
         return [*rows, *self._close_text()]
@@ -374,22 +391,6 @@ class Transcript:
                 done.call, done.result, done.seconds, self.width, emoji=done.emoji, whole=True
             )
         ]
-
-
-_DIM: Line = (Span("  "),)
-
-
-def _thought_rows(text: str, width: int) -> list[Line]:
-    return [
-        row
-        for part in strip_escapes(text).split("\n")
-        for row in wrap(line(part, "dim"), width, first=_DIM, rest=_DIM)
-    ]
-
-
-def _is_remark(reply: Assistant) -> bool:
-    """Words that the harness put in place of a reply; how the turn ended is told in a line of its own."""
-    return not reply.usage.requests and reply.text.startswith("(") and reply.text.endswith(")")
 
 
 def _seconds(value: float) -> str:

@@ -6,6 +6,7 @@ from hermes.present.lines import failure_lines
 from hermes.present.spans import Line, line
 from hermes.present.words import duration
 from hermes.types.event import TurnFinished
+from hermes.types.message import Assistant
 
 _FIXES: Mapping[str, str] = {
     "rate_limit": "Wait and send it again (Up brings it back), or choose another model with /model.",
@@ -31,3 +32,8 @@ def end_rows(event: TurnFinished, width: int, *, key: str, config_fix: str) -> l
         "cut": "the answer is not whole",
     }.get(event.outcome)
     return [line(f"✗ {said} · {duration(event.seconds)}", "warning")] if said else []
+
+
+def is_remark(reply: Assistant) -> bool:
+    """Words that the harness put in place of a reply; how the turn ended is told in a line of its own."""
+    return not reply.usage.requests and reply.text.startswith("(") and reply.text.endswith(")")

@@ -4,9 +4,13 @@ tells.
 
 from msgspec import Struct, field
 
+from hermes.present.children import child_line
+from hermes.present.lines import running_lines
+from hermes.present.spans import Line, Span
 from hermes.types.event import (
     Asked,
     Attempted,
+    ChildChanged,
     CompactionStarted,
     StepStarted,
     ToolFinished,
@@ -31,12 +35,13 @@ Movement = (
 
 
 class Running(Struct, kw_only=True):
-    """A call between its start and its result."""
+    """A call between its start and its result; its children with when they were last heard of."""
 
     call: ToolCall
     emoji: str
     started: float
     output: str = ""
+    children: dict[str, tuple[ChildChanged, float]] = field(default_factory=dict)
     seconds: float | None = None
 
 
@@ -59,3 +64,13 @@ class TurnProgress(Struct, kw_only=True):
     usage: Usage = field(default_factory=Usage)
     streamed: int = 0
     finished: list[FinishedCall] = field(default_factory=list)
+
+
+def children_lines(run: Running, now: float, width: int, spinner: str) -> list[Line]:
+    """A call that waits for children: its line, and one for each of them."""
+    head = running_lines(run.call, "", now - run.started, width, emoji=run.emoji, spinner=spinner)
+    rows = [
+        child_line(one, now - began if one.state == "running" else one.seconds, width - 6)
+        for one, began in run.children.values()
+    ]
+    return [*head, *((Span("      "), *row) for row in rows)]

@@ -27,11 +27,13 @@ def result_text(result: ToolResult) -> str:
     note = STEER.format(note=result.note) if result.note else ""
     if not result.outside:
         return result.content + note
-    mark = (
-        "outside "
-        + hashlib.blake2s(result.content.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
-    )
-    return OUTSIDE.format(mark=mark, source=result.outside, content=result.content) + note
+    return fenced(result.content, result.outside) + note
+
+
+def fenced(content: str, source: str) -> str:
+    """Text from outside between marks that it cannot hold itself."""
+    digest = hashlib.blake2s(content.encode("utf-8", "surrogatepass"), digest_size=5).hexdigest()
+    return OUTSIDE.format(mark=f"outside {digest}", source=source, content=content)
 
 
 class WireRequest(Abridged, Struct, frozen=True, kw_only=True):

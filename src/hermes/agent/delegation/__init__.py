@@ -1,0 +1,1 @@
+"""Children of a session: opened, watched over, reported."""

@@ -1,0 +1,214 @@
+"""One child from its start to its report: it runs in a task beside its parent's, is watched over, and always
+reports.
+"""
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import anyio
+
+from hermes.agent.delegation.brief import first_message
+from hermes.agent.delegation.changed_files import changed_files
+from hermes.agent.ledger import TurnLimits
+from hermes.agent.spec import SessionOptions
+from hermes.agent.title import title_of
+from hermes.agent.turn_runner import STOPPED
+from hermes.lib.text import clip
+from hermes.safety.sources import sources
+from hermes.types.delegation import SUMMARY_LIMIT, ChildReport, ChildState, ChildTask
+from hermes.types.error import HermesError
+from hermes.types.event import (
+    ChildChanged,
+    Event,
+    StepStarted,
+    ToolFinished,
+    ToolStarted,
+    TurnFinished,
+)
+from hermes.types.message import Assistant, ToolCall
+from hermes.types.usage import NO_USAGE
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+CYCLE: Final = 30.0
+"""Seconds between two looks at a child."""
+IDLE: Final = 450.0
+"""Seconds without a sign of a child after which it is given up."""
+IN_TOOL: Final = 1200.0
+"""The same while a tool of it runs."""
+WORDS: Final = 80
+"""Characters that tell what a child does."""
+
+TIMED_OUT: Final = "Its time was over after {:.0f} s."
+STALE: Final = "Nothing was heard of it for {:.0f} s, so it was given up."
+PARENT_STOPPED: Final = "The turn that waited for it was stopped."
+CANCELLED: Final = "It was cancelled by the user."
+
+
+class ChildRun:
+    """A child of `parent` that works on a task, asked for by the call `call_id`, within `limits`.
+
+    It hears every event of its session, and hands them up. Once it has run there is a `report`.
+    """
+
+    def __init__(self, parent: "Session", task: ChildTask, options: SessionOptions, call_id: str) -> None:
+        self.task, self.call_id, self.background = task, call_id, False
+        self.session: Session | None = None
+        self.state: ChildState = "waiting"
+        self.doing = ""
+        self.report: ChildReport | None = None
+        self._parent, self._options, self._ports = parent, options, parent.services.ports
+        self._scope, self._ended = anyio.CancelScope(), anyio.Event()
+        self._why: tuple[ChildState, str] | None = None
+        self._end: TurnFinished | None = None
+        self._calls: set[str] = set()
+        self._started = self._heard = self._ports.monotonic()
+
+    async def open(self, limits: TurnLimits) -> None:
+        """Open its session within these limits; what keeps it from that is its report."""
+        self._limits = limits
+        try:
+            self.session = session = await self._parent.services.sessions.new(self._options)
+        except HermesError as error:
+            self._stop("failed", str(error))
+            return
+        session.above, session.budget.above = self._parent, limits.budget
+        await session.rename(title_of(self.task.goal))
+        session.listeners.attach(self)
+        self._tell()
+
+    async def run(self, places: anyio.Semaphore) -> None:
+        """Work once there is a place, and report, whatever happens."""
+        try:
+            with self._scope:
+                async with places:
+                    await self._work()
+        except Exception as fault:  # noqa: BLE001  # a fault in a child is what it reports, and its parent goes on
+            self._stop("failed", f"{type(fault).__name__}: {fault}")
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self.close()
+
+    def cancel(self, reason: str = CANCELLED) -> None:
+        """Stop it with all children of its own; it still reports."""
+        self._stop("cancelled", reason)
+
+    async def wait(self) -> None:
+        """Until it has reported."""
+        await self._ended.wait()
+
+    async def close(self) -> None:
+        """Write its report, and free its session."""
+        session, ended = self.session, self._ended.is_set()
+        if ended:
+            return
+        self.report = self._reported()
+        self.state, self.doing = self.report.state, ""
+        self._tell()
+        self._ended.set()
+        if session is not None:
+            self._parent.usage += session.usage
+            await session.close()
+
+    def put(self, event: Event) -> None:
+        """Hear an event of its session, or of one below it."""
+        self._heard = self._ports.monotonic()
+        self._parent.listeners.pass_on(event)
+        if self.session is None or event.stamp.session != self.session.id:
+            return
+        match event:
+            case StepStarted(step=step):
+                self.doing = f"step {step}"
+            case ToolStarted(call=call):
+                self._calls.add(call.id)
+                self.doing = _words(call)
+            case ToolFinished(call_id=call_id):
+                self._calls.discard(call_id)
+            case TurnFinished():
+                self._end = event
+                self._calls.clear()
+            case _:
+                return
+        self._tell()
+
+    async def _work(self) -> None:
+        if self.session is None:
+            return
+        self.state = "running"
+        self._started = self._heard = self._ports.monotonic()
+        self._tell()
+        async with anyio.create_task_group() as group:
+            group.start_soon(self._watch_over)
+            await self.session.send(first_message(self.task))
+            group.cancel_scope.cancel()
+
+    async def _watch_over(self) -> None:
+        """Stop it when its time is over, or when nothing has been heard of it for long."""
+        ports, started = self._ports, self._started
+        timeout = self._parent.services.delegation.child_timeout or math.inf
+        until = min(self._limits.ends, started + timeout)
+        while True:
+            await ports.sleep(max(0.0, min(CYCLE, until - ports.monotonic())))
+            now = ports.monotonic()
+            silent = now - self._heard
+            if now >= until:
+                self._stop("timed_out", TIMED_OUT.format(now - started))
+            elif silent >= (IN_TOOL if self._calls else IDLE):
+                self._stop("stale", STALE.format(silent))
+
+    def _stop(self, state: ChildState, reason: str) -> None:
+        self._why = self._why or (state, reason)
+        self._scope.cancel()
+
+    def _reported(self) -> ChildReport:
+        state, reason = self._why or self._outcome()
+        session, end = self.session, self._end
+        read = sources(session.log) if session else ()
+        return ChildReport(
+            session=session.id if session else "",
+            goal=self.task.goal,
+            state=state,
+            text=clip(_last_words(session), SUMMARY_LIMIT),
+            reason=reason,
+            changed=changed_files(session) if session else (),
+            refused=end.refused if end else (),
+            usage=session.usage if session else NO_USAGE,
+            seconds=self._ports.monotonic() - self._started,
+            model=session.endpoint.model if session else "",
+            outside=read[0].name if read else "",
+        )
+
+    def _outcome(self) -> tuple[ChildState, str]:
+        """How it ended by itself."""
+        end = self._end
+        if end is None or end.outcome == "interrupted":
+            return "cancelled", PARENT_STOPPED
+        return end.outcome, end.failure.message if end.failure else ""
+
+    def _tell(self) -> None:
+        session = self.session
+        used = session.usage if session else NO_USAGE
+        self._parent.emit(
+            ChildChanged(
+                call_id=self.call_id,
+                child=session.id if session else "",
+                goal=title_of(self.task.goal),
+                state=self.state,
+                doing=self.doing,
+                tokens=used.input_tokens + used.output_tokens,
+                seconds=self._ports.monotonic() - self._started,
+                background=self.background,
+            )
+        )
+
+
+def _last_words(session: "Session | None") -> str:
+    """What it said last, without the words that stand for a stop."""
+    said = (one.text for one in reversed(session.log if session else ()) if isinstance(one, Assistant))
+    return next((text for one in said if (text := one.removesuffix(STOPPED).strip())), "")
+
+
+def _words(call: ToolCall) -> str:
+    first = next((one for one in call.arguments.values() if isinstance(one, str)), "")
+    return clip(" ".join(f"{call.name} {first}".split()), WORDS, notice="…")

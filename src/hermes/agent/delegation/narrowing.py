@@ -1,0 +1,54 @@
+"""What a child may use: the tools of its parent, without those that belong to whoever talks to people."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+from hermes.agent.spec import SessionOptions
+from hermes.tools.toolsets import resolve_all
+from hermes.types.actor import Actor
+from hermes.types.capabilities import Capabilities
+from hermes.types.delegation import ChildTask
+from hermes.types.error import HermesError
+
+from .brief import child_prompt
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+DELEGATE: Final = "delegate_task"
+BLOCKED: Final = frozenset({DELEGATE, "clarify", "memory", "send_message", "execute_code", "cronjob"})
+"""Tools that no child has, but that an orchestrator may delegate."""
+
+TOO_DEEP: Final = (
+    "This session is at level {} and delegation.max_spawn_depth is {}: it can have no children. Do the work"
+    " here."
+)
+
+
+def child_options(parent: "Session", task: ChildTask) -> SessionOptions:
+    """How the child for a task is opened; HermesError where there may be none, or a toolset is unknown."""
+    settings, depth = parent.services.delegation, parent.spec.depth + 1
+    if depth > settings.max_spawn_depth:
+        raise HermesError(TOO_DEEP.format(parent.spec.depth, settings.max_spawn_depth))
+    return SessionOptions(
+        model=settings.wanted_model,
+        base_url=settings.base_url,
+        effort=settings.reasoning_effort,
+        system=child_prompt(str(parent.spec.cwd), task, depth=depth, deepest=settings.max_spawn_depth),
+        cwd=parent.spec.cwd,
+        source="delegation",
+        actor=Actor(app="delegation", id=parent.id),
+        yolo=parent.spec.yolo,
+        attended=False,
+        max_steps=min(settings.max_iterations, parent.spec.max_steps),
+        parent=parent.id,
+        capabilities=Capabilities(tools=tuple(_names(parent, task, depth))),
+    )
+
+
+def _names(parent: "Session", task: ChildTask, depth: int) -> Iterable[str]:
+    wanted = set(parent.tools.tools)
+    if task.toolsets:
+        wanted &= resolve_all(task.toolsets, parent.services.dispatcher.registry)
+    may_delegate = task.role == "orchestrator" and depth < parent.services.delegation.max_spawn_depth
+    return sorted(wanted - BLOCKED | ({DELEGATE} & set(parent.tools.tools) if may_delegate else set()))

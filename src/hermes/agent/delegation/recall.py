@@ -1,0 +1,76 @@
+"""The reports that a session was not told before it was closed or killed: its log says which children it
+started, their own logs how they ended.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from hermes.agent.delegation.narrowing import DELEGATE
+from hermes.agent.delegation.news import news_of
+from hermes.lib.text import clip
+from hermes.safety.sources import sources
+from hermes.store.protocol import StoredSession
+from hermes.types.delegation import SUMMARY_LIMIT, ChildReport
+from hermes.types.error import StoreError
+from hermes.types.message import Assistant, ToolResult, User
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+STARTED: Final = "started"
+"""The status in the result of a call whose children go on after it."""
+
+ENDED: Final = "It ended with the session that started it; what it had done until then stands."
+
+
+class _Started(msgspec.Struct):
+    status: str = ""
+    children: list[dict[str, Any]] = []
+
+
+async def recall(session: "Session") -> None:
+    """Have the next message tell what became of children that nobody was told of."""
+    told = {block.source for block in _blocks(session) if block.kind == "child"}
+    for child in dict.fromkeys(_started(session)):
+        if child not in told:
+            try:
+                stored = await session.services.store.read(child)
+            except StoreError:
+                continue  # it never said a word, or was deleted
+            session.mailbox.add_news(news_of(_report(stored), session.services.redactor))
+
+
+def _started(session: "Session") -> Iterator[str]:
+    for one in session.log:
+        if not isinstance(one, ToolResult) or one.name != DELEGATE or one.failed:
+            continue
+        try:
+            found = msgspec.json.decode(one.content, type=_Started)
+        except (msgspec.DecodeError, msgspec.ValidationError):
+            continue
+        if found.status == STARTED:
+            yield from (str(child.get("session_id", "")) for child in found.children)
+
+
+def _blocks(session: "Session") -> Iterator[Any]:
+    for one in session.log:
+        if isinstance(one, User | ToolResult):
+            yield from one.blocks
+
+
+def _report(stored: StoredSession) -> ChildReport:
+    said = (one.text for one in reversed(stored.log) if isinstance(one, Assistant))
+    task = next((one.text for one in stored.log if isinstance(one, User)), "")
+    read = sources(stored.log)
+    return ChildReport(
+        session=stored.row.id,
+        goal=task,
+        state="cancelled",
+        text=clip(next(said, ""), SUMMARY_LIMIT),
+        reason=ENDED,
+        usage=stored.used,
+        model=stored.row.model,
+        outside=read[0].name if read else "",
+    )
