@@ -6,9 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
+
 from hermes.store.checkpoints import CheckpointLimits, CheckpointStore
+from hermes.store.rollback import roll_back
 
 SAVER = Path(__file__).with_name("saver.py")
+TURN_SAVER = Path(__file__).with_name("turn_saver.py")
 KILLS = 12
 
 
@@ -39,3 +43,34 @@ def test_a_checkpoint_outlives_a_kill_whole_or_is_not_there(tmp_path: Path) -> N
     assert {tuple(sorted(kept.files(one))) for one in found.values()} == {tuple(names)}
     kept.prune(1e12)
     assert list((tmp_path / "checkpoints").iterdir()) == []
+
+
+def test_a_snapshot_outlives_a_kill_whole_or_is_not_there(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    for number in range(300):
+        file = work / f"d{number % 10}" / f"f{number}"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"{number}\n")
+    names = sorted(str(path) for path in (*work.rglob("f*"), work / "number"))
+    last = ""
+    for kill in range(KILLS):
+        child = subprocess.Popen(
+            [sys.executable, TURN_SAVER, tmp_path, str(kill)], stdout=subprocess.PIPE, text=True
+        )
+        assert child.stdout is not None
+        lines = [child.stdout.readline().strip() for _ in range(1 + kill)]  # removes old ones, too
+        for _ in range(random.Random(kill).randrange(40_000)):  # some moment of the next one
+            pass
+        child.send_signal(signal.SIGKILL)
+        lines += child.stdout.read().split()
+        child.wait()
+        child.stdout.close()
+        last = lines[-1]
+    kept = CheckpointStore(tmp_path / "checkpoints", CheckpointLimits())
+    found = {one.id: one for one in kept.newest()}
+    assert last in found
+    assert {tuple(sorted(kept.files(one))) for one in found.values()} == {tuple(names)}
+    for one in found.values():
+        about = msgspec.structs.replace(one, id=f"back-{one.id}", at=11_100_000.0, message="")
+        roll_back(kept, one, about, force=True)
+        assert (work / "number").read_text() == f"{one.command}\n" * 2_000

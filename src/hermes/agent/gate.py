@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
 from hermes.agent.provenance import tell
+from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.bounds import closed_needs
@@ -19,7 +20,7 @@ from hermes.safety.origins import Locate, as_named, came_from
 from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
 from hermes.safety.taint import held
-from hermes.safety.undo import saved_first, to_save
+from hermes.safety.undo import may_change, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
@@ -60,7 +61,8 @@ class ApprovalGate(Struct):
     replaces one that was used.
 
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
-    where the settings let it, `save_first` saves what a command could lose. `record` tells of an answer that
+    where the settings let it, `save_first` saves what a command could lose, `turn_files` the workspace before
+    a turn first changes it. `record` tells of an answer that
     no person gave, `allowed` gives the user's allowlist when it was changed, `read` what the session has read
     from outside, `locate` where a path of a command really lies. Unless somebody answers (`attended`), what
     the session itself `wrote` does not run unconfined.
@@ -78,6 +80,7 @@ class ApprovalGate(Struct):
     spent: Callable[[str, str], None] = _nothing_saved
     allowed: Callable[[], tuple[str, ...] | None] = _nothing_new
     save_first: SaveFirst | None = None
+    turn_files: TurnFiles | None = None
     advise: Callable[[SideQuestion], Awaitable[str | None]] | None = None
     record: Callable[[Question, Answer, str], object] | None = None
     judge: Callable[[Action, Policy, Grants], Verdict] = decide
@@ -88,6 +91,7 @@ class ApprovalGate(Struct):
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
+        await self._save_turn(action, verdict)
         self.wrote = self.wrote or writes(action, verdict)
         source = self._source(action, verdict)
         if verdict.covered is not None:
@@ -141,6 +145,7 @@ class ApprovalGate(Struct):
             read=self.read,
             locate=self.locate,
             save_first=self.save_first,
+            turn_files=self.turn_files,
             grants=Grants(),
         )
 
@@ -163,11 +168,16 @@ class ApprovalGate(Struct):
         paths = to_save(action, verdict, self.policy)
         if not paths or self.save_first is None or not isinstance(action, Command):
             return False
+        await self._save_turn(action, verdict)
         saved = await self.save_first(action, paths, self.policy.workspace)
         if saved is not None and saved.paths and self.record is not None:
             told = saved_first(verdict, saved.paths, self.policy.workspace)
             self.record(self._question(action, told), Grant(), f"checkpoint {saved.id}")
         return saved is not None
+
+    async def _save_turn(self, action: Action, verdict: Verdict) -> None:
+        if self.turn_files is not None and may_change(action, verdict):
+            await self.turn_files.save_before()
 
     async def _asked(self, action: Action, verdict: Verdict) -> Permit:
         if self.save_first is not None and to_save(action, verdict, self.policy):

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from hermes.agent.gate import ApprovalGate
 from hermes.agent.provenance import tell
+from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst, checkpoints_of
 from hermes.config.sections import Settings
 from hermes.environments.base import Limits
@@ -74,11 +75,12 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
 
 
 class ToolEnvironment(Struct, frozen=True, kw_only=True):
-    """A workspace and the gate that every effect in it passes."""
+    """A workspace and the gate that every effect in it passes; without `turn_files` no turn's are saved."""
 
     workspace: ShellWorkspace
     gate: ApprovalGate
     trusting: bool = False
+    turn_files: TurnFiles | None = None
 
     def attach(self, session: "Session") -> None:
         """Let the gate ask a model, tell of what no person answered, know what was read from outside, and
@@ -87,6 +89,8 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
         A user who trusts everything that is read has it forgotten.
         """
         gate, home = self.gate, session.home
+        if self.turn_files is not None:
+            self.turn_files.attach(session)
 
         async def advise(question: SideQuestion) -> str | None:
             return await home.run(partial(session.ask_aside, "approval", question))
@@ -145,6 +149,8 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
     if options.checkpoints.max_megabytes:
         kept = checkpoints_of(options.hermes_home, options.checkpoints, options.user_home)
         gate.save_first = SaveFirst(kept, options.ports, options.scratch.name)
+        if options.checkpoints.turns:
+            gate.turn_files = TurnFiles(kept, options.ports, options.cwd)
     workspace = LocalWorkspace(
         options.cwd,
         authorize=gate.authorize,
@@ -155,7 +161,12 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
             workspace_options(options, gate), note=f"{lacking}. {_UNCONFINED}" if lacking else ""
         ),
     )
-    return ToolEnvironment(workspace=workspace, gate=gate, trusting=options.approvals.untrusted == "trust")
+    return ToolEnvironment(
+        workspace=workspace,
+        gate=gate,
+        trusting=options.approvals.untrusted == "trust",
+        turn_files=gate.turn_files,
+    )
 
 
 def gate_of(options: ToolEnvironmentOptions, policy: Policy, ask: Ask) -> ApprovalGate:

@@ -96,7 +96,12 @@ class TurnRunner:
         return self._end
 
     async def tell_hooks(self) -> None:
-        """Tell callbacks that the turn has ended; the session is free meanwhile."""
+        """Save what the turn has left of the files, then tell callbacks that it has ended; the session is
+        free meanwhile.
+        """
+        opened = self._session.opened
+        if opened is not None and opened.turn_files is not None:
+            await opened.turn_files.save_after()
         if self._end is not None:
             await ended(self._session, self._text, self._end)
 

@@ -28,7 +28,11 @@ def checkpoints_of(hermes_home: Path, settings: CheckpointSettings, user_home: P
     out of them.
     """
     limits = CheckpointLimits(
-        one=settings.max_megabytes * _MB, all=settings.keep_megabytes * _MB, age=settings.keep_days * _DAY
+        one=settings.max_megabytes * _MB,
+        file=settings.max_file_megabytes * _MB,
+        all=settings.keep_megabytes * _MB,
+        turns=settings.max_turns,
+        age=settings.keep_days * _DAY,
     )
     home = os.path.realpath(user_home)
     guarded = Guarded(

@@ -20,10 +20,10 @@ from msgspec import Struct
 
 from hermes.environments import line_matcher
 from hermes.environments.files import read_open
-from hermes.environments.globs import glob_below
 from hermes.environments.ripgrep import by_ripgrep
 from hermes.environments.searched_files import LARGEST_FILE, Search, SearchedFile, searched_files, wanted
 from hermes.lib.beneath import READ_FILE, held, open_beneath, stat_entry
+from hermes.lib.globs import glob_below
 from hermes.types.workspace import FileStat, Match
 
 _SNIFF: Final = 8_192

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct, field
 
 from hermes.environments.files import read_open
-from hermes.environments.globs import glob_test, spec_of
 from hermes.lib.beneath import (
     FOLDER,
     READ_FILE,
@@ -21,6 +20,7 @@ from hermes.lib.beneath import (
     open_path,
     stat_entry,
 )
+from hermes.lib.globs import glob_test, spec_of
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -1,5 +1,6 @@
 """Copy files and folders aside and put them back by descriptors: no link is followed, on either side."""
 
+import errno
 import os
 import re
 import shutil
@@ -80,6 +81,24 @@ def put_back(source: Path, target: Path, refuses: Callable[[str], bool]) -> list
     with held(open_path(source.parent, FOLDER)) as here, held(make_folders(target.parent)) as there:
         _put((here, source.name), (there, target.name), str(target), refuses, left)
     return left
+
+
+def take_away(target: Path) -> bool:
+    """Remove a file, a link, or a folder that is empty; whether it is gone. OSError where that may not be,
+    ELOOP where a part of the way to it is a link.
+    """
+    try:
+        with held(open_path(target.parent, FOLDER)) as folder:
+            if stat.S_ISDIR(_stat((folder, target.name)).st_mode):
+                os.rmdir(target.name, dir_fd=folder)
+            else:
+                os.unlink(target.name, dir_fd=folder)
+    except OSError as error:
+        if error.errno == errno.ENOTEMPTY:
+            return False
+        if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
+            raise
+    return True
 
 
 _At = tuple[int, str]

@@ -32,13 +32,26 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
 
 @section("checkpoints")
 class CheckpointSettings(Struct, frozen=True, kw_only=True):
-    """What is saved of a workspace before a command deletes it or throws history away."""
+    """What is saved of a workspace before a turn changes it, and before a command deletes something of it or
+    throws history away.
+    """
+
+    turns: Annotated[
+        bool, doc("Save the workspace before a turn first changes files, for /undo and /rollback.")
+    ] = True
 
     max_megabytes: Annotated[
         int,
         Meta(ge=0),
-        doc("Largest that is saved before one command; what is larger asks. 0 saves nothing."),
+        doc(
+            "Largest workspace, or part of it, that is saved at once; what is larger is not saved, and a"
+            " command that would lose it asks. 0 saves nothing."
+        ),
     ] = 256
+    max_file_megabytes: Annotated[
+        int, Meta(ge=0), doc("Largest file that is saved before a turn; larger ones are left out.")
+    ] = 10
+    max_turns: Annotated[int, Meta(ge=1), doc("Turns of all sessions whose files are kept.")] = 200
     keep_megabytes: Annotated[int, Meta(ge=0), doc("Disk for all that was saved; the oldest goes first.")] = (
         1024
     )

@@ -12,13 +12,22 @@ from hermes.safety.commands.paths import is_within
 from hermes.safety.commands.rules import Finding, file_uses
 from hermes.safety.commands.script import Simple
 from hermes.safety.decide import Policy, Verdict
-from hermes.types.action import Action, Command
+from hermes.types.action import Action, Command, FileAccess, ToolUse
 
 _LOSES: Final = frozenset({"delete", "history"})
 _KEPT_INSIDE: Final = frozenset({"read-only", "workspace"})
 _ENDS: Final = re.compile(r"&&|[;\n]")
 _PLAIN: Final = re.compile(r"(?!(?:.*/)?\.\.(?:/|$))[\w./+@%,:=-]+(?:\*[\w.-]*)?|[\w.-]*\*[\w.-]*")
 """A word without anything that a shell reads, but for a star in its last part, and without a step up."""
+
+_READERS: Final = frozenset(
+    """
+    [ basename cat cd cksum cmp cut date df diff dirname du echo egrep false fgrep grep head hostname id jobs
+    ls md5sum nl nproc od printf ps pwd readlink realpath seq sha1sum sha256sum sha512sum sleep stat strings
+    tac tail test tr true type uname wait wc which whoami
+    """.split()  # noqa: SIM905  # shorter than a list of them
+)
+"""Programs that write to their output alone, whatever their options."""
 
 
 def to_save(action: Action, verdict: Verdict, policy: Policy) -> tuple[str, ...]:
@@ -37,6 +46,23 @@ def to_save(action: Action, verdict: Verdict, policy: Policy) -> tuple[str, ...]
     if not (isinstance(action, Command) and _is_plain_removal(action.command, verdict, found)):
         return (policy.workspace,)
     return _outermost(sorted({_lost(one, policy.workspace) for one in found}))
+
+
+def may_change(action: Action, verdict: Verdict) -> bool:
+    """Whether an action may change files: all but what is known only to read."""
+    match action:
+        case FileAccess():
+            return action.operation != "read"
+        case Command():
+            return not verdict.commands or not all(map(_only_reads, verdict.commands))
+        case ToolUse():
+            return "files" in action.manifest.effects and not action.manifest.workspace
+
+
+def _only_reads(command: Simple) -> bool:
+    own = command.program in command.scope.aliases or command.program in command.scope.functions
+    plain = command.argv[:1] == (command.program,) and command.program in _READERS and not own
+    return plain and not (command.writes or command.assignments or command.through)
 
 
 def saved_first(verdict: Verdict, paths: Sequence[str], workspace: str) -> Verdict:

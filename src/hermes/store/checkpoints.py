@@ -1,4 +1,6 @@
-"""Checkpoints: what a command could lose, saved before it runs, so that it can be brought back."""
+"""Checkpoints: what a command could lose, and what a workspace held before a turn changed it, saved first so
+that it can be brought back.
+"""
 
 import errno
 import os
@@ -11,12 +13,15 @@ from typing import Final
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.files import write_atomic
 from hermes.lib.trees import Room, TooLarge, copy_aside, measure, put_back
 from hermes.lib.visible import visible
 from hermes.store.guarded import Guarded
+from hermes.store.snapshot import SnapshotLimits
+from hermes.store.snapshots import SnapshotStore
 from hermes.types.error import StoreError
 
 _ABOUT: Final = "checkpoint.json"
@@ -29,6 +34,10 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     """What was saved: the absolute `paths` in a `workspace`, when (epoch seconds), before which command, and
     in which folder and session that was to run. `size` is in bytes. `restores` is the id of the checkpoint
     that was about to be brought back, where that is why this one was made.
+
+    One of a turn has all of the workspace: `tree` is the digest of its snapshot, `after` of the one at the
+    end of the turn ("" where that was cut off), `message` the id of what the user said, `command` its
+    beginning.
     """
 
     id: str
@@ -40,13 +49,20 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...]
     size: int = 0
     restores: str = ""
+    message: str = ""
+    tree: str = ""
+    after: str = ""
 
 
 class CheckpointLimits(Struct, frozen=True, kw_only=True):
-    """How large one checkpoint and all of them may be, in bytes, and how long they are kept, in seconds."""
+    """How large one checkpoint, a file of a snapshot, and all of them may be, in bytes, how many snapshots
+    there are, and how long they are kept, in seconds.
+    """
 
     one: int = 256 * _MB
+    file: int = 10 * _MB
     all: int = 1024 * _MB
+    turns: int = 200
     age: float = 7 * 86_400.0
 
 
@@ -62,7 +78,12 @@ class CheckpointStore:
 
     def __init__(self, folder: Path, limits: CheckpointLimits, guarded: Guarded = Guarded()) -> None:  # noqa: B008  # a value
         self._folder = Path(os.path.realpath(folder))
-        self._limits, self._guarded = limits, guarded
+        self._limits, self.guarded = limits, guarded
+        self.snapshots = SnapshotStore(
+            self._folder / "snapshots",
+            SnapshotLimits(file=limits.file, all=limits.one, entries=_MOST_ENTRIES),
+            self._hides,
+        )
 
     def save(
         self, about: Checkpoint, *, disposable: Callable[[str], bool], keep: str = ""
@@ -76,6 +97,34 @@ class CheckpointStore:
         with suppress(TooLarge, OSError):
             return self._save(about, disposable, keep)
         return None
+
+    def save_tree(self, about: Checkpoint) -> Checkpoint:
+        """Save all of a workspace but what is rebuilt; TooLarge and OSError where it cannot be."""
+        with self.snapshots.used():
+            taken = self.snapshots.take(about.workspace)
+            done = replace(about, tree=taken.digest.hex(), size=taken.size)
+            half, whole = self._folder / f"{about.id}{_HALF}", self._folder / about.id
+            try:
+                write_atomic(half / _ABOUT, msgspec.json.encode(done))
+                half.rename(whole)
+            except BaseException:
+                shutil.rmtree(half, ignore_errors=True)
+                raise
+        return done
+
+    def end_tree(self, begun: Checkpoint, now: float) -> Checkpoint:
+        """Note what the workspace holds at the end of what a checkpoint was made for."""
+        with self.snapshots.used():
+            taken = self.snapshots.take(begun.workspace)
+            done = replace(begun, after=taken.digest.hex(), size=begun.size + taken.size)
+            if (self._folder / begun.id).is_dir():
+                write_atomic(self._folder / begun.id / _ABOUT, msgspec.json.encode(done))
+        self.prune(now, begun.id)
+        return done
+
+    def beside(self, name: str) -> Path:
+        """A folder for files on their way into a workspace; it is removed with what a process leaves."""
+        return self._folder / f"{name}{_HALF}"
 
     def fits(self, paths: Sequence[str], workspace: str, *, disposable: Callable[[str], bool]) -> bool:
         """Whether these paths of a workspace could be saved as they are now."""
@@ -101,12 +150,24 @@ class CheckpointStore:
 
     def files(self, checkpoint: Checkpoint) -> Iterator[str]:
         """The paths of the files that it holds."""
+        if checkpoint.tree:
+            tree = self.snapshots.tree(bytes.fromhex(checkpoint.tree))
+            top = checkpoint.workspace.rstrip("/")
+            yield from (f"{top}/{path}" for path in sorted(tree) if tree[path].kind in {"file", "link"})
+            return
         for number, path in enumerate(checkpoint.paths):
             kept = self._folder / checkpoint.id / str(number)
             inner = kept.rglob("*") if kept.is_dir() and not kept.is_symlink() else [kept]
             for one in sorted(inner):
                 if one.is_symlink() or not one.is_dir():
                     yield str(Path(path, one.relative_to(kept))) if one != kept else path
+
+    def left_out(self, checkpoint: Checkpoint) -> Iterator[tuple[str, str]]:
+        """The paths in the workspace that a snapshot has not saved, each with why."""
+        if checkpoint.tree:
+            for path, one in sorted(self.snapshots.tree(bytes.fromhex(checkpoint.tree)).items()):
+                if one.kind == "out":
+                    yield path, one.content.decode()
 
     def restore(self, checkpoint: Checkpoint, paths: Sequence[str] = ()) -> Restored:
         """Put back what was saved at these paths, or all of it. What has come since stays, and so does what
@@ -119,7 +180,7 @@ class CheckpointStore:
         try:
             for path, source in chosen.items():
                 target = _inside(path, checkpoint.workspace)
-                kept_back += put_back(source, target, self._guarded.refuses(target, source))
+                kept_back += put_back(source, target, self.guarded.refuses(target, source))
         except OSError as error:
             raise StoreError(f"Not all is as it was: {_why(error)}.") from error
         return Restored(tuple(chosen), tuple(kept_back))
@@ -140,7 +201,7 @@ class CheckpointStore:
         """As `restore`, with what is there now in a checkpoint of its own, whose id is `token`; StoreError
         where that cannot be saved.
         """
-        before = msgspec.structs.replace(
+        before = replace(
             checkpoint,
             id=token,
             at=now,
@@ -159,19 +220,34 @@ class CheckpointStore:
         """Remove those that are too old, the oldest of too many, and what a process that died has left, but
         not the one to `keep`.
         """
-        left = self._limits.all - self._limits.one
-        for one in self.newest():
-            left -= one.size
-            if one.id != keep and (left < 0 or one.at < now - self._limits.age):
+        left, turns, kept = self._limits.all - self._limits.one, self._limits.turns, []
+        newest = self.newest()
+        for one in newest:
+            left, turns = left - one.size, turns - bool(one.tree)
+            old = one.at < now - self._limits.age or (one.tree and turns < 0)
+            if one.id != keep and (left < 0 or old):
                 self._remove(one.id)
+            else:
+                kept.append(one)
+        if any(one.tree for one in newest if one not in kept):
+            self._sweep([one for one in kept if one.tree])
         for half in self._folder.glob(f"*{_HALF}"):
             with suppress(FileNotFoundError):  # another process has finished it
                 if half.stat().st_mtime < now - 3_600:
                     shutil.rmtree(half, ignore_errors=True)
 
+    def _sweep(self, kept: Sequence[Checkpoint]) -> None:
+        """Throw away what no snapshot has; what removed ones shared counts for the oldest that is left."""
+        trees = (bytes.fromhex(tree) for one in kept for tree in (one.tree, one.after) if tree)
+        left = self.snapshots.sweep(trees)
+        more = (left or 0) - sum(one.size for one in kept)
+        if kept and more > 0:
+            oldest = replace(kept[-1], size=kept[-1].size + more)
+            write_atomic(self._folder / oldest.id / _ABOUT, msgspec.json.encode(oldest))
+
     def _save(self, about: Checkpoint, disposable: Callable[[str], bool], keep: str) -> Checkpoint:
         self.prune(about.at, keep)
-        about = msgspec.structs.replace(about, paths=tuple(map(str, _there(about.paths, about.workspace))))
+        about = replace(about, paths=tuple(map(str, _there(about.paths, about.workspace))))
         return self._saved(about, self._room(list(map(Path, about.paths)), disposable))
 
     def _room(self, paths: Sequence[Path], disposable: Callable[[str], bool]) -> Room:
@@ -188,7 +264,7 @@ class CheckpointStore:
 
     def _hides(self, path: str) -> bool:
         """A workspace may hold our home, and no command gets there."""
-        return path == str(self._folder.parent) or self._guarded.hidden(path)
+        return path == str(self._folder.parent) or self.guarded.hidden(path)
 
     def _saved(self, about: Checkpoint, room: Room) -> Checkpoint:
         half, whole = self._folder / f"{about.id}{_HALF}", self._folder / about.id
@@ -196,7 +272,7 @@ class CheckpointStore:
         try:
             for number, path in enumerate(about.paths):
                 copy_aside(Path(path), half / str(number), room)
-            done = msgspec.structs.replace(about, size=before - room.size)
+            done = replace(about, size=before - room.size)
             if about.paths:
                 write_atomic(half / _ABOUT, msgspec.json.encode(done))
                 half.rename(whole)

@@ -1,5 +1,5 @@
-"""`hermes checkpoints`: what was saved before commands that delete or throw history away, and bringing it
-back.
+"""`hermes checkpoints`: what was saved before turns that changed files and before commands that delete or
+throw history away, and bringing it back.
 """
 
 import datetime as dt
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 import click
+from msgspec.structs import replace
 
 from hermes.agent.undo import checkpoints_of
 from hermes.apps.cli import tables
@@ -18,15 +19,17 @@ from hermes.apps.cli.cli_context import here, to_change
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.repository import refs_of
 from hermes.lib.visible import visible
+from hermes.present.rollback import told
 from hermes.safety.settings import CheckpointSettings
 from hermes.store.checkpoints import Checkpoint, CheckpointStore
+from hermes.store.rollback import changed_since, roll_back
 
 _SHORT: Final = 8
 
 
 @click.group()
 def checkpoints() -> None:
-    """What was saved before commands that delete files or throw history away."""
+    """What was saved before turns that changed files, and before commands that delete or rewrite history."""
 
 
 @checkpoints.command("list")
@@ -51,17 +54,33 @@ def show(choices: Choices, checkpoint: str) -> None:
     click.echo(f"{found.id}: {_one_line(found.cwd)}$ {visible(found.command)}")
     for line in _folded(list(kept.files(found))):
         click.echo(f"  {line}")
+    for path, why in kept.left_out(found):
+        click.echo(f"  left out: {_one_line(path)} ({why})")
+
+
+@checkpoints.command()
+@click.argument("checkpoint", default="latest")
+@click.pass_obj
+def diff(choices: Choices, checkpoint: str) -> None:
+    """What has changed in the workspace since before a turn."""
+    kept = _kept(choices)
+    found = _of_turn(kept.find(checkpoint))
+    click.echo_via_pager(f"{line}\n" for line in changed_since(kept, found))
 
 
 @checkpoints.command()
 @click.argument("checkpoint", default="latest")
 @click.argument("paths", nargs=-1)
+@click.option("--force", is_flag=True, help="Also over what was changed since by somebody else; it is saved.")
 @click.pass_obj
-def restore(choices: Choices, checkpoint: str, paths: tuple[str, ...]) -> None:
+def restore(choices: Choices, checkpoint: str, paths: tuple[str, ...], *, force: bool) -> None:
     """Bring back what was saved, all of it or PATHS; what is there now is saved first."""
     to_change(choices)
     kept, token = _kept(choices), SYSTEM_PORTS.token()
     found = kept.find(checkpoint)
+    if found.tree:
+        _roll_back(kept, found, paths, token, force=force)
+        return
     before = _refs(found)
     chosen = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # no link of it is followed
     done = kept.bring_back(found, chosen, now=SYSTEM_PORTS.now(), token=token)
@@ -74,6 +93,28 @@ def restore(choices: Choices, checkpoint: str, paths: tuple[str, ...]) -> None:
         click.echo(f"{_one_line(path)} was not put back, for it would run something; it is in {saved}.")
     if token in {one.id for one in kept.newest()}:
         click.echo(f"`hermes checkpoints restore {token}` takes this back.")
+
+
+def _roll_back(
+    kept: CheckpointStore, found: Checkpoint, paths: tuple[str, ...], token: str, *, force: bool
+) -> None:
+    """Bring the files of a workspace back to before a turn."""
+    about = replace(
+        found,
+        id=token,
+        at=SYSTEM_PORTS.now(),
+        command=f"hermes checkpoints restore {found.id}",
+        message="",
+        after="",
+    )
+    chosen = [os.path.relpath(os.path.abspath(path), found.workspace) for path in paths]  # noqa: PTH100
+    click.echo(told(roll_back(kept, found, about, force=force, paths=chosen), "--force"))
+
+
+def _of_turn(found: Checkpoint) -> Checkpoint:
+    if not found.tree:
+        raise click.UsageError(f"{found.id} is of a command; `hermes checkpoints show` lists its files.")
+    return found
 
 
 def _refs(found: Checkpoint) -> dict[str, str]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from hermes.environments.globs import glob_below, spec_of
 from hermes.environments.line_matcher import LONGEST_LINE
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.ripgrep import RIPGREP, read_ripgrep
 from hermes.environments.search import compiled
 from hermes.environments.searched_files import LARGEST_FILE, Rules, Search, is_ignored, wanted
+from hermes.lib.globs import glob_below, spec_of
 from hermes.types.workspace import FileStat, Match
 
 # Ripgrep may find far more than is wanted: what it writes is cut, and a line that was cut in two is not read.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.environments.globs import glob_test, spec_of
+from hermes.lib.globs import glob_test, spec_of
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,158 @@
+"""The files of a session's workspace as its turns found and left them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import anyio
+import anyio.to_thread
+
+from hermes.lib.trees import TooLarge
+from hermes.lib.visible import visible
+from hermes.store.checkpoints import Checkpoint, CheckpointStore
+from hermes.store.rollback import RollbackPlan, RolledBack, changed_since, plan, roll_back
+from hermes.types.error import HermesError
+from hermes.types.event import Notice
+from hermes.types.message import User
+from hermes.types.ports import Ports
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+TOO_LARGE: Final = "it has more than checkpoints.max_megabytes, or more than 50,000 files"
+NOT_SAVED: Final = (
+    "The workspace is not saved before turns: {}. What they do to files cannot be taken back here."
+)
+BUSY: Final = "A turn is running; stop it first (Esc, or /stop)."
+_TITLE: Final = 60
+T = TypeVar("T")
+
+
+class TurnFiles:
+    """Saves the workspace of one session before a turn first changes it and after that turn, and brings it
+    back.
+    """
+
+    def __init__(self, store: CheckpointStore, ports: Ports, workspace: Path) -> None:
+        self._store, self._ports, self._workspace = store, ports, str(workspace)
+        self._session: Session | None = None
+        self._lock = anyio.Lock()
+        self._begun: Checkpoint | None = None
+        self._given_up = False
+
+    def attach(self, session: "Session") -> None:
+        """Belong to a session."""
+        self._session = session
+
+    async def save_before(self) -> None:
+        """Save the workspace, once in a turn. Where that cannot be, the user is told, once in a session."""
+        session = self._session
+        if session is not None and not self._given_up:
+            await session.home.run(partial(self._save_before, session))
+
+    async def save_after(self) -> None:
+        """Save what a turn has left, where it was saved before; nothing cuts this short."""
+        with anyio.CancelScope(shield=True):
+            async with self._lock:
+                begun, self._begun = self._begun, None
+                if begun is not None:
+                    await self._tried(partial(self._store.end_tree, begun, self._ports.now()))
+
+    async def diff(self, turn: int, *, most: int) -> tuple[list[str], bool]:
+        """What has changed since before a turn, as lines of a diff; whether there are more than `most`."""
+        start = self._start(turn)
+        lines = await self._run(partial(self._diff, start, most + 1))
+        return lines[:most], len(lines) > most
+
+    async def plan(self, turn: int) -> RollbackPlan:
+        """What going back to before a turn would do; HermesError where that cannot be."""
+        return await self._run(partial(self._plan, self._start(turn)))
+
+    async def roll_back(self, turn: int, *, force: bool) -> RolledBack:
+        """Bring the files back to before a turn, with what is there now in a checkpoint; HermesError where
+        that cannot be. What others have changed since stays as it is without `force`.
+        """
+        start = self._start(turn)
+        about = self._about("", f"/rollback {turn}")
+        return await self._run(partial(roll_back, self._store, start, about, force=force))
+
+    def saved_turns(self) -> list[int]:
+        """The numbers of the turns that have changed files."""
+        known = {one.message for one in self._own()}
+        return [number for number, user in enumerate(self._users(), 1) if user.id in known]
+
+    async def _save_before(self, session: "Session") -> None:
+        users = self._users()
+        if not session.busy or not users:
+            return
+        async with self._lock:
+            if self._begun is None or self._begun.message != users[-1].id:
+                about = self._about(users[-1].id, " ".join(users[-1].text.split())[:_TITLE])
+                self._begun = await self._tried(partial(self._store.save_tree, about))
+
+    async def _tried(self, work: Callable[[], Checkpoint]) -> Checkpoint | None:
+        try:
+            return await anyio.to_thread.run_sync(work)
+        except TooLarge:
+            why = TOO_LARGE
+        except OSError as error:
+            why = f"{visible(str(error.filename or self._workspace))}: {error.strerror}"
+        self._given_up = True
+        if self._session is not None:
+            self._session.emit(Notice(level="warning", text=NOT_SAVED.format(why)))
+        return None
+
+    async def _run(self, work: Callable[[], T]) -> T:
+        if self._session is not None and self._session.busy:
+            raise HermesError(BUSY)
+        async with self._lock:
+            try:
+                return await anyio.to_thread.run_sync(work)
+            except TooLarge as error:
+                raise HermesError(f"The workspace cannot be saved now: {TOO_LARGE}.") from error
+            except OSError as error:
+                raise HermesError(f"The workspace cannot be read: {error.strerror}.") from error
+
+    def _diff(self, start: Checkpoint, most: int) -> list[str]:
+        return list(islice(changed_since(self._store, start), most))
+
+    def _plan(self, start: Checkpoint) -> RollbackPlan:
+        with self._store.snapshots.used():
+            return plan(self._store, start, self._store.snapshots.take(start.workspace).digest)
+
+    def _start(self, turn: int) -> Checkpoint:
+        """The checkpoint that has the files as they were before a turn: its own, or that of the first later
+        turn that changed any.
+        """
+        users = self._users()
+        if not 1 <= turn <= len(users):
+            raise HermesError(f"There is no turn {turn}; this session has {len(users)}.")
+        own = {one.message: one for one in self._own()}
+        found = next((own[user.id] for user in users[turn - 1 :] if user.id in own), None)
+        if found is None:
+            raise HermesError(f"No file is known to have changed since before turn {turn}.")
+        return found
+
+    def _own(self) -> Sequence[Checkpoint]:
+        """The checkpoints of this session's turns, the oldest first."""
+        held = reversed(self._store.newest())
+        session = self._session.id if self._session else ""
+        return [one for one in held if one.message and one.session == session]
+
+    def _users(self) -> list[User]:
+        log = self._session.log if self._session else ()
+        return [one for one in log if isinstance(one, User)]
+
+    def _about(self, message: str, words: str) -> Checkpoint:
+        return Checkpoint(
+            id=self._ports.token(),
+            at=self._ports.now(),
+            command=visible(words),
+            cwd=self._workspace,
+            session=self._session.id if self._session else "",
+            workspace=self._workspace,
+            paths=(self._workspace,),
+            message=message,
+        )

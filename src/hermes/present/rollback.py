@@ -1,0 +1,45 @@
+"""What going back to before a turn does to files, and what it did, in Markdown."""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from hermes.store.rollback import RollbackPlan, RolledBack
+from hermes.store.tree_diff import one_line
+
+_SHOWN: Final = 20
+
+
+def planned(plan: RollbackPlan) -> str:
+    """A plan, as a list of what would happen to which file; "" where nothing would."""
+    rows = [
+        ("goes back to what it was", plan.write),
+        ("is removed, for it was not there", plan.remove),
+        ("stays: somebody else has changed it since", plan.changed),
+        ("stays: it is not among what is saved", plan.unsaved),
+    ]
+    return "\n".join(line for words, paths in rows for line in _listed(words, paths))
+
+
+def told(done: RolledBack, forced: str) -> str:
+    """What was done; `forced` is how to have others' changes go back, too."""
+    plan = done.plan
+    rows = [
+        *_listed("is as it was", plan.write),
+        *_listed("is removed", plan.remove),
+        *_listed(
+            f"was left: somebody else has changed it since ({forced} takes it back, too)",
+            plan.changed,
+        ),
+        *_listed("was left: it is not among what is saved", plan.unsaved),
+        *_listed("was left: it would run something", done.kept_back),
+    ]
+    if not plan.write and not plan.remove:
+        return "\n".join([*rows, "Nothing was changed."])
+    return "\n".join([*rows, "", f"`hermes checkpoints restore {done.undo.id}` takes this back."])
+
+
+def _listed(words: str, paths: Sequence[str]) -> Iterator[str]:
+    for path in paths[:_SHOWN]:
+        yield f"- `{one_line(path)}` {words}"
+    if len(paths) > _SHOWN:
+        yield f"- and {len(paths) - _SHOWN} more: {words}"

@@ -1,0 +1,145 @@
+"""The snapshots of workspaces: taken, read again, unpacked, and thrown away."""
+
+import fcntl
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+
+import msgspec
+from msgspec import Struct
+
+from hermes.store.packs import Packs
+from hermes.store.rebuilt import FolderRules
+from hermes.store.snapshot import Entry, Key, Scan, Seen, SnapshotLimits, Tree, decoded, encoded
+from hermes.types.error import StoreError
+
+
+class Snapshot(Struct, frozen=True):
+    """A tree, the digest of its bytes, and how many bytes of disk it took."""
+
+    tree: Tree
+    digest: bytes
+    size: int = 0
+
+
+class SnapshotStore:
+    """Snapshots in a folder. What of a workspace did not change since the last one is not read again."""
+
+    def __init__(self, folder: Path, limits: SnapshotLimits, hides: Callable[[str], bool]) -> None:
+        self._folder, self._limits, self._hides = folder, limits, hides
+        self._packs = Packs(folder / "packs")
+        self._rules = FolderRules()
+        self._last: dict[str, tuple[Seen, Snapshot]] = {}
+
+    @contextmanager
+    def used(self) -> Iterator[None]:
+        """Nothing is thrown away until the end of the block, by any process."""
+        with self._locked(fcntl.LOCK_SH):
+            yield
+
+    def take(self, workspace: str) -> Snapshot:
+        """What a workspace holds now; TooLarge where that is too much, OSError where it cannot be read or
+        kept. To be called within `used`.
+        """
+        known, last = self._known(workspace)
+        with self._packs.adding() as pack:
+            scan = Scan(
+                known,
+                self._rules,
+                self._limits,
+                keep=pack.add,
+                hides=self._hides,
+                started=os.fstat(pack.file.fileno()).st_mtime_ns,
+            )
+            scan.walk(Path(workspace))
+            if last is None or scan.changed:
+                tree = {path: entry for path, (_, entry) in scan.seen.items()}
+                last = Snapshot(tree, pack.add(encoded(tree)), pack.size)
+                self._remember(workspace, scan.seen)
+        self._last[workspace] = scan.seen, last
+        return msgspec.structs.replace(last, size=pack.size)
+
+    def tree(self, digest: bytes) -> dict[str, Entry]:
+        """The tree of that digest; StoreError where it cannot be read."""
+        try:
+            return decoded(self._packs.read(digest))
+        except msgspec.MsgspecError as error:
+            raise StoreError(f"A checkpoint is damaged: {error}") from error
+
+    def bytes_of(self, entry: Entry) -> bytes:
+        """The content of a file; StoreError where it cannot be read."""
+        return self._packs.read(entry.content)
+
+    def unpack(self, tree: Tree, paths: Sequence[str], target: Path) -> None:
+        """Make what a tree has at these paths below `target`, where nothing is, each with its folders."""
+        for path in sorted(paths):
+            entry, place = tree[path], target / path
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if entry.kind == "folder":
+                place.mkdir(exist_ok=True, mode=0o700)
+            elif entry.kind == "link":
+                place.symlink_to(os.fsdecode(entry.content))
+            elif entry.kind == "file":
+                place.write_bytes(self.bytes_of(entry))
+                place.chmod(entry.mode & 0o777)
+        for folder in {one for path in paths for one in (path, *map(str, PurePosixPath(path).parents))}:
+            if folder in tree and tree[folder].kind == "folder":
+                (target / folder).chmod((tree[folder].mode & 0o777) | 0o700)
+
+    def sweep(self, trees: Iterable[bytes]) -> int | None:
+        """Throw away what is in none of these trees; the bytes that are left, None while somebody else is at
+        work.
+        """
+        if not self._folder.is_dir():
+            return 0
+        with suppress(BlockingIOError), self._locked(fcntl.LOCK_EX | fcntl.LOCK_NB):
+            keep = set(trees)
+            for digest in tuple(keep):
+                with suppress(StoreError):
+                    keep |= {one.content for one in self.tree(digest).values() if one.kind == "file"}
+            self._last.clear()
+            return self._packs.sweep(keep)
+        return None
+
+    def _known(self, workspace: str) -> tuple[Seen, Snapshot | None]:
+        """What the last snapshot saw, as far as its contents are there, and that snapshot if it is whole."""
+        held = self._last.get(workspace)
+        gone, holds = self._packs.refresh(), self._packs.holds
+        if held is not None and not gone:
+            return held
+        seen, last = held or (self._recalled(workspace), None)
+        there = {path: one for path, one in seen.items() if one[1].kind != "file" or holds(one[1].content)}
+        whole = last is not None and len(there) == len(seen) and holds(last.digest)
+        return there, last if whole else None
+
+    def _recalled(self, workspace: str) -> Seen:
+        with suppress(OSError, msgspec.MsgspecError):
+            data = self._place_of(workspace).read_bytes()
+            rows = msgspec.msgpack.decode(data, type=list[tuple[bytes, Key, Entry]])
+            return {os.fsdecode(path): (key, entry) for path, key, entry in rows}
+        return {}
+
+    def _remember(self, workspace: str, seen: Mapping[str, tuple[Key, Entry]]) -> None:
+        """Write what was seen down, for the next process."""
+        rows = [(os.fsencode(path), key, entry) for path, (key, entry) in seen.items()]
+        place = self._place_of(workspace)
+        half = place.with_name(f"{place.name}.{secrets.token_hex(4)}")
+        half.write_bytes(msgspec.msgpack.encode(rows))
+        half.replace(place)
+
+    def _place_of(self, workspace: str) -> Path:
+        name = hashlib.blake2b(os.fsencode(workspace), digest_size=8).hexdigest()
+        return self._folder / f"{name}.seen"
+
+    @contextmanager
+    def _locked(self, how: int) -> Iterator[None]:
+        self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handle = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, how)
+            yield
+        finally:
+            os.close(handle)

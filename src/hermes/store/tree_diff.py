@@ -1,0 +1,71 @@
+"""Two snapshots as one unified diff."""
+
+import os
+from collections.abc import Callable, Iterator
+from difflib import unified_diff
+from typing import Final
+
+from hermes.lib.visible import visible
+from hermes.store.snapshot import Entry, Tree
+
+_LARGEST: Final = 500_000
+_NONE: Final = "/dev/null"
+
+
+def tree_diff(old: Tree, new: Tree, read: Callable[[Entry], bytes]) -> Iterator[str]:
+    """The lines of a diff from one tree to another; `read` gives the bytes of a file.
+
+    Of what is not text, and of large files, one line says that they differ.
+    """
+    for path in sorted(old.keys() | new.keys()):
+        before, after = old.get(path), new.get(path)
+        if before != after and not _is_folder(before, after):
+            yield from _file(one_line(path), before, after, read)
+
+
+def one_line(path: str) -> str:
+    """A path to look at, whatever is in its name."""
+    return visible(os.fsencode(path).decode("utf-8", "backslashreplace")).replace("\n", "⟨U+000A⟩")
+
+
+def _is_folder(before: Entry | None, after: Entry | None) -> bool:
+    return all(one is None or one.kind == "folder" for one in (before, after))
+
+
+def _file(
+    name: str, before: Entry | None, after: Entry | None, read: Callable[[Entry], bytes]
+) -> Iterator[str]:
+    if before and after and before.kind == after.kind and before.mode != after.mode:
+        yield f"{name}: mode {before.mode:o} → {after.mode:o}"
+    if before and after and (before.kind, before.content) == (after.kind, after.content):
+        return
+    texts = [_text(one, read) for one in (before, after)]
+    if texts[0] is None or texts[1] is None:
+        yield f"{name}: {_described(before)} → {_described(after)}"
+        return
+    labels = (f"a/{name}" if before else _NONE, f"b/{name}" if after else _NONE)
+    lines = list(unified_diff(texts[0], texts[1], *labels, lineterm=""))
+    yield from lines or [f"{name}: {_described(before)} → {_described(after)}"]
+
+
+def _text(entry: Entry | None, read: Callable[[Entry], bytes]) -> list[str] | None:
+    """The lines of a file; None for what is none, or is not compared line by line."""
+    if entry is None:
+        return []
+    if entry.kind != "file" or entry.size > _LARGEST:
+        return None
+    data = read(entry)
+    return None if b"\0" in data else visible(data.decode("utf-8", "backslashreplace")).splitlines()
+
+
+def _described(entry: Entry | None) -> str:
+    match entry:
+        case None:
+            return "nothing"
+        case Entry(kind="link", content=target):
+            return f"a link to {one_line(os.fsdecode(target))}"
+        case Entry(kind="out", content=why):
+            return f"not saved ({why.decode()})"
+        case Entry(kind="folder"):
+            return "a folder"
+    return f"{entry.size} bytes"
