@@ -101,7 +101,7 @@ class SessionOpener(Struct, kw_only=True):
             updated=now,
         )
         await self.store.create(
-            row, system=spec.system, tools=spec.tools.definitions, capabilities=spec.capabilities
+            row, system=spec.system, tools=tool_offer.kept(spec.tools), capabilities=spec.capabilities
         )
         async with self._claimed(row.id, chosen):
             session = Session(spec, self.services)

@@ -73,8 +73,9 @@ def resolved(given: Capabilities, *, cwd: Path, home: Path) -> Capabilities:
 
 def within(found: Snapshot, capabilities: Capabilities) -> Snapshot:
     """The tools that may be used."""
-    return Snapshot(
+    return replace(
+        found,
         tools={name: tool for name, tool in found.tools.items() if capabilities.uses(name)},
         definitions=tuple(one for one in found.definitions if capabilities.uses(one["function"]["name"])),
-        generation=found.generation,
+        deferred=tuple(one for one in found.deferred if capabilities.uses(one["function"]["name"])),
     )

@@ -1,6 +1,6 @@
 """What a running call may ask of its session, from whichever thread or loop its handler runs on."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -82,6 +82,11 @@ class ToolRunContext(Struct, eq=False):
     def past(self) -> PastSessions:
         """What was said in other sessions."""
         return self._on_home(lambda: SessionArchive(self.session), HomeObject)
+
+    @property
+    def deferred_tools(self) -> Sequence[Mapping[str, Any]]:
+        """The definitions of tools that the model is not shown."""
+        return self.session.tools.deferred
 
     @property
     def interrupted(self) -> bool:

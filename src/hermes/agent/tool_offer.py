@@ -7,19 +7,25 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from hermes.agent.compaction.sizes import written
 from hermes.agent.prompt.builder import SMALL_WINDOW
 from hermes.agent.settings import AgentSettings
 from hermes.agent.spec import SessionOptions
 from hermes.config.sections import Settings
 from hermes.lib.lazy import import_object
+from hermes.lib.text import tokens
+from hermes.tools.deferred import TOOLSET as SEARCHING
+from hermes.tools.deferred import deferred, left_to_find
 from hermes.tools.definitions import definitions
 from hermes.tools.function import TOOLSET, FunctionSource, FunctionTool
 from hermes.tools.registry import ToolRegistry
 from hermes.tools.schemas import Schemas
-from hermes.tools.settings import ToolsetSettings
+from hermes.tools.settings import ToolSearchSettings, ToolsetSettings, ToolSettings
 from hermes.types.capabilities import Capabilities
 from hermes.types.request import Endpoint
 from hermes.types.tool import Snapshot
+
+_DEFERRED = "deferred"
 
 
 def offered(
@@ -35,24 +41,54 @@ def offered(
     if functions.entries():
         enabled = (*enabled, TOOLSET)
         schemas = Schemas(ToolRegistry(schemas.registry, functions))
-    found = schemas.snapshot(enabled, tuple(settings[AgentSettings].disabled_toolsets))
-    return _small(found) if is_small(endpoint) else found
+    disabled = tuple(settings[AgentSettings].disabled_toolsets)
+    found = schemas.snapshot(enabled, (*disabled, SEARCHING))
+    if is_small(endpoint):
+        return _small(found)
+    left = left_to_find(found, TOOLSET)
+    if left and _is_too_much(left, settings[ToolSettings].tool_search, endpoint):
+        return deferred(found, left, schemas.snapshot((SEARCHING,)))
+    return found
 
 
 def inherited(parent: Snapshot, bounds: Capabilities) -> Snapshot:
     """The tools of a child: those of its parent that it may use, told of in words that name no others."""
     tools = {name: one for name, one in parent.tools.items() if bounds.uses(name)}
-    shown = definitions(tools.values(), present=tools, known=parent.tools)
-    return Snapshot(tools=tools, definitions=shown, generation=parent.generation)
+    told = definitions(tools.values(), present=tools, known=parent.tools)
+    unseen = {one["function"]["name"] for one in parent.deferred}
+    return Snapshot(
+        tools=tools,
+        definitions=tuple(one for one in told if one["function"]["name"] not in unseen),
+        generation=parent.generation,
+        deferred=tuple(one for one in told if one["function"]["name"] in unseen),
+    )
 
 
-def stored(kept: Sequence[object], registry: ToolRegistry, functions: Sequence[FunctionTool]) -> Snapshot:
+def kept(tools: Snapshot) -> tuple[Mapping[str, Any], ...]:
+    """The definitions as they are stored with a session; `stored` reads them."""
+    return (*tools.definitions, *({**one, _DEFERRED: True} for one in tools.deferred))
+
+
+def stored(rows: Sequence[object], registry: ToolRegistry, functions: Sequence[FunctionTool]) -> Snapshot:
     """The tools that a session was frozen with, as far as they still exist."""
-    definitions: tuple[Mapping[str, Any], ...] = tuple(one for one in kept if isinstance(one, dict))
+    found = [one for one in rows if isinstance(one, dict)]
     entries = {**registry.entries(), **{one.entry.name: one.entry for one in functions}}
-    names = [one["function"]["name"] for one in definitions]
-    tools = {name: entries[name] for name in names if name in entries}
-    return Snapshot(tools=tools, definitions=definitions, generation=registry.generation)
+    names = [one["function"]["name"] for one in found]
+    left = [one for one in found if _DEFERRED in one]
+    return Snapshot(
+        tools={name: entries[name] for name in names if name in entries},
+        definitions=tuple(one for one in found if _DEFERRED not in one),
+        generation=registry.generation,
+        deferred=tuple({key: part for key, part in one.items() if key != _DEFERRED} for one in left),
+    )
+
+
+def _is_too_much(left: Sequence[Mapping[str, Any]], search: ToolSearchSettings, endpoint: Endpoint) -> bool:
+    """Whether definitions take more of a window than is worth having them in sight."""
+    if search.enabled != "auto":
+        return search.enabled == "on"
+    size = sum(tokens(written(one)) for one in left)
+    return size > endpoint.context_window * search.threshold_pct / 100
 
 
 def _small(found: Snapshot) -> Snapshot:

@@ -23,6 +23,7 @@ from hermes.agent.turn import run_turn
 from hermes.lib.text import mend_surrogates
 from hermes.models.reliability.continuation import joined, to_be_continued
 from hermes.models.reliability.executor import ReplyListener
+from hermes.tools.deferred import called
 from hermes.types.actor import Actor
 from hermes.types.error import BudgetSpent, ContextOverflow, Failure, HermesError, ModelError, StoreError
 from hermes.types.event import Attempted, Notice, Outcome, StepStarted, TurnFinished, TurnStarted
@@ -223,6 +224,7 @@ class TurnRunner:
         Those of a closing step are answered only.
         """
         session = self._session
+        calls = tuple(called(call, session.tools) for call in calls)
         if step.closing:
             await self._settle([unrun(call, OVER_LIMIT, self._services.ports) for call in calls], step)
             return

@@ -16,7 +16,7 @@ from importlib.machinery import ModuleSpec, SourceFileLoader
 from itertools import count
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -25,8 +25,11 @@ from hermes.tools.registry import GUEST_MODULES, PROCESS, ToolRegistry
 
 logger = logging.getLogger(__name__)
 
-BUILTIN = "hermes.tools.builtin"
+PACKAGE = "hermes.tools.builtin"
 _loads = count(1)
+
+BUILT_IN: Final = "built-in"
+"""The source of the tools that come with the package."""
 
 
 class ToolFileFault(Struct, frozen=True, kw_only=True):
@@ -43,10 +46,10 @@ def discover_builtin_tools() -> tuple[str, ...]:
     A module that fails is logged, and left out.
     """
     imported = []
-    for found in sorted(iter_modules(importlib.import_module(BUILTIN).__path__)):
-        module = f"{BUILTIN}.{found.name}"
+    for found in sorted(iter_modules(importlib.import_module(PACKAGE).__path__)):
+        module = f"{PACKAGE}.{found.name}"
         try:
-            with PROCESS.loading("built-in"):
+            with PROCESS.loading(BUILT_IN):
                 importlib.import_module(module)
         except Exception:
             logger.exception("The tool module %s cannot be used", module)

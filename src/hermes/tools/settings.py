@@ -1,6 +1,6 @@
 """What users set of tools and their output."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
@@ -24,6 +24,26 @@ class ToolOutputSettings(Struct, frozen=True, kw_only=True):
             " 0 keeps them."
         ),
     ] = 30
+
+
+class ToolSearchSettings(Struct, frozen=True, kw_only=True):
+    """Whether tools of one's own are shown to the model, or found by it."""
+
+    enabled: Literal["auto", "on", "off"] = "auto"
+    threshold_pct: Annotated[float, Meta(ge=0, le=100)] = 10.0
+
+
+@section("tools")
+class ToolSettings(Struct, frozen=True, kw_only=True):
+    """How tools are offered."""
+
+    tool_search: Annotated[
+        ToolSearchSettings,
+        doc(
+            "Tools beside the built-in ones are not shown to the model but found by it: always (enabled: on),"
+            " never (off), or where they take more than threshold_pct percent of its window (auto)."
+        ),
+    ] = ToolSearchSettings()
 
 
 @section("")

@@ -69,12 +69,14 @@ class ToolEntry(Struct, frozen=True, kw_only=True):
 
 class Snapshot(Struct, frozen=True, kw_only=True):
     """The tools of one session, fixed: entries by name, definitions in the OpenAI function form, the
-    registry's generation.
+    registry's generation. `deferred` are definitions that the model is not shown: it finds those tools with
+    tool_search and calls them through tool_call.
     """
 
     tools: Mapping[str, ToolEntry]
     definitions: tuple[Mapping[str, Any], ...]
     generation: int
+    deferred: tuple[Mapping[str, Any], ...] = ()
 
 
 class ToolContext(Protocol):
@@ -99,6 +101,10 @@ class ToolContext(Protocol):
     @property
     def memory(self) -> "Memory":
         """What later sessions are told."""
+
+    @property
+    def deferred_tools(self) -> Sequence[Mapping[str, Any]]:
+        """The definitions of the session's tools that its model is not shown."""
 
     @property
     def past(self) -> "PastSessions":

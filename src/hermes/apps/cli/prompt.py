@@ -37,13 +37,18 @@ def show(choices: Choices, *, whole: bool, as_json: bool) -> None:
         lines = [(name, f"{tokens(span.text):,}", span.source) for name, span in spans]
         cost = sum(_tools(tools).values())
         total = cost + sum(tokens(span.text) for _, span in spans)
-        lines += [("tools", f"{cost:,}", f"{len(tools.definitions)} definitions"), ("all", f"{total:,}", "")]
+        lines += [("tools", f"{cost:,}", _told(tools)), ("all", f"{total:,}", "")]
         tables.show(lines, head=("PART", "TOKENS", "FROM"))
 
 
 async def _spans(choices: Choices) -> tuple[Spans, Snapshot]:
     async with open_runtime(profile=choices.profile) as runtime:
         return await runtime.prompt_spans(session_options(choices, attended=True))
+
+
+def _told(tools: Snapshot) -> str:
+    found = f", {len(tools.deferred)} more found by tool_search" if tools.deferred else ""
+    return f"{len(tools.definitions)} definitions{found}"
 
 
 def _row(name: str, span: PromptSpan) -> dict[str, object]:
