@@ -61,20 +61,10 @@ async def test_each_turn_that_may_change_files_is_saved_once_and_no_other(
             ("write", True),
             ("remove", True),
         ]
-        assert await files.diff(2, most=100) == (
-            [
-                "--- a/a.txt",
-                "+++ /dev/null",
-                "@@ -1 +0,0 @@",
-                "-one",
-                "--- /dev/null",
-                "+++ b/b.txt",
-                "@@ -0,0 +1 @@",
-                "+three",
-            ],
-            False,
-        )
-        assert await files.diff(3, most=1) == (["--- a/a.txt"], True)
+        changes = ["--- a/a.txt", "+++ /dev/null", "@@ -1 +0,0 @@", "-one"]
+        changes += ["--- /dev/null", "+++ b/b.txt", "@@ -0,0 +1 @@", "+three"]
+        assert await files.diff(2, most=100) == changes
+        assert await files.diff(3, first=1, most=1) == ["+++ /dev/null"]
         done = await files.roll_back(2, force=False)
         assert (done.plan.write, done.plan.remove) == (("a.txt",), ("b.txt",))
         assert {path.name: path.read_text() for path in work.iterdir()} == {"a.txt": "one\n"}

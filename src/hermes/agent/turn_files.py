@@ -60,11 +60,9 @@ class TurnFiles:
                 if begun is not None:
                     await self._tried(partial(self._store.end_tree, begun, self._ports.now()))
 
-    async def diff(self, turn: int, *, most: int) -> tuple[list[str], bool]:
-        """What has changed since before a turn, as lines of a diff; whether there are more than `most`."""
-        start = self._start(turn)
-        lines = await self._run(partial(self._diff, start, most + 1))
-        return lines[:most], len(lines) > most
+    async def diff(self, turn: int, *, first: int = 0, most: int) -> list[str]:
+        """What has changed since before a turn, as lines of a diff: at most so many from the `first` on."""
+        return await self._run(partial(self._diff, self._start(turn), first, first + most))
 
     async def plan(self, turn: int) -> RollbackPlan:
         """What going back to before a turn would do; HermesError where that cannot be."""
@@ -80,8 +78,12 @@ class TurnFiles:
 
     def saved_turns(self) -> list[int]:
         """The numbers of the turns that have changed files."""
-        known = {one.message for one in self._own()}
-        return [number for number, user in enumerate(self._users(), 1) if user.id in known]
+        return [number for number, _ in self.saved_words()]
+
+    def saved_words(self) -> list[tuple[int, str]]:
+        """The same, each with the beginning of what was said."""
+        known = {one.message: one.command for one in self._own()}
+        return [(number, known[user.id]) for number, user in enumerate(self._users(), 1) if user.id in known]
 
     async def _save_before(self, session: "Session") -> None:
         users = self._users()
@@ -115,8 +117,8 @@ class TurnFiles:
             except OSError as error:
                 raise HermesError(f"The workspace cannot be read: {error.strerror}.") from error
 
-    def _diff(self, start: Checkpoint, most: int) -> list[str]:
-        return list(islice(changed_since(self._store, start), most))
+    def _diff(self, start: Checkpoint, first: int, end: int) -> list[str]:
+        return list(islice(changed_since(self._store, start), first, end))
 
     def _plan(self, start: Checkpoint) -> RollbackPlan:
         with self._store.snapshots.used():

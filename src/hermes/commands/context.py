@@ -68,3 +68,9 @@ def opened(talk: CommandContext) -> "Session":
     if talk.session is None:
         raise HermesError("No model is set yet; /model sets one.")
     return talk.session
+
+
+def idle(talk: CommandContext) -> None:
+    """HermesError while a turn runs."""
+    if talk.session is not None and talk.session.busy:
+        raise HermesError("A turn is running; stop it first (Esc, or /stop).")

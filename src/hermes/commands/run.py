@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from hermes.commands import context_room, info, model, session
+from hermes.commands import context_room, files, info, model, session
 from hermes.commands.catalogue import find, nearest
 from hermes.commands.context import CommandContext
 from hermes.types.error import HermesError
@@ -20,8 +20,10 @@ HANDLERS: Mapping[str, Handler] = {
     "new": session.new,
     "resume": session.resume,
     "title": session.title,
-    "undo": session.undo,
-    "retry": session.retry,
+    "undo": files.undo,
+    "retry": files.retry,
+    "diff": files.diff,
+    "rollback": files.rollback,
     "compress": context_room.compress,
     "expand": context_room.expand,
     "pin": context_room.pin,

@@ -1,12 +1,12 @@
-"""Commands on sessions and turns: new, resume, title, undo, retry, history, steer, queue, stop, quit."""
+"""Commands on sessions and turns: new, resume, title, history, steer, queue, stop, quit."""
 
-from hermes.commands.context import CommandContext, opened
+from hermes.commands.context import CommandContext, idle, opened
 from hermes.types.error import HermesError
 
 
 async def new(talk: CommandContext, argument: str) -> None:
     """A fresh session, with a title if one is given."""
-    _idle(talk)
+    idle(talk)
     await talk.open()
     if argument and talk.session is not None:
         await talk.session.rename(argument)
@@ -14,7 +14,7 @@ async def new(talk: CommandContext, argument: str) -> None:
 
 async def resume(talk: CommandContext, argument: str) -> None:
     """An earlier session, named or chosen from a list."""
-    _idle(talk)
+    idle(talk)
     if argument:
         await talk.open(resume=argument)
     else:
@@ -31,31 +31,6 @@ async def title(talk: CommandContext, argument: str) -> None:
         if session.title
         else "This session has no name; /title NAME gives it one."
     )
-
-
-async def undo(talk: CommandContext, argument: str) -> None:
-    """Drop the last turns and put the first dropped message back into the input."""
-    dropped = await _drop(talk, argument)
-    talk.tell(
-        "The model has forgotten that turn; what it did to files stands. `hermes checkpoints list` shows what"
-        " was saved before it was deleted."
-    )
-    talk.edit(dropped)
-
-
-async def retry(talk: CommandContext, _argument: str) -> None:
-    """Drop the last turn and send its message again."""
-    talk.send(await _drop(talk, ""))
-
-
-async def _drop(talk: CommandContext, argument: str) -> str:
-    _idle(talk)
-    if argument and not argument.isdecimal():
-        raise HermesError(f"{argument!r} is not a number of turns; /undo 2 takes back two.")
-    dropped = await opened(talk).undo(int(argument or 1))
-    if not dropped:
-        raise HermesError("There is no turn to take back.")
-    return dropped
 
 
 async def history(talk: CommandContext, argument: str) -> None:
@@ -94,11 +69,6 @@ async def stop(talk: CommandContext, _argument: str) -> None:
 async def leave(talk: CommandContext, _argument: str) -> None:
     """End the app."""
     talk.leave()
-
-
-def _idle(talk: CommandContext) -> None:
-    if talk.session is not None and talk.session.busy:
-        raise HermesError("A turn is running; stop it first (Esc, or /stop).")
 
 
 def _words(argument: str, name: str) -> str:

@@ -1,0 +1,140 @@
+"""What a person is told by /diff, /rollback and /undo, and what these do and leave."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hermes.agent.session import Session
+from hermes.commands.run import run_command
+from hermes.testing import ScriptedModel, Turn, call, say
+
+from .conftest import Talk
+
+if TYPE_CHECKING:
+    from hermes.commands.context import CommandContext
+
+pytestmark = pytest.mark.anyio
+
+
+class Person:
+    """Somebody at an app, who keeps what it shows."""
+
+    def __init__(self, session: Session) -> None:
+        self.session: Session | None = session
+        self.told: list[str] = []
+        self.warned: list[str] = []
+        self.edited: list[str] = []
+        self.tell, self.warn, self.edit = self.told.append, self.warned.append, self.edited.append
+
+    async def types(self, line: str) -> str:
+        """Run a command, and give what it shows."""
+        self.told.clear()
+        self.warned.clear()
+        talk: CommandContext = self  # type: ignore[assignment]  # the part of it that these commands use
+        await run_command(line, talk)
+        return "\n".join([*self.told, *(f"error: {one}" for one in self.warned)])
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    made = tmp_path / "work"
+    made.mkdir(exist_ok=True)
+    (made / "a.txt").write_text("one\n")
+    return made
+
+
+def writes(text: str, name: str = "a.txt") -> list[Turn]:
+    return [call("write_file", {"path": name, "content": text}), say("ok")]
+
+
+OPTIONS: dict[str, Any] = {"toolsets": ("file",), "attended": False}
+
+
+async def test_undo_says_what_it_would_do_and_does_what_is_chosen(talk: Talk, work: Path) -> None:
+    model = ScriptedModel(*writes("two\n"), *writes("three\n", "b.txt"))
+    async with talk(model, **OPTIONS) as session:
+        person = Person(session)
+        await session.send("first")
+        await session.send("second")
+        shown = await person.types("/undo")
+        assert "- `b.txt` is removed, for it was not there" in shown
+        assert [line for line in shown.splitlines() if line.startswith("- `/undo")] == [
+            "- `/undo both`: files, and the model forgets the turn",
+            "- `/undo files`: files; the conversation stays",
+            "- `/undo conversation`: the model forgets the turn; files stay",
+        ]
+        assert (session.turns, (work / "b.txt").exists(), person.edited) == (2, True, [])
+        shown = await person.types("/undo 2 both")
+        assert "- `a.txt` is as it was\n- `b.txt` is removed" in shown
+        assert (session.turns, person.edited) == (0, ["first"])
+        assert {path.name: path.read_text() for path in work.iterdir()} == {"a.txt": "one\n"}
+
+
+async def test_undo_of_one_part_leaves_the_other(talk: Talk, work: Path) -> None:
+    async with talk(ScriptedModel(*writes("two\n"), *writes("three\n")), **OPTIONS) as session:
+        person = Person(session)
+        await session.send("first")
+        await session.send("second")
+        await person.types("/undo files")
+        assert ((work / "a.txt").read_text(), session.turns, person.edited) == ("two\n", 2, [])
+        await person.types("/undo conversation")
+        assert ((work / "a.txt").read_text(), session.turns, person.edited) == ("two\n", 1, ["second"])
+
+
+async def test_a_turn_without_changes_is_taken_back_at_once(talk: Talk) -> None:
+    async with talk(ScriptedModel(say("hello")), **OPTIONS) as session:
+        person = Person(session)
+        await session.send("hi")
+        assert (
+            await person.types("/undo 2") == "error: This session has 1 turns; there are not 2 to take back."
+        )
+        await person.types("/undo")
+        assert (session.turns, person.edited) == (0, ["hi"])
+        assert await person.types("/undo") == "error: There is no turn to take back."
+        assert (await person.types("/undo 1 x")).startswith("error: '1 x' is not what /undo takes")
+
+
+async def test_rollback_brings_files_back_names_what_it_leaves_and_is_taken_back(
+    talk: Talk, work: Path
+) -> None:
+    async with talk(ScriptedModel(*writes("two\n"), *writes("b\n", "b.txt")), **OPTIONS) as session:
+        person = Person(session)
+        assert await person.types("/rollback") == "No turn of this session has changed files."
+        await session.send("first words")
+        await session.send("second words")
+        shown = await person.types("/rollback")
+        assert shown.startswith("- before turn 1: first words\n- before turn 2: second words\n\n")
+        (work / "b.txt").write_text("by hand\n")
+        shown = await person.types("/rollback 1")
+        assert "- `a.txt` is as it was\n- `b.txt` was left: somebody else has changed it since" in shown
+        assert ((work / "a.txt").read_text(), (work / "b.txt").read_text()) == ("one\n", "by hand\n")
+        shown = await person.types("/rollback 1 force")
+        assert "- `b.txt` is removed" in shown
+        assert (session.turns, (work / "b.txt").exists()) == (2, False)
+        assert await person.types("/rollback x") == (
+            "error: /rollback takes the number of a turn: /rollback 3, or /rollback 3 force."
+        )
+
+
+async def test_a_diff_is_shown_in_pages_that_no_file_can_leave(talk: Talk, work: Path) -> None:
+    text = "````\n" + "".join(f"{number}\n" for number in range(300))
+    async with talk(ScriptedModel(*writes(text)), **OPTIONS) as session:
+        person = Person(session)
+        assert await person.types("/diff") == "error: No turn of this session has changed files."
+        await session.send("first")
+        first = (await person.types("/diff")).splitlines()
+        assert first[:6] == [
+            "Since before turn 1:",
+            "",
+            "`````diff",
+            "--- a/a.txt",
+            "+++ b/a.txt",
+            "@@ -1 +1,301 @@",
+        ]
+        assert (len(first), first[-1]) == (206, "`/diff 1 2` shows more.")
+        second = (await person.types("/diff 1 2")).splitlines()
+        assert second[-2:] == ["+299", "```"]
+        assert (await person.types("/diff 2")) == "error: There is no turn 2; this session has 1."
+        (work / "a.txt").write_text("one\n")
+        assert await person.types("/diff 1") == "Nothing differs from before turn 1."
