@@ -120,8 +120,7 @@ class ToolRunContext(Struct, eq=False):
         self._check_running()
         if self.session.spec.parent or not self.session.spec.attended:
             return ()
-        start = partial(self.session.children.start, tasks, self.call_id)
-        return [one.session.id if one.session else "" for one in await self.session.home.run(start)]
+        return await self.session.home.run(partial(self._delegate_later, tasks))
 
     def progress(self, text: str) -> None:
         """Show output of the running call, from any thread; nothing once it has ended."""
@@ -136,14 +135,20 @@ class ToolRunContext(Struct, eq=False):
 
     async def _delegate(self, tasks: Sequence[ChildTask]) -> Sequence[ChildReport]:
         children = self.session.children
-        runs = await children.open(tasks, self.call_id)
+        runs = children.take(tasks, self.call_id)
         try:
-            return await children.finish(runs)
+            await children.finish(runs)
         finally:
             reports = [one.report for one in runs if one.report is not None]
             self.left["results"] = [one.as_result(number) for number, one in enumerate(reports)]
             for one in reports:
                 tell(one.outside)
+        return reports
+
+    async def _delegate_later(self, tasks: Sequence[ChildTask]) -> Sequence[str]:
+        runs = self.session.children.take(tasks, self.call_id)
+        await self.session.children.start(runs)
+        return [one.session.id if one.session else "" for one in runs]
 
     def _show(self, text: str) -> None:
         if not self._over:

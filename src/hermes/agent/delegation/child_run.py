@@ -9,13 +9,13 @@ import anyio
 
 from hermes.agent.delegation.brief import first_message
 from hermes.agent.delegation.changed_files import changed_files
+from hermes.agent.delegation.last_words import last_words
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.spec import SessionOptions
 from hermes.agent.title import title_of
-from hermes.agent.turn_runner import STOPPED
 from hermes.lib.text import clip
 from hermes.safety.sources import sources
-from hermes.types.delegation import SUMMARY_LIMIT, ChildReport, ChildState, ChildTask
+from hermes.types.delegation import ChildReport, ChildState, ChildTask
 from hermes.types.error import HermesError
 from hermes.types.event import (
     ChildChanged,
@@ -25,7 +25,7 @@ from hermes.types.event import (
     ToolStarted,
     TurnFinished,
 )
-from hermes.types.message import Assistant, ToolCall
+from hermes.types.message import ToolCall
 from hermes.types.usage import NO_USAGE
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class ChildRun:
             session=session.id if session else "",
             goal=self.task.goal,
             state=state,
-            text=clip(_last_words(session), SUMMARY_LIMIT),
+            text=last_words(session.log) if session else "",
             reason=reason,
             changed=changed_files(session) if session else (),
             refused=end.refused if end else (),
@@ -201,12 +201,6 @@ class ChildRun:
                 background=self.background,
             )
         )
-
-
-def _last_words(session: "Session | None") -> str:
-    """What it said last, without the words that stand for a stop."""
-    said = (one.text for one in reversed(session.log if session else ()) if isinstance(one, Assistant))
-    return next((text for one in said if (text := one.removesuffix(STOPPED).strip())), "")
 
 
 def _words(call: ToolCall) -> str:

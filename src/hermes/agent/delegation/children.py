@@ -13,7 +13,7 @@ from hermes.agent.delegation.narrowing import child_options
 from hermes.agent.delegation.news import news_of
 from hermes.agent.ledger import TurnLimits
 from hermes.lib.aio import collect
-from hermes.types.delegation import ChildReport, ChildTask
+from hermes.types.delegation import ChildTask
 from hermes.types.error import HermesError
 
 if TYPE_CHECKING:
@@ -34,27 +34,35 @@ class Children:
         self.living: tuple[ChildRun, ...] = ()
         self.paused = False
 
-    async def open(self, tasks: Sequence[ChildTask], call_id: str) -> tuple[ChildRun, ...]:
-        """The children that a turn waits for, within what is left of it; HermesError where there may be
-        none.
-        """
-        return await self._opened(tasks, call_id, self._session.limits)
+    def take(self, tasks: Sequence[ChildTask], call_id: str) -> tuple[ChildRun, ...]:
+        """Children for the tasks of a call, none of which runs yet; HermesError where there may be none."""
+        if self.are_paused:
+            raise HermesError(PAUSED)
+        session = self._session
+        runs = tuple(ChildRun(session, task, child_options(session, task), call_id) for task in tasks)
+        self.living = (*self.living, *runs)
+        return runs
 
-    async def finish(self, runs: Sequence[ChildRun]) -> tuple[ChildReport, ...]:
-        """Let children run, and give their reports in order; cancellation stops all of them."""
+    async def finish(self, runs: Sequence[ChildRun]) -> None:
+        """Let children work within what is left of the turn, until each has reported; cancellation stops all
+        of them.
+        """
         try:
+            await self._open(runs, self._session.limits)
             await collect([partial(one.run, self._places) for one in runs], limit=len(runs))
         finally:
-            self._forget(runs)
-        return tuple(one.report for one in runs if one.report is not None)
+            await self._end(runs)
 
-    async def start(self, tasks: Sequence[ChildTask], call_id: str) -> tuple[ChildRun, ...]:
-        """Children that go on after the turn; each reports with the next message after its end."""
-        runs = await self._opened(tasks, call_id, TurnLimits(budget=self._session.budget))
+    async def start(self, runs: Sequence[ChildRun]) -> None:
+        """Let children work on after the turn; each reports with the next message after its end."""
+        try:
+            await self._open(runs, TurnLimits(budget=self._session.budget))
+        except BaseException:
+            await self._end(runs)
+            raise
         for one in runs:
             one.background = True
             self._session.services.routes.spawn(partial(self._run_beside, one))
-        return runs
 
     async def close(self) -> None:
         """Cancel those that go on, and wait for their last words."""
@@ -78,32 +86,21 @@ class Children:
             if one.session is not None:
                 yield from one.session.children.tree(f"{here}.")
 
-    async def _opened(
-        self, tasks: Sequence[ChildTask], call_id: str, limits: TurnLimits
-    ) -> tuple[ChildRun, ...]:
-        if self.are_paused:
-            raise HermesError(PAUSED)
-        session = self._session
-        runs = [ChildRun(session, task, child_options(session, task), call_id) for task in tasks]
-        self.living = (*self.living, *runs)
-        try:
+    async def _open(self, runs: Sequence[ChildRun], limits: TurnLimits) -> None:
+        for one in runs:
+            await one.open(limits)
+
+    async def _end(self, runs: Sequence[ChildRun]) -> None:
+        """Have those report that were stopped before they began."""
+        with anyio.CancelScope(shield=True):
             for one in runs:
-                await one.open(limits)
-        except BaseException:
-            with anyio.CancelScope(shield=True):
-                for one in runs:
-                    await one.close()
-            self._forget(runs)
-            raise
-        return tuple(runs)
+                await one.close()
+        self.living = tuple(one for one in self.living if one not in runs)
 
     async def _run_beside(self, run: ChildRun) -> None:
         try:
             await run.run(self._places)
         finally:
-            self._forget([run])
+            await self._end([run])
             if run.report is not None:
                 self._session.mailbox.add_news(news_of(run.report, self._session.services.redactor))
-
-    def _forget(self, runs: Sequence[ChildRun]) -> None:
-        self.living = tuple(one for one in self.living if one not in runs)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from hermes.agent.delegation.last_words import last_words
 from hermes.agent.delegation.narrowing import DELEGATE
 from hermes.agent.delegation.news import news_of
-from hermes.lib.text import clip
 from hermes.safety.sources import sources
 from hermes.store.protocol import StoredSession
-from hermes.types.delegation import SUMMARY_LIMIT, ChildReport
+from hermes.types.delegation import ChildReport
 from hermes.types.error import StoreError
-from hermes.types.message import Assistant, ToolResult, User
+from hermes.types.message import ToolResult, User
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -61,14 +61,13 @@ def _blocks(session: "Session") -> Iterator[Any]:
 
 
 def _report(stored: StoredSession) -> ChildReport:
-    said = (one.text for one in reversed(stored.log) if isinstance(one, Assistant))
     task = next((one.text for one in stored.log if isinstance(one, User)), "")
     read = sources(stored.log)
     return ChildReport(
         session=stored.row.id,
         goal=task,
         state="cancelled",
-        text=clip(next(said, ""), SUMMARY_LIMIT),
+        text=last_words(stored.log),
         reason=ENDED,
         usage=stored.used,
         model=stored.row.model,
