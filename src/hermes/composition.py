@@ -21,7 +21,9 @@ from hermes.agent.delegation.limited_tool import LimitedDelegation
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.memory import MemorySettings
+from hermes.agent.memory_provider import ProviderHome, shipped
 from hermes.agent.prompt.standard import folder_rules
+from hermes.agent.recall import Recall
 from hermes.agent.routes import Routes
 from hermes.agent.services import Redactor, RuntimeServices
 from hermes.agent.session import Session
@@ -243,6 +245,13 @@ def services_for(
         ports=ports,
         redactor=redactor,
         memory=settings[MemorySettings].notes(home.memories),
+        recall=Recall(
+            shipped(),
+            ProviderHome(folder=home.memories, settings=settings, environ=environ, ports=ports),
+            registry,
+            connections.spawn,
+            redactor.redact,
+        ),
         environ=environ,
         notes=folder_rules(settings),
         guardrails=settings[GuardrailSettings],

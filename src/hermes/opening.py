@@ -150,6 +150,7 @@ class SessionOpener(Struct, kw_only=True):
     async def _continued(self, stored: StoredSession, chosen: SessionOptions, endpoint: Endpoint) -> Session:
         """The session as it was left; what a crash left open is answered once, in store and log."""
         row, log = stored.row, replay(stored.log)
+        self.services.recall.open()
         spec = self._spec(
             row.id,
             chosen,
@@ -229,6 +230,7 @@ class SessionOpener(Struct, kw_only=True):
 
     def _tools(self, chosen: SessionOptions, endpoint: Endpoint, parent: Session | None = None) -> Snapshot:
         self.tool_folder.refresh()
+        self.services.recall.open()
         if parent is not None and chosen.toolsets is None:
             return tool_offer.inherited(parent.tools, chosen.capabilities)
         return tool_offer.offered(self.settings, self.schemas, chosen, self.environ, endpoint)

@@ -139,6 +139,7 @@ class Runtime(Struct, kw_only=True):
     def close(self) -> None:
         """Let go of everything that is not awaited."""
         self.opener.routing.close()
+        self.services.recall.close()
         self.services.dispatcher.guests.close()
         self.opener.tool_folder.close()
 
@@ -175,7 +176,7 @@ async def open_runtime(
             environments=environments,
             tool_folder=tool_folder,
             schemas=Schemas(registry, config_file=home.config_file),
-            prompt=standard_prompt(loaded.settings, home),
+            prompt=standard_prompt(loaded.settings, home, services.recall),
         )
         opener.services = replace(services, sessions=opener)
         runtime = Runtime(home=home, loaded=loaded, opener=opener)

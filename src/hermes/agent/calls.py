@@ -20,7 +20,7 @@ from hermes.agent.provenance import listening, origin
 from hermes.agent.questions import calling
 from hermes.agent.tool_context import ToolRunContext
 from hermes.lib.aio import collect, has_kind
-from hermes.lib.secretvalues import StreamRedactor
+from hermes.lib.text_stream import TextStream
 from hermes.tools.dispatch import ToolOutput
 from hermes.tools.registry import tool_error, unknown_tool
 from hermes.types.error import StoreError
@@ -140,7 +140,7 @@ class CallBatch:
         leaves is kept.
         """
         session, redact = self._session, self._services.redactor.redact
-        shown = StreamRedactor(
+        shown = TextStream(
             self._services.secrets,
             lambda text: session.emit(ToolProgress(call_id=call.id, text=redact(text))),
         )

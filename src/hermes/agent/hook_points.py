@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 async def opened(session: "Session", *, resumed: bool) -> None:
     """Tell that a session was opened."""
+    await session.services.recall.started(session)
     await session.services.dispatcher.hooks.observe("on_session_start", **_about(session), resumed=resumed)
 
 

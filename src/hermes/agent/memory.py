@@ -9,9 +9,9 @@ from msgspec import Meta, Struct
 
 from hermes.config.sections import doc, section
 from hermes.lib.lazy import import_object
+from hermes.safety.sources import sources
 from hermes.store.notes import Edit, Note, NoteOrigin, Notes, Target
 from hermes.types.error import StoreError
-from hermes.types.message import ToolResult
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -25,6 +25,14 @@ class MemorySettings(Struct, frozen=True, kw_only=True):
     user_profile_enabled: Annotated[bool, doc("Put USER.md into the prompt.")] = True
     memory_tokens: Annotated[int, Meta(ge=1), doc("Tokens that MEMORY.md may take.")] = 600
     user_tokens: Annotated[int, Meta(ge=1), doc("Tokens that USER.md may take.")] = 350
+    provider: Annotated[str, doc("What recalls facts that fit a message: sqlite; empty for nothing.")] = ""
+    recall_timeout: Annotated[
+        float, Meta(gt=0), doc("Seconds that a message waits for what is recalled; then it goes without.")
+    ] = 0.5
+    recall_tokens: Annotated[int, Meta(ge=1), doc("Tokens that may be recalled with a message.")] = 400
+    half_life_days: Annotated[
+        float, Meta(ge=0), doc("Days after which a fact is worth half; 0 for facts that do not grow old.")
+    ] = 90.0
 
     def notes(self, folder: Any) -> Notes:
         """The notes of a home with these limits."""
@@ -51,9 +59,9 @@ class SessionMemory(Struct, frozen=True):
         }
 
     def _origin(self) -> NoteOrigin:
-        read = [one.outside for one in self.session.log if isinstance(one, ToolResult) and one.outside]
-        ports = self.session.services.ports
-        return NoteOrigin(at=ports.now(), session=self.session.id, outside=tuple(dict.fromkeys(read))[-3:])
+        session = self.session
+        read = [one.name for one in sources(session.log, session.spec.outside)]
+        return NoteOrigin(at=session.services.ports.now(), session=session.id, outside=tuple(read[-3:]))
 
 
 def described(note: Note) -> str:

@@ -1,19 +1,23 @@
-"""A reply on its way to the screen: known secrets are taken out of it, and no text is shown twice, whatever
-number of requests the reply takes (invariants 16 and 21).
+"""A reply on its way to the screen: known secrets and recalled memory are taken out of it, and no text is
+shown twice, whatever number of requests the reply takes (invariants 16 and 21).
 """
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from hermes.agent.services import Redactor
-from hermes.lib.secretvalues import SecretValues, StreamRedactor
+from hermes.lib.secretvalues import SecretValues
+from hermes.lib.text_stream import TagFilter, TextStream
 from hermes.models.reliability.continuation import may_repeat, repeated
 from hermes.types.event import Event, Notice, ReplyRestarted, TextDelta, ThinkingDelta
-from hermes.types.message import Assistant, Thinking
+from hermes.types.message import MEMORY_TAG, Assistant, Thinking
 from hermes.types.request import Delta, Remark, Text, ThinkingText
+
+RECALLED: Final = TagFilter(MEMORY_TAG)
+NOTHING_ELSE: Final = "(The reply was a copy of recalled memory and nothing else.)"
 
 
 class ReplyStream:
@@ -25,8 +29,8 @@ class ReplyStream:
 
     def __init__(self, redactor: Redactor, emit: Callable[[Event], object]) -> None:
         self._redactor, self._emit = redactor, emit
-        self._text = StreamRedactor(redactor.known, self._show)
-        self._thinking = StreamRedactor(redactor.known, lambda text: emit(ThinkingDelta(text=text)))
+        self._text = _CleanText(redactor.known, self._show)
+        self._thinking = _CleanText(redactor.known, lambda text: emit(ThinkingDelta(text=text)))
         self._seen: list[str] = []
         self._repeated: str | None = None
         self._settled = ""
@@ -60,7 +64,8 @@ class ReplyStream:
 
     def restart(self) -> None:
         """The request failed; what comes now is another one's reply, and what waited belongs to nothing."""
-        self._text.waiting = self._thinking.waiting = ""
+        self._text.forget()
+        self._thinking.forget()
         if self._seen or self._repeated is not None:
             self._repeated = ""
         if self._settled:
@@ -108,14 +113,43 @@ class ReplyStream:
             self._emit(TextDelta(text=text))
 
 
+class _CleanText:
+    """A text on its way to the screen, first without what the model repeats of recalled memory, then without
+    secrets.
+    """
+
+    def __init__(self, known: SecretValues, show: Callable[[str], object]) -> None:
+        self._last = TextStream(known, show)
+        self._first = TextStream(RECALLED, self._last.add)
+        self.add = self._first.add
+
+    @property
+    def waiting(self) -> str:
+        """What would be shown if nothing followed."""
+        return self._last.waiting + self._first.waiting
+
+    def end(self) -> None:
+        """Nothing follows."""
+        self._first.end()
+        self._last.end()
+
+    def forget(self) -> None:
+        """Show nothing of what waits."""
+        self._first.forget()
+        self._last.forget()
+
+
 def without_secrets(reply: Assistant, known: SecretValues) -> Assistant:
-    """The reply, its words and reasoning without known secrets.
+    """The reply, its words and reasoning without known secrets and without recalled memory.
 
     A signature falls with the words that it signed, and the wire's own items do where one of them is not free
     of secrets. Calls stay as they are: a call with a mask in it would do something else. A reply whose text
     changes is one piece from then on: its cuts were places in the other text.
     """
-    text, thinking = known.redact(reply.text), tuple(_thought(one, known) for one in reply.thinking)
+    text = known.redact(RECALLED.clean(reply.text))
+    if reply.text and not text and not reply.calls:
+        text = NOTHING_ELSE
+    thinking = tuple(_thought(one, known) for one in reply.thinking)
     if text == reply.text and thinking == reply.thinking and not _holds_any(reply.opaque, known):
         return reply
     return replace(reply, text=text, thinking=thinking, opaque=(), cuts=())
@@ -127,5 +161,5 @@ def _holds_any(items: tuple[Mapping[str, Any], ...], known: SecretValues) -> boo
 
 
 def _thought(thought: Thinking, known: SecretValues) -> Thinking:
-    text = known.redact(thought.text)
+    text = known.redact(RECALLED.clean(thought.text))
     return thought if text == thought.text else Thinking(text=text)

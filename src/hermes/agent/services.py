@@ -10,6 +10,7 @@ from hermes.agent.context import ContextManager
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.prompt.notes import TextRules
+from hermes.agent.recall import Recall
 from hermes.agent.settings import DelegationSettings
 from hermes.agent.spec import SessionOptions
 from hermes.lib.abridged import Abridged
@@ -108,6 +109,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     ports: Ports
     redactor: Redactor
     memory: Notes
+    recall: Recall
     environ: Mapping[str, str] = field(default_factory=dict)
     notes: TextRules | None = None
     guardrails: GuardrailSettings = field(default_factory=GuardrailSettings)

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 BUSY = "A turn is running in this session; steer it, interrupt it, or wait for its end."
 UNDOING = "Turns of this session are being undone; try again when that is done."
-
 CLOSED = "Session {} is closed; open it again (resume) to go on with it."
 CLOSING = 5.0
 """Seconds that the last words of a turn may take when its session is closed."""
@@ -358,6 +357,7 @@ class Session:
         try:
             with anyio.move_on_after(CLOSING, shield=True):
                 await self._idle.wait()  # its last words are written before the session is anybody else's
+                await self.services.recall.ended(self)
             await self.children.close()
             if self.opened is not None:
                 await self.opened.workspace.close()

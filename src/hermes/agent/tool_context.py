@@ -10,14 +10,16 @@ from msgspec import Struct, field
 from hermes.agent.memory import SessionMemory
 from hermes.agent.past_sessions import SessionArchive
 from hermes.agent.provenance import tell
+from hermes.agent.recall import SessionRecall
 from hermes.lib.aio import HomeObject
-from hermes.lib.secretvalues import StreamRedactor
+from hermes.lib.text_stream import TextStream
+from hermes.safety.sources import sources
 from hermes.tools.needs import secret_for
 from hermes.types.delegation import ChildReport, ChildTask
 from hermes.types.error import HermesError, SecretUnavailable
-from hermes.types.message import Message, ToolResult
+from hermes.types.message import Message
 from hermes.types.question import Answer, Question
-from hermes.types.tool import PastSessions, TodoList, ToolEntry
+from hermes.types.tool import PastSessions, ProviderTools, TodoList, ToolEntry
 from hermes.types.workspace import Processes, Workspace
 
 if TYPE_CHECKING:
@@ -37,7 +39,7 @@ class ToolRunContext(Struct, eq=False):
     call_id: str
     session: "Session"
     stopping: anyio.Event
-    output: StreamRedactor
+    output: TextStream
     left: dict[str, Any] = field(default_factory=dict)
     _over: bool = False
     _asking: set[anyio.CancelScope] = field(default_factory=set)
@@ -69,7 +71,8 @@ class ToolRunContext(Struct, eq=False):
         self._check_running()
         found = self.session.log[max(0, first - 1) : last]
         for one in found:
-            tell(one.outside if isinstance(one, ToolResult) else "")
+            for source in sources((one,)):
+                tell(source.name)
         return found
 
     @property
@@ -87,6 +90,11 @@ class ToolRunContext(Struct, eq=False):
     def deferred_tools(self) -> Sequence[Mapping[str, Any]]:
         """The definitions of tools that the model is not shown."""
         return self.session.tools.deferred
+
+    @property
+    def provider_tools(self) -> ProviderTools:
+        """The tools of the memory provider."""
+        return self._on_home(lambda: SessionRecall(self.session.services.recall, self.session), HomeObject)
 
     @property
     def interrupted(self) -> bool:

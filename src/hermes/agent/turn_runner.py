@@ -104,6 +104,7 @@ class TurnRunner:
         if opened is not None and opened.turn_files is not None:
             await opened.turn_files.save_after()
         if self._end is not None:
+            await self._services.recall.heard(self._session, self._text, self._end.text)
             await ended(self._session, self._text, self._end)
 
     @property
@@ -121,8 +122,10 @@ class TurnRunner:
         if self._session.awaits_reply:
             await self.say("(This turn was cut off before a reply.)")
         added: tuple[ContextBlock, ...] = ()
+        recalled: tuple[ContextBlock, ...] = ()
         ports = self._services.ports
         try:
+            recalled = await self._services.recall.recalled(self._session, self._text)
             added = await added_context(self._session, self._text, actor)
         finally:  # what was said is kept, also when it was stopped meanwhile
             news = self._session.mailbox.take_news()
@@ -131,7 +134,7 @@ class TurnRunner:
                 at=ports.now(),
                 text=self._text,
                 attachments=attachments,
-                blocks=(*added, *news),
+                blocks=(*recalled, *added, *news),
                 origin=actor.origin,
             )
             with anyio.CancelScope(shield=True), self._kept(news):

@@ -14,8 +14,9 @@ import anyio.to_thread
 from msgspec import Struct
 
 from hermes.environments.base import Child, Limits
-from hermes.lib.secretvalues import SecretValues, StreamRedactor
+from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import clip, strip_escapes
+from hermes.lib.text_stream import TextStream
 
 _LINGER: Final = 0.3  # how long output of children that outlive the command is waited for
 _DRAIN: Final = 4_000_000  # bytes read from such children at most, should they never pause
@@ -160,7 +161,7 @@ class Capture:
         self._file: BinaryIO | None = None
         self._known = known or SecretValues()
         self._copied = codecs.getincrementaldecoder("utf-8")("surrogateescape").decode
-        self._veil = StreamRedactor(self._known, self._write)
+        self._veil = TextStream(self._known, self._write)
         self._spilled = 0
         # A place of its own: the end of a job must not wait until others leave theirs.
         self._limiter = anyio.CapacityLimiter(1)

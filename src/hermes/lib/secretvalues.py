@@ -74,6 +74,16 @@ class SecretValues:
                 return len(text) - at
         return 0
 
+    def divide(self, text: str) -> tuple[str, str]:
+        """A text that goes on, without secrets: what can be shown, and what may be the beginning of one."""
+        text = self.redact(text)
+        shown = len(text) - self.pending_prefix_len(text)
+        return text[:shown], text[shown:]
+
+    def rest(self, waiting: str) -> str:
+        """What waited was no secret."""
+        return waiting
+
     def _known(self) -> "_Made":
         """Every form; made when it is first asked for."""
         made, values = self._made, self._values
@@ -119,30 +129,6 @@ def _undisguised() -> Callable[[str, Collection[str], str], str]:
     """Imported when the first text is looked at: a start has nothing to hide."""
     found: Callable[[str, Collection[str], str], str] = import_object("hermes.lib.encodings:undisguised")
     return found
-
-
-class StreamRedactor:
-    """Shows a text that comes in pieces, without secrets: what may be the beginning of one waits for what
-    follows.
-    """
-
-    def __init__(self, known: SecretValues, show: Callable[[str], object]) -> None:
-        self._known, self._show = known, show
-        self.waiting = ""
-
-    def add(self, text: str) -> None:
-        """More of the text."""
-        text = self._known.redact(self.waiting + text if self.waiting else text)
-        shown = len(text) - self._known.pending_prefix_len(text)
-        self.waiting = text[shown:]
-        if shown:
-            self._show(text[:shown])
-
-    def end(self) -> None:
-        """Nothing follows: what waits was no secret."""
-        text, self.waiting = self.waiting, ""
-        if text:
-            self._show(text)
 
 
 def forms(secret: str) -> Iterator[str]:

@@ -111,6 +111,10 @@ class ToolContext(Protocol):
         """What was said in other sessions, as far as this one may see them."""
 
     @property
+    def provider_tools(self) -> "ProviderTools":
+        """The tools of the memory provider."""
+
+    @property
     def interrupted(self) -> bool:
         """Whether the turn is being stopped."""
 
@@ -192,3 +196,10 @@ class PastSessions(Protocol):
 
     async def summarize(self, question: str, found: str) -> str | None:
         """What found messages tell of a question, in a model's words; None when no model answers."""
+
+
+class ProviderTools(Protocol):
+    """What a memory provider lets a session do."""
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Run one of its tools: JSON, an error among them."""

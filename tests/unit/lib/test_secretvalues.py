@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hermes.lib.encodings import undisguised
-from hermes.lib.secretvalues import MASK, SHORTEST, SecretValues, StreamRedactor, forms
+from hermes.lib.secretvalues import MASK, SHORTEST, SecretValues, forms
+from hermes.lib.text_stream import TextStream
 
 SECRET = 'p4"ss/w+rd\\ü 7'
 values = (
@@ -110,7 +111,7 @@ def test_nothing_of_them_is_in_their_representation() -> None:
 
 def shown(known: SecretValues, pieces: list[str]) -> list[str]:
     found: list[str] = []
-    veil = StreamRedactor(known, found.append)
+    veil = TextStream(known, found.append)
     for piece in pieces:
         veil.add(piece)
     veil.end()
@@ -154,7 +155,7 @@ def test_one_look_at_a_text_finds_what_a_look_for_each_form_finds(text: str) -> 
 
 def test_text_that_is_no_beginning_of_a_secret_does_not_wait() -> None:
     found: list[str] = []
-    veil = StreamRedactor(SecretValues("secret-0123"), found.append)
+    veil = TextStream(SecretValues("secret-0123"), found.append)
     veil.add("a sec")
     veil.add("ond se")
     veil.add("cret-0123!")

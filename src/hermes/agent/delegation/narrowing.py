@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from hermes.agent.session import Session
 
 DELEGATE: Final = "delegate_task"
-BLOCKED: Final = frozenset({DELEGATE, "clarify", "memory", "send_message", "execute_code", "cronjob"})
+BLOCKED: Final = frozenset(
+    {DELEGATE, "clarify", "memory", "remember", "send_message", "execute_code", "cronjob"}
+)
 """Tools that no child has, but that an orchestrator may delegate."""
 
 TOO_DEEP: Final = (

@@ -7,6 +7,7 @@ from msgspec import Struct
 from hermes.agent.memory import MemorySettings
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
 from hermes.agent.prompt.notes import TextRules, readable
+from hermes.agent.recall import Recall
 from hermes.store.notes import FILES, SEPARATOR, Notes, Target
 
 ABOUT: Mapping[Target, str] = {
@@ -42,3 +43,17 @@ class MemoryBlock(Struct, frozen=True):
         share = self.notes.used(target) * 100 / self.notes.limits[target]
         head = f"{ABOUT[target]} ({FILES[target]}, {max(1, round(share))} % full)"
         return PromptSpan(str(path), f"{head}\n{words}")
+
+
+class ProviderBlock(Struct, frozen=True):
+    """The part of the prompt that the memory provider brings."""
+
+    recall: Recall
+    name: str = "memory provider"
+    order: int = 710
+
+    async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
+        """Its words, frozen with the session."""
+        del context
+        words = await self.recall.prompt_block()
+        return [PromptSpan("memory.provider", words)] if words else []

@@ -7,16 +7,17 @@ from hermes.agent.prompt.builder import SystemPrompt
 from hermes.agent.prompt.context_files import ContextFiles
 from hermes.agent.prompt.guidance import ModelGuidance, PlatformHint, ToolGuidance
 from hermes.agent.prompt.identity import Identity
-from hermes.agent.prompt.memory_block import MemoryBlock
+from hermes.agent.prompt.memory_block import MemoryBlock, ProviderBlock
 from hermes.agent.prompt.notes import TextRules
 from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.prompt.surroundings import Date, Surroundings
+from hermes.agent.recall import Recall
 from hermes.config.home import Home
 from hermes.config.sections import Settings
 from hermes.safety.settings import SecuritySettings
 
 
-def standard_prompt(settings: Settings, home: Home) -> SystemPrompt:
+def standard_prompt(settings: Settings, home: Home, recall: Recall) -> SystemPrompt:
     """The prompt of a home's sessions: who the agent is, where it works, what the project's notes say."""
     files, memory, rules = settings[ContextFileSettings], settings[MemorySettings], rules_for(settings)
     return SystemPrompt(
@@ -28,6 +29,7 @@ def standard_prompt(settings: Settings, home: Home) -> SystemPrompt:
             ToolGuidance(),
             ContextFiles(files, rules),
             MemoryBlock(memory.notes(home.memories), memory, replace(rules, on_hit="quarantine")),
+            ProviderBlock(recall),
             Date(),
         ]
     )

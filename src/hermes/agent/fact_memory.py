@@ -1,0 +1,128 @@
+"""Memory made of single facts, wherever they are kept: recalled by what is said, noted and forgotten by two
+tools.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from msgspec import Struct
+
+from hermes.agent.memory import MemorySettings
+from hermes.agent.memory_provider import MemoryAnswer, MemoryScope, MemoryTool, ProviderHome, Recalled
+from hermes.lib.lazy import import_object
+from hermes.store.facts import DAY, Fact, FactStore
+from hermes.store.sqlite_facts import SqliteFacts
+from hermes.tools.registry import tool_error, tool_result
+from hermes.types.ports import Ports
+
+RECALLED: Final = 6
+"""Facts that come with one message."""
+LONGEST: Final = 2_000
+"""Characters of one fact."""
+_REMEMBER: Final = {
+    "name": "remember",
+    "description": (
+        "Facts of which only those that fit come with a later message: note one (text), or forget one by its"
+        " id. What every session must know goes to the tool memory instead."
+    ),
+    "parameters": {
+        "type": "object",
+        "properties": {"text": {"type": "string"}, "forget": {"type": "string", "description": "id"}},
+        "required": [],
+    },
+}
+_RECALL: Final = {
+    "name": "recall",
+    "description": "Facts that were noted with remember and have to do with a query, with their ids.",
+    "parameters": {
+        "type": "object",
+        "properties": {"query": {"type": "string"}, "limit": {"type": "integer", "default": 10}},
+        "required": ["query"],
+    },
+}
+
+
+class FactMemory(Struct, frozen=True, kw_only=True):
+    """A `MemoryProvider` over a place that keeps facts."""
+
+    name: str
+    facts: FactStore
+    ports: Ports
+
+    def tools(self) -> Sequence[MemoryTool]:
+        """Remember and recall."""
+        return MemoryTool(schema=_REMEMBER), MemoryTool(schema=_RECALL, effects=())
+
+    def system_prompt_block(self) -> str:
+        """Nothing: the tools say it."""
+        return ""
+
+    def session_started(self, scope: MemoryScope) -> None:
+        """Nothing is to be done."""
+
+    def prefetch(self, query: str, scope: MemoryScope) -> Sequence[Recalled]:
+        """The facts that fit, each with when it was noted."""
+        found = self.facts.find(query, scope.viewer, limit=RECALLED, now=scope.at)
+        return [
+            Recalled(text=f"- {one.text} ({_day(one)}, id {one.id})", outside=one.outside) for one in found
+        ]
+
+    def sync_turn(self, user: str, reply: str, scope: MemoryScope) -> None:
+        """Nothing: facts are noted by the tool."""
+
+    def call(self, tool: str, arguments: Mapping[str, Any], scope: MemoryScope) -> MemoryAnswer:
+        """Note, forget or find facts."""
+        if tool == "recall":
+            return self._recall(arguments, scope)
+        if forgotten := str(arguments.get("forget") or ""):
+            if self.facts.remove(forgotten, scope.viewer):
+                return MemoryAnswer(content=tool_result(success=True, forgotten=forgotten))
+            return MemoryAnswer(content=tool_error(f"There is no fact {forgotten}; recall gives their ids."))
+        return MemoryAnswer(content=self._remember(str(arguments.get("text") or "").strip(), scope))
+
+    def session_ended(self, scope: MemoryScope) -> None:
+        """Nothing is to be done."""
+
+    def close(self) -> None:
+        """Let go of the facts."""
+        self.facts.close()
+
+    def _remember(self, text: str, scope: MemoryScope) -> str:
+        if not text or len(text) > LONGEST:
+            return tool_error(f"text is one fact, of at most {LONGEST} characters.")
+        if import_object("hermes.safety.text.scan:scan")(text):
+            return tool_error("The text has hidden, encoded or forged stretches; a fact is plain words.")
+        fact = Fact(
+            id=self.ports.token(),
+            text=text,
+            at=scope.at,
+            session=scope.session,
+            origin=scope.viewer.origin,
+            bounds=scope.viewer.bounds,
+            outside=scope.outside[-3:],
+        )
+        self.facts.add(fact)
+        return tool_result(success=True, id=fact.id)
+
+    def _recall(self, arguments: Mapping[str, Any], scope: MemoryScope) -> MemoryAnswer:
+        limit = min(max(int(arguments.get("limit") or 10), 1), 50)
+        found = self.facts.find(str(arguments["query"]), scope.viewer, limit=limit, now=scope.at)
+        facts = [
+            {"id": one.id, "text": one.text, "noted": _day(one), "session": one.session} for one in found
+        ]
+        return MemoryAnswer(
+            content=tool_result(success=True, facts=facts),
+            outside=tuple(dict.fromkeys(name for one in found for name in one.outside)),
+        )
+
+
+def sqlite(home: ProviderHome) -> FactMemory:
+    """Facts in a file of the home."""
+    days = home.settings[MemorySettings].half_life_days
+    facts = SqliteFacts(home.folder / "facts.db", half_life=days * DAY)
+    return FactMemory(name="sqlite", facts=facts, ports=home.ports)
+
+
+def _day(fact: Fact) -> str:
+    return f"noted {dt.datetime.fromtimestamp(fact.at, tz=dt.UTC).astimezone().date()}"

@@ -1,0 +1,129 @@
+"""What a memory provider does: it recalls what fits a message, hears what was answered, and brings its tools.
+
+The notes of MEMORY.md and USER.md are always there and come first; at most one provider stands beside them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from hermes.config.sections import Settings
+from hermes.lib.lazy import import_object
+from hermes.store.protocol import Viewer
+from hermes.types.error import ConfigError
+from hermes.types.ports import Ports
+from hermes.types.tool import ToolEffect
+
+
+class MemoryScope(Struct, frozen=True, kw_only=True):
+    """For whom something is recalled or noted: the session and its user, what that session has read from
+    outside, and the time (epoch seconds).
+    """
+
+    session: str
+    viewer: Viewer
+    outside: tuple[str, ...] = ()
+    at: float = 0.0
+
+
+class Recalled(Struct, frozen=True, kw_only=True):
+    """Something that was recalled; `outside` names what from outside it was learnt from."""
+
+    text: str
+    outside: tuple[str, ...] = ()
+
+
+class MemoryTool(Struct, frozen=True, kw_only=True):
+    """A tool of a provider: its schema, and what it may change."""
+
+    schema: Mapping[str, Any]
+    effects: tuple[ToolEffect, ...] = ("memory",)
+
+
+class MemoryAnswer(Struct, frozen=True, kw_only=True):
+    """What a provider's tool gives: JSON, and the names of what from outside is in it."""
+
+    content: str
+    outside: tuple[str, ...] = ()
+
+
+class MemoryProvider(Protocol):
+    """One memory. Every method may block: each runs in a thread, one at a time, and whoever waits for it does
+    so for a bounded time only. What a method raises is logged.
+    """
+
+    @property
+    def name(self) -> str:
+        """The name in the settings."""
+
+    def tools(self) -> Sequence[MemoryTool]:
+        """The tools that sessions get."""
+
+    def system_prompt_block(self) -> str:
+        """What the prompt of a new session says of this memory; "" for nothing."""
+
+    def session_started(self, scope: MemoryScope) -> None:
+        """A session was opened."""
+
+    def prefetch(self, query: str, scope: MemoryScope) -> Sequence[Recalled]:
+        """What fits a message, the best first; it is told before the message."""
+
+    def sync_turn(self, user: str, reply: str, scope: MemoryScope) -> None:
+        """A turn has ended with this reply."""
+
+    def call(self, tool: str, arguments: Mapping[str, Any], scope: MemoryScope) -> MemoryAnswer:
+        """Run one of the tools; HermesError says in words for a model what cannot be."""
+
+    def session_ended(self, scope: MemoryScope) -> None:
+        """A session was closed."""
+
+    def close(self) -> None:
+        """Let go of what is open."""
+
+
+class ProviderHome(Struct, frozen=True, kw_only=True):
+    """What a provider is made from; `folder` is the home's own for memory, a `pathlib.Path`."""
+
+    folder: Any
+    settings: Settings
+    environ: Mapping[str, str]
+    ports: Ports
+
+
+ProviderFactory = Callable[[ProviderHome], MemoryProvider]
+
+
+class MemoryProviders:
+    """The providers that may be chosen, by name."""
+
+    def __init__(self) -> None:
+        self._factories: dict[str, ProviderFactory] = {}
+
+    def register(self, name: str, factory: ProviderFactory) -> None:
+        """Let settings choose a provider; ValueError when the name is taken."""
+        if name in self._factories:
+            raise ValueError(f"There is a memory provider {name} already; register this one by another name.")
+        self._factories[name] = factory
+
+    def make(self, name: str, home: ProviderHome) -> MemoryProvider:
+        """The provider of that name; ConfigError when there is none."""
+        if name not in self._factories:
+            raise ConfigError(
+                f"memory.provider is {name}; there are {', '.join(sorted(self._factories))}.",
+                key="memory.provider",
+            )
+        return self._factories[name](home)
+
+
+def shipped() -> MemoryProviders:
+    """The providers that come with Hermes."""
+    providers = MemoryProviders()
+    for name in ("sqlite",):
+        providers.register(name, lambda home, name=name: _shipped(name, home))  # type: ignore[misc]
+    return providers
+
+
+def _shipped(name: str, home: ProviderHome) -> MemoryProvider:
+    provider: MemoryProvider = import_object(f"hermes.agent.fact_memory:{name}")(home)
+    return provider

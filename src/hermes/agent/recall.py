@@ -1,0 +1,272 @@
+"""Recall: what the memory provider of a home knows comes with the messages of its sessions.
+
+Nothing that a provider does delays a turn beyond a bound or breaks it. It works in a thread; while it is
+still at a call that took too long, nobody asks it anything.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import anyio
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hermes.agent.memory import MemorySettings
+from hermes.agent.memory_provider import (
+    MemoryProvider,
+    MemoryProviders,
+    MemoryScope,
+    ProviderHome,
+    Recalled,
+)
+from hermes.agent.past_sessions import viewer_of
+from hermes.agent.provenance import tell
+from hermes.lib.aio import Async
+from hermes.lib.lazy import import_object
+from hermes.lib.text import CHARACTERS, clip, tokens
+from hermes.lib.threads import in_thread
+from hermes.safety.sources import sources
+from hermes.tools.registry import ToolRegistry, tool_error
+from hermes.types.error import HermesError
+from hermes.types.message import ContextBlock
+from hermes.types.tool import ToolManifest
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+AFTERWARDS: Final = 30.0
+"""Seconds that a provider may take beside the turns, and in a call of its tools."""
+LEAVING: Final = 2.0
+"""Seconds that the end of a session waits for what its provider has not yet heard."""
+FLOOD: Final = 20
+"""Pieces of one recall that are looked at."""
+
+
+class SessionRecall(Struct, frozen=True):
+    """The provider's tools as one session calls them; satisfies `types.tool.ProviderTools`."""
+
+    recall: "Recall"
+    session: "Session"
+
+    async def call(self, tool: str, arguments: Mapping[str, Any]) -> str:
+        """Run one of them."""
+        return await self.recall.call(self.session, tool, arguments)
+
+
+class Recall:
+    """The memory provider of a home, as sessions use it; one that is not chosen costs nothing."""
+
+    def __init__(
+        self,
+        providers: MemoryProviders,
+        home: ProviderHome,
+        registry: ToolRegistry,
+        spawn: Callable[[Async[Any]], object],
+        redact: Callable[[str], str],
+    ) -> None:
+        self.providers, self._home, self._registry = providers, home, registry
+        self._spawn, self._redact = spawn, redact
+        self._settings = home.settings[MemorySettings]
+        self._provider: MemoryProvider | None = None
+        self._late: threading.Event | None = None
+        self._free = anyio.Lock()  # invariant: a provider is asked one thing at a time
+        self._next: dict[str, Sequence[Recalled]] = {}
+        self._heard: dict[str, anyio.Event] = {}
+
+    def use(self, provider: MemoryProvider) -> None:
+        """Have this provider beside the built-in notes, and give its tools to the sessions opened from now
+        on; HermesError when there is one already.
+        """
+        if self._provider is not None:
+            raise HermesError(
+                f"The memory provider {self._provider.name} is in use, and there is at most one;"
+                f" {provider.name} was not added."
+            )
+        self._provider = provider
+        for tool in provider.tools():
+            name = str(tool.schema["name"])
+            self._registry.register(
+                name=name,
+                toolset="memory",
+                schema=tool.schema,
+                handler=partial(_call, name),
+                is_async=True,
+                emoji="🧠",
+                outside=False,
+                manifest=ToolManifest(effects=tool.effects),
+            )
+
+    def open(self) -> None:
+        """Begin with the provider that the settings name; ConfigError and StoreError when it cannot be
+        had.
+        """
+        if self._provider is None and self._settings.provider:
+            self.use(self.providers.make(self._settings.provider, self._home))
+
+    def close(self) -> None:
+        """Let go of the provider, unless it is still at something."""
+        if self._provider is not None and not self._is_late:
+            try:
+                self._provider.close()
+            except Exception:
+                logger.exception("the memory provider %s could not be closed", self._provider.name)
+
+    async def prompt_block(self) -> str:
+        """What the provider has the prompt of a new session say."""
+        if self._provider is None:
+            return ""
+        words = await self._ask(self._provider.system_prompt_block, self._settings.recall_timeout)
+        return self._clean(clip(words or "", self._settings.recall_tokens * CHARACTERS))
+
+    async def started(self, session: "Session") -> None:
+        """Tell that a session was opened."""
+        if provider := self._of(session):
+            scope = await scope_of(session)
+            self._spawn(partial(self._ask, partial(provider.session_started, scope), AFTERWARDS))
+
+    async def recalled(self, session: "Session", text: str) -> tuple[ContextBlock, ...]:
+        """What is recalled for a message: of what is found in time or, failing that, what was found for it
+        beforehand.
+        """
+        provider = self._of(session)
+        if provider is None:
+            return ()
+        scope = await scope_of(session)
+        found = await self._ask(partial(self._prefetch, provider, text, scope), self._settings.recall_timeout)
+        beforehand = self._next.pop(session.id, ())
+        return self._block(provider.name, beforehand if found is None else found)
+
+    async def heard(self, session: "Session", text: str, reply: str) -> None:
+        """Tell how a turn ended and look for what the next may need, beside everything else."""
+        provider = self._of(session)
+        if provider is None:
+            return
+        scope, done = await scope_of(session), anyio.Event()
+        before = self._heard.get(session.id)
+        self._heard[session.id] = done
+
+        async def afterwards() -> None:
+            try:
+                if before is not None:
+                    await before.wait()
+                await self._ask(partial(provider.sync_turn, text, reply, scope), AFTERWARDS)
+                found = await self._ask(
+                    partial(self._prefetch, provider, f"{text}\n{reply}", scope), AFTERWARDS
+                )
+                if found and not session.closed:
+                    self._next[session.id] = found
+            finally:
+                done.set()
+
+        self._spawn(afterwards)
+
+    async def ended(self, session: "Session") -> None:
+        """Tell that a session was closed, once the provider has heard of its last turn."""
+        if provider := self._of(session):
+            with anyio.move_on_after(LEAVING):
+                if last := self._heard.pop(session.id, None):
+                    await last.wait()
+                await self._ask(partial(provider.session_ended, await scope_of(session)), LEAVING)
+            self._next.pop(session.id, None)
+
+    async def call(self, session: "Session", tool: str, arguments: Mapping[str, Any]) -> str:
+        """Run a tool of the provider."""
+        if self._provider is None:
+            return tool_error(f"{tool} belongs to a memory provider that is not in use.")
+        scope = await scope_of(session)
+        try:
+            with anyio.fail_after(AFTERWARDS):
+                async with self._free:
+                    answer = await self._in_thread(partial(self._provider.call, tool, arguments, scope))
+        except TimeoutError:
+            return tool_error(f"The memory provider did not answer within {AFTERWARDS:.0f} s.")
+        except HermesError as error:
+            return tool_error(str(error))
+        for name in answer.outside:
+            tell(name)
+        return answer.content
+
+    def _of(self, session: "Session") -> MemoryProvider | None:
+        """The provider, for a session that somebody talks to: a child gets what its parent tells it."""
+        return None if session.spec.parent else self._provider
+
+    async def _ask(self, work: Callable[[], T], seconds: float) -> T | None:
+        """What the provider gives within that time; None when it takes longer, fails, or is still at
+        something else.
+        """
+        if self._is_late:
+            return None
+        with anyio.move_on_after(seconds):
+            try:
+                async with self._free:
+                    return await self._in_thread(work)
+            except Exception:
+                logger.exception("a memory provider failed")
+        return None
+
+    async def _in_thread(self, work: Callable[[], T]) -> T:
+        """Run it in a thread; it is late from when nobody waits for it until it ends."""
+        ended = threading.Event()
+
+        def run() -> T:
+            try:
+                return work()
+            finally:
+                ended.set()
+
+        try:
+            return await in_thread(run)
+        except anyio.get_cancelled_exc_class():
+            self._late = ended
+            raise
+
+    @property
+    def _is_late(self) -> bool:
+        return self._late is not None and not self._late.is_set()
+
+    def _block(self, name: str, found: Sequence[Recalled]) -> tuple[ContextBlock, ...]:
+        """One block with as much of what was found as there is room for."""
+        room, lines, outside = self._settings.recall_tokens, [], dict[str, None]()
+        for one in found:
+            room -= tokens(one.text) + 1
+            if room < 0:
+                break
+            lines.append(one.text)
+            outside.update(dict.fromkeys(one.outside))
+        if not lines:
+            return ()
+        learnt = f"memory of {', '.join(outside)}" if outside else ""
+        return (ContextBlock(kind="memory", text="\n".join(lines), source=name, outside=learnt),)
+
+    def _prefetch(self, provider: MemoryProvider, query: str, scope: MemoryScope) -> Sequence[Recalled]:
+        """The first pieces that a provider gives, none of them longer than any recall; in its thread."""
+        found = [one for one, _ in zip(provider.prefetch(query, scope), range(FLOOD), strict=False)]
+        longest = self._settings.recall_tokens * CHARACTERS
+        return [replace(one, text=self._clean(clip(one.text, longest))) for one in found]
+
+    def _clean(self, text: str) -> str:
+        """The text without secrets and without what is hidden or forged in it."""
+        return str(import_object("hermes.safety.text.quarantine:quarantine")(self._redact(text)).text)
+
+
+async def scope_of(session: "Session") -> MemoryScope:
+    """For whom a session recalls and notes."""
+    return MemoryScope(
+        session=session.id,
+        viewer=await viewer_of(session),
+        outside=tuple(one.name for one in sources(session.log, session.spec.outside)),
+        at=session.services.ports.now(),
+    )
+
+
+async def _call(name: str, args: Mapping[str, Any], **keywords: Any) -> str:
+    """The handler of a provider's tool."""
+    context = keywords.get("ctx")
+    if context is None:
+        return tool_error(f"{name} needs a session; it cannot be called on its own.")
+    return str(await context.provider_tools.call(name, args))
