@@ -17,13 +17,13 @@ from hermes.agent.capabilities import CapabilitySettings, configured, resolved, 
 from hermes.agent.delegation.recall import recall
 from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
-from hermes.agent.parents import bounds_of, depth_below, read_by, running
+from hermes.agent.parents import bounds_of, depth_below, read_by, running, written_elsewhere
 from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, SystemPrompt
 from hermes.agent.recovery import answers
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
 from hermes.agent.settings import AgentSettings
-from hermes.agent.spec import SessionOptions, SessionSpec
+from hermes.agent.spec import SessionOptions, SessionSpec, new_session_id
 from hermes.composition import HomeEnvironments, HomeRoutes
 from hermes.config.sections import Settings
 from hermes.environments.settings import TerminalSettings
@@ -74,7 +74,7 @@ class SessionOpener(Struct, kw_only=True):
         parent = running(chosen.parent, self.living)
         endpoint = self._endpoint(chosen, parent)
         now, cwd = self.ports.now(), self._cwd(chosen)
-        session_id = f"{dt.datetime.fromtimestamp(now, tz=dt.UTC):%Y%m%d_%H%M%S}_{self.ports.token()}"
+        session_id = new_session_id(self.ports)
         tools = self._tools(chosen, endpoint, parent)
         bounds = self._bounds(chosen, cwd)
         if chosen.parent:
@@ -122,7 +122,7 @@ class SessionOpener(Struct, kw_only=True):
 
     async def _below_parent(self, spec: SessionSpec) -> SessionSpec:
         """With what a child takes over from the session above it."""
-        outside = await read_by(spec.parent, self.living, self.store)
+        outside = (*spec.outside, *await read_by(spec.parent, self.living, self.store))
         return replace(spec, outside=outside, depth=await depth_below(spec.parent, self.living, self.store))
 
     def _endpoint(self, chosen: SessionOptions, parent: Session | None = None) -> Endpoint:
@@ -160,7 +160,7 @@ class SessionOpener(Struct, kw_only=True):
             tools=tool_offer.stored(stored.tools, self.tool_folder.registry, chosen.functions),
             bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
         )
-        spec = await self._below_parent(replace(spec, parent=row.parent))
+        spec = await self._below_parent(replace(spec, parent=row.parent, outside=written_elsewhere(row)))
         session = Session(spec, self.services, log=log, title=row.title, used=stored.used)
         self.living.add(session)
         questions, now = await self.store.questions(row.id), self.ports.now()

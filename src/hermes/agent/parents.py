@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
 from hermes.safety.sources import Source, sources
-from hermes.store.protocol import SessionStore
+from hermes.store.protocol import SessionRow, SessionStore
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import StoreError
 
@@ -32,7 +32,13 @@ async def read_by(session_id: str, living: Collection["Session"], store: Session
         stored = await store.read(session_id)
     except StoreError:
         return (Source(name=f"the deleted session {session_id}", at=0.0),)
-    return sources(stored.log, await read_by(stored.row.parent, living, store))
+    above = await read_by(stored.row.parent, living, store)
+    return sources(stored.log, (*written_elsewhere(stored.row), *above))
+
+
+def written_elsewhere(row: SessionRow) -> tuple[Source, ...]:
+    """The source that the whole log of a session is, where it was not written here."""
+    return (Source(name=row.outside, at=row.created),) if row.outside else ()
 
 
 async def depth_below(parent: str, living: Collection["Session"], store: SessionStore) -> int:

@@ -1,5 +1,6 @@
 """What a session is opened with, and what it is: plain data, fixed when it is opened."""
 
+import datetime as dt
 from pathlib import Path
 from typing import Literal
 
@@ -10,6 +11,7 @@ from hermes.safety.sources import Source
 from hermes.tools.function import FunctionTool
 from hermes.types.actor import Actor
 from hermes.types.capabilities import ALL, Capabilities
+from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
 
@@ -74,3 +76,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     approval_timeout: float = 60.0
     clarify_timeout: float = 3600.0
     clarify_policy: Literal["decide", "first"] = "decide"
+
+
+def new_session_id(ports: Ports) -> str:
+    """An id that no session has: the time (UTC), and a random part."""
+    return f"{dt.datetime.fromtimestamp(ports.now(), tz=dt.UTC):%Y%m%d_%H%M%S}_{ports.token()}"

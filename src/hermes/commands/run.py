@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from hermes.commands import context_room, files, info, model, session
+from hermes.commands import branches, context_room, files, info, model, session
 from hermes.commands.catalogue import find, nearest
 from hermes.commands.context import CommandContext
 from hermes.types.error import HermesError
@@ -24,6 +24,9 @@ HANDLERS: Mapping[str, Handler] = {
     "retry": files.retry,
     "diff": files.diff,
     "rollback": files.rollback,
+    "branch": branches.branch,
+    "rewind": branches.rewind,
+    "branches": branches.branches,
     "compress": context_room.compress,
     "expand": context_room.expand,
     "pin": context_room.pin,

@@ -14,7 +14,11 @@ By = Literal["day", "session", "task", "model"]
 
 
 class SessionRow(Struct, frozen=True, kw_only=True):
-    """A session as a list shows it; times in epoch seconds."""
+    """A session as a list shows it; times in epoch seconds.
+
+    `parent` is the session that it is a child of, `origin` the one whose log it began with. `outside` names
+    where its log came from, when that was written elsewhere.
+    """
 
     id: str
     title: str = ""
@@ -23,6 +27,8 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     model: str
     source: str = ""
     parent: str = ""
+    origin: str = ""
+    outside: str = ""
     created: float
     updated: float
     messages: int = 0

@@ -20,7 +20,7 @@ MESSAGES: codec.Union[Message] = codec.Union(User, Assistant, ToolResult, Compac
 SHIFT = 24
 _LATEST = frozenset({"", "latest", "last"})
 _LIST = """
-SELECT id, title, cwd, branch, model, source, parent, created,
+SELECT id, title, cwd, branch, model, source, parent, origin, outside, created,
   coalesce((SELECT CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(body, '$.at') END
             FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24
             ORDER BY place DESC LIMIT 1), created) AS updated,
@@ -238,11 +238,11 @@ class SessionTables:
     def _write_new(self, new: _New) -> _End:
         row = new.row
         done = self._rows.execute(
-            "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, system, tools,"
-            " capabilities) VALUES (?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, origin, outside,"
+            " system, tools, capabilities) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.parent,
-                new.system, new.tools, new.capabilities,
+                row.origin, row.outside, new.system, new.tools, new.capabilities,
             ),
         )  # fmt: skip
         key = done.lastrowid or 0

@@ -18,6 +18,7 @@ from hermes.apps.cli.choices import Choices
 from hermes.config.environ import environment
 from hermes.config.home import locate
 from hermes.lib.text import clip, strip_escapes
+from hermes.present.session_tree import session_tree
 from hermes.store.protocol import Hit, Owner, Selection, SessionRow, SessionStore, StoredSession
 from hermes.store.search import text_of
 from hermes.store.sessions import MESSAGES
@@ -48,6 +49,20 @@ def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
         return
     tables.show([(row.id, _when(row.updated), str(row.messages),
     row.title or title_of(row.first_text)) for row in rows],
+                head=("SESSION", "LAST USED", "MESSAGES", "TITLE"))  # fmt: skip
+
+
+@sessions.command("tree")
+@click.option("-n", "--limit", default=50, show_default=True, help="How many.")
+@click.pass_obj
+def show_tree(choices: Choices, limit: int) -> None:
+    """Sessions with their branches, the last used first."""
+    rows = _in_store(choices, lambda store: store.recent(limit=limit))
+    if not rows:
+        click.echo("There is no session yet.", err=True)
+        return
+    tables.show([(f"{lines}{row.id}", _when(row.updated), str(row.messages),
+    row.title or title_of(row.first_text)) for lines, row in session_tree(rows)],
                 head=("SESSION", "LAST USED", "MESSAGES", "TITLE"))  # fmt: skip
 
 

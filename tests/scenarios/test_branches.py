@@ -1,0 +1,143 @@
+"""A branch begins with what its session had up to a turn, goes its own way, and leaves the session as it is."""
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from msgspec.structs import replace
+
+from hermes.agent.branching import branch
+from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
+from hermes.commands.run import run_command
+from hermes.present.session_tree import session_tree
+from hermes.runtime import Runtime, open_runtime
+from hermes.testing import ScriptedModel, call, say
+from hermes.types.error import HermesError
+from hermes.types.message import ToolResult
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+pytestmark = pytest.mark.anyio
+
+GIVEN: dict[str, Any] = {"base_url": "http://127.0.0.1:1/v1", "model": "scripted", "attended": False}
+
+
+class Person:
+    """Somebody at an app that can open sessions."""
+
+    def __init__(self, runtime: Runtime, session: Session, work: "Path") -> None:
+        self.runtime, self.session, self.work = runtime, session, work
+        self.told: list[str] = []
+        self.edited: list[str] = []
+        self.tell, self.warn, self.edit = self.told.append, self.told.append, self.edited.append
+        self.sessions = runtime.store
+
+    async def open(self, *, resume: str = "") -> None:
+        """Another session, instead of the one before."""
+        await self.session.close()
+        self.session = await opened(self.runtime, self.work, resume=resume)
+
+    async def types(self, line: str) -> str:
+        """Run a command, and give what it shows."""
+        self.told.clear()
+        await run_command(line, self)  # type: ignore[arg-type]  # the part of it that these commands use
+        return "\n".join(self.told)
+
+
+async def opened(runtime: Runtime, work: "Path", **options: Any) -> Session:
+    work.mkdir(exist_ok=True)
+    return await runtime.session(SessionOptions(toolsets=("todo",), cwd=work, **GIVEN, **options))
+
+
+def texts(session: Session) -> list[str]:
+    return [getattr(one, "text", one.kind) for one in session.log]
+
+
+async def test_a_branch_has_the_turns_before_it_and_the_session_stays(
+    environ: dict[str, str], tmp_path: "Path"
+) -> None:
+    model = ScriptedModel(
+        say("1"), say("2"), say("other 2", breaks_prefix=True), say("3", breaks_prefix=True)
+    )
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        session = await opened(runtime, tmp_path / "work")
+        session.pin("the port is 8042")
+        await session.send("one")
+        await session.send("two")
+        row = await branch(session, turns=1, title="another way")
+        other = await opened(runtime, tmp_path / "work", resume=row.id)
+        assert (row.origin, other.title, other.system, other.tools.definitions) == (
+            session.id,
+            "another way",
+            session.system,
+            session.tools.definitions,
+        )
+        assert (texts(other), other.pins) == (["one", "1"], ("the port is 8042",))
+        await other.send("two, otherwise")
+        await session.send("three")
+        assert (texts(other)[2:], texts(session)[2:]) == (
+            ["two, otherwise", "other 2"],
+            ["two", "2", "three", "3"],
+        )
+        assert list(session_tree(await runtime.store.recent())) == [
+            ("", (await runtime.store.resolve(session.id))),
+            ("└─ ", (await runtime.store.resolve(other.id))),
+        ]
+        with pytest.raises(HermesError, match="There are 3 turns here"):
+            await branch(session, turns=4)
+        await other.close()
+        await session.close()
+
+
+async def test_what_came_from_outside_and_the_plan_are_those_of_the_moment(
+    environ: dict[str, str], tmp_path: "Path"
+) -> None:
+    plan = call("todo", {"todos": [{"id": "1", "content": "look", "status": "pending"}]})
+    model = ScriptedModel(say("1"), plan, say("2"))
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        session = await opened(runtime, tmp_path / "work")
+        await session.send("one")
+        await session.send("two")
+        log = [replace(one, outside="the web") if isinstance(one, ToolResult) else one for one in session.log]
+        await session.undo(2)
+        await runtime.store.append(session.id, *log)
+        await session.close()
+        session = await opened(runtime, tmp_path / "work", resume=session.id)
+        early, late = [await branch(session, turns=turns) for turns in (1, 2)]
+        before = await opened(runtime, tmp_path / "work", resume=early.id)
+        after = await opened(runtime, tmp_path / "work", resume=late.id)
+        read = [[one.name for one in one.environment.gate.read()] for one in (before, after)]
+        assert (read, before.todos.read(), [one["content"] for one in after.todos.read()]) == (
+            [[], ["the web"]],
+            [],
+            ["look"],
+        )
+        for one in (session, before, after):
+            await one.close()
+
+
+async def test_rewind_goes_back_in_a_branch_with_the_words_in_the_input(
+    environ: dict[str, str], tmp_path: "Path"
+) -> None:
+    model = ScriptedModel(say("1"), say("2"))
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        session = await opened(runtime, tmp_path / "work")
+        person = Person(runtime, session, tmp_path / "work")
+        await session.send("one")
+        await session.send("two")
+        assert await person.types("/branches") == "This session has no branches; /branch makes one."
+        assert await person.types("/rewind 3") == (
+            "/rewind takes the number of one of the 2 turns of this session."
+        )
+        await person.types("/rewind 2")
+        assert (texts(person.session), person.edited) == (["one", "1"], ["two"])
+        assert f"{session.id}  4 messages" in await person.types("/branches")
+        await person.types("/branch side")
+        assert (person.session.title, texts(person.session)) == ("side", ["one", "1"])
+        shown = (await person.types("/branches")).splitlines()
+        assert [line.partition("2")[0] for line in shown[1:-1]] == ["", "└─ ", "   └─ "]
+        assert shown[3].endswith("side  ← this one")
+        await person.types("/rewind 1")
+        assert (texts(person.session), person.edited) == ([], ["two", "one"])
+        await person.session.close()
