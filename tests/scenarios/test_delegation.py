@@ -142,15 +142,18 @@ async def test_a_session_at_the_deepest_level_that_still_has_the_tool_is_told_no
 async def test_the_definition_names_the_limit_in_force_and_no_more_run_at_once(
     environ: dict[str, str], tmp_path: Path, most: int
 ) -> None:
-    now, peak = 0, 0
+    now, peak, full = 0, 0, anyio.Event()
 
     @hermes.tool
     async def rest() -> str:
-        """Rest."""
+        """Rest until as many are here as may be."""
         nonlocal now, peak
         now += 1
         peak = max(peak, now)
-        await anyio.sleep(0.02)
+        if now == most:
+            full.set()
+        await full.wait()
+        await anyio.sleep(0.02)  # for one too many to come
         now -= 1
         return "rested"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from hermes.commands import branches, context_room, files, info, model, session
+from hermes.commands import agents, branches, context_room, files, info, model, session
 from hermes.commands.catalogue import find, nearest
 from hermes.commands.context import CommandContext
 from hermes.types.error import HermesError
@@ -36,6 +36,7 @@ HANDLERS: Mapping[str, Handler] = {
     "steer": session.steer,
     "queue": session.queue,
     "stop": session.stop,
+    "agents": agents.agents,
     "quit": session.leave,
     "model": model.model,
 }

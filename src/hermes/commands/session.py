@@ -53,16 +53,21 @@ async def queue(talk: CommandContext, argument: str) -> None:
 
 
 async def stop(talk: CommandContext, _argument: str) -> None:
-    """Stop the turn and every background process."""
+    """Stop the turn, every background process and every child in the background."""
     session = opened(talk)
     busy = session.busy
     session.interrupt()
     running = [process for process in session.workspace.processes.list() if process.code is None]
     for process in running:
         await session.workspace.processes.kill(process.id)
+    children = [one for one in session.children.living if one.background]
+    for child in children:
+        child.cancel()
     if running:
         talk.tell(f"Stopped {len(running)} background {'process' if len(running) == 1 else 'processes'}.")
-    elif not busy:
+    if children:
+        talk.tell(f"Cancelled {len(children)} {'child' if len(children) == 1 else 'children'}.")
+    if not (busy or running or children):
         talk.tell("Nothing is running.")
 
 

@@ -132,6 +132,22 @@ class ChildRun:
                 return
         self._tell()
 
+    @property
+    def standing(self) -> ChildChanged:
+        """How it stands now."""
+        session = self.session
+        used = session.usage if session else NO_USAGE
+        return ChildChanged(
+            call_id=self.call_id,
+            child=session.id if session else "",
+            goal=title_of(self.task.goal),
+            state=self.state,
+            doing=self.doing,
+            tokens=used.input_tokens + used.output_tokens,
+            seconds=self._ports.monotonic() - self._started,
+            background=self.background,
+        )
+
     async def _work(self) -> None:
         if self.session is None:
             return
@@ -187,20 +203,7 @@ class ChildRun:
         return end.outcome, end.failure.message if end.failure else ""
 
     def _tell(self) -> None:
-        session = self.session
-        used = session.usage if session else NO_USAGE
-        self._parent.emit(
-            ChildChanged(
-                call_id=self.call_id,
-                child=session.id if session else "",
-                goal=title_of(self.task.goal),
-                state=self.state,
-                doing=self.doing,
-                tokens=used.input_tokens + used.output_tokens,
-                seconds=self._ports.monotonic() - self._started,
-                background=self.background,
-            )
-        )
+        self._parent.emit(self.standing)
 
 
 def _words(call: ToolCall) -> str:

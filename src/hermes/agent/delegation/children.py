@@ -81,6 +81,8 @@ class Children:
     def tree(self, number: str = "") -> Iterator[tuple[str, ChildRun]]:
         """All living children, each before its own, with numbers such as 2.1."""
         for place, one in enumerate(self.living, 1):
+            if one.report is not None:  # its siblings are still at work
+                continue
             here = f"{number}{place}"
             yield here, one
             if one.session is not None:
