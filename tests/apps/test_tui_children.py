@@ -36,14 +36,17 @@ def test_each_child_has_a_line_that_changes_and_agents_cancels_one(tmp_path: Pat
         terminal.type("garden\r")
         terminal.until("● dig a hole · terminal while")
         shown = terminal.until("✓ sow seeds · done")
-        assert re.search(r"child +.*\n +● dig a hole · terminal while.*\n +✓ sow seeds · done · ", shown)
+        assert re.search(
+            r"child +2 tasks .*\n +● dig a hole · terminal while.*\n +✓ sow seeds · done · ", shown
+        )
         terminal.type("/agents\r")
         shown = terminal.until("ones begin.")
         assert re.search(r"• 1 dig a hole: terminal while", shown)
         assert "2 sow seeds" not in shown
         terminal.type("/agents stop 1\r")
         terminal.until("Cancelled: dig a hole")
-        terminal.until("the garden is half done")
+        shown = terminal.until("the garden is half done")
+        assert re.search(r"child +2 tasks .*\n +✗ dig a hole · cancelled .*\n +✓ sow seeds · done · ", shown)
 
 
 def test_a_child_in_the_background_leaves_a_line_when_it_has_ended_and_stop_cancels_it(

@@ -54,6 +54,8 @@ def call_words(call: ToolCall, *, emoji: str = "", whole: bool = False) -> Words
 
 def _argument(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:
     named = [str(arguments[key]) for key in keys if arguments.get(key)]
+    if not named and keys == ("goal",) and isinstance(arguments.get("tasks"), list):
+        return f"{len(arguments['tasks'])} tasks"
     if named:
         return " ".join(named)
     files = _V4A_FILE.findall(str(arguments.get("patch", "")))

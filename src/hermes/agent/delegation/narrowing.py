@@ -21,6 +21,9 @@ BLOCKED: Final = frozenset(
 )
 """Tools that no child has, but that an orchestrator may delegate."""
 
+_LASTING: Final = frozenset({"memory", "send"})
+"""Effects of other tools that no child has either: what later sessions are told, and words to people."""
+
 TOO_DEEP: Final = (
     "This session is at level {} and delegation.max_spawn_depth is {}: it can have no children. Do the work"
     " here."
@@ -52,5 +55,6 @@ def _names(parent: "Session", task: ChildTask, depth: int) -> Iterable[str]:
     wanted = set(parent.tools.tools)
     if task.toolsets:
         wanted &= resolve_all(task.toolsets, parent.services.dispatcher.registry)
+    wanted -= {name for name in wanted if not _LASTING.isdisjoint(parent.tools.tools[name].manifest.effects)}
     may_delegate = task.role == "orchestrator" and depth < parent.services.delegation.max_spawn_depth
     return sorted(wanted - BLOCKED | ({DELEGATE} & set(parent.tools.tools) if may_delegate else set()))

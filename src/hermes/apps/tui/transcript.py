@@ -1,7 +1,7 @@
 """What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
 
 from hermes.apps.tui.turn_end import end_rows, is_remark
-from hermes.apps.tui.underway import FinishedCall, Movement, Running, TurnProgress, children_lines
+from hermes.apps.tui.underway import FinishedCall, Movement, Running, TurnProgress, child_rows, children_lines
 from hermes.present.children import child_line
 from hermes.present.lines import (
     RESTARTED,
@@ -366,7 +366,7 @@ class Transcript:
             self.turn.finished.append(done)
         rows = tool_lines(call, result, seconds, self.width, emoji=done.emoji)
         told, self._told_no = self._told_no and result.failed, False
-        return self.block("tool", rows[:1] if told else rows)
+        return self.block("tool", [*(rows[:1] if told else rows), *child_rows(run, now, self.width)])
 
     def _ended(self, event: TurnFinished, now: float) -> list[Line]:
         rows = [*self._thought(now), *self._close_text()]

@@ -69,8 +69,14 @@ class TurnProgress(Struct, kw_only=True):
 def children_lines(run: Running, now: float, width: int, spinner: str) -> list[Line]:
     """A call that waits for children: its line, and one for each of them."""
     head = running_lines(run.call, "", now - run.started, width, emoji=run.emoji, spinner=spinner)
-    rows = [
+    return [*head, *child_rows(run, now, width)]
+
+
+def child_rows(run: Running | None, now: float, width: int) -> list[Line]:
+    """The children of a call, in a line each."""
+    children = run.children.values() if run else ()
+    lines = (
         child_line(one, now - began if one.state == "running" else one.seconds, width - 6)
-        for one, began in run.children.values()
-    ]
-    return [*head, *((Span("      "), *row) for row in rows)]
+        for one, began in children
+    )
+    return [(Span("      "), *row) for row in lines]
