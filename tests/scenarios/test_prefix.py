@@ -30,16 +30,18 @@ pytestmark = pytest.mark.anyio
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n not really").decode()
 PICTURE = Attachment(media_type="image/png", data=PNG, name="a.png")
 TURNS = 50
+CHILD = b"# Task\\n\\ncount the stars"
+"""What stands in the requests of a child, which are of another session."""
 KEYS = {"ONE_KEY": "first-key-of-one", "PATH": "/usr/bin:/bin"}
 
 
-@hermes.tool
+@hermes.tool(outside=False)
 def look(at: str) -> str:
     """Look at something."""
     return f"I see {at}."
 
 
-@hermes.tool
+@hermes.tool(outside=False)
 def stumble() -> str:
     """Fail."""
     raise ValueError("it is dark")
@@ -66,7 +68,7 @@ class Talk:
         http = httpx2.AsyncClient(transport=self.server)
         async with open_runtime(environ={**self.environ, **KEYS}, http=http, ports=ports) as runtime:
             options = SessionOptions(
-                toolsets=("terminal",),
+                toolsets=("terminal", "memory", "delegation"),
                 functions=(look, stumble),
                 cwd=home.parent,
                 attended=False,
@@ -108,7 +110,8 @@ class Talk:
     @property
     def unannounced(self) -> list[int]:
         """The numbers of requests that do not extend the one before them."""
-        sent = zip(self.server.addresses, self.server.bodies, strict=True)
+        every = zip(self.server.addresses, self.server.bodies, strict=True)
+        sent = [one for one in every if CHILD not in one[1]]
         pairs = enumerate(itertools.pairwise(sent), start=1)
         return [
             number
@@ -164,7 +167,13 @@ async def ended(session: Session) -> Said:
 def odd(talk: Talk, session: Session) -> dict[int, list[Any]]:
     """What happens before the last reply of a turn, by the last digit of its number; none of it may touch what was sent before."""
     start = ("terminal", {"command": "true", "background": True, "notify_on_complete": True})
+    noted = {"target": "memory", "action": "add", "content": f"The sky was blue at {talk.now}."}
     return {
+        0: [
+            Said(calls=(("memory", noted),)),
+            Said(calls=(("delegate_task", {"goal": "count the stars"}),)),
+            Said("There are nine."),
+        ],
         1: [
             Said(
                 "Both.",
@@ -214,6 +223,13 @@ def another_tool() -> Iterator[None]:
         registry.deregister("aardvark")
 
 
+def by_hand(home: Path) -> None:
+    """Somebody changes what a new session would be told."""
+    (home / "memories" / "MEMORY.md").write_text("The sky was red.")
+    (home / "SOUL.md").write_text("You are a pirate.")
+    (home.parent / "AGENTS.md").write_text("Write tests first.")
+
+
 async def test_over_fifty_turns_of_a_session_each_request_extends_the_one_before_byte_for_byte(
     talk: Talk,
 ) -> None:
@@ -222,6 +238,7 @@ async def test_over_fifty_turns_of_a_session_each_request_extends_the_one_before
         await converse(talk, session, range(1, 15))
         with another_tool():
             await converse(talk, session, range(15, 25))
+        by_hand(Path(talk.environ["HERMES_HOME"]))
     edited = {
         "agent": {"max_turns": 30, "disabled_toolsets": ["terminal"]},
         "toolsets": ["todo"],
@@ -233,7 +250,10 @@ async def test_over_fifty_turns_of_a_session_each_request_extends_the_one_before
     assert len(talk.server.bodies) > 80
     assert len(set(talk.server.keys)) == 2
     assert (talk.unannounced, talk.breaks) == ([], [])
-    assert len([event for event in talk.told if isinstance(event, Attempted)]) == len(talk.server.bodies)
+    assert (Path(talk.environ["HERMES_HOME"]) / "memories" / "MEMORY.md").read_text().count("blue") == 3
+    children = len([body for body in talk.server.bodies if CHILD in body])
+    attempts = len([event for event in talk.told if isinstance(event, Attempted)])
+    assert (children, attempts) == (TURNS // 10, len(talk.server.bodies) - children)
 
 
 async def test_a_tool_result_is_repeated_with_its_news_and_notes(talk: Talk) -> None:
