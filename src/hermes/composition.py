@@ -28,6 +28,12 @@ from hermes.agent.routes import Routes
 from hermes.agent.services import Redactor, RuntimeServices
 from hermes.agent.session import Session
 from hermes.agent.settings import BudgetSettings, DelegationSettings
+from hermes.agent.trajectories import (
+    NoTrajectories,
+    SavedTrajectories,
+    Trajectories,
+    TrajectorySettings,
+)
 from hermes.config.environ import workspace_values
 from hermes.config.home import Home
 from hermes.config.sections import Settings
@@ -255,9 +261,14 @@ def services_for(
         environ=environ,
         notes=folder_rules(settings),
         guardrails=settings[GuardrailSettings],
+        trajectories=_trajectories(home, settings),
         delegation=settings[DelegationSettings],
     )
     return services, routing, environments
+
+
+def _trajectories(home: Home, settings: Settings) -> Trajectories:
+    return SavedTrajectories(home.trajectories) if settings[TrajectorySettings].save else NoTrajectories()
 
 
 def _executor(

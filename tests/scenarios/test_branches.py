@@ -11,6 +11,7 @@ from hermes.agent.spec import SessionOptions
 from hermes.commands.run import run_command
 from hermes.present.session_tree import session_tree
 from hermes.runtime import Runtime, open_runtime
+from hermes.store.session_file import import_session
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.error import HermesError
 from hermes.types.message import ToolResult
@@ -141,3 +142,20 @@ async def test_rewind_goes_back_in_a_branch_with_the_words_in_the_input(
         await person.types("/rewind 1")
         assert (texts(person.session), person.edited) == ([], ["two", "one"])
         await person.session.close()
+
+
+async def test_all_of_an_imported_session_is_from_outside_in_its_branches_too(
+    environ: dict[str, str], tmp_path: "Path"
+) -> None:
+    async with open_runtime(environ=environ, http=ScriptedModel(say("1")).http()) as runtime:
+        session = await opened(runtime, tmp_path / "work")
+        await session.send("one")
+        found = await runtime.store.read(session.id)
+        row = await import_session(runtime.store, found, free_id="new", cwd=str(tmp_path / "work"), now=1.0)
+        imported = await opened(runtime, tmp_path / "work", resume=row.id)
+        other = await opened(runtime, tmp_path / "work", resume=(await branch(imported, turns=1)).id)
+        child = await opened(runtime, tmp_path / "work", parent=row.id)
+        name = f"the imported session {session.id}"
+        for one, read in ((session, []), (imported, [name]), (other, [name]), (child, [name])):
+            assert [source.name for source in one.environment.gate.read()] == read
+            await one.close()

@@ -49,6 +49,18 @@ def replay(messages: tuple[Message, ...]) -> Log:
     return Log(messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last)
 
 
+def misplaced(messages: tuple[Message, ...]) -> int | None:
+    """The place of the first message that may not follow those before it; None in a log."""
+    open_calls: tuple[ToolCall, ...] = ()
+    awaits = False
+    for place, message in enumerate(messages):
+        try:
+            open_calls, awaits = _after(open_calls, awaits, message)
+        except PairingError:
+            return place
+    return None
+
+
 def _after(
     open_calls: tuple[ToolCall, ...],
     awaits: bool,  # noqa: FBT001  # a state

@@ -13,6 +13,7 @@ from hermes.agent.prompt.notes import TextRules
 from hermes.agent.recall import Recall
 from hermes.agent.settings import DelegationSettings
 from hermes.agent.spec import SessionOptions
+from hermes.agent.trajectories import NoTrajectories, Trajectories
 from hermes.lib.abridged import Abridged
 from hermes.lib.aio import Async
 from hermes.lib.lazy import import_object
@@ -115,6 +116,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     guardrails: GuardrailSettings = field(default_factory=GuardrailSettings)
     delegation: DelegationSettings = field(default_factory=DelegationSettings)
     sessions: SessionSource = NoSessions()
+    trajectories: Trajectories = NoTrajectories()
 
     @property
     def secrets(self) -> SecretValues:

@@ -358,6 +358,7 @@ class Session:
             with anyio.move_on_after(CLOSING, shield=True):
                 await self._idle.wait()  # its last words are written before the session is anybody else's
                 await self.services.recall.ended(self)
+                await self.services.trajectories.closed(self)
             await self.children.close()
             if self.opened is not None:
                 await self.opened.workspace.close()

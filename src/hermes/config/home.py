@@ -69,6 +69,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "results"
 
     @property
+    def trajectories(self) -> Path:
+        """Conversations as training examples, where they are kept."""
+        return self.root / "trajectories"
+
+    @property
     def scratch(self) -> Path:
         """Shell states and uncut outputs, a folder for each session."""
         return self.root / "scratch"

@@ -5,24 +5,32 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Literal, TypeVar
+from typing import Any, BinaryIO, Literal, TypeVar
 
 import anyio
 import click
 import msgspec
 
+from hermes.agent.log import misplaced
 from hermes.agent.past_sessions import ROLES, described, role_of
+from hermes.agent.services import Redactor
+from hermes.agent.spec import new_session_id
 from hermes.agent.title import title_of
+from hermes.agent.trajectories import add_to, trajectory
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.cli_context import here, to_change
+from hermes.composition import SYSTEM_PORTS, secrets_of
 from hermes.config.environ import environment
 from hermes.config.home import locate
+from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import clip, strip_escapes
 from hermes.present.session_tree import session_tree
 from hermes.store.protocol import Hit, Owner, Selection, SessionRow, SessionStore, StoredSession
 from hermes.store.search import text_of
-from hermes.store.sessions import MESSAGES
+from hermes.store.session_file import FIRST_MESSAGE, import_session, read_session, session_lines
 from hermes.store.sqlite_store import open_store
+from hermes.types.error import StoreError
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
 RESULT_LINES = 12
@@ -122,17 +130,62 @@ def rename(choices: Choices, session: str, title: tuple[str, ...]) -> None:
 @sessions.command()
 @click.argument("session", default="latest")
 @click.option(
-    "--format", "form", type=click.Choice(["markdown", "jsonl"]), default="markdown", show_default=True
+    "--format",
+    "form",
+    type=click.Choice(["markdown", "jsonl", "sharegpt"]),
+    default="markdown",
+    show_default=True,
+)
+@click.option(
+    "--to", type=click.Path(file_okay=False, path_type=Path), help="A folder to add it to (sharegpt)."
 )
 @click.pass_obj
-def export(choices: Choices, session: str, form: str) -> None:
-    """One session as Markdown or JSON lines."""
+def export(choices: Choices, session: str, form: str, to: Path | None) -> None:
+    """One session as Markdown, as JSON lines that import reads, or as a training example."""
     stored = _in_store(choices, lambda store: _read(store, session))
+    if to is not None and form != "sharegpt":
+        raise click.UsageError("--to goes with --format sharegpt.")
     if form == "markdown":
         click.echo(as_markdown(stored.row, stored.log))
-        return
-    for message in stored.log:
-        click.echo(MESSAGES.encode(message))
+    elif form == "jsonl":
+        for line in session_lines(stored):
+            click.echo(line)
+    elif to is not None:
+        click.echo(f"{stored.row.id} is in {add_to(to, _example(choices, stored))}.")
+    else:
+        click.echo(msgspec.json.encode(_example(choices, stored)))
+
+
+def _example(choices: Choices, stored: StoredSession) -> dict[str, Any]:
+    environ = here(choices).environ
+    return trajectory(
+        stored.log,
+        system=stored.system,
+        tools=stored.tools,
+        model=stored.row.model.partition("/")[2],
+        at=stored.row.updated,
+        redact=Redactor(SecretValues(*secrets_of(environ))).redact,
+    )
+
+
+@sessions.command("import")
+@click.argument("file", type=click.File("rb"))
+@click.pass_obj
+def import_(choices: Choices, file: BinaryIO) -> None:
+    """A session from JSON lines that export wrote; - reads standard input. It works in this directory, and
+    what it holds counts as text from outside.
+    """
+    to_change(choices)
+    found = read_session(file)
+    if (place := misplaced(found.log)) is not None:
+        raise StoreError(f"Line {place + FIRST_MESSAGE} may not follow the one before it in a conversation.")
+
+    async def imported(store: SessionStore) -> SessionRow:
+        new = new_session_id(SYSTEM_PORTS)
+        return await import_session(store, found, free_id=new, cwd=str(Path.cwd()), now=SYSTEM_PORTS.now())
+
+    row = _in_store(choices, imported)
+    click.echo(f"{row.id}: {row.messages or len(found.log)} messages.")
 
 
 @sessions.command()

@@ -1,0 +1,116 @@
+"""A whole session as lines of JSON: the first says what it is, each further one is a message."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hermes.lib.codec import mended
+from hermes.store.protocol import SessionRow, SessionStore, StoredSession
+from hermes.store.sessions import MESSAGES
+from hermes.types.capabilities import ALL, Capabilities
+from hermes.types.error import StoreError
+from hermes.types.message import Message
+
+VERSION: Final = 1
+FIRST_MESSAGE: Final = 2
+"""The number of the line after the first."""
+
+
+class _Header(Struct, frozen=True, kw_only=True):
+    kind: str
+    version: int
+    session: SessionRow
+    system: str
+    tools: tuple[Any, ...] = ()
+    capabilities: Capabilities = ALL
+
+
+_headers = msgspec.json.Decoder(_Header)
+
+
+def session_lines(stored: StoredSession) -> Iterator[bytes]:
+    """The lines of a session, without their ends."""
+    header = _Header(
+        kind="session",
+        version=VERSION,
+        session=stored.row,
+        system=stored.system,
+        tools=stored.tools,
+        capabilities=stored.capabilities,
+    )
+    yield _encoded(header)
+    yield from map(MESSAGES.encode, stored.log)
+
+
+def read_session(lines: Iterable[bytes]) -> StoredSession:
+    """The session of such lines; StoreError with the number of the line that is none of it."""
+    first, *rest = [*lines] or [b""]
+    header = _header(first)
+    return StoredSession(
+        row=header.session,
+        system=header.system,
+        tools=header.tools,
+        capabilities=header.capabilities,
+        log=tuple(_message(number, line) for number, line in enumerate(rest, FIRST_MESSAGE)),
+        begun={},
+    )
+
+
+async def import_session(
+    store: SessionStore, session: StoredSession, *, free_id: str, cwd: str, now: float
+) -> SessionRow:
+    """Store a session that was written elsewhere, whole or not at all; its log counts as text from outside.
+
+    It keeps its id where no session here has that, else it gets `free_id`. It works in `cwd`.
+    """
+    old = session.row
+    row = replace(
+        old,
+        id=free_id if await _is_taken(store, old.id) else old.id,
+        cwd=cwd,
+        parent="",
+        origin="",
+        outside=f"the imported session {old.id}",
+        created=now,
+        updated=now,
+    )
+    await store.create(row, system=session.system, tools=session.tools, capabilities=session.capabilities)
+    await store.append(row.id, *session.log)
+    return row
+
+
+async def _is_taken(store: SessionStore, session_id: str) -> bool:
+    try:
+        await store.read(session_id)
+    except StoreError:
+        return False
+    return True
+
+
+def _header(line: bytes) -> _Header:
+    try:
+        header = _headers.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError(f"Line 1 does not begin a session: {error}.") from error
+    if header.kind != "session":
+        raise StoreError("Line 1 does not begin a session: its kind is another one.")
+    if header.version > VERSION:
+        raise StoreError(f"Line 1 is of a newer version ({header.version}) than this program reads.")
+    return header
+
+
+def _message(number: int, line: bytes) -> Message:
+    try:
+        return MESSAGES.decode(line)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise StoreError(f"Line {number} is no message: {error}.") from error
+
+
+def _encoded(header: _Header) -> bytes:
+    try:
+        return msgspec.json.encode(header)
+    except UnicodeEncodeError:
+        return msgspec.json.encode(mended(msgspec.to_builtins(header)))

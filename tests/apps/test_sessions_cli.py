@@ -1,0 +1,90 @@
+"""`hermes sessions export` and `import`, as programs: what one writes the other reads, and a bad file changes nothing."""
+
+import json
+from pathlib import Path
+
+import anyio
+from msgspec.structs import replace
+
+from hermes.store.protocol import SessionRow
+from hermes.store.sqlite_store import open_store
+from hermes.types.message import Assistant, Message, User
+from tests.apps.conftest import Run
+
+LOG: tuple[Message, ...] = (
+    User(id="u", at=1.0, text="hi\nthere"),
+    Assistant(id="a", at=2.0, text="Grüße mysecret-1234567890", provider="p", model="m"),
+)
+
+
+def store(environ: dict[str, str], *rows: SessionRow) -> None:
+    async def run() -> None:
+        home = Path(environ["HERMES_HOME"])
+        async with open_store(home / "sessions.db", home / "search.db") as opened:
+            for row in rows:
+                await opened.create(row, system="be good", tools=[])
+                await opened.append(row.id, *LOG)
+
+    anyio.run(run)
+
+
+def row(name: str, **more: str) -> SessionRow:
+    return replace(SessionRow(id=name, cwd="/elsewhere", model="p/m", created=1.0, updated=1.0), **more)
+
+
+def test_a_session_goes_out_and_in_again(run: Run, work: Path, environ: dict[str, str]) -> None:
+    store(environ, row("2001_a", title="mine"))
+    first = run("sessions", "export", "2001_a", "--format", "jsonl").stdout
+    (work / "out.jsonl").write_text(first)
+    done = run("sessions", "import", "out.jsonl")
+    assert (done.returncode, done.stdout.endswith(": 2 messages.\n"), done.stdout[:6] == "2001_a") == (
+        0,
+        True,
+        False,
+    )
+    second = run("sessions", "export", done.stdout.partition(":")[0], "--format", "jsonl").stdout
+    assert second.splitlines()[1:] == first.splitlines()[1:]
+    header = json.loads(second.splitlines()[0])["session"]
+    assert (header["title"], header["cwd"], header["outside"]) == (
+        "mine",
+        str(work),
+        "the imported session 2001_a",
+    )
+
+
+def test_a_bad_file_is_told_in_a_sentence_and_nothing_is_stored(
+    run: Run, work: Path, environ: dict[str, str]
+) -> None:
+    store(environ, row("2001_a"))
+    lines = run("sessions", "export", "2001_a", "--format", "jsonl").stdout.splitlines()
+    for name, found, told in (
+        ("cut", [*lines[:2], lines[2][:20]], "Line 3 is no message"),
+        ("twice", [*lines[:2], lines[1]], "Line 3 may not follow the one before it"),
+    ):
+        (work / name).write_text("\n".join(found))
+        done = run("sessions", "import", name)
+        assert (done.returncode != 0, told in done.stderr, done.stderr.count("\n")) == (True, True, 1)
+    assert run("sessions", "list").stdout.count("\n") == 1
+
+
+def test_an_example_goes_to_its_file_without_credentials(
+    run: Run, work: Path, environ: dict[str, str]
+) -> None:
+    store(environ, row("2001_a"))
+    (Path(environ["HERMES_HOME"]) / ".env").write_text("SOME_API_KEY=mysecret-1234567890\n")
+    run("sessions", "export", "2001_a", "--format", "sharegpt", "--to", "out")
+    (line,) = (work / "out" / "trajectory_samples.jsonl").read_text().splitlines()
+    said = json.loads(line)["conversations"]
+    assert [one["from"] for one in said] == ["system", "human", "gpt"]
+    assert ("Grüße" in line, "mysecret-1234567890" in line) == (True, False)
+    assert (
+        json.loads(run("sessions", "export", "2001_a", "--format", "sharegpt").stdout)["conversations"]
+        == said
+    )
+
+
+def test_branches_stand_below_their_session(run: Run, work: Path, environ: dict[str, str]) -> None:
+    del work
+    store(environ, row("2001_a"), row("2001_b", origin="2001_a"), row("2001_c"))
+    shown = run("sessions", "tree").stdout.splitlines()
+    assert [line.split("  ")[0].strip() for line in shown] == ["2001_c", "2001_a", "└─ 2001_b"]
