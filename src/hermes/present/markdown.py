@@ -40,7 +40,8 @@ class MarkdownStream:
 
     def finish(self) -> list[Line]:
         """The lines of what was still open; the stream is empty after it and can be fed again."""
-        lines = self.open_lines()
+        lines = self.feed("\n") if self._fence and self._open else []  # its last line may close it
+        lines += self.open_lines()
         self._open, self._fence = "", ""
         self._gap = self._gap or bool(lines)
         return lines

@@ -90,6 +90,10 @@ def test_what_looks_like_markup_is_not_swallowed(words: str) -> None:
     assert text(words) == [words]
 
 
+def test_a_fence_that_ends_the_text_is_not_shown() -> None:
+    assert (text("```diff\n+new\n```"), text("```diff\n+new")) == (["+new"], ["+new"])
+
+
 def test_links_show_their_address_once() -> None:
     assert text("[docs](http://a.b) and <http://c.d>") == ["docs (http://a.b) and http://c.d"]
 
