@@ -1,0 +1,64 @@
+"""Children of a process that was killed: what they did is there to read, nothing goes on, and their parent is told."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hermes.agent.delegation.recall import ENDED
+from hermes.agent.recovery import UNKNOWN
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
+from hermes.testing import ScriptedModel, say
+from hermes.types.message import Assistant, ToolResult, User
+
+pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+DELEGATOR = Path(__file__).with_name("delegator.py")
+ROOT = Path(__file__).parents[2]
+
+
+def killed(folder: Path, how: str) -> dict[str, Any]:
+    """What the process told before it was killed with all children at work."""
+    work = folder / "work"
+    work.mkdir()
+    with subprocess.Popen(
+        [sys.executable, DELEGATOR, folder, how], stdout=subprocess.PIPE, text=True, cwd=work,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as process:  # fmt: skip
+        assert process.stdout is not None
+        told = json.loads(process.stdout.readline())
+        process.kill()
+    return dict(told)
+
+
+@pytest.mark.parametrize("how", ["wait", "background"])
+async def test_children_of_a_killed_process_are_readable_and_told_of_at_resume(
+    tmp_path: Path, how: str
+) -> None:
+    told = killed(tmp_path, how)
+    environ = {"HOME": str(tmp_path), "HERMES_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    model = ScriptedModel(say("I see"))
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        for child in told["children"]:
+            stored = await runtime.store.read(child)
+            assert stored.row.parent == told["session"]
+            assert [one.text for one in stored.log if isinstance(one, Assistant)] == ["Half dug."]
+        options = SessionOptions(
+            resume=told["session"], base_url="http://127.0.0.1:1/v1", model="m", cwd=tmp_path / "work"
+        )
+        session = await runtime.session(options)
+        await session.send("what became of it?")
+        await session.close()
+        rows = await runtime.store.recent()
+    (result,) = (json.loads(one.content) for one in session.log if isinstance(one, ToolResult))
+    blocks = [block for one in session.log if isinstance(one, User) for block in one.blocks]
+    if how == "wait":
+        assert (result, blocks) == ({"error": UNKNOWN, "status": "outcome_unknown"}, [])
+    else:
+        assert [block.source for block in blocks] == told["children"]
+        assert all(ENDED in block.text and "Half dug." in block.text for block in blocks)
+    assert (len(model.requests), [row.id for row in rows]) == (1, [told["session"]])
