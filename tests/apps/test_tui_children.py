@@ -75,3 +75,27 @@ def test_a_child_in_the_background_leaves_a_line_when_it_has_ended_and_stop_canc
         terminal.type("/stop\r")
         terminal.until("Cancelled 1 child.")
         terminal.until("✗ dig another · cancelled")
+
+
+def test_without_escapes_agents_lists_and_cancels_a_child_in_the_background(tmp_path: Path) -> None:
+    model = FamilyModel(
+        {
+            "garden": [call(*task("dig a hole", background=True)), say("it is being dug")],
+            "dig a hole": [call("terminal", {"command": "sleep 60"}), say("never")],
+        }
+    )
+    with (
+        ScriptedServer(model).running() as server,
+        Place(tmp_path).window(server.base_url, 80, 24, "", {"TERM": "dumb"}) as terminal,
+    ):
+        terminal.until("an empty line leaves", 40)
+        terminal.type("garden\n")
+        terminal.until("it is being dug")
+        terminal.type("/agents\n")
+        terminal.until("1 dig a hole: ")
+        terminal.type("/agents stop 1\n")
+        terminal.until("Cancelled: dig a hole")
+        terminal.type("/resume\n")
+        terminal.until("error: This command needs a terminal")
+        terminal.type("/quit\n")
+        assert terminal.wait() == 0

@@ -13,8 +13,9 @@ from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE, StartFacts
 from hermes.apps.tui.picker import age
+from hermes.apps.tui.plain_commands import PlainCommands
 from hermes.apps.tui.transcript import Transcript
-from hermes.commands.run import is_command
+from hermes.commands.run import is_command, run_command
 from hermes.lib.visible import visible
 from hermes.present.consent import HOW, answer_from
 from hermes.present.lines import attempt_line
@@ -83,15 +84,19 @@ class Lines:
         session.services.routes.warm(session.endpoint)  # while the first line is typed
         try:
             while (text := (await self._ask("> ")).strip()) not in _LEAVE:
-                if is_command(text):
-                    self._print(
-                        "Commands need a terminal that can move its cursor; /quit or an empty line leaves."
-                    )
-                else:
-                    await self._turn(session, text)
+                for message in await self._messages(text, session, runtime):
+                    await self._turn(session, message)
         finally:
             with anyio.CancelScope(shield=True):
                 await session.close()
+
+    async def _messages(self, text: str, session: "Session", runtime: "Runtime") -> list[str]:
+        """What a typed line sends: itself, or what the command that it is wants sent."""
+        if not is_command(text):
+            return [text]
+        talk = PlainCommands(session, runtime.store, self._print, width=_WIDTH)
+        await run_command(text, talk)
+        return talk.to_send
 
     async def _chosen(self, start: StartFacts, runtime: "Runtime") -> str:
         """The id of the session with the number typed; empty for a new one."""
