@@ -38,6 +38,7 @@ from bench_measure import (
     spent,
     stored_row,
 )
+from bench_recall import recall
 from bench_search import search
 from bench_sessions import raise_file_limit, sessions
 from msgspec.structs import replace
@@ -345,6 +346,7 @@ PARTS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "store": store,
     "search": search,
     "delegation": delegation,
+    "recall": recall,
 }
 
 

@@ -129,11 +129,11 @@ def folder() -> Iterator[Path]:
 
 
 @asynccontextmanager
-async def runtime(path: Path) -> AsyncIterator[Runtime]:
-    """A runtime on an empty home."""
-    async with open_runtime(
-        environ={"HOME": str(path), "HERMES_HOME": str(path / ".hermes"), "PATH": os.defpath}
-    ) as opened:
+async def runtime(path: Path, **settings: Any) -> AsyncIterator[Runtime]:
+    """A runtime on an empty home; settings by their names, with __ for the dots."""
+    flags = {name.replace("__", "."): value for name, value in settings.items()}
+    environ = {"HOME": str(path), "HERMES_HOME": str(path / ".hermes"), "PATH": os.defpath}
+    async with open_runtime(environ=environ, flags=flags) as opened:
         yield opened
 
 

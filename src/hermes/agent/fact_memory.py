@@ -4,6 +4,7 @@ tools.
 
 import datetime as dt
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
@@ -102,8 +103,7 @@ class FactMemory(Struct, frozen=True, kw_only=True):
             bounds=scope.viewer.bounds,
             outside=scope.outside[-3:],
         )
-        self.facts.add(fact)
-        return tool_result(success=True, id=fact.id)
+        return tool_result(success=True, id=self.facts.add(fact))
 
     def _recall(self, arguments: Mapping[str, Any], scope: MemoryScope) -> MemoryAnswer:
         limit = min(max(int(arguments.get("limit") or 10), 1), 50)
@@ -122,6 +122,15 @@ def sqlite(home: ProviderHome) -> FactMemory:
     days = home.settings[MemorySettings].half_life_days
     facts = SqliteFacts(home.folder / "facts.db", half_life=days * DAY)
     return FactMemory(name="sqlite", facts=facts, ports=home.ports)
+
+
+def git_notes(home: ProviderHome) -> FactMemory:
+    """Facts as notes in the git repository of the user's choice; of the home's own, without one."""
+    settings = home.settings[MemorySettings]
+    folder = Path(settings.notes_folder).expanduser() if settings.notes_folder else home.folder / "notes"
+    index = SqliteFacts(home.folder / "notes.db", half_life=settings.half_life_days * DAY)
+    notes = import_object("hermes.store.git_notes:GitNotes")(folder, home.environ, index)
+    return FactMemory(name="git_notes", facts=notes, ports=home.ports)
 
 
 def _day(fact: Fact) -> str:

@@ -25,11 +25,16 @@ class MemorySettings(Struct, frozen=True, kw_only=True):
     user_profile_enabled: Annotated[bool, doc("Put USER.md into the prompt.")] = True
     memory_tokens: Annotated[int, Meta(ge=1), doc("Tokens that MEMORY.md may take.")] = 600
     user_tokens: Annotated[int, Meta(ge=1), doc("Tokens that USER.md may take.")] = 350
-    provider: Annotated[str, doc("What recalls facts that fit a message: sqlite; empty for nothing.")] = ""
+    provider: Annotated[
+        str, doc("What recalls facts that fit a message: sqlite, git_notes; empty for nothing.")
+    ] = ""
     recall_timeout: Annotated[
         float, Meta(gt=0), doc("Seconds that a message waits for what is recalled; then it goes without.")
     ] = 0.5
     recall_tokens: Annotated[int, Meta(ge=1), doc("Tokens that may be recalled with a message.")] = 400
+    notes_folder: Annotated[
+        str, doc("The git repository, or a folder in one, where git_notes keeps its notes.")
+    ] = ""
     half_life_days: Annotated[
         float, Meta(ge=0), doc("Days after which a fact is worth half; 0 for facts that do not grow old.")
     ] = 90.0

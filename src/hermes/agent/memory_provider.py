@@ -119,7 +119,7 @@ class MemoryProviders:
 def shipped() -> MemoryProviders:
     """The providers that come with Hermes."""
     providers = MemoryProviders()
-    for name in ("sqlite",):
+    for name in ("sqlite", "git_notes"):
         providers.register(name, lambda home, name=name: _shipped(name, home))  # type: ignore[misc]
     return providers
 

@@ -6,7 +6,7 @@ still at a call that took too long, nobody asks it anything.
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -43,6 +43,9 @@ AFTERWARDS: Final = 30.0
 """Seconds that a provider may take beside the turns, and in a call of its tools."""
 LEAVING: Final = 2.0
 """Seconds that the end of a session waits for what its provider has not yet heard."""
+SLOW: Final = 0.1
+"""The share of its time for a message after which a provider is asked beforehand as well."""
+NOTHING: Final = Recalled(text="")
 FLOOD: Final = 20
 """Pieces of one recall that are looked at."""
 
@@ -75,7 +78,8 @@ class Recall:
         self._provider: MemoryProvider | None = None
         self._late: threading.Event | None = None
         self._free = anyio.Lock()  # invariant: a provider is asked one thing at a time
-        self._next: dict[str, Sequence[Recalled]] = {}
+        self._is_slow = False
+        self._next: dict[str, Recalled] = {}
         self._heard: dict[str, anyio.Event] = {}
 
     def use(self, provider: MemoryProvider) -> None:
@@ -137,12 +141,17 @@ class Recall:
         if provider is None:
             return ()
         scope = await scope_of(session)
-        found = await self._ask(partial(self._prefetch, provider, text, scope), self._settings.recall_timeout)
-        beforehand = self._next.pop(session.id, ())
-        return self._block(provider.name, beforehand if found is None else found)
+        limit, clock = self._settings.recall_timeout, self._home.ports.monotonic
+        begun = clock()
+        found = await self._ask(partial(self._prefetch, provider, text, scope), limit)
+        self._is_slow = found is None or clock() - begun > limit * SLOW
+        beforehand = self._next.pop(session.id, NOTHING)
+        return _block(provider.name, beforehand if found is None else found)
 
     async def heard(self, session: "Session", text: str, reply: str) -> None:
-        """Tell how a turn ended and look for what the next may need, beside everything else."""
+        """Tell how a turn ended and, where the provider is slow, look for what the next turn may need, beside
+        everything else.
+        """
         provider = self._of(session)
         if provider is None:
             return
@@ -155,15 +164,17 @@ class Recall:
                 if before is not None:
                     await before.wait()
                 await self._ask(partial(provider.sync_turn, text, reply, scope), AFTERWARDS)
-                found = await self._ask(
-                    partial(self._prefetch, provider, f"{text}\n{reply}", scope), AFTERWARDS
-                )
-                if found and not session.closed:
-                    self._next[session.id] = found
+                if self._is_slow:
+                    await self._look_ahead(provider, f"{text}\n{reply}", scope)
             finally:
                 done.set()
 
         self._spawn(afterwards)
+
+    async def _look_ahead(self, provider: MemoryProvider, query: str, scope: MemoryScope) -> None:
+        found = await self._ask(partial(self._prefetch, provider, query, scope), AFTERWARDS)
+        if found is not None and scope.session in self._heard:  # it has not ended meanwhile
+            self._next[scope.session] = found
 
     async def ended(self, session: "Session") -> None:
         """Tell that a session was closed, once the provider has heard of its last turn."""
@@ -229,29 +240,29 @@ class Recall:
     def _is_late(self) -> bool:
         return self._late is not None and not self._late.is_set()
 
-    def _block(self, name: str, found: Sequence[Recalled]) -> tuple[ContextBlock, ...]:
-        """One block with as much of what was found as there is room for."""
-        room, lines, outside = self._settings.recall_tokens, [], dict[str, None]()
-        for one in found:
+    def _prefetch(self, provider: MemoryProvider, query: str, scope: MemoryScope) -> Recalled:
+        """As much of what a provider finds as there is room for, in one piece; in its thread."""
+        room, chosen = self._settings.recall_tokens, list[Recalled]()
+        longest = (room - 1) * CHARACTERS
+        for piece, _ in zip(provider.prefetch(query, scope), range(FLOOD), strict=False):
+            one = replace(piece, text=clip(piece.text, longest))
             room -= tokens(one.text) + 1
             if room < 0:
                 break
-            lines.append(one.text)
-            outside.update(dict.fromkeys(one.outside))
-        if not lines:
-            return ()
-        learnt = f"memory of {', '.join(outside)}" if outside else ""
-        return (ContextBlock(kind="memory", text="\n".join(lines), source=name, outside=learnt),)
-
-    def _prefetch(self, provider: MemoryProvider, query: str, scope: MemoryScope) -> Sequence[Recalled]:
-        """The first pieces that a provider gives, none of them longer than any recall; in its thread."""
-        found = [one for one, _ in zip(provider.prefetch(query, scope), range(FLOOD), strict=False)]
-        longest = self._settings.recall_tokens * CHARACTERS
-        return [replace(one, text=self._clean(clip(one.text, longest))) for one in found]
+            chosen.append(one)
+        return Recalled(
+            text=self._clean("\n".join(one.text for one in chosen)),
+            outside=tuple(dict.fromkeys(name for one in chosen for name in one.outside)),
+        )
 
     def _clean(self, text: str) -> str:
         """The text without secrets and without what is hidden or forged in it."""
         return str(import_object("hermes.safety.text.quarantine:quarantine")(self._redact(text)).text)
+
+
+def _block(name: str, found: Recalled) -> tuple[ContextBlock, ...]:
+    learnt = f"memory of {', '.join(found.outside)}" if found.outside else ""
+    return (ContextBlock(kind="memory", text=found.text, source=name, outside=learnt),) if found.text else ()
 
 
 async def scope_of(session: "Session") -> MemoryScope:

@@ -39,8 +39,8 @@ def score(relevance: float, age: float, half_life: float) -> float:
 class FactStore(Protocol):
     """Keeps facts. Its methods block; StoreError says what cannot be done. For one thread at a time."""
 
-    def add(self, fact: Fact) -> None:
-        """Keep a fact; one with the same words for the same person takes the place of the older one."""
+    def add(self, fact: Fact) -> str:
+        """Keep a fact and give its id; the same words for the same person are kept once."""
 
     def find(self, words: str, viewer: Viewer, *, limit: int, now: float) -> Sequence[Fact]:
         """The facts that have to do with these words and that somebody may be told, the best first."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.store.facts import DAY, Fact, score
 from hermes.store.protocol import EVERYBODY, Viewer
-from hermes.store.sqlite_facts import SqliteFacts
+from hermes.store.sqlite_facts import RANKED, SqliteFacts
 from hermes.types.capabilities import Capabilities
 from hermes.types.message import MEMORY_TAG, ContextBlock
 
@@ -66,6 +66,15 @@ def test_a_fact_is_for_the_one_it_was_noted_for_within_his_bounds(tmp_path: Path
         [],
     ]
     assert facts.remove("ada", EVERYBODY) is False
+    facts.close()
+
+
+def test_the_many_facts_of_others_take_no_place_of_ones_own(tmp_path: Path) -> None:
+    facts = SqliteFacts(tmp_path / "f.db", half_life=0)
+    facts.add(fact("mine", "the elm of this home, which is long ago and far away"))
+    for number in range(2 * RANKED):
+        facts.put(Fact(id=f"f{number}", text="elm", at=0.0, origin="chat:ada"), "x")
+    assert found(facts, "elm") == ["mine"]
     facts.close()
 
 

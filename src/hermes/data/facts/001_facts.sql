@@ -3,6 +3,7 @@ CREATE TABLE facts (
   number INTEGER PRIMARY KEY,
   id TEXT NOT NULL UNIQUE,
   body BLOB NOT NULL,
+  at REAL NOT NULL,
   origin TEXT NOT NULL,
   stamp TEXT NOT NULL DEFAULT ''
 );
