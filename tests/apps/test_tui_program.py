@@ -301,6 +301,40 @@ def test_undo_gives_the_message_back_and_retry_sends_it_again(place: Place) -> N
         terminal.until("second")
 
 
+def writing(name: str) -> list[object]:
+    return [call("write_file", {"path": name, "content": "new\n"}), f"wrote {name}"]
+
+
+def test_undo_of_a_turn_that_wrote_files_shows_what_it_would_do_and_does_it(place: Place) -> None:
+    with place.open(*writing("app.py"), columns=100, rows=40) as terminal:
+        terminal.type("change it\r")
+        terminal.until("wrote app.py")
+        terminal.type("/diff\r")
+        assert "-print(1)\n+new" in terminal.until("+new")
+        terminal.type("/undo\r")
+        shown = terminal.until("/undo conversation")
+        assert "app.py goes back to what it was" in shown
+        terminal.type("/undo both\r")
+        terminal.until("app.py is as it was")
+        terminal.until(lambda: terminal.text.count("❯ change it") == 2)
+    assert (place.project / "app.py").read_text() == "print(1)\n"
+
+
+def test_without_escapes_files_go_back_and_a_branch_begins(place: Place) -> None:
+    with plainly(place, *writing("b.txt")) as terminal:
+        terminal.type("make b\n")
+        terminal.until("wrote b.txt")
+        terminal.type("/rollback 1\n")
+        terminal.until("b.txt is removed")
+        terminal.type("/branch other way\n")
+        terminal.until("session “other way”")
+        terminal.type("/branches\n")
+        terminal.until("└─")
+        terminal.type("/quit\n")
+        assert terminal.wait() == 0
+    assert not (place.project / "b.txt").exists()
+
+
 def test_a_refused_key_is_told_at_once_in_three_lines(place: Place) -> None:
     with place.open(fail(401, "Incorrect API key provided")) as terminal:
         terminal.type("hello\r")

@@ -291,20 +291,6 @@ async def test_nobody_finds_a_session_that_could_bring_in_more_or_in_which_someb
         assert [one.id for one in await store.begun_between(2.0, 4.0, limit=1)] == ["ada"]
 
 
-async def test_what_children_used_counts_as_their_parents_and_lists_leave_them_out(opened: Opened) -> None:
-    async with opened() as store:
-        for name, parent in (("top", ""), ("child", "top"), ("grandchild", "child"), ("other", "")):
-            await store.create(row(name, parent=parent), system="", tools=())
-            await store.append(name, said(1))
-            store.count(entry(session=name))
-        used = [await store.used_by(name) for name in ("top", "child", "grandchild")]
-        assert used == [USED + USED + USED, USED + USED, USED]
-        assert (await store.load("top")).used == USED + USED + USED
-        assert [one.id for one in await store.recent()] == ["other", "top"]
-        assert (await store.resolve("latest")).id == "other"
-        assert (await store.resolve("grand")).id == "grandchild"
-
-
 async def test_requests_add_up_and_failed_ones_are_told_apart(opened: Opened) -> None:
     async with opened() as store:
         more = (entry(failed=True), entry(day="2026-11-21"), entry(session="s2", model="n"))

@@ -366,22 +366,3 @@ async def test_children_together_overspend_the_budget_of_their_parent_by_one_cal
     assert end.outcome == "budget"
     assert 1000 <= spent <= 1000 + 110
     assert {one["status"] for one in reports(session)} == {"budget"}
-
-
-async def test_what_children_spent_still_counts_when_their_parent_is_resumed(
-    environ: dict[str, str], tmp_path: Path
-) -> None:
-    model = FamilyModel({"go": [call(*task("long work")), say("ok")], "long work": [say("Done.")]})
-    flags: dict[str, Any] = {"budget__session_tokens": 300}
-    async with parent(environ, tmp_path, model, **flags) as (runtime, session):
-        await session.send("go")
-        await session.close()
-        again = await runtime.session(
-            SessionOptions(
-                resume=session.id, base_url="http://127.0.0.1:1/v1", model="scripted", cwd=tmp_path
-            )
-        )
-        end = await again.send("more")
-        await again.close()
-    assert (again.usage, end.outcome) == (session.usage, "budget")
-    assert session.usage.input_tokens + session.usage.output_tokens == 330

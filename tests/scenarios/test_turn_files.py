@@ -56,7 +56,7 @@ async def test_each_turn_that_may_change_files_is_saved_once_and_no_other(
         for words in ("read", "write", "remove"):
             await session.send(words)
         files = files_of(session)
-        assert files.saved_turns() == [2, 3]
+        assert await files.saved_turns() == [(2, "write"), (3, "remove")]
         assert [(one.command, bool(one.after)) for one in reversed(kept.newest()) if one.tree] == [
             ("write", True),
             ("remove", True),

@@ -119,28 +119,18 @@ class FactMemory(Struct, frozen=True, kw_only=True):
 
 def sqlite(home: ProviderHome) -> FactMemory:
     """Facts in a file of the home."""
-    return FactMemory(name="sqlite", facts=_in_file(home, "facts.db"), ports=home.ports)
+    days = home.settings[MemorySettings].half_life_days
+    facts = SqliteFacts(home.folder / "facts.db", half_life=days * DAY)
+    return FactMemory(name="sqlite", facts=facts, ports=home.ports)
 
 
 def git_notes(home: ProviderHome) -> FactMemory:
     """Facts as notes in the git repository of the user's choice; of the home's own, without one."""
     settings = home.settings[MemorySettings]
     folder = Path(settings.notes_folder).expanduser() if settings.notes_folder else home.folder / "notes"
-    notes = import_object("hermes.store.git_notes:GitNotes")(folder, home.environ, _in_file(home, "notes.db"))
+    index = SqliteFacts(home.folder / "notes.db", half_life=settings.half_life_days * DAY)
+    notes = import_object("hermes.store.git_notes:GitNotes")(folder, home.environ, index)
     return FactMemory(name="git_notes", facts=notes, ports=home.ports)
-
-
-def described(fact: Fact) -> str:
-    """A fact and where it comes from, for a person."""
-    session = f" in session {fact.session}" if fact.session else ""
-    user = f" for {fact.origin}" if fact.origin else ""
-    outside = f", after text from {', '.join(fact.outside)}" if fact.outside else ""
-    return f"{fact.text} ({_day(fact)}{session}{user}{outside}; id {fact.id})"
-
-
-def _in_file(home: ProviderHome, name: str) -> SqliteFacts:
-    home.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return SqliteFacts(home.folder / name, half_life=home.settings[MemorySettings].half_life_days * DAY)
 
 
 def _day(fact: Fact) -> str:

@@ -62,26 +62,23 @@ class TurnFiles:
 
     async def diff(self, turn: int, *, first: int = 0, most: int) -> list[str]:
         """What has changed since before a turn, as lines of a diff: at most so many from the `first` on."""
-        return await self._run(partial(self._diff, self._start(turn), first, first + most))
+        return await self._run(partial(self._diff, turn, first, first + most))
 
     async def plan(self, turn: int) -> RollbackPlan:
         """What going back to before a turn would do; HermesError where that cannot be."""
-        return await self._run(partial(self._plan, self._start(turn)))
+        return await self._run(partial(self._plan, turn))
 
     async def roll_back(self, turn: int, *, force: bool) -> RolledBack:
         """Bring the files back to before a turn, with what is there now in a checkpoint; HermesError where
         that cannot be. What others have changed since stays as it is without `force`.
         """
-        start = self._start(turn)
-        about = self._about("", f"/rollback {turn}")
-        return await self._run(partial(roll_back, self._store, start, about, force=force))
+        return await self._run(partial(self._roll_back, turn, force=force))
 
-    def saved_turns(self) -> list[int]:
-        """The numbers of the turns that have changed files."""
-        return [number for number, _ in self.saved_words()]
+    async def saved_turns(self) -> list[tuple[int, str]]:
+        """The numbers of the turns that may have changed files, each with the beginning of what was said."""
+        return await self._run(self._saved_turns)
 
-    def saved_words(self) -> list[tuple[int, str]]:
-        """The same, each with the beginning of what was said."""
+    def _saved_turns(self) -> list[tuple[int, str]]:
         known = {one.message: one.command for one in self._own()}
         return [(number, known[user.id]) for number, user in enumerate(self._users(), 1) if user.id in known]
 
@@ -95,8 +92,9 @@ class TurnFiles:
                 self._begun = await self._tried(partial(self._store.save_tree, about))
 
     async def _tried(self, work: Callable[[], Checkpoint]) -> Checkpoint | None:
+        """What was saved. A turn that is stopped meanwhile does not wait for it."""
         try:
-            return await anyio.to_thread.run_sync(work)
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
         except TooLarge:
             why = TOO_LARGE
         except OSError as error:
@@ -117,10 +115,15 @@ class TurnFiles:
             except OSError as error:
                 raise HermesError(f"The workspace cannot be read: {error.strerror}.") from error
 
-    def _diff(self, start: Checkpoint, first: int, end: int) -> list[str]:
-        return list(islice(changed_since(self._store, start), first, end))
+    def _diff(self, turn: int, first: int, end: int) -> list[str]:
+        return list(islice(changed_since(self._store, self._start(turn)), first, end))
 
-    def _plan(self, start: Checkpoint) -> RollbackPlan:
+    def _roll_back(self, turn: int, *, force: bool) -> RolledBack:
+        about = self._about("", f"/rollback {turn}")
+        return roll_back(self._store, self._start(turn), about, force=force)
+
+    def _plan(self, turn: int) -> RollbackPlan:
+        start = self._start(turn)
         with self._store.snapshots.used():
             return plan(self._store, start, self._store.snapshots.take(start.workspace).digest)
 

@@ -38,7 +38,7 @@ async def diff(talk: CommandContext, argument: str) -> None:
     words = argument.split()
     if not all(word.isdecimal() for word in words) or len(words) > 2:  # a turn and a page
         raise HermesError("/diff takes the number of a turn, and of a page: /diff 3, /diff 3 2.")
-    turns = [int(words[0])] if words else files.saved_turns()[-1:]
+    turns = [int(words[0])] if words else [number for number, _ in await files.saved_turns()][-1:]
     if not turns:
         raise HermesError("No turn of this session has changed files.")
     page = int(words[1]) if words[1:] else 1
@@ -58,7 +58,7 @@ async def rollback(talk: CommandContext, argument: str) -> None:
     files = _files(talk)
     found = re.fullmatch(r"(\d{1,9})(?:\s+(?:--)?(force))?", argument)
     if not argument:
-        rows = [f"- before turn {number}: {words}" for number, words in files.saved_words()]
+        rows = [f"- before turn {number}: {words}" for number, words in await files.saved_turns()]
         how = "`/rollback N` brings the files back to before turn N, `/diff N` shows what changed since."
         talk.tell("\n".join([*rows, "", how]) if rows else "No turn of this session has changed files.")
         return
@@ -78,7 +78,8 @@ async def undo(talk: CommandContext, argument: str) -> None:
     if session.turns and first < 1:
         raise HermesError(f"This session has {session.turns} turns; there are not {wish.turns} to take back.")
     files = session.environment.turn_files
-    changed = files is not None and any(number >= first for number in files.saved_turns())
+    saved = await files.saved_turns() if files is not None else []
+    changed = any(number >= first for number, _ in saved)
     if not wish.what and files is not None and changed:
         plan = planned(await files.plan(first))
         if plan:

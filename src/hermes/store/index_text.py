@@ -4,7 +4,6 @@ space between words stand alone, and so do symbols, each as a name of its own.
 
 import re
 import unicodedata
-from functools import cache
 from typing import Final
 
 from hermes.lib.text import mend_surrogates
@@ -20,6 +19,8 @@ _UNSPACED: Final = (
     "\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _SYMBOLS: Final = "\u2190-\u2bff\u3030\u303d\U0001f000-\U0001fbff"
+_ALONE: Final = re.compile(f"[{_UNSPACED}]")
+_SYMBOL: Final = re.compile(f"[{_SYMBOLS}]")
 _ASKED: Final = re.compile(r'"([^"]+)"|([^\s"]+)')
 _NAME: Final = "\ue000"
 """Begins the name of a symbol; a letter of private use, which the index takes as part of a word."""
@@ -31,15 +32,8 @@ def indexed(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", mend_surrogates(text))
-    alone, symbol = _outside_of_words()
-    text = symbol.sub(lambda found: f" {_NAME}{ord(found[0]):x} ", text)
-    return alone.sub(r" \g<0> ", text)
-
-
-@cache
-def _outside_of_words() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Letters that stand alone, and symbols; made when the first is met, for a start meets none."""
-    return re.compile(f"[{_UNSPACED}]"), re.compile(f"[{_SYMBOLS}]")
+    text = _SYMBOL.sub(lambda found: f" {_NAME}{ord(found[0]):x} ", text)
+    return _ALONE.sub(r" \g<0> ", text)
 
 
 def terms(text: str) -> set[str]:

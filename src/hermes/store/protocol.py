@@ -269,7 +269,7 @@ class SessionStore(Protocol):
         """Tokens and US dollars that count against the budgets of a day, of all processes."""
 
     async def used_by(self, session_id: str) -> Usage:
-        """What the requests of a session and of its children have used since it began."""
+        """What the requests of a session have used since it began."""
 
     async def summary(self, by: By, *, since: str = "") -> list[Spent]:
         """Totals since a day, one line for each day, session, task or model; days in order, the others with

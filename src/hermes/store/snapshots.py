@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
@@ -11,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from msgspec import Struct
 
-from hermes.store.packs import Packs
+from hermes.store.packs import NewPack, Packs
 from hermes.store.rebuilt import FolderRules
 from hermes.store.snapshot import Entry, Key, Scan, Seen, SnapshotLimits, Tree, decoded, encoded
 from hermes.types.error import StoreError
@@ -33,6 +34,7 @@ class SnapshotStore:
         self._packs = Packs(folder / "packs")
         self._rules = FolderRules()
         self._last: dict[str, tuple[Seen, Snapshot]] = {}
+        self._one = threading.Lock()  # a snapshot that nobody waits for any more may still be taken
 
     @contextmanager
     def used(self) -> Iterator[None]:
@@ -44,23 +46,29 @@ class SnapshotStore:
         """What a workspace holds now; TooLarge where that is too much, OSError where it cannot be read or
         kept. To be called within `used`.
         """
-        known, last = self._known(workspace)
-        with self._packs.adding() as pack:
-            scan = Scan(
-                known,
-                self._rules,
-                self._limits,
-                keep=pack.add,
-                hides=self._hides,
-                started=os.fstat(pack.file.fileno()).st_mtime_ns,
-            )
-            scan.walk(Path(workspace))
-            if last is None or scan.changed:
-                tree = {path: entry for path, (_, entry) in scan.seen.items()}
-                last = Snapshot(tree, pack.add(encoded(tree)), pack.size)
+        with self._one:
+            known, last = self._known(workspace)
+            with self._packs.adding() as pack:
+                scan = self._scan(workspace, known, pack)
+                if fresh := last is None or scan.changed:
+                    tree = {path: entry for path, (_, entry) in scan.seen.items()}
+                    last = Snapshot(tree, pack.add(encoded(tree)), pack.size)
+            self._last[workspace] = scan.seen, last  # from here on its contents are there
+            if fresh:
                 self._remember(workspace, scan.seen)
-        self._last[workspace] = scan.seen, last
         return msgspec.structs.replace(last, size=pack.size)
+
+    def _scan(self, workspace: str, known: Seen, pack: NewPack) -> Scan:
+        scan = Scan(
+            known,
+            self._rules,
+            self._limits,
+            keep=pack.add,
+            hides=self._hides,
+            started=os.fstat(pack.file.fileno()).st_mtime_ns,
+        )
+        scan.walk(Path(workspace))
+        return scan
 
     def tree(self, digest: bytes) -> dict[str, Entry]:
         """The tree of that digest; StoreError where it cannot be read."""

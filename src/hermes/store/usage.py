@@ -27,12 +27,6 @@ _ADD = (
     " unpriced = unpriced + excluded.unpriced,"
     " counted = counted + excluded.counted"
 )
-_FAMILY = """
-WITH RECURSIVE family (id) AS (
-  VALUES (?)
-  UNION SELECT sessions.id FROM family JOIN sessions ON parent = family.id WHERE parent != ''
-)
-"""
 
 
 class UsageTable:
@@ -63,10 +57,10 @@ class UsageTable:
         return int(row[0] or 0), float(row[1] or 0.0)
 
     def of_session(self, session: str) -> Usage:
-        """What a session and all below it have used since it began."""
+        """What a session has used since it began."""
         with self._database.faults():
             row = self._rows.execute(
-                f"{_FAMILY} SELECT {_SUMS} FROM usage WHERE session IN (SELECT id FROM family)",  # noqa: S608  # fixed columns
+                f"SELECT {_SUMS} FROM usage WHERE session = ?",  # noqa: S608  # fixed columns
                 (session,),
             ).fetchone()
         return _usage(row) if row[5] else NO_USAGE

@@ -208,10 +208,8 @@ class MemoryStore:
         return tokens, sum((one.counted for one in found), 0.0)
 
     async def used_by(self, session_id: str) -> Usage:
-        """What a session and all below it have used."""
-        below = [one.row.id for one in self._kept.values() if one.row.parent == session_id]
-        used = sum((one.usage for one in self._usage if one.session == session_id), NO_USAGE)
-        return sum([await self.used_by(one) for one in below], used)
+        """What a session has used."""
+        return sum((one.usage for one in self._usage if one.session == session_id), NO_USAGE)
 
     async def summary(self, by: By, *, since: str = "") -> list[Spent]:
         """Add up what was used."""

@@ -2,14 +2,9 @@
 
 import click
 
-from hermes.agent import fact_memory
-from hermes.agent.fact_memory import FactMemory
 from hermes.agent.memory import MemorySettings, described
-from hermes.agent.memory_provider import ProviderHome, shipped
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here, to_change
-from hermes.composition import SYSTEM_PORTS
-from hermes.config.environ import environment
 from hermes.lib.text import strip_escapes
 from hermes.store.notes import FILES, Target
 
@@ -22,23 +17,13 @@ def memory() -> None:
 @memory.command()
 @click.pass_obj
 def show(choices: Choices) -> None:
-    """The notes of MEMORY.md and USER.md and the provider's facts, each with where it comes from."""
+    """The notes of MEMORY.md and USER.md, each with where it comes from."""
     found = here(choices)
     notes = found.settings[MemorySettings].notes(found.home.memories)
     for target, file in FILES.items():
         click.echo(f"{notes.folder / file}: {notes.used(target)} of {notes.limits[target]} tokens")
         for one in notes.read(target):
             click.echo(f"  - {strip_escapes(described(one))}")
-    if name := found.settings[MemorySettings].provider:
-        home = ProviderHome(
-            folder=found.home.memories, settings=found.settings, environ=environment(), ports=SYSTEM_PORTS
-        )
-        provider = shipped().make(name, home)
-        facts = provider.facts.everything() if isinstance(provider, FactMemory) else ()
-        click.echo(f"{name}: {len(facts)} facts")
-        for fact in facts:
-            click.echo(f"  - {strip_escapes(fact_memory.described(fact))}")
-        provider.close()
 
 
 @memory.command()

@@ -11,26 +11,23 @@ from typing import TYPE_CHECKING
 import anyio
 from msgspec.structs import replace
 
-from hermes.apps.tui.backing import CHOOSE, StartFacts
-from hermes.apps.tui.picker import age
-from hermes.apps.tui.plain_commands import PlainCommands
+from hermes.apps.tui.backing import StartFacts
+from hermes.apps.tui.plain_commands import WIDTH, PlainCommands
 from hermes.apps.tui.transcript import Transcript
+from hermes.commands.context import opened
 from hermes.commands.run import is_command, run_command
 from hermes.lib.visible import visible
 from hermes.present.consent import HOW, answer_from
 from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
-from hermes.present.spans import cut_text, line, plain, wrap
+from hermes.present.spans import line, plain, wrap
 from hermes.present.theme import Theme
-from hermes.types.event import Asked, Attempted
+from hermes.types.event import Asked, Attempted, TurnFinished
 from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
 if TYPE_CHECKING:
-    from hermes.agent.session import Session
     from hermes.runtime import Runtime
 
-_WIDTH = 80
-_LISTED = 10
 _INTERRUPTED = 130
 _LEAVE = frozenset({"", "/quit", "/exit"})
 
@@ -57,7 +54,7 @@ class Lines:
     def __init__(self, theme: Theme, *, show_thinking: bool) -> None:
         self.code = 0
         self._theme, self._show_thinking = theme, show_thinking
-        self._session: Session | None = None
+        self._talk: PlainCommands | None = None
         self._asking = anyio.CancelScope()
 
     async def handle(self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
@@ -65,9 +62,9 @@ class Lines:
         with anyio.open_signal_receiver(signal.SIGINT, signal.SIGTERM, signal.SIGHUP) as signals:
             task_status.started()
             async for number in signals:
-                is_asked = number == signal.SIGINT and self._session is not None and self._session.busy
-                if is_asked and self._session is not None:
-                    self._session.interrupt()
+                session = self._talk.session if self._talk else None
+                if number == signal.SIGINT and session is not None and session.busy:
+                    session.interrupt()
                     self._asking.cancel()
                 else:
                     self._print("")
@@ -75,56 +72,40 @@ class Lines:
                     scope.cancel()
 
     async def talk(self, start: StartFacts, runtime: "Runtime") -> None:
-        """Turns until the person leaves."""
-        resume = await self._chosen(start, runtime) if start.resume == CHOOSE else start.resume
-        self._session = session = await runtime.session(start.options(resume, "", ""))
+        """Turns and commands until the person leaves."""
+        self._talk = talk = PlainCommands(start, runtime, self._print, self._ask)
+        await talk.open(resume=start.resume)
+        session = opened(talk)
         self._print(
             f"hermes {start.version} · {session.endpoint.model or 'built-in model'} · an empty line leaves"
         )
         session.services.routes.warm(session.endpoint)  # while the first line is typed
         try:
-            while (text := (await self._ask("> ")).strip()) not in _LEAVE:
-                for message in await self._messages(text, session, runtime):
-                    await self._turn(session, message)
+            while not talk.left and (text := await self._next(talk)) not in _LEAVE:
+                if is_command(text):
+                    await run_command(text, talk)
+                else:
+                    await self._turn(talk, text)
         finally:
             with anyio.CancelScope(shield=True):
-                await session.close()
+                await opened(talk).close()
 
-    async def _messages(self, text: str, session: "Session", runtime: "Runtime") -> list[str]:
-        """What a typed line sends: itself, or what the command that it is wants sent."""
-        if not is_command(text):
-            return [text]
-        talk = PlainCommands(session, runtime.store, self._print, width=_WIDTH)
-        await run_command(text, talk)
-        return talk.to_send
+    async def _next(self, talk: PlainCommands) -> str:
+        return talk.waiting.pop(0) if talk.waiting else (await self._ask("> ")).strip()
 
-    async def _chosen(self, start: StartFacts, runtime: "Runtime") -> str:
-        """The id of the session with the number typed; empty for a new one."""
-        near = await runtime.store.recent(limit=_LISTED, cwd=str(start.cwd))
-        found = near or await runtime.store.recent(limit=_LISTED)
-        now = runtime.ports.now()
-        for number, row in enumerate(found, 1):
-            self._print(
-                cut_text(
-                    f"{number:>3}  {age(now - row.updated):>4}  {row.title or row.first_text or row.id}",
-                    _WIDTH,
-                )
-            )
-        said = (
-            (await self._ask("Number of the session, or nothing for a new one > ")).strip() if found else ""
-        )
-        return found[int(said) - 1].id if said.isdecimal() and 0 < int(said) <= len(found) else ""
-
-    async def _turn(self, session: "Session", text: str) -> None:
+    async def _turn(self, talk: PlainCommands, text: str) -> None:
+        session = opened(talk)
         transcript = Transcript(
-            width=_WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking
+            width=WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking
         )
         async with session.stream(text) as events:
             async for event in events:
                 for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
                     self._print(plain(row))
                 if isinstance(event, Attempted) and event.goes_on:
-                    self._print(plain(attempt_line(event, event.delay, _WIDTH)))
+                    self._print(plain(attempt_line(event, event.delay, WIDTH)))
+                elif isinstance(event, TurnFinished):
+                    talk.failure = event.failure
                 elif isinstance(event, Asked) and not event.decided:
                     session.answer(event.id, await self._answer(event.question))
 
@@ -137,7 +118,7 @@ class Lines:
         for row in [
             "Run this?",
             visible(question.command),
-            *(plain(part) for text in [told, *wider] for part in wrap(line(text), _WIDTH)),
+            *(plain(part) for text in [told, *wider] for part in wrap(line(text), WIDTH)),
         ]:
             self._print(row)
         return answer_from(await self._ask(f"Type {HOW}; or what to do instead > "), time.time())  # noqa: TID251  # the user's own time

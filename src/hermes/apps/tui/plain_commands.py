@@ -1,96 +1,125 @@
-"""What slash commands can do where a terminal understands nothing but text."""
+"""What slash commands can do where there are only lines."""
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NoReturn
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Final
 
-from hermes.commands.context import opened
+from msgspec.structs import replace
+
+from hermes.apps.tui.backing import CHOOSE, StartFacts
+from hermes.apps.tui.picker import age
+from hermes.apps.tui.replay import replay_lines
+from hermes.lib.visible import visible
 from hermes.present.markdown import markdown_lines
-from hermes.present.spans import plain
-from hermes.types.error import HermesError
+from hermes.present.spans import cut_text, plain
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
+    from hermes.runtime import Runtime
     from hermes.store.protocol import SessionStore
     from hermes.types.error import Failure
 
-_MOVES: Final = "This command needs a terminal that can move its cursor; an empty line leaves."
-_KEYS: Final = "An empty line leaves; Ctrl-C stops a turn, or leaves."
+WIDTH: Final = 80
+_LISTED: Final = 10
+_SHOWN_ON_RESUME: Final = 3
 
 
 class PlainCommands:
-    """A conversation in lines, as `hermes.commands` sees it; what is to be sent or answered comes back in
-    `to_send`.
+    """The conversation of a person at a terminal without escapes, as `hermes.commands` sees it.
+
+    `waiting` is what is to be sent before the next line is read, `left` whether the person wants to go.
     """
 
     def __init__(
-        self, session: "Session", store: "SessionStore", show: Callable[[str], None], *, width: int
+        self,
+        start: StartFacts,
+        runtime: "Runtime",
+        show: Callable[[str], None],
+        ask: Callable[[str], Awaitable[str]],
     ) -> None:
-        self._session, self._store, self._show, self._width = session, store, show, width
-        self.to_send: list[str] = []
-
-    @property
-    def session(self) -> "Session | None":
-        """The session."""
-        return self._session
+        self._start, self._runtime, self._show, self._ask = start, runtime, show, ask
+        self.session: Session | None = None
+        self.failure: Failure | None = None
+        self.waiting: list[str] = []
+        self.left = False
 
     @property
     def sessions(self) -> "SessionStore":
         """The store of all sessions."""
-        return self._store
-
-    @property
-    def failure(self) -> "Failure | None":
-        """Failures are told in lines as they come."""
-        return None
+        return self._runtime.store
 
     @property
     def protection(self) -> str:
         """How commands are guarded."""
-        return "`/permissions` tells"
+        return f"sandbox {self.session.environment.gate.policy.sandbox}" if self.session else "not known yet"
 
     @property
     def keys(self) -> str:
-        """The keys."""
-        return _KEYS
+        """The keys, as Markdown."""
+        return "Ctrl-C stops the running turn, or leaves. An empty line leaves."
 
     def tell(self, text: str) -> None:
-        """Print Markdown as text."""
-        for row in markdown_lines(text, self._width):
+        """Show Markdown."""
+        for row in markdown_lines(text, WIDTH):
             self._show(plain(row))
 
     def warn(self, sentence: str) -> None:
-        """Print what is wrong."""
-        self._show(f"error: {sentence}")
+        """Show what is wrong."""
+        self._show(f"error: {visible(sentence)}")
 
     def send(self, text: str) -> None:
-        """Send a message once the command is done."""
-        self.to_send.append(text)
+        """Send a message next."""
+        self.waiting.append(text)
 
-    queue = send
+    def queue(self, text: str) -> None:
+        """Send a message next; no turn runs while lines are read."""
+        self.waiting.append(text)
 
     def edit(self, text: str) -> None:
-        """Print a text that elsewhere stands in the draft."""
-        self._show(text)
+        """Show the text, for a line cannot be filled in here."""
+        self._show(f"You had said: {visible(text)}")
 
     def leave(self) -> None:
-        """Say how: `/quit` and `/exit` are no commands here."""
-        self._show(_KEYS)
+        """End the app."""
+        self.left = True
 
-    async def open(self, *, resume: str = "") -> NoReturn:
-        """There is one session."""
-        del resume
-        raise HermesError(_MOVES)
+    async def open(self, *, resume: str = "") -> None:
+        """Put a new session in front of the person, or an earlier one."""
+        chosen = (await self.pick_id()) if resume == CHOOSE else resume
+        if chosen and self.session is not None:
+            chosen = (await self.sessions.resolve(chosen, cwd=str(self._start.cwd))).id
+            if chosen == self.session.id:
+                return
+        fresh = await self._runtime.session(self._start.options(chosen, "", ""))
+        old, self.session = self.session, fresh
+        if old is not None:
+            await old.close()
+            self._show(f"session “{fresh.title}”" if fresh.title else f"session {fresh.id}")
+            await self.replay(_SHOWN_ON_RESUME)
 
-    async def pick(self) -> NoReturn:
-        """There is no list to choose from."""
-        raise HermesError(_MOVES)
+    async def pick(self) -> None:
+        """Let the person choose an earlier session by its number."""
+        if chosen := await self.pick_id():
+            await self.open(resume=chosen)
 
-    async def use_model(self, model: str, base_url: str, key: str) -> NoReturn:
-        """The model is that of the command line."""
-        del model, base_url, key
-        raise HermesError("Start again with -m NAME to take another model.")
+    async def pick_id(self) -> str:
+        """The id of the session with the number typed; empty for a new one."""
+        near = await self.sessions.recent(limit=_LISTED, cwd=str(self._start.cwd))
+        found = near or await self.sessions.recent(limit=_LISTED)
+        now = self._runtime.ports.now()
+        for number, row in enumerate(found, 1):
+            name = row.title or row.first_text or row.id
+            self._show(cut_text(f"{number:>3}  {age(now - row.updated):>4}  {name}", WIDTH))
+        prompt = "Number of the session, or nothing for a new one > "
+        said = (await self._ask(prompt)).strip() if found else ""
+        return found[int(said) - 1].id if said.isdecimal() and 0 < int(said) <= len(found) else ""
 
-    async def replay(self, turns: int) -> NoReturn:
-        """Print nothing again."""
-        del turns
-        raise HermesError(f"`hermes sessions show {opened(self).id}` shows all of it.")
+    async def use_model(self, model: str, base_url: str, key: str) -> None:
+        """Answer with another model from now on."""
+        endpoint = self._runtime.endpoint(model, base_url)
+        if self.session is not None:
+            await self.session.switch_model(replace(endpoint, credential=key) if key else endpoint)
+
+    async def replay(self, turns: int) -> None:
+        """Show the last turns again."""
+        for row in replay_lines(self.session.log, WIDTH, turns=turns) if self.session else ():
+            self._show(plain(row))
