@@ -223,7 +223,7 @@ def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:
     ]
     name = listed.stdout.split()[0]
     assert run("sessions", "rename", name[:15], "My", "talk").stdout == f"{name}: My talk\n"
-    assert len(run("sessions", "export", "my talk", "--format", "jsonl").stdout.splitlines()) == 4
+    assert len(run("sessions", "export", "my talk", "--format", "jsonl").stdout.splitlines()) == 1 + 4
     heading, *lines = run("sessions", "search", "econ").stdout.splitlines()
     assert (heading.split(" · ")[0], heading.split(" · ")[-1]) == (name, "message 3")
     assert lines == ["  assistant: one", "> user: second", "  assistant: two", ""]

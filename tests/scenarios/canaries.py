@@ -164,7 +164,10 @@ def settle(home: Path, command: Path) -> dict[str, Any]:
 
 
 def kept_elsewhere(home: Path) -> Iterator[tuple[str, bytes]]:
-    """Every file of a home but those where secrets belong."""
+    """Every file of a home but those where secrets belong, and the saved files of workspaces: what the user
+    keeps there comes back as it was, whatever it is.
+    """
     for path in sorted(home.rglob("*")):
-        if path.is_file() and path.name not in {".env", "auth.json", "config.yaml"}:
+        saved = path.is_relative_to(home / "checkpoints" / "snapshots" / "packs")
+        if path.is_file() and not saved and path.name not in {".env", "auth.json", "config.yaml"}:
             yield str(path.relative_to(home)), path.read_bytes()

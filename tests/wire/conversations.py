@@ -49,7 +49,7 @@ def image(name: str = "") -> Attachment:
 
 
 CONVERSATIONS: dict[str, tuple[Message, ...]] = {
-    "words": (user(1, "Hi"), reply(1, "Hello, ü 🎉"), user(2, "Go on", blocks=(ContextBlock(kind="memory", text="<memory>tea</memory>"),))),
+    "words": (user(1, "Hi"), reply(1, "Hello, ü 🎉"), user(2, "Go on", blocks=(ContextBlock(kind="hook", text="<memory>tea</memory>"),))),
     "tools in parallel, one of which failed, with a steering note": (
         user(1, "Look twice"),
         reply(1, "I will.", thinking=(Thinking(text="Hm.", signature="sig="), Thinking(text="", signature="xyzz", redacted=True)), calls=(call("c1", at="a"), call("c2", "run"))),

@@ -284,7 +284,7 @@ def test_no_bytes_whatever_break_the_reader_in_another_way(data: bytes) -> None:
 
 
 LOG: tuple[Message, ...] = (
-    User(id="u1", at=0.0, text="look", attachments=(Attachment(media_type="image/png", data="AA=="),), blocks=(ContextBlock(kind="memory", text="<memory>likes tea</memory>"),)),
+    User(id="u1", at=0.0, text="look", attachments=(Attachment(media_type="image/png", data="AA=="),), blocks=(ContextBlock(kind="hook", text="<memory>likes tea</memory>"),)),
     Assistant(id="a1", at=0.0, text="", calls=(ToolCall(id="c1", name="t", arguments={"x": 1}, raw='{"x":1}'), ToolCall(id="c2", name="t", arguments={}, raw="{broken", fault="no"))),
     ToolResult(id="r1", at=0.0, call_id="c1", name="t", content="{}"),
     ToolResult(id="r2", at=0.0, call_id="c2", name="t", content='{"error": "no"}', blocks=(ContextBlock(kind="other", text="hurry"),)),

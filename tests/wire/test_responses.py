@@ -314,7 +314,7 @@ def test_no_event_whatever_breaks_the_reader_in_another_way(kind: str, fields: d
 
 PNG = Attachment(media_type="image/png", data="AA==")
 LOG: tuple[Message, ...] = (
-    User(id="u1", at=0.0, text="look", attachments=(PNG, Attachment(media_type="application/pdf", data="BB==", name="a.pdf")), blocks=(ContextBlock(kind="memory", text="<memory>tea</memory>"),)),
+    User(id="u1", at=0.0, text="look", attachments=(PNG, Attachment(media_type="application/pdf", data="BB==", name="a.pdf")), blocks=(ContextBlock(kind="hook", text="<memory>tea</memory>"),)),
     Assistant(id="a1", at=0.0, text="I will", calls=(ToolCall(id="c1", name="t", arguments={"x": 1}, raw='{"x":1}'), ToolCall(id="c2" * 40, name="t", arguments={}, raw="{broken", fault="no"))),
     ToolResult(id="r1", at=0.0, call_id="c1", name="t", content="{}", images=(PNG,)),
     ToolResult(id="r2", at=0.0, call_id="c2" * 40, name="t", content='{"error": "no"}', blocks=(ContextBlock(kind="other", text="hurry"),)),

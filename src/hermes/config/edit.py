@@ -11,7 +11,7 @@ from filelock import FileLock
 from hermes.config.load import nearest
 from hermes.config.names import setting_names
 from hermes.config.sections import Known, known_keys
-from hermes.lib.files import write_atomic
+from hermes.lib.files import make_private, write_atomic
 from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError
 
@@ -178,7 +178,7 @@ def _change(config_file: Path, key: str, value: Any) -> None:
 
 
 def _locked(path: Path) -> FileLock:
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     return FileLock(path.with_name(f".{path.name}.lock"), timeout=10)
 
 

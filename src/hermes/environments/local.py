@@ -20,6 +20,7 @@ from hermes.environments.sandbox.launch import Confinement, Launch, SetupRetries
 from hermes.environments.sandbox.prewarm import Prewarmer, Spawn
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox
 from hermes.environments.supervise import Capture, follow
+from hermes.lib.files import make_private
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
@@ -150,7 +151,7 @@ class LocalEnvironment:
 
     async def start(self) -> None:
         """Make the folder for outputs."""
-        self._outputs.mkdir(parents=True, exist_ok=True)
+        make_private(self._outputs)
 
     async def stop(self) -> None:
         """Stop what serves confined jobs."""

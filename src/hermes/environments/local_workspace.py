@@ -36,6 +36,7 @@ from hermes.environments.workspace import (
     WorkspaceOptions,
 )
 from hermes.lib.beneath import make_folders
+from hermes.lib.files import make_private
 from hermes.lib.programs import find_program
 from hermes.types.action import Command, Permit
 from hermes.types.capabilities import ALL, is_below, shared
@@ -255,9 +256,7 @@ def open_sandbox(
     workspace = workspace.resolve()
     wanted = _within_bounds(sandboxing or SandboxOptions(), str(workspace))
     if wanted.mode == "full" or hermes_home.is_relative_to(workspace):
-        hermes_home.mkdir(
-            parents=True, exist_ok=True
-        )  # what is not there cannot be covered, and could be made by a command
+        make_private(hermes_home)  # what is not there cannot be covered, and could be made by a command
     programs = tuple(_programs(workspace))
     mounts = default_mounts(
         workspace=workspace, home=home, hermes_home=hermes_home, scratch=folders, programs=programs

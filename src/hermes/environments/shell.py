@@ -14,6 +14,7 @@ from msgspec.structs import replace
 
 from hermes.environments.shell_state import Dump, read_dump
 from hermes.lib.abridged import Abridged
+from hermes.lib.files import make_private
 
 _LONGEST_ARGUMENT: Final = 100_000  # the kernel takes 128 KiB
 _BARE: Final = ("--noprofile", "--norc")
@@ -112,7 +113,7 @@ class FileCarrier:
     def _path(self, *, confined: bool) -> Path:
         # Two folders: a link planted by a confined command must never be followed by an unconfined one.
         folder = self._folder / ("confined" if confined else "open")
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
         return folder / f"state-{os.getpid()}-{id(self):x}-{next(self._runs)}"  # noqa: TID251  # a name of this process's own
 
     def _seen(self, path: Path, *, confined: bool) -> str:

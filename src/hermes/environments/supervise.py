@@ -14,6 +14,7 @@ import anyio.to_thread
 from msgspec import Struct
 
 from hermes.environments.base import Child, Limits
+from hermes.lib.files import make_private
 from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import clip, strip_escapes
 from hermes.lib.text_stream import TextStream
@@ -232,7 +233,7 @@ class Capture:
         self._copy(data)
 
     def _begin_copy(self, data: bytes) -> None:
-        self._spill.parent.mkdir(parents=True, exist_ok=True)
+        make_private(self._spill.parent)
         self._file = self._spill.open("wb")
         self._copy(data)
 

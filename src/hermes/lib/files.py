@@ -10,11 +10,18 @@ from typing import Final
 _MOST_FITTING: Final = 200
 
 
+def make_private(folder: Path) -> None:
+    """Make a folder and those it lies in, for this user alone; one that is there stays as it is."""
+    for one in (*reversed(folder.parents), folder):
+        if not one.is_dir():
+            one.mkdir(mode=0o700, exist_ok=True)
+
+
 def write_atomic(path: Path, data: bytes, *, mode: int | None = None) -> None:
     """Replace `path` with `data` in one step, making its folder; keeps the file's mode unless `mode` is
     given.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     keep = mode if mode is not None else _mode_of(path)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     temporary = Path(name)

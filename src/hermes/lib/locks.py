@@ -5,6 +5,8 @@ import os
 import time
 from pathlib import Path
 
+from hermes.lib.files import make_private
+
 _TRIES, _PAUSE = 4, 0.005
 
 
@@ -37,7 +39,7 @@ class HeldFile:
 
 def take(path: Path, words: bytes) -> HeldFile | None:
     """Take the file and write `words` into it, or None while another process holds it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
     for _ in range(_TRIES):
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:

@@ -1,10 +1,13 @@
 """SQLite files: connect, bring up to date, transactions, write-ahead log."""
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from hermes.lib.files import make_private
 
 BUSY_MS = 10_000
 PAUSE_MS = 10
@@ -22,12 +25,14 @@ class NewerSchemaError(sqlite3.DatabaseError):
 
 
 def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
-    """An open connection in autocommit mode whose schema is up to date.
+    """An open connection in autocommit mode whose schema is up to date; a new file is for this user alone.
 
     A commit survives the death of the process (write-ahead log, synchronous=NORMAL). The log is moved into
     the file by `checkpoint` alone, so that no commit pays for it. Raises sqlite3 errors.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    make_private(path.parent)
+    with suppress(OSError):  # of which SQLite tells in its own words
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
     try:
         _keep_log(connection)

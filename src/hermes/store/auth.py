@@ -14,7 +14,7 @@ import anyio
 import msgspec
 from msgspec import Struct
 
-from hermes.lib.files import write_atomic
+from hermes.lib.files import make_private, write_atomic
 from hermes.types.credential import Credential
 from hermes.types.error import StorageDamaged, StoreError
 
@@ -98,7 +98,7 @@ class AuthFile(Struct, frozen=True):
         """Alone, among all processes, with the right to refresh one credential; StoreError when that takes
         too long.
         """
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(self.path.parent)
         lock = _lock(self.path.with_name(f".{self.path.name}.{credential_id}.lock"))
         await _taken(lock, self.patience)
         try:
@@ -108,7 +108,7 @@ class AuthFile(Struct, frozen=True):
 
     @contextmanager
     def _changed(self) -> Iterator[dict[str, Any]]:
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        make_private(self.path.parent)
         try:
             with _lock(self.path.with_name(f".{self.path.name}.lock")).acquire(timeout=LOCK_SECONDS):
                 tree = self._read()

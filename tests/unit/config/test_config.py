@@ -1,6 +1,7 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -207,7 +208,9 @@ def test_what_was_set_is_what_is_loaded(item: object, number: int, flag: bool) -
     import tempfile
 
     known = next(one for one in keys if one is item)
-    wanted = flag if isinstance(known.default, bool) else number
+    told = msgspec.inspect.type_info(known.kind)
+    highest = getattr(getattr(told, "type", told), "le", None)
+    wanted = flag if isinstance(known.default, bool) else min(number, highest or number)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.yaml"
         set_key(file, known.key, str(wanted).lower())

@@ -258,10 +258,10 @@ class TestRender:
         shown = own(render(request(said("Run a"), called(1, "a"), gave(1, "x" * 50_000))))
         assert len(shown[2]["content"]) < 3300
 
-    def test_recalled_notes_attachments_and_summaries_are_words(self) -> None:
+    def test_added_words_attachments_and_summaries_are_words(self) -> None:
         user = replace(
             said("See this"),
-            blocks=(ContextBlock(kind="memory", text="<notes>likes tea</notes>"),),
+            blocks=(ContextBlock(kind="hook", text="<notes>likes tea</notes>"),),
             attachments=(Attachment(media_type="image/png", data="", name="a.png"),),
         )
         summary = Compaction(id="k", at=0, summary="They wrote a.py.", first_kept="u")

@@ -15,6 +15,7 @@ from hermes.environments.base import Child, Finished, Job, Limits
 from hermes.environments.remote.payload import Records, boot, compose, end_script, inline, read_records
 from hermes.environments.remote.transport import RemoteChild, RemoteTransport
 from hermes.environments.supervise import Capture, Captured, follow
+from hermes.lib.files import make_private
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentLost, ExecError
 
@@ -76,7 +77,7 @@ class RemoteEnvironment:
 
     async def start(self) -> None:
         """Make the machine ready."""
-        self._outputs.mkdir(parents=True, exist_ok=True)
+        make_private(self._outputs)
         async with self._opening:
             said = await self.transport.open()
             self._notes += [f"[{self.name}: {said}]\n"] if said else []
