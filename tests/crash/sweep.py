@@ -1,14 +1,18 @@
-"""A crash sweep: one turn with twelve calls is killed (SIGKILL) at every fault point in its own process, then resumed; prints what was lost or repeated.
+"""A crash sweep: one turn with twelve calls is killed (SIGKILL, its whole process group) at every fault point in a process of its own,
+then resumed; prints what was lost, repeated or cannot be sent on.
 
-Fault points lie before and after every write of the store, and at the start and the end of every tool. Usage: sweep.py FOLDER sequential|parallel FIRST STEP
+Fault points lie before and after every write of the store, inside its transactions and after them, at the start and the end of every
+tool, and inside every command. Usage: sweep.py FOLDER MODE FIRST STEP
 """
 
 import contextlib
+import hashlib
 import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +20,54 @@ import anyio
 from msgspec.structs import replace
 
 import hermes
+from hermes.agent.log import Log
 from hermes.agent.spec import SessionOptions
-from hermes.runtime import open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.store.database import Database
 from hermes.store.protocol import UsageEntry
 from hermes.store.sqlite_store import SqliteStore, open_store
 from hermes.testing import ScriptedModel, call, calls, say
+from hermes.types.error import HermesError
 from hermes.types.message import Message, ToolResult, User
+from hermes.types.profile import Profile
+from tests.wire import test_histories, test_pairs
 
 CALLS = 12
-PLANS = {
-    "sequential": [call("effect", {"number": number}, call_id=f"c{number}") for number in range(CALLS)],
-    "parallel": [
+COMMAND = "echo start {0} >>ledger; sh ./at {0}; echo end {0} >>ledger; echo did {0}"
+"""`at` kills the group of the session at the number that it was made for."""
+
+
+def write(number: int) -> tuple[str, dict[str, object]]:
+    return "write_file", {"path": f"f{number}", "content": str(number)}
+
+
+def command(number: int) -> tuple[str, dict[str, object]]:
+    return "terminal", {"command": COMMAND.format(number)}
+
+
+def batches(kinds: str) -> list[Any]:
+    """Replies of four calls each: `f` writes a file, `c` runs a command."""
+    made = {"f": write, "c": command}
+    return [
         calls(
-            *[("write_file", {"path": f"f{number}", "content": str(number)}) for number in range(at, at + 4)],
+            *[made[kind](at + place) for place, kind in enumerate(kinds)],
             ids=[f"c{number}" for number in range(at, at + 4)],
         )
         for at in range(0, CALLS, 4)
-    ],
+    ]
+
+
+PLANS = {
+    "sequential": [call("effect", {"number": number}, call_id=f"c{number}") for number in range(CALLS)],
+    "parallel": batches("ffff"),
+    "commands": [call(*command(number), call_id=f"c{number}") for number in range(CALLS)],
+    "files": batches("ffff"),
+    "mixed": batches("ffcf"),
 }
-AT_ONCE = {"sequential": 1, "parallel": 4}
+REAL = {"commands", "files", "mixed"}
+AT_ONCE = {"sequential": 1, "parallel": 4, "commands": 1, "files": 4, "mixed": 4}
+INSIDE = {"commands": range(CALLS), "mixed": range(2, CALLS, 4)}
+"""The calls that are killed from inside their command too; such a point is below zero."""
 
 
 class Ledger:
@@ -55,7 +87,7 @@ class Ledger:
 
 
 class Points:
-    """Counts fault points; at the wanted one the process is killed."""
+    """Counts fault points; at the wanted one the process is killed with its group."""
 
     def __init__(self, wanted: int) -> None:
         self.passed, self._wanted = 0, wanted
@@ -63,11 +95,11 @@ class Points:
     def __call__(self) -> None:
         self.passed += 1
         if self.passed == self._wanted:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(0, signal.SIGKILL)
 
 
 class WatchedStore(SqliteStore):
-    """The real store, with a fault point on both sides of every write, and one inside each transaction."""
+    """The real store, with a fault point on both sides of every write, one inside each transaction and one after it."""
 
     points: Points
     ledger: Ledger
@@ -85,7 +117,7 @@ class WatchedStore(SqliteStore):
         await super().settle(session_id, *results)
         for result in results:
             if not result.failed:
-                self.ledger.note("durable", result.call_id)
+                self.ledger.note("durable", f"{result.call_id} {digest(result)}")
         self.points()
 
     async def begin(self, session_id: str, call_id: str, tool: str, digest: str) -> None:
@@ -96,7 +128,7 @@ class WatchedStore(SqliteStore):
     async def finish(self, session_id: str, result: ToolResult) -> None:
         self.points()
         await super().finish(session_id, result)
-        self.ledger.note("durable", result.call_id)
+        self.ledger.note("durable", f"{result.call_id} {digest(result)}")
         self.points()
 
     def count(self, entry: UsageEntry) -> None:
@@ -109,6 +141,28 @@ class WatchedStore(SqliteStore):
         with super()._transaction():
             yield
             self.points()
+        self.points()
+
+
+def digest(result: ToolResult) -> str:
+    return hashlib.sha256(result.content.encode()).hexdigest()
+
+
+def watch_files(runtime: Runtime, points: Points, ledger: Ledger) -> None:
+    """Fault points around every call of a real tool, and a line for each file that is about to be written."""
+
+    async def before(tool_name: str, tool_call_id: str) -> None:
+        points()
+        if tool_name == "write_file":
+            ledger.note("start", tool_call_id.removeprefix("c"))
+
+    async def after(tool_name: str, tool_call_id: str) -> None:
+        if tool_name == "write_file":
+            ledger.note("end", tool_call_id.removeprefix("c"))
+        points()
+
+    runtime.hooks.register("pre_tool_call", before)
+    runtime.hooks.register("post_tool_call", after)
 
 
 async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
@@ -133,18 +187,21 @@ async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
         return effect_body(int(content))
 
     model = ScriptedModel(*([say("carried on")] if resume else [*PLANS[mode], say("all done")]))
-    environ = {"HOME": str(folder), "HERMES_HOME": str(folder / "home")}
-    async with open_runtime(environ=environ, http=model.http()) as runtime:
+    environ = {"HOME": str(folder), "HERMES_HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
+    flags = {"terminal.sandbox": "off", "checkpoints.turns": False}
+    async with open_runtime(environ=environ, http=model.http(), flags=flags) as runtime:
         store = WatchedStore(Database(runtime.home.sessions_db, "sessions"), runtime.home.search_db)
         store.points, store.ledger = points, ledger
         runtime.services.ledger.store = store
         runtime.opener.services = replace(runtime.services, store=store)
+        if mode in REAL:
+            watch_files(runtime, points, ledger)
         session = await runtime.session(
             SessionOptions(
                 base_url="http://127.0.0.1:1/v1",
                 model="m",
-                toolsets=(),
-                functions=(effect, write_file),
+                toolsets=("terminal", "file") if mode in REAL else (),
+                functions=() if mode in REAL else (effect, write_file),
                 resume=resume,
                 cwd=folder,
             )
@@ -155,12 +212,14 @@ async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
 
 
 def in_child(folder: Path, mode: str, point: int, *, resume: str = "") -> int:
-    """Run a turn in a forked process; 0 when it came to its end, -9 when it was killed."""
+    """Run a turn in a forked process with a group of its own; 0 when it came to its end, -9 when it was killed."""
     pid = os.fork()
     if pid == 0:
-        points = Points(point)
         try:
-            anyio.run(turn_with, folder, mode, points, resume)
+            os.setsid()
+            kill = f"[ $1 != {-1 - point} ] || kill -9 -{os.getpid()}\n" if point < 0 else ""
+            (folder / "at").write_text(kill)
+            anyio.run(turn_with, folder, mode, Points(point), resume)
             os._exit(0)
         finally:
             os._exit(1)
@@ -177,73 +236,110 @@ async def last_log(home: Path) -> tuple[Message, ...]:
         return (await store.load(rows[0].id)).log if rows else ()
 
 
-def violations(folder: Path, mode: str, point: int) -> Iterator[str]:
-    """What must not be, after a kill and a resumption."""
-    lines = Ledger(folder / "ledger").lines()
-    log = anyio.run(last_log, folder / "home")
-    answers: dict[str, list[dict[str, Any]]] = {}
-    for message in log:
-        if isinstance(message, ToolResult):
-            answers.setdefault(message.call_id, []).append(json.loads(message.content))
-    heard = [message.text for message in log if isinstance(message, User)]
-    yield from (
-        f"point {point}: the user's words {line[6:]!r} are lost"
-        for line in lines
-        if line.startswith("heard ") and line[6:] not in heard
-    )
-    yield from _forgotten(lines, answers, mode, point)
-    for number in range(CALLS):
-        name, given = f"c{number}", answers.get(f"c{number}", [])
-        started = lines.count(f"start {number}")
-        if started > 1:
-            yield f"point {point}: call {number} ran {started} times"
-        if started and len(given) != 1:
-            yield f"point {point}: call {number} ran and has {len(given)} answers"
-        if f"durable {name}" in lines and given != [{"result": f"did {number}"}]:
-            yield f"point {point}: the finished result of call {number} became {given}"
-        if given and not started and given[0].get("status") not in {"not_run", "outcome_unknown"}:
-            yield f"point {point}: call {number} never ran and has the answer {given}"
+class Found:
+    """What a kill and a resumption have left, against what really happened."""
 
+    def __init__(self, folder: Path, mode: str, point: int) -> None:
+        self._mode, self._point = mode, point
+        self._lines = Ledger(folder / "ledger").lines()
+        self._log = anyio.run(last_log, folder / "home")
+        self._answers: dict[str, list[ToolResult]] = {}
+        for message in self._log:
+            if isinstance(message, ToolResult):
+                self._answers.setdefault(message.call_id, []).append(message)
 
-def _forgotten(
-    lines: list[str], answers: dict[str, list[dict[str, Any]]], mode: str, point: int
-) -> Iterator[str]:
-    """Calls that had ended and whose results are lost, beyond those that ran when the process was killed."""
-    forgotten = [
-        number
-        for number in range(CALLS)
-        if f"end {number}" in lines and f"c{number}" in answers and "status" in answers[f"c{number}"][0]
-    ]
-    # Between the end of a call's effect and the write of its result every call that runs can be caught, and no other.
-    if len(forgotten) > AT_ONCE[mode]:
-        yield f"point {point}: the calls {forgotten} had ended and their results are lost"
-    for number in forgotten:
-        if answers[f"c{number}"][0]["status"] != "outcome_unknown":
-            yield f"point {point}: call {number} had ended and has the answer {answers[f'c{number}']}"
+    @property
+    def unknown(self) -> int:
+        """How many calls were answered as of unknown outcome."""
+        return sum(self._status(name) == "outcome_unknown" for name in self._answers)
+
+    def violations(self) -> Iterator[tuple[str, str]]:
+        """What must not be: of which kind, and in words."""
+        yield from self._lost()
+        yield from self._repeated()
+        if words := self._refused():
+            yield "invalid", f"{self._at}: {words}"
+
+    @property
+    def _at(self) -> str:
+        return f"{self._mode}, point {self._point}"
+
+    def _status(self, name: str) -> str:
+        told: Mapping[str, Any] = {}
+        with contextlib.suppress(ValueError):
+            told = json.loads(self._answers[name][0].content)
+        return str(told.get("status", "")) if isinstance(told, dict) else ""
+
+    def _lost(self) -> Iterator[tuple[str, str]]:
+        heard = [message.text for message in self._log if isinstance(message, User)]
+        for line in self._lines:
+            word, _, rest = line.partition(" ")
+            if word == "heard" and rest not in heard:
+                yield "lost", f"{self._at}: the user's words {rest!r}"
+            if word == "durable":
+                name, kept = rest.split()
+                if [digest(one) for one in self._answers.get(name, ())] != [kept]:
+                    yield "lost", f"{self._at}: the finished result of {name}"
+        # Between the end of a call's effect and the write of its result every call that runs can be caught, and no other.
+        ended = [f"c{number}" for number in range(CALLS) if f"end {number}" in self._lines]
+        forgotten = [name for name in ended if name in self._answers and self._status(name)]
+        if len(forgotten) > AT_ONCE[self._mode]:
+            yield "lost", f"{self._at}: {forgotten} had ended"
+
+    def _repeated(self) -> Iterator[tuple[str, str]]:
+        for number in range(CALLS):
+            name, times = f"c{number}", self._lines.count(f"start {number}")
+            answers = len(self._answers.get(name, ()))
+            if times > 1 or answers > 1:
+                yield "repeated", f"{self._at}: {name} ran {times} times and has {answers} answers"
+            if times and answers == 0:
+                yield "lost", f"{self._at}: {name} ran and has no answer"
+            status = self._status(name) if answers else ""
+            if f"end {number}" in self._lines and status not in {"", "outcome_unknown"}:
+                yield "lost", f"{self._at}: {name} had ended and is answered as {status}"
+            if answers and not times and status not in {"not_run", "outcome_unknown"}:
+                yield "repeated", f"{self._at}: {name} never ran and has an answer"
+
+    def _refused(self) -> str:
+        """Why a strict server of some wire would not take the next request."""
+        asked = (*self._log, User(id="next", at=0.0, text="and now?"))
+        log = Log()
+        try:
+            for message in asked:
+                log = log.add(message)
+            for kind in test_histories.KINDS:
+                test_histories.check(kind, [log.messages], Profile(), frozenset())
+            test_pairs.check(log.messages, Profile(), frozenset())
+        except (HermesError, AssertionError) as error:
+            return f"{type(error).__name__}: {error}"
+        return ""
 
 
 def main(top: Path, mode: str, first: int, step: int) -> None:
     whole = top / "whole"
     whole.mkdir(parents=True)
+    (whole / "at").touch()
     points = Points(0)
-    anyio.run(
-        turn_with, whole, mode, points, ""
-    )  # here, so that the processes to kill begin with the tables read
-    count = points.passed
-    found = list(violations(whole, mode, 0))
-    for point in range(first, count + 1, step):
+    # here, so that the processes to kill begin with the tables read
+    anyio.run(turn_with, whole, mode, points, "")
+    count, found, unknown = points.passed, list(Found(whole, mode, 0).violations()), 0
+    wanted = [*range(1, count + 1), *(-1 - number for number in INSIDE.get(mode, ()))][first - 1 :: step]
+    for point in wanted:
         folder = top / str(point)
         folder.mkdir()
         code = in_child(folder, mode, point)
-        # Usage is written in batches: a run may have a point or two fewer than the whole one had
-        if code != -signal.SIGKILL and not (code == 0 and point > count - 3):
-            found.append(f"point {point}: the process ended with {code} instead of being killed")
-        if (folder / "home" / "sessions.db").exists() and Ledger(folder / "ledger").lines():
+        # Usage is written in batches: a run may have a few points fewer than the whole one had
+        if code != -signal.SIGKILL and not (code == 0 and point > count - 6):
+            found.append(("other", f"{mode}, point {point}: the process ended with {code}, not killed"))
+        if anyio.run(last_log, folder / "home"):
             again = in_child(folder, mode, 0, resume="latest")
             if again != 0:
-                found.append(f"point {point}: resuming ended with {again}")
-        found += violations(folder, mode, point)
-    sys.stdout.write(json.dumps({"points": len(range(first, count + 1, step)), "violations": found}))
+                found.append(("other", f"{mode}, point {point}: resuming ended with {again}"))
+        left = Found(folder, mode, point)
+        unknown += left.unknown
+        found += left.violations()
+    report = {"points": len(wanted), "unknown": unknown, **Counter(kind for kind, _ in found)}
+    sys.stdout.write(json.dumps({**report, "violations": [words for _, words in found]}))
 
 
 if __name__ == "__main__":
