@@ -38,6 +38,15 @@ class SyncSession:
         """Run one turn and give its end."""
         return self._portal.call(self._session.send, text)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last turn was cut off, so that it can go on."""
+        return self._session.is_cut
+
+    def continue_turn(self) -> TurnFinished:
+        """Go on with the turn that was cut off, and give its end."""
+        return self._portal.call(self._session.continue_turn)
+
     def stream(self, text: str) -> Iterator[Event]:
         """Run one turn; its events as they come. Leaving the loop early interrupts the turn."""
         managed = self._portal.wrap_async_context_manager(self._session.stream(text))

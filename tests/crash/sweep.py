@@ -1,5 +1,5 @@
 """A crash sweep: one turn with twelve calls is killed (SIGKILL, its whole process group) at every fault point in a process of its own,
-then resumed; prints what was lost, repeated or cannot be sent on.
+then goes on where it was cut, or is resumed with a new message; prints what was lost, repeated or cannot be sent on.
 
 Fault points lie before and after every write of the store, inside its transactions and after them, at the start and the end of every
 tool, and inside every command. Usage: sweep.py FOLDER MODE FIRST STEP
@@ -28,7 +28,7 @@ from hermes.store.protocol import UsageEntry
 from hermes.store.sqlite_store import SqliteStore, open_store
 from hermes.testing import ScriptedModel, call, calls, say
 from hermes.types.error import HermesError
-from hermes.types.message import Message, ToolResult, User
+from hermes.types.message import Assistant, Message, ToolResult, User
 from hermes.types.profile import Profile
 from tests.wire import test_histories, test_pairs
 
@@ -165,6 +165,11 @@ def watch_files(runtime: Runtime, points: Points, ledger: Ledger) -> None:
     runtime.hooks.register("post_tool_call", after)
 
 
+def rest_of(mode: str, resume: str) -> list[Any]:
+    """What the model says: all of the turn, the rest of it after so many replies, or words to a new message."""
+    return [say("carried on")] if resume == "latest" else [*PLANS[mode], say("all done")][int(resume or 0) :]
+
+
 async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
     ledger = Ledger(folder / "ledger")
 
@@ -186,7 +191,7 @@ async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
         await anyio.sleep(0.001 * (7 - int(content) % 4))
         return effect_body(int(content))
 
-    model = ScriptedModel(*([say("carried on")] if resume else [*PLANS[mode], say("all done")]))
+    model = ScriptedModel(*rest_of(mode, resume))
     environ = {"HOME": str(folder), "HERMES_HOME": str(folder / "home"), "PATH": os.environ["PATH"]}
     flags = {"terminal.sandbox": "off", "checkpoints.turns": False}
     async with open_runtime(environ=environ, http=model.http(), flags=flags) as runtime:
@@ -202,11 +207,14 @@ async def turn(folder: Path, mode: str, points: Points, *, resume: str) -> None:
                 model="m",
                 toolsets=("terminal", "file") if mode in REAL else (),
                 functions=() if mode in REAL else (effect, write_file),
-                resume=resume,
+                resume=resume and "latest",
                 cwd=folder,
             )
         )
-        await session.send("continue" if resume else "do the twelve things")
+        if resume.isdigit():
+            await session.continue_turn()
+        else:
+            await session.send("and now?" if resume else "do the twelve things")
         await session.close()
         await store.close()
 
@@ -252,6 +260,11 @@ class Found:
     def unknown(self) -> int:
         """How many calls were answered as of unknown outcome."""
         return sum(self._status(name) == "outcome_unknown" for name in self._answers)
+
+    @property
+    def words(self) -> list[str]:
+        """What was said, without calls and their results."""
+        return [one.text for one in self._log if isinstance(one, User | Assistant) and one.text]
 
     def violations(self) -> Iterator[tuple[str, str]]:
         """What must not be: of which kind, and in words."""
@@ -315,6 +328,10 @@ class Found:
         return ""
 
 
+def is_cut(log: tuple[Message, ...]) -> bool:
+    return bool(log) and not (isinstance(log[-1], Assistant) and not log[-1].calls)
+
+
 def main(top: Path, mode: str, first: int, step: int) -> None:
     whole = top / "whole"
     whole.mkdir(parents=True)
@@ -331,11 +348,16 @@ def main(top: Path, mode: str, first: int, step: int) -> None:
         # Usage is written in batches: a run may have a few points fewer than the whole one had
         if code != -signal.SIGKILL and not (code == 0 and point > count - 6):
             found.append(("other", f"{mode}, point {point}: the process ended with {code}, not killed"))
-        if anyio.run(last_log, folder / "home"):
-            again = in_child(folder, mode, 0, resume="latest")
+        log = anyio.run(last_log, folder / "home")
+        goes_on = point % 2 == 0 and is_cut(log)
+        if log:
+            said = sum(isinstance(message, Assistant) for message in log)
+            again = in_child(folder, mode, 0, resume=str(said) if goes_on else "latest")
             if again != 0:
                 found.append(("other", f"{mode}, point {point}: resuming ended with {again}"))
         left = Found(folder, mode, point)
+        if goes_on and left.words != ["do the twelve things", "all done"]:
+            found.append(("lost", f"{mode}, point {point}: the turn went on to {left.words}"))
         unknown += left.unknown
         found += left.violations()
     report = {"points": len(wanted), "unknown": unknown, **Counter(kind for kind, _ in found)}

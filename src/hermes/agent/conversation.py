@@ -87,6 +87,13 @@ class Conversation:
         self.queued.append((text, by))
         self._next()
 
+    def continue_turn(self) -> None:
+        """Go on with the turn that was cut off, if there is one and none runs."""
+        session = self.session
+        if session is not None and session.is_cut and not self.busy:
+            self._running = True
+            self._spawn(self._continued)
+
     def stop(self) -> bool:
         """Stop the running turn; whether there was one."""
         if self.session is not None:
@@ -141,6 +148,14 @@ class Conversation:
             self.queued.insert(0, (text, by))
             self._view.refused(str(error))
             self._return_waiting()
+
+    async def _continued(self) -> None:
+        try:
+            if self.session is not None:
+                await self.session.continue_turn()
+        except HermesError as error:
+            self._running = False
+            self._view.refused(str(error))
 
     def _return_waiting(self) -> None:
         """Hand back all that waits, to each actor what is theirs."""

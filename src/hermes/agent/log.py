@@ -37,6 +37,14 @@ class Log(Struct, frozen=True):
         """Whether the last word is the user's, or a tool's."""
         return not self.open and self.awaits
 
+    @property
+    def turn(self) -> tuple[Message, ...]:
+        """The last turn: what a user said, and all that came after it; nothing where nobody said anything."""
+        for at in range(len(self.messages) - 1, -1, -1):
+            if isinstance(self.messages[at], User):
+                return self.messages[at:]
+        return ()
+
 
 def replay(messages: tuple[Message, ...]) -> Log:
     """A log with these messages; PairingError when they are not a log."""

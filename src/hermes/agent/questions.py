@@ -7,12 +7,13 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import anyio
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hermes.agent.spec import SessionSpec
 from hermes.lib.aio import Async, first_of
 from hermes.store.protocol import SessionStore, StoredQuestion
 from hermes.store.questions import checked
@@ -21,6 +22,9 @@ from hermes.types.error import StoreError
 from hermes.types.event import Answered, Asked, Event
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
+
+if TYPE_CHECKING:
+    from hermes.agent.services import RuntimeServices
 
 TAKEN = "The answer was used up, or the question ended, in another place; ask again."
 NOBODY = "Nobody can be asked here, so the answer is no."
@@ -71,6 +75,24 @@ class Questions(Struct, kw_only=True):
     policy: Literal["decide", "first"] = "decide"
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _standing: dict[str, StoredQuestion] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, spec: SessionSpec, services: "RuntimeServices", emit: Callable[[Event], object]
+    ) -> "Questions":
+        """The questions of a session."""
+        return cls(
+            emit=emit,
+            ports=services.ports,
+            store=services.store,
+            spawn=services.routes.spawn,
+            session=spec.id,
+            actor=spec.actor,
+            attended=spec.attended,
+            seconds=spec.approval_timeout,
+            clarify_seconds=spec.clarify_timeout,
+            policy=spec.clarify_policy,
+        )
 
     async def ask(self, question: Question, *, to: Actor | None = None) -> Answer:
         """The answer; at once one of the policy when the session is unattended, and when nobody answers in

@@ -2,7 +2,7 @@
 
 import contextlib
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -19,12 +19,13 @@ from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
 from hermes.agent.room import compact
 from hermes.agent.services import RuntimeServices
+from hermes.agent.side_questions import side_calls
 from hermes.agent.spec import SessionSpec
 from hermes.agent.todos import from_log
-from hermes.agent.turn_runner import TurnRunner
+from hermes.agent.turn_runner import TurnRunner, UserInput
 from hermes.lib.aio import HomeLoop, raise_cancellation
 from hermes.lib.text import mend_surrogates
-from hermes.models.side_calls import SideCalls, SideQuestion, Task
+from hermes.models.side_calls import SideQuestion, Task
 from hermes.safety.tool_effects import guarded_effects
 from hermes.types import event as events
 from hermes.types.action import ToolUse
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from hermes.agent.tool_environment import ToolEnvironment
 
 BUSY = "A turn is running in this session; steer it, interrupt it, or wait for its end."
+UNCUT = "The last turn of this session was not cut off; there is nothing to go on with."
 UNDOING = "Turns of this session are being undone; try again when that is done."
 CLOSED = "Session {} is closed; open it again (resume) to go on with it."
 CLOSING = 5.0
@@ -76,18 +78,7 @@ class Session:
         self.emit = self.listeners.emit
         """Tells every listener of an event; a field, so that each piece of a reply has one hop less."""
         self.home = HomeLoop()
-        self.questions = Questions(
-            emit=self.emit,
-            ports=services.ports,
-            store=services.store,
-            spawn=services.routes.spawn,
-            session=spec.id,
-            actor=spec.actor,
-            attended=spec.attended,
-            seconds=spec.approval_timeout,
-            clarify_seconds=spec.clarify_timeout,
-            policy=spec.clarify_policy,
-        )
+        self.questions = Questions.of(spec, services, self.emit)
         self.opened: ToolEnvironment | None = None
         self.batch: CallBatch | None = None
         self.todos = from_log(self._log.messages)
@@ -108,13 +99,15 @@ class Session:
         HermesError while another turn runs. However the turn ends, by cancellation too, words of the
         assistant end the log and its end is told.
         """
-        runner = TurnRunner(self, text)
-        try:
-            await runner.run(self._begin(), attachments, by or self.spec.actor)
-        finally:
-            await runner.tell_hooks()
-        await raise_cancellation()
-        return runner.end
+        return await self._run(UserInput(text, attachments, by or self.spec.actor))
+
+    async def continue_turn(self) -> events.TurnFinished:
+        """Go on with the turn that was cut, from its next undone step, and give its end as `send` does.
+
+        HermesError where the last turn was not cut, and while another runs.
+        """
+        self._refuse_uncut()
+        return await self._run(None)
 
     def steer(self, text: str, *, by: Actor | None = None, note_id: str = "") -> bool:
         """Let a note ride on the next tool result; False when no turn runs.
@@ -147,30 +140,19 @@ class Session:
         """A listener that hears every event from now on, or first what came after number `since`."""
         return self.listeners.watch(since)
 
-    @asynccontextmanager
-    async def stream(
+    def stream(
         self, text: str, *, attachments: tuple[Attachment, ...] = (), by: Actor | None = None
-    ) -> AsyncIterator[Listener]:
+    ) -> AbstractAsyncContextManager[Listener]:
         """Send, and read the turn's events as they come; leaving early interrupts the turn.
 
         HermesError while another turn runs.
         """
-        runner, scope = TurnRunner(self, text), self._begin()
-        with self.watch() as listener:
-            async with anyio.create_task_group() as group:
+        return self._streamed(UserInput(text, attachments, by or self.spec.actor))
 
-                async def run() -> None:
-                    try:
-                        await runner.run(scope, attachments, by or self.spec.actor)
-                        listener.close()
-                    finally:
-                        await runner.tell_hooks()
-
-                group.start_soon(run)
-                try:
-                    yield listener
-                finally:
-                    scope.cancel()
+    def stream_continued(self) -> AbstractAsyncContextManager[Listener]:
+        """Go on with the turn that was cut, and read its events as those of `stream`."""
+        self._refuse_uncut()
+        return self._streamed(None)
 
     @property
     def instructions(self) -> str:
@@ -262,6 +244,11 @@ class Session:
         """Whether the last word is the user's, or a tool's."""
         return self._log.waits_for_reply
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether the last turn ended without a word, by a crash or a fault, so that it can go on."""
+        return self._log.awaits and not self.busy
+
     def count(self, event: events.Attempted, *, task: str = CHAT) -> None:
         """A request of this session ended: its usage is counted here and written down."""
         self.usage += event.usage
@@ -269,14 +256,7 @@ class Session:
 
     async def ask_aside(self, task: Task, question: SideQuestion) -> str | None:
         """Ask the model of a side task, within this session's budget; None when no model answers."""
-        routes = self.services.routes
-        side = SideCalls(
-            executor=self.services.executor,
-            side_task=lambda one: routes.side_task(one, self.endpoint),
-            route=lambda chain: routes.chain_for(self, chain),
-            count=lambda one, event: self.count(event, task=one),
-        )
-        return await side.ask(task, question, self.budget)
+        return await side_calls(self).ask(task, question, self.budget)
 
     async def authorize(self, use: ToolUse) -> None:
         """Decide on a tool's call; Refused when the answer is no."""
@@ -368,6 +348,20 @@ class Session:
         await raise_cancellation()
 
     # ------------------------------------------------------------------ inside
+
+    async def _run(self, said: UserInput | None) -> events.TurnFinished:
+        scope = self._begin()
+        return await TurnRunner(self, said).run(scope)
+
+    @asynccontextmanager
+    async def _streamed(self, said: UserInput | None) -> AsyncIterator[Listener]:
+        scope = self._begin()
+        async with TurnRunner(self, said).streamed(scope) as listener:
+            yield listener
+
+    def _refuse_uncut(self) -> None:
+        if not self.is_cut:
+            raise HermesError(BUSY if self.busy else UNCUT)
 
     def _take_note(self, note: ContextBlock) -> bool:
         if self.busy:

@@ -25,6 +25,12 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
             " or first (the first choice, where there are choices)."
         ),
     ] = "decide"
+    auto_continue: Annotated[
+        bool,
+        doc(
+            "Go on by itself with a turn that was cut off, when its session is opened in an interactive app."
+        ),
+    ] = False
     disabled_toolsets: Annotated[list[str], doc("Toolsets that are never offered.")] = []
 
 

@@ -33,17 +33,20 @@ class Step(Struct, frozen=True):
 
 
 class StepLimit(Struct):
-    """The steps of one turn; once it is `halted` only those for closing words follow."""
+    """The steps of one turn, after those that were `taken` before it was cut; once it is `halted` only those
+    for closing words follow.
+    """
 
     max_steps: int = 90
     halted: bool = False
+    taken: int = 0
 
     def __iter__(self) -> Iterator[Step]:
-        number = 1
+        number = self.taken + 1
         while number < self.max_steps and not self.halted:
             yield Step(number)
             number += 1
-        if not self.halted:
+        if not self.halted and number <= self.max_steps:
             yield Step(number, "last")
             number += 1
         yield Step(number, "grace")

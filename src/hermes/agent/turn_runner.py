@@ -8,18 +8,21 @@ from typing import TYPE_CHECKING
 
 import anyio
 import anyio.lowlevel
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.calls import CallBatch
 from hermes.agent.guardrails import HALTED, HALTED_WORDS, LoopGuard
 from hermes.agent.hook_points import added_context, ended
 from hermes.agent.ledger import TurnLimits
+from hermes.agent.listeners import Listener
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
 from hermes.agent.room import make_room
 from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit
 from hermes.agent.title import name
 from hermes.agent.turn import run_turn
+from hermes.lib.aio import raise_cancellation
 from hermes.lib.text import mend_surrogates
 from hermes.models.reliability.continuation import joined, to_be_continued
 from hermes.models.reliability.executor import ReplyListener
@@ -38,13 +41,27 @@ ROOM_ATTEMPTS = 3
 """How often room is made for one reply when an endpoint refuses a request as too long."""
 
 
-class TurnRunner:
-    """A turn of one session; it lives as long as the turn."""
+class UserInput(Struct, frozen=True):
+    """What somebody says to begin a turn."""
 
-    def __init__(self, session: "Session", text: str) -> None:
-        self._text = mend_surrogates(text)
-        self._session, self._services = session, session.services
-        self.steps = StepLimit(session.spec.max_steps)
+    text: str
+    attachments: tuple[Attachment, ...]
+    actor: Actor
+
+
+class TurnRunner:
+    """A turn of one session, which `said` begins; without that, the one that was cut goes on. It lives as
+    long as the turn.
+    """
+
+    def __init__(self, session: "Session", said: UserInput | None) -> None:
+        self._session, self._services, self._said = session, session.services, said
+        cut = () if said else session.whole_log.turn
+        self._text = mend_surrogates(said.text) if said else _user_text(cut)
+        self._number = session.turns + (0 if cut else 1)
+        self.steps = StepLimit(
+            session.spec.max_steps, taken=sum(isinstance(message, Assistant) for message in cut)
+        )
         self._guard = LoopGuard(session.services.guardrails)
         self._budget = session.services.ledger.turn(session.budget)
         seconds = session.services.ledger.budget.turn_seconds or math.inf
@@ -58,11 +75,35 @@ class TurnRunner:
         self._ran: list[str] = []
         self._before = session.log[-1].id if session.log else ""
 
-    async def run(self, scope: anyio.CancelScope, attachments: tuple[Attachment, ...], actor: Actor) -> None:
-        """Take the turn, which `scope` stops, from what somebody said to its end."""
-        async with self._turn(scope):
-            await self._hear(attachments, actor)
-            self.outcome = await run_turn(self)
+    async def run(self, scope: anyio.CancelScope) -> TurnFinished:
+        """Take the turn, which `scope` stops, to its end, and give that."""
+        await self._run(scope)
+        await raise_cancellation()
+        return self.end
+
+    @asynccontextmanager
+    async def streamed(self, scope: anyio.CancelScope) -> AsyncIterator[Listener]:
+        """Take the turn while its events are read; leaving early stops it."""
+        with self._session.watch() as listener:
+            async with anyio.create_task_group() as group:
+                group.start_soon(self._run, scope, listener)
+                try:
+                    yield listener
+                finally:
+                    scope.cancel()
+
+    async def _run(self, scope: anyio.CancelScope, listener: Listener | None = None) -> None:
+        """From what somebody said, or where the turn was cut, to its end, which callbacks are told of."""
+        try:
+            async with self._turn(scope):
+                await self._session.answer_open_calls()
+                if self._said is not None:
+                    await self._hear(self._said)
+                self.outcome = await run_turn(self)
+            if listener is not None:
+                listener.close()
+        finally:
+            await self._tell_hooks()
 
     @asynccontextmanager
     async def _turn(self, scope: anyio.CancelScope) -> AsyncIterator[None]:
@@ -72,7 +113,8 @@ class TurnRunner:
         session = self._session
         try:
             session.route.start()
-            session.emit(TurnStarted(turn=session.turns + 1))
+            session.listeners.turn = self._number
+            session.emit(TurnStarted(turn=self._number))
             try:
                 with scope:
                     yield
@@ -96,7 +138,7 @@ class TurnRunner:
             raise RuntimeError("the turn has not ended")
         return self._end
 
-    async def tell_hooks(self) -> None:
+    async def _tell_hooks(self) -> None:
         """Save what the turn has left of the files, then tell callbacks that it has ended; the session is
         free meanwhile.
         """
@@ -116,9 +158,8 @@ class TurnRunner:
         """Store a message, then let it be seen."""
         await self._session.append(message)
 
-    async def _hear(self, attachments: tuple[Attachment, ...], actor: Actor) -> None:
-        """Take in what somebody said; a turn that never got its results or its reply is closed first."""
-        await self._session.answer_open_calls()
+    async def _hear(self, said: UserInput) -> None:
+        """Take in what somebody said; a turn that never got its reply is closed first."""
         if self._session.awaits_reply:
             await self.say("(This turn was cut off before a reply.)")
         added: tuple[ContextBlock, ...] = ()
@@ -126,16 +167,16 @@ class TurnRunner:
         ports = self._services.ports
         try:
             recalled = await self._services.recall.recalled(self._session, self._text)
-            added = await added_context(self._session, self._text, actor)
+            added = await added_context(self._session, self._text, said.actor)
         finally:  # what was said is kept, also when it was stopped meanwhile
             news = self._session.mailbox.take_news()
             user = User(
                 id=ports.token(),
                 at=ports.now(),
                 text=self._text,
-                attachments=attachments,
+                attachments=said.attachments,
                 blocks=(*recalled, *added, *news),
-                origin=actor.origin,
+                origin=said.actor.origin,
             )
             with anyio.CancelScope(shield=True), self._kept(news):
                 await self.append(user)
@@ -232,7 +273,7 @@ class TurnRunner:
             await self._settle([unrun(call, OVER_LIMIT, self._services.ports) for call in calls], step)
             return
         self._ran += [call.name for call in calls]
-        user = next((one.text for one in reversed(session.log) if isinstance(one, User)), "")
+        user = _user_text(session.whole_log.turn)
         batch = session.batch = CallBatch(calls, session, user, self._blocked(calls))
         try:
             await batch.run()
@@ -332,6 +373,11 @@ class TurnRunner:
             self._stream.restart()
         self._session.count(event)
         self._session.emit(event)
+
+
+def _user_text(turn: Sequence[Message]) -> str:
+    """What the user said at the beginning of a turn."""
+    return turn[0].text if turn and isinstance(turn[0], User) else ""
 
 
 def _failure(error: Exception) -> tuple[Failure, bool]:

@@ -44,6 +44,9 @@ class CommandContext(Protocol):
     def queue(self, text: str) -> None:
         """Send a message after the running turn; now when none runs."""
 
+    def continue_turn(self) -> None:
+        """Go on with the turn that was cut off."""
+
     def edit(self, text: str) -> None:
         """Put a text where the person writes."""
 

@@ -19,6 +19,7 @@ HANDLERS: Mapping[str, Handler] = {
     "debug": info.debug,
     "new": session.new,
     "resume": session.resume,
+    "continue": session.continue_,
     "title": session.title,
     "undo": files.undo,
     "retry": files.retry,

@@ -1,7 +1,13 @@
-"""Commands on sessions and turns: new, resume, title, history, steer, queue, stop, quit."""
+"""Commands on sessions and turns: new, resume, continue, title, history, steer, queue, stop, quit."""
 
+from typing import Final
+
+from hermes.agent.settings import AgentSettings
 from hermes.commands.context import CommandContext, idle, opened
 from hermes.types.error import HermesError
+
+CUT: Final = "The last turn was cut off before its end; /continue goes on with it, a new message ends it."
+GOES_ON: Final = "The last turn was cut off before its end; it goes on now (agent.auto_continue)."
 
 
 async def new(talk: CommandContext, argument: str) -> None:
@@ -19,6 +25,25 @@ async def resume(talk: CommandContext, argument: str) -> None:
         await talk.open(resume=argument)
     else:
         await talk.pick()
+
+
+async def continue_(talk: CommandContext, _argument: str) -> None:
+    """Go on with the turn that was cut off."""
+    idle(talk)
+    if not opened(talk).is_cut:
+        raise HermesError("The last turn was not cut off; there is nothing to go on with.")
+    talk.continue_turn()
+
+
+def met_cut_turn(talk: CommandContext, settings: AgentSettings) -> None:
+    """Say that the last turn of a session that was just opened had been cut off, if so, and how to go on;
+    where the settings want it, it goes on.
+    """
+    if not opened(talk).is_cut:
+        return
+    talk.warn(GOES_ON if settings.auto_continue else CUT)
+    if settings.auto_continue:
+        talk.continue_turn()
 
 
 async def title(talk: CommandContext, argument: str) -> None:

@@ -102,7 +102,11 @@ _OPTIONS = (
         help="Go on with a session: id, start of an id, title, or latest; without a name, choose.",
     ),
     click.option(
-        "-c", "--continue", "go_on", is_flag=True, help="Go on with the last session of this directory."
+        "-c",
+        "--continue",
+        "go_on",
+        is_flag=True,
+        help="Go on with the last session here; without a question, with its turn that was cut off.",
     ),
     click.option(
         "-p", "--profile", default="", metavar="NAME", help="Profile to use instead of the default one."

@@ -29,9 +29,11 @@ PATIENCE = 2.0
 def answer(question: str, choices: Choices) -> int:
     """Answer and give the exit code: 0 answered, 1 failed, 2 usage, 3 an approval was refused, 4 out of
     steps, 5 the answer is not whole, 130 interrupted.
+
+    Where a session is resumed and nothing is asked, its turn that was cut off goes on.
     """
     text = "\n\n".join(part for part in (question, _piped()) if part.strip())
-    if not text.strip():
+    if not text.strip() and choices.resume in {"", "?"}:
         raise click.UsageError("There is no question: give it after -z, or on stdin.")
     return anyio.run(_run, text, choices)
 
@@ -51,7 +53,8 @@ async def _ask(runtime: Runtime, text: str, choices: Choices) -> TurnFinished:
     consumer: JsonLines | Steps = JsonLines(session) if choices.as_json else Steps(verbose=choices.verbose)
     end: TurnFinished | None = None
     try:
-        async with anyio.create_task_group() as group, session.stream(text) as events:
+        turn = session.stream(text) if text.strip() else session.stream_continued()
+        async with anyio.create_task_group() as group, turn as events:
             await group.start(_interrupt_on_signal, session.interrupt)
             async for event in events:
                 consumer.feed(event)

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from hermes.agent.settings import AgentSettings
 from hermes.apps.tui.backing import CHOOSE
 from hermes.apps.tui.picker import Picker
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.state import TuiState
+from hermes.commands.session import met_cut_turn
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
 from hermes.types.error import ConfigError, HermesError, StoreError
@@ -72,6 +74,11 @@ class TuiCommands:
         self._desk.conversation.queue(text)
         self._desk.refresh()
 
+    def continue_turn(self) -> None:
+        """Go on with the turn that was cut off."""
+        self._desk.conversation.continue_turn()
+        self._desk.refresh()
+
     def edit(self, text: str) -> None:
         """Put a text into the draft."""
         self._desk.returned(text)
@@ -97,6 +104,7 @@ class TuiCommands:
         for asked in fresh.questions.left_behind:
             desk.hear(asked)
         desk.conversation.attach(fresh)
+        met_cut_turn(self, runtime.settings[AgentSettings])
 
     async def pick(self) -> None:
         """Open the list of sessions."""

@@ -6,11 +6,13 @@ import os
 import signal
 import sys
 import time
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 import anyio
 from msgspec.structs import replace
 
+from hermes.agent.listeners import Listener
 from hermes.apps.tui.backing import StartFacts
 from hermes.apps.tui.plain_commands import WIDTH, PlainCommands
 from hermes.apps.tui.transcript import Transcript
@@ -85,20 +87,23 @@ class Lines:
                 if is_command(text):
                     await run_command(text, talk)
                 else:
-                    await self._turn(talk, text)
+                    await self._turn(talk, opened(talk).stream(text))
         finally:
             with anyio.CancelScope(shield=True):
                 await opened(talk).close()
 
     async def _next(self, talk: PlainCommands) -> str:
+        if talk.continues:
+            talk.continues = False
+            await self._turn(talk, opened(talk).stream_continued())
         return talk.waiting.pop(0) if talk.waiting else (await self._ask("> ")).strip()
 
-    async def _turn(self, talk: PlainCommands, text: str) -> None:
+    async def _turn(self, talk: PlainCommands, turn: AbstractAsyncContextManager[Listener]) -> None:
         session = opened(talk)
         transcript = Transcript(
             width=WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking
         )
-        async with session.stream(text) as events:
+        async with turn as events:
             async for event in events:
                 for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
                     self._print(plain(row))

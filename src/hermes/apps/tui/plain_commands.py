@@ -5,9 +5,11 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
+from hermes.agent.settings import AgentSettings
 from hermes.apps.tui.backing import CHOOSE, StartFacts
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
+from hermes.commands.session import met_cut_turn
 from hermes.lib.visible import visible
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import cut_text, plain
@@ -26,7 +28,8 @@ _SHOWN_ON_RESUME: Final = 3
 class PlainCommands:
     """The conversation of a person at a terminal without escapes, as `hermes.commands` sees it.
 
-    `waiting` is what is to be sent before the next line is read, `left` whether the person wants to go.
+    `waiting` is what is to be sent before the next line is read, `left` whether the person wants to go,
+    `continues` whether the turn that was cut off is to go on first.
     """
 
     def __init__(
@@ -40,7 +43,7 @@ class PlainCommands:
         self.session: Session | None = None
         self.failure: Failure | None = None
         self.waiting: list[str] = []
-        self.left = False
+        self.left = self.continues = False
 
     @property
     def sessions(self) -> "SessionStore":
@@ -74,6 +77,10 @@ class PlainCommands:
         """Send a message next; no turn runs while lines are read."""
         self.waiting.append(text)
 
+    def continue_turn(self) -> None:
+        """Go on with the turn that was cut off, before the next line is read."""
+        self.continues = True
+
     def edit(self, text: str) -> None:
         """Show the text, for a line cannot be filled in here."""
         self._show(f"You had said: {visible(text)}")
@@ -95,6 +102,7 @@ class PlainCommands:
             await old.close()
             self._show(f"session “{fresh.title}”" if fresh.title else f"session {fresh.id}")
             await self.replay(_SHOWN_ON_RESUME)
+        met_cut_turn(self, self._runtime.settings[AgentSettings])
 
     async def pick(self) -> None:
         """Let the person choose an earlier session by its number."""
