@@ -54,6 +54,7 @@ FREE: Final = {
     "config/edit.py": "the user's own commands change settings; the agent has no tool that calls it, and the gate refuses the file",
     "config/environ.py": "reads",
     "lib/files.py": "writes for its callers, which stand here themselves",
+    "lib/git_commits.py": "git with an environment of its own that runs nothing else, in the folder that a setting names for notes",
     "lib/trees.py": "copies for its callers, which stand here themselves",
     "lib/locks.py": "lock files of its callers, which stand here themselves",
     "models/": "keys, windows and models that the user asked for, in our own folders",
