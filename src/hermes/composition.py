@@ -15,8 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.allowlist import Allowlist, stamp_of
-from hermes.agent.compaction.compactor import Compactor
-from hermes.agent.compaction.settings import CompressionSettings
+from hermes.agent.context_engines import ContextEngines
 from hermes.agent.delegation.limited_tool import LimitedDelegation
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
@@ -245,7 +244,7 @@ def services_for(
         routes=routing,
         executor=_executor(http, model, ports, ledger, redactor),
         environments=environments,
-        context=Compactor(settings[CompressionSettings]),
+        engines=ContextEngines(settings),
         ledger=ledger,
         dispatcher=dispatcher,
         ports=ports,

@@ -126,6 +126,7 @@ class SessionOpener(Struct, kw_only=True):
         return replace(spec, outside=outside, depth=await depth_below(spec.parent, self.living, self.store))
 
     def _endpoint(self, chosen: SessionOptions, parent: Session | None = None) -> Endpoint:
+        _ = self.services.context  # one that is not there is a fault of the settings, told before any turn
         self.routing.routes.learn_secrets()
         if parent is not None and not (chosen.model or chosen.base_url):
             return parent.endpoint

@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import hermes.settings  # noqa: F401  # every section is known before a file is read
+from hermes.agent.context_engines import ContextEngines
 from hermes.agent.prompt.builder import PromptSpan, SystemPrompt
 from hermes.agent.prompt.standard import standard_prompt
 from hermes.agent.retention import DAY, empty_temp, prune
@@ -80,6 +81,11 @@ class Runtime(Struct, kw_only=True):
     def hooks(self) -> Hooks:
         """Callbacks at named points of sessions, turns and calls: `hooks.register(point, callback)`."""
         return self.services.dispatcher.hooks
+
+    @property
+    def context_engines(self) -> ContextEngines:
+        """The context managers that `context.engine` may name; add one before the first session."""
+        return self.services.engines
 
     @property
     def store(self) -> SessionStore:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from msgspec import Struct, field
 
 from hermes.agent.context import ContextManager
+from hermes.agent.context_engines import ContextEngines
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.prompt.notes import TextRules
@@ -104,7 +105,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     routes: ModelRoutes
     executor: RequestExecutor
     environments: ToolEnvironments
-    context: ContextManager
+    engines: ContextEngines
     ledger: Ledger
     dispatcher: Dispatcher
     ports: Ports
@@ -117,6 +118,11 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     delegation: DelegationSettings = field(default_factory=DelegationSettings)
     sessions: SessionSource = NoSessions()
     trajectories: Trajectories = NoTrajectories()
+
+    @property
+    def context(self) -> ContextManager:
+        """What chooses what a model sees of a session."""
+        return self.engines.current
 
     @property
     def secrets(self) -> SecretValues:
