@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.allowlist import Allowlist, stamp_of
+from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.context_engines import ContextEngines
 from hermes.agent.delegation.limited_tool import LimitedDelegation
 from hermes.agent.guardrails import GuardrailSettings
@@ -262,6 +263,7 @@ def services_for(
         guardrails=settings[GuardrailSettings],
         trajectories=_trajectories(home, settings),
         delegation=settings[DelegationSettings],
+        code=settings[CodeExecutionSettings],
     )
     return services, routing, environments
 

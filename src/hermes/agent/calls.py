@@ -47,7 +47,10 @@ NOT_STARTED = "The call was not run: the user stopped the turn first."
 
 
 class CallBatch:
-    """The calls of one reply as they run; `results` fills up in any order. What is `answered` is not run."""
+    """The calls of one reply as they run; `results` fills up in any order. What is `answered` is not run.
+
+    Those that a script makes have its call as `parent`: their results stand in no log, but in the journal.
+    """
 
     def __init__(
         self,
@@ -55,10 +58,13 @@ class CallBatch:
         session: "Session",
         user_task: str,
         answered: Mapping[str, ToolResult] = MappingProxyType({}),
+        *,
+        parent: str = "",
     ) -> None:
         self.calls = tuple(calls)
         self.results = dict(answered)
-        self._session, self._services, self._user_task = session, session.services, user_task
+        self._session, self._services = session, session.services
+        self.user_task, self._parent = user_task, parent
         self._started: set[str] = set()
         self._left: dict[str, tuple[Mapping[str, Any], Sequence[str]]] = {}
         self._stopping = anyio.Event()
@@ -72,7 +78,7 @@ class CallBatch:
             wanted = [call for call in self.calls if call.id not in self.results]
             for group in plan(wanted, self.manifest, self._cwd()):
                 await anyio.lowlevel.checkpoint_if_cancelled()
-                alone = len(self.calls) == 1
+                alone = len(self.calls) == 1 and not self._parent
                 if len(group) == 1:
                     await self._one(group[0], alone=alone)
                 else:
@@ -95,7 +101,8 @@ class CallBatch:
     async def _one(self, call: ToolCall, *, alone: bool) -> None:
         session, services = self._session, self._services
         entry = session.tools.tools.get(call.name)
-        session.emit(ToolStarted(call=call, emoji=(entry.emoji if entry else "") or "⚡"))
+        emoji = (entry.emoji if entry else "") or "⚡"
+        session.emit(ToolStarted(call=call, emoji=emoji, parent=self._parent))
         self._started.add(call.id)
         started = services.ports.monotonic()
         with listening() as heard, calling(call.id):
@@ -168,7 +175,7 @@ class CallBatch:
         return {
             "task_id": self._session.id,
             "session_id": self._session.id,
-            "user_task": self._user_task,
+            "user_task": self.user_task,
             "tool_call_id": call.id,
             "ctx": context,
         }

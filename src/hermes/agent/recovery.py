@@ -46,7 +46,7 @@ def answers(
         elif call.id in waited:
             yield _missing(call, ports, _asked(waited[call.id], ports.now()), "waited_for_answer")
         elif call.id in begun:
-            yield _missing(call, ports, UNKNOWN, "outcome_unknown")
+            yield _missing(call, ports, UNKNOWN, "outcome_unknown", **_made(call, begun))
         else:
             yield unrun(call, NEVER_RAN, ports)
 
@@ -62,8 +62,15 @@ def _asked(asked: StoredQuestion, now: float) -> str:
     return ASKED.format(question.text if isinstance(question, Clarify) else question.command, _STATES[state])
 
 
-def _missing(call: ToolCall, ports: Ports, words: str, status: str) -> ToolResult:
-    content = tool_error(words, status=status)
+def _made(call: ToolCall, begun: Mapping[str, ToolResult | None]) -> dict[str, int]:
+    """How many of the calls that a script made had ended, and how many had not."""
+    own = [result for name, result in begun.items() if name.startswith(f"{call.id}/")]
+    ended = sum(result is not None for result in own)
+    return {"calls_ended": ended, "calls_cut": len(own) - ended} if own else {}
+
+
+def _missing(call: ToolCall, ports: Ports, words: str, status: str, **more: int) -> ToolResult:
+    content = tool_error(words, status=status, **more)
     return ToolResult(
         id=ports.token(), at=ports.now(), call_id=call.id, name=call.name, content=content, failed=True
     )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct, field
 
+from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.context import ContextManager
 from hermes.agent.context_engines import ContextEngines
 from hermes.agent.guardrails import GuardrailSettings
@@ -116,6 +117,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     notes: TextRules | None = None
     guardrails: GuardrailSettings = field(default_factory=GuardrailSettings)
     delegation: DelegationSettings = field(default_factory=DelegationSettings)
+    code: CodeExecutionSettings = field(default_factory=CodeExecutionSettings)
     sessions: SessionSource = NoSessions()
     trajectories: Trajectories = NoTrajectories()
 

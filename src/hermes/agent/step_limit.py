@@ -34,19 +34,24 @@ class Step(Struct, frozen=True):
 
 class StepLimit(Struct):
     """The steps of one turn, after those that were `taken` before it was cut; once it is `halted` only those
-    for closing words follow.
+    for closing words follow. As many as the limit may be given back.
     """
 
     max_steps: int = 90
     halted: bool = False
     taken: int = 0
+    refunded: int = 0
+
+    def refund(self) -> None:
+        """Let the step that runs not count."""
+        self.refunded = min(self.refunded + 1, self.max_steps)
 
     def __iter__(self) -> Iterator[Step]:
         number = self.taken + 1
-        while number < self.max_steps and not self.halted:
+        while number - self.refunded < self.max_steps and not self.halted:
             yield Step(number)
             number += 1
-        if not self.halted and number <= self.max_steps:
+        if not self.halted and number - self.refunded <= self.max_steps:
             yield Step(number, "last")
             number += 1
         yield Step(number, "grace")

@@ -12,6 +12,7 @@ from hermes.agent.past_sessions import SessionArchive
 from hermes.agent.provenance import tell
 from hermes.agent.recall import SessionRecall
 from hermes.lib.aio import HomeObject
+from hermes.lib.lazy import import_object
 from hermes.lib.text_stream import TextStream
 from hermes.safety.sources import sources
 from hermes.tools.needs import secret_for
@@ -19,6 +20,7 @@ from hermes.types.delegation import ChildReport, ChildTask
 from hermes.types.error import HermesError, SecretUnavailable
 from hermes.types.message import Message
 from hermes.types.question import Answer, Question
+from hermes.types.script import ScriptResult
 from hermes.types.tool import PastSessions, ProviderTools, TodoList, ToolEntry
 from hermes.types.workspace import Processes, Workspace
 
@@ -130,6 +132,11 @@ class ToolRunContext(Struct, eq=False):
             return ()
         return await self.session.home.run(partial(self._delegate_later, tasks))
 
+    async def run_script(self, code: str) -> ScriptResult:
+        """Run Python that may call the session's tools, where its commands run."""
+        self._check_running()
+        return await self.session.home.run(partial(self._run_script, code))
+
     def progress(self, text: str) -> None:
         """Show output of the running call, from any thread; nothing once it has ended."""
         if not self._over:
@@ -152,6 +159,11 @@ class ToolRunContext(Struct, eq=False):
             for one in reports:
                 tell(one.outside)
         return reports
+
+    async def _run_script(self, code: str) -> ScriptResult:
+        run = import_object("hermes.agent.code_execution.script_run:ScriptRun")(self)
+        result: ScriptResult = await run.run(code)
+        return result
 
     async def _delegate_later(self, tasks: Sequence[ChildTask]) -> Sequence[str]:
         runs = self.session.children.take(tasks, self.call_id)

@@ -36,6 +36,7 @@ from hermes.types.request import Request
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
+CODE = "execute_code"
 STOPPED = "(stopped by the user)"
 ROOM_ATTEMPTS = 3
 """How often room is made for one reply when an endpoint refuses a request as too long."""
@@ -275,6 +276,8 @@ class TurnRunner:
         self._ran += [call.name for call in calls]
         user = _user_text(session.whole_log.turn)
         batch = session.batch = CallBatch(calls, session, user, self._blocked(calls))
+        if all(call.name == CODE for call in calls):
+            self.steps.refund()
         try:
             await batch.run()
         finally:

@@ -27,14 +27,9 @@ from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
 from hermes.environments.search import find_files, search_lines
 from hermes.environments.searched_files import Search
 from hermes.environments.shell import FileCarrier, Shell
-from hermes.environments.workspace import (
-    QUIET,
-    Authorize,
-    Located,
-    Operation,
-    ShellWorkspace,
-    WorkspaceOptions,
-)
+from hermes.environments.tool_socket import SocketChannel
+from hermes.environments.workspace import QUIET, Authorize, ShellWorkspace, WorkspaceOptions
+from hermes.environments.workspace_files import Located, Operation
 from hermes.lib.beneath import make_folders
 from hermes.lib.files import make_private
 from hermes.lib.programs import find_program
@@ -70,6 +65,7 @@ class LocalWorkspace(ShellWorkspace):
         folders.make()
         children = child_environment(environ, chosen.passthrough, chosen.is_secret)
         self._missed = Missed(children.left)
+        self._channel = SocketChannel(folders.shell, INSIDE if sandbox else "")
         super().__init__(
             environment=LocalEnvironment(
                 outputs=folders.outputs,

@@ -5,7 +5,7 @@ import itertools
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Final, Literal, Protocol
+from typing import Final
 
 import anyio
 from msgspec import Struct, field
@@ -16,16 +16,17 @@ from hermes.environments.base import Environment, Job, Limits
 from hermes.environments.env_hints import denial, harmless
 from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.shell import Shell, Start
+from hermes.environments.tool_channel import ToolChannel, variables
+from hermes.environments.workspace_files import Files, Located, Operation
 from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
 from hermes.types.capabilities import is_below
 from hermes.types.error import ExecError, Refused
 from hermes.types.needs import NO_NEEDS, Needs
-from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
+from hermes.types.workspace import AnswerRequest, ExecResult, FileStat, Match, ProcessState
 
 Authorize = Callable[[Action], Awaitable[Permit]]
-Operation = Literal["read", "write", "delete"]
 
 QUIET: Final = {
     "TERM": "dumb",
@@ -67,48 +68,13 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     spawn: Spawn | None = None
 
 
-class Located(Struct, frozen=True, kw_only=True):
-    """A path with its links followed: `name` as a decision and the model see it, `at` where it is reached."""
-
-    name: str
-    at: str
-
-
-class Files(Protocol):
-    """The files of a machine, once a decision about them has been made; errors are the system's own
-    (FileNotFoundError, …).
-    """
-
-    async def locate(self, nominal: str, operation: Operation) -> Located:
-        """Where an absolute path leads, links followed; a deletion is of the link itself."""
-
-    async def read(self, place: Located) -> bytes:
-        """A regular file's bytes."""
-
-    async def write(self, place: Located, data: bytes) -> FileStat:
-        """Write a file in one step, make its folders, keep its mode."""
-
-    async def delete(self, place: Located) -> None:
-        """Delete one file."""
-
-    async def stat(self, place: Located) -> FileStat | None:
-        """What is there, or None."""
-
-    async def list(self, place: Located) -> Sequence[FileStat]:
-        """The entries of a folder, by name."""
-
-    async def search(self, place: Located, pattern: str, file_glob: str, limit: int) -> Sequence[Match]:
-        """Lines that match a regular expression; ValueError when it is not one."""
-
-    async def find(self, place: Located, glob: str, limit: int) -> Sequence[FileStat]:
-        """Files whose name or path fits a glob, newest first."""
-
-
 class ShellWorkspace:
     """An environment with a carried shell and files: implements `Workspace`.
 
     Call `close` in the end, it stops what still runs.
     """
+
+    _channel: ToolChannel
 
     def __init__(
         self,
@@ -210,10 +176,7 @@ class ShellWorkspace:
         action = self._action(command, where, needs, pty=pty, background=True)
         permit = await self._permit(action)
         self.processes.make_room()
-        clean = _is_clean(permit, needs)
-        start = self._shell.prepare(command, cwd=where, confined=permit.confined, clean=clean, carry=False)
-        self._redeem(permit, self._now(action, where, permit))
-        self._make_granted(permit)
+        start = self._apart(action, where, permit)
         child = await self._environment.spawn(self._job(start, permit, pty=pty))
         return self.processes.add(
             self._process_id(),
@@ -223,6 +186,39 @@ class ShellWorkspace:
             notify=notify,
             needs=needs,
             permit=permit,
+        )
+
+    async def run_with_tools(
+        self,
+        command: str,
+        *,
+        module: str,
+        answer: AnswerRequest,
+        timeout: float,
+        on_output: Callable[[str], None] | None = None,
+    ) -> ExecResult:
+        """Run a command in a shell of its own, where Python finds the module `hermes_tools`; `answer` gets
+        what that asks. Refused when the decision is no.
+        """
+        await self._ready()
+        where = self.cwd
+        action = self._action(command, where, NO_NEEDS, pty=False)
+        permit = await self._permit(action)
+        start = self._apart(action, where, permit)
+        async with self._channel.open(module, answer, confined=permit.confined) as folder:
+            start = replace(start, env={**start.env, **variables(folder, start.env)})
+            done = await self._environment.exec(
+                self._job(start, permit, pty=False), timeout=timeout, on_output=on_output
+            )
+        return ExecResult(
+            text=done.text + harmless(done, permit),
+            code=done.code,
+            cwd=where,
+            seconds=done.seconds,
+            timed_out=done.timed_out,
+            clipped=done.clipped,
+            full=done.full,
+            denied=denial(command, done, permit),
         )
 
     async def read(self, path: str) -> bytes:
@@ -282,6 +278,14 @@ class ShellWorkspace:
         if "\0" in action.command:
             raise Refused("A command cannot contain a NUL character.")
         return self._accept(await self._authorize(action))
+
+    def _apart(self, action: Command, where: str, permit: Permit) -> Start:
+        """A shell of its own for a command that was decided, whose permit is used up."""
+        confined, clean = permit.confined, _is_clean(permit, action.needs)
+        start = self._shell.prepare(action.command, cwd=where, confined=confined, clean=clean, carry=False)
+        self._redeem(permit, self._now(action, where, permit))
+        self._make_granted(permit)
+        return start
 
     def _resolved(self, needs: Needs) -> Needs:
         """The needs with absolute paths, links followed; ExecError where a host is none, or a path is of a

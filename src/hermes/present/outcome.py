@@ -83,6 +83,8 @@ def _measure(call: ToolCall, content: Mapping[str, Any]) -> str:
         return "1 hit" if hits == 1 else f"{hits} hits"
     if call.name == "write_file" and isinstance(content.get("bytes_written"), int):
         return size(content["bytes_written"])
+    if call.name == "execute_code" and (made := content.get("tool_calls_made")):
+        return "1 call" if made == 1 else f"{made} calls"
     if call.name == "terminal" and content.get("pid"):
         return "in background"
     return ""

@@ -18,6 +18,7 @@ _VERBS = {
     "search_files": ("search", "🔎", ("pattern", "path")),
     "todo": ("plan", "📋", ()),
     "delegate_task": ("child", "🧭", ("goal",)),
+    "execute_code": ("code", "🐍", ("code",)),
     "clarify": ("ask", "❓", ("question",)),
 }
 _PART = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?!&&|\|\||;|\n).)+""", re.DOTALL)

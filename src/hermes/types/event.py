@@ -89,10 +89,11 @@ class Added(_Stamped, frozen=True, kw_only=True):
 
 
 class ToolStarted(_Stamped, frozen=True, kw_only=True):
-    """A call began to run."""
+    """A call began to run; one that a script makes has the id of the script's call as `parent`."""
 
     call: ToolCall
     emoji: str
+    parent: str = ""
     kind: Literal["tool_started"] = "tool_started"
 
 
@@ -105,7 +106,7 @@ class ToolProgress(_Stamped, frozen=True, kw_only=True):
 
 
 class ToolFinished(_Stamped, frozen=True, kw_only=True):
-    """A call ended; its result follows as `Added`, in call order."""
+    """A call ended; its result follows as `Added`, in call order, unless a script made it."""
 
     call_id: str
     seconds: float

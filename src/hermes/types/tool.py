@@ -8,6 +8,7 @@ from msgspec import Struct
 from hermes.types.delegation import ChildReport, ChildTask
 from hermes.types.message import Message
 from hermes.types.question import Answer, Question
+from hermes.types.script import ScriptResult
 from hermes.types.workspace import Workspace
 
 ToolEffect = Literal["files", "processes", "network", "send", "settings", "memory", "other"]
@@ -145,6 +146,11 @@ class ToolContext(Protocol):
     async def delegate_later(self, tasks: Sequence[ChildTask]) -> Sequence[str]:
         """Start children that go on after this turn, and give the ids of their sessions; none are started
         where there may be no later turn for their reports.
+        """
+
+    async def run_script(self, code: str) -> ScriptResult:
+        """Run Python that may call the session's tools, where its commands run; Refused when it may not,
+        ExecError when it cannot be started.
         """
 
     def progress(self, text: str) -> None:

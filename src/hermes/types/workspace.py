@@ -5,12 +5,15 @@ Paths are as the tool got them; relative ones are taken from the carried working
 home.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Literal, Protocol
 
 from msgspec import Struct
 
 from hermes.types.needs import NO_NEEDS, Needs
+
+AnswerRequest = Callable[[bytes], Awaitable[bytes]]
+"""Answers one request of a program that runs in a workspace."""
 
 
 class ExecResult(Struct, frozen=True, kw_only=True):
@@ -120,6 +123,20 @@ class Workspace(Protocol):
         on_output: Callable[[str], None] | None = None,
     ) -> ExecResult:
         """Run a command in the carried shell; directory, exports and options live on to the next call."""
+
+    async def run_with_tools(
+        self,
+        command: str,
+        *,
+        module: str,
+        answer: AnswerRequest,
+        timeout: float,
+        on_output: Callable[[str], None] | None = None,
+    ) -> ExecResult:
+        """Run a command in a shell of its own, which hands nothing on, so that others can run meanwhile.
+
+        Python can import `hermes_tools` in it, whose source is `module`; `answer` gets what that asks.
+        """
 
     async def start(
         self,

@@ -1,7 +1,16 @@
 """What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
 
 from hermes.apps.tui.turn_end import end_rows, is_remark
-from hermes.apps.tui.underway import FinishedCall, Movement, Running, TurnProgress, child_rows, children_lines
+from hermes.apps.tui.underway import (
+    KEPT_OUTPUT,
+    FinishedCall,
+    Movement,
+    Running,
+    TurnProgress,
+    hear_call,
+    inner_lines,
+    inner_rows,
+)
 from hermes.present.children import child_line
 from hermes.present.lines import (
     RESTARTED,
@@ -50,7 +59,6 @@ _CENT = 0.01
 _MINUTE = 60
 _FRAME = 0.04
 _NOTHING: tuple[float, int, list[Line]] = (0.0, 0, [])
-_KEPT_OUTPUT = 4000
 _THOUGHT_ROWS = 5
 _SHORTEST = 8
 
@@ -135,7 +143,7 @@ class Transcript:
         if isinstance(event, TurnStarted):
             self.turn = TurnProgress(started=now, heard=now)
         elif isinstance(event, ToolStarted | ToolProgress | ToolFinished):
-            self._tool(event, now)
+            hear_call(self._running, event, now)
         elif isinstance(event, Attempted):
             self._retrying = (event, now + event.delay) if event.goes_on else None
         elif isinstance(event, Asked):
@@ -275,7 +283,7 @@ class Transcript:
             return []
         head = cut(line(f"✻ thinking · {_seconds(now - self._thinking_since)}", "dim"), self.width)
         return (
-            [head, *thought_lines(self._thinking.strip()[-_KEPT_OUTPUT:], self.width)[-_THOUGHT_ROWS:]]
+            [head, *thought_lines(self._thinking.strip()[-KEPT_OUTPUT:], self.width)[-_THOUGHT_ROWS:]]
             if self.show_thinking
             else [head]
         )
@@ -287,16 +295,6 @@ class Transcript:
         self._markdown, self._opened = None, _NOTHING
         self._last = "text" if self._last == "text open" else self._last
         return rows
-
-    def _tool(self, event: ToolStarted | ToolProgress | ToolFinished, now: float) -> None:
-        if isinstance(event, ToolStarted):
-            self._running[event.call.id] = Running(call=event.call, emoji=event.emoji, started=now)
-        elif event.call_id in self._running:
-            run = self._running[event.call_id]
-            if isinstance(event, ToolProgress):
-                run.output = (run.output + event.text)[-_KEPT_OUTPUT:]
-            else:
-                run.seconds = event.seconds
 
     def _child(self, event: ChildChanged, now: float) -> list[Line]:
         """A child has its line below its call; one in the background leaves a line when it has ended."""
@@ -319,8 +317,8 @@ class Transcript:
             return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="ended")
         if self.asked:
             return [waiting_line(run.call, self.width, emoji=run.emoji)]
-        if run.children:
-            return children_lines(run, now, self.width, spinner)
+        if run.children or run.calls:
+            return inner_lines(run, now, self.width, spinner)
         return running_lines(
             run.call, run.output, now - run.started, self.width, emoji=run.emoji, spinner=spinner
         )
@@ -366,7 +364,7 @@ class Transcript:
             self.turn.finished.append(done)
         rows = tool_lines(call, result, seconds, self.width, emoji=done.emoji)
         told, self._told_no = self._told_no and result.failed, False
-        return self.block("tool", [*(rows[:1] if told else rows), *child_rows(run, now, self.width)])
+        return self.block("tool", [*(rows[:1] if told else rows), *inner_rows(run, now, self.width)])
 
     def _ended(self, event: TurnFinished, now: float) -> list[Line]:
         rows = [*self._thought(now), *self._close_text()]

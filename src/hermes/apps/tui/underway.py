@@ -5,8 +5,9 @@ tells.
 from msgspec import Struct, field
 
 from hermes.present.children import child_line
-from hermes.present.lines import running_lines
-from hermes.present.spans import Line, Span
+from hermes.present.lines import head_line, running_lines
+from hermes.present.spans import Line, Span, line
+from hermes.present.words import call_words, duration
 from hermes.types.event import (
     Asked,
     Attempted,
@@ -33,15 +34,22 @@ Movement = (
 )
 """What changes the working line and prints nothing by itself."""
 
+KEPT_OUTPUT = 4000
+_SHOWN_CALLS = 3
+_INDENT = 6
+
 
 class Running(Struct, kw_only=True):
-    """A call between its start and its result; its children with when they were last heard of."""
+    """A call between its start and its result; its children with when they were last heard of, and the calls
+    that a script makes.
+    """
 
     call: ToolCall
     emoji: str
     started: float
     output: str = ""
     children: dict[str, tuple[ChildChanged, float]] = field(default_factory=dict)
+    calls: dict[str, "Running"] = field(default_factory=dict)
     seconds: float | None = None
 
 
@@ -66,17 +74,46 @@ class TurnProgress(Struct, kw_only=True):
     finished: list[FinishedCall] = field(default_factory=list)
 
 
-def children_lines(run: Running, now: float, width: int, spinner: str) -> list[Line]:
-    """A call that waits for children: its line, and one for each of them."""
+def hear_call(
+    running: dict[str, Running], event: ToolStarted | ToolProgress | ToolFinished, now: float
+) -> None:
+    """Note what became of a call; one that a script makes belongs to the script's."""
+    if isinstance(event, ToolStarted):
+        above = running.get(event.parent)
+        calls = running if above is None else above.calls
+        calls[event.call.id] = Running(call=event.call, emoji=event.emoji, started=now)
+        return
+    for calls in (running, *(one.calls for one in running.values())):
+        if event.call_id not in calls:
+            continue
+        run = calls[event.call_id]
+        if isinstance(event, ToolProgress):
+            run.output = (run.output + event.text)[-KEPT_OUTPUT:]
+        else:
+            run.seconds = event.seconds
+
+
+def inner_lines(run: Running, now: float, width: int, spinner: str) -> list[Line]:
+    """A call with what goes on below it: its line, and one for each child or call of a script."""
     head = running_lines(run.call, "", now - run.started, width, emoji=run.emoji, spinner=spinner)
-    return [*head, *child_rows(run, now, width)]
+    return [*head, *inner_rows(run, now, width)]
 
 
-def child_rows(run: Running | None, now: float, width: int) -> list[Line]:
-    """The children of a call, in a line each."""
-    children = run.children.values() if run else ()
-    lines = (
-        child_line(one, now - began if one.state == "running" else one.seconds, width - 6)
-        for one, began in children
+def inner_rows(run: Running | None, now: float, width: int) -> list[Line]:
+    """The children of a call, and the last calls that a script has made, in a line each."""
+    if run is None:
+        return []
+    children = (
+        child_line(one, now - began if one.state == "running" else one.seconds, width - _INDENT)
+        for one, began in run.children.values()
     )
-    return [(Span("      "), *row) for row in lines]
+    made = list(run.calls.values())
+    hidden = len(made) - _SHOWN_CALLS
+    told = [line(f"… {hidden} earlier", "dim")] if hidden > 0 else []
+    calls = (_call_line(one, now, width - _INDENT) for one in made[-_SHOWN_CALLS:])
+    return [(Span(" " * _INDENT), *row) for row in (*children, *told, *calls)]
+
+
+def _call_line(run: Running, now: float, width: int) -> Line:
+    seconds = now - run.started if run.seconds is None else run.seconds
+    return head_line(call_words(run.call, emoji=run.emoji), duration(seconds), Span(""), width)

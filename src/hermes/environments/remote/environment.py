@@ -75,6 +75,10 @@ class RemoteEnvironment:
         """What the way there is called."""
         return self.transport.name
 
+    def own_path(self, name: str) -> str:
+        """A path there for something of ours, which goes when the machine is given back."""
+        return f"{_OURS}{self._mark}-{name}"
+
     async def start(self) -> None:
         """Make the machine ready."""
         make_private(self._outputs)

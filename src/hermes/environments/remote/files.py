@@ -11,7 +11,7 @@ from hermes.environments.files import LARGEST_READ
 from hermes.environments.remote.environment import Fetched, RemoteEnvironment
 from hermes.environments.remote.search import RemoteSearch
 from hermes.environments.searched_files import Search
-from hermes.environments.workspace import Located, Operation
+from hermes.environments.workspace_files import Located, Operation
 from hermes.types.error import ExecError
 from hermes.types.workspace import FileStat, Match
 

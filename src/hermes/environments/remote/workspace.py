@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.files import RemoteFiles
 from hermes.environments.remote.payload import ASIDE, AsideCarrier
+from hermes.environments.remote.tool_files import FileChannel
 from hermes.environments.shell import DUMP, Shell
 from hermes.environments.shell_state import parse_dump
 from hermes.environments.workspace import QUIET, Authorize, ShellWorkspace, WorkspaceOptions
@@ -69,6 +70,7 @@ class RemoteWorkspace(ShellWorkspace):
         options: WorkspaceOptions,
     ) -> None:
         self._remote = environment
+        self._channel = FileChannel(environment)
         self._start = cwd
         self._env = dict(env)
         self._met = met

@@ -243,9 +243,13 @@ def _unquoted(words: Sequence[str]) -> Sequence[str]:
 def _text_fits(rule: Rule, command: Simple, words: Sequence[str]) -> bool:
     if rule.text is None:
         return True
-    texts = [" ".join([command.program, *words]), *([command.text] if command.text is not None else [])]
-    if rule.effect == "database":
+    texts = [" ".join([command.program, *words])]
+    is_read = "not_inline" not in rule.conditions  # a script on the input is inline code, too
+    if is_read and command.text is not None:
+        texts.append(command.text)
+    if rule.effect == "database" and is_read:
         texts += [source.output for source in command.sources if source.output is not None]
+    if rule.effect == "database":
         texts = [_LITERAL.sub("''", text) for text in texts]
     if "sql_without_condition" not in rule.conditions:
         return any(rule.text.search(text) for text in texts)

@@ -1,0 +1,129 @@
+"""One script under way: its process, and its calls, each of which takes the path of a model's call."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import anyio
+import msgspec
+from msgspec import Struct
+
+from hermes.agent.calls import CallBatch
+from hermes.agent.code_execution.tools_module import WITHHELD, callable_tools, module_text
+from hermes.agent.guardrails import LoopGuard
+from hermes.agent.provenance import tell
+from hermes.tools.registry import tool_error
+from hermes.types.message import ToolCall
+from hermes.types.script import ScriptResult
+from hermes.types.workspace import ExecResult
+
+if TYPE_CHECKING:
+    from hermes.agent.tool_context import ToolRunContext
+
+NOT_CALLABLE: Final = "A script cannot call {name}; it can call: {names}."
+UNREADABLE: Final = "This is no call: it takes a tool's name and its arguments."
+USED_UP: Final = "This call was not run: a script may make {most} calls (code_execution.max_tool_calls)."
+NOT_FOR_SCRIPTS: Final = "A script cannot use {names} of {tool}: what it starts ends with it."
+NO_PYTHON: Final = "There is no python3 where commands run, which execute_code needs."
+TOO_LONG: Final = "timed out after {seconds} s and was killed; the output so far is kept"
+_NOT_FOUND: Final = 127
+_KEPT: Final = 50_000
+
+
+class _Asked(Struct):
+    """What a script asks for."""
+
+    tool: str
+    arguments: dict[str, Any]
+
+
+class ScriptRun:
+    """A script of one execute_code call, whose context stops it with the turn."""
+
+    def __init__(self, context: "ToolRunContext") -> None:
+        self._context, self._session = context, context.session
+        self._settings = context.session.services.code
+        self._tools = callable_tools(context.session.tools)
+        self._guard = LoopGuard(context.session.services.guardrails)
+        self._one_call = anyio.Lock()  # invariant: the calls of a script run one after the other
+        self.calls_made = 0
+        self.output = ""
+
+    async def run(self, code: str) -> ScriptResult:
+        """What the script came to; Refused when it may not run, ExecError when it cannot be started."""
+        try:
+            done = await self._session.workspace.run_with_tools(
+                command(code, strict=self._settings.mode == "strict"),
+                module=module_text(self._tools.values()),
+                answer=self.answer,
+                timeout=self._settings.timeout,
+                on_output=self._shown,
+            )
+        finally:
+            self._context.left.update(output=self.output, tool_calls_made=self.calls_made)
+        return self._result(done)
+
+    async def answer(self, request: bytes) -> bytes:
+        """The answer to one request of the script."""
+        async with self._one_call:
+            text = await self._answered(request)
+        return msgspec.json.encode({"result": text})
+
+    async def _answered(self, request: bytes) -> str:
+        try:
+            asked = msgspec.json.decode(request, type=_Asked)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            return tool_error(UNREADABLE)
+        if asked.tool not in self._tools:
+            return tool_error(NOT_CALLABLE.format(name=asked.tool, names=", ".join(self._tools)))
+        if withheld := [name for name in WITHHELD.get(asked.tool, ()) if asked.arguments.get(name)]:
+            return tool_error(NOT_FOR_SCRIPTS.format(names=", ".join(withheld), tool=asked.tool))
+        if self.calls_made >= self._settings.max_tool_calls:
+            return tool_error(USED_UP.format(most=self._settings.max_tool_calls))
+        self.calls_made += 1
+        name = f"{self._context.call_id}/{self.calls_made}"
+        return await self._called(ToolCall(id=name, name=asked.tool, arguments=asked.arguments))
+
+    async def _called(self, call: ToolCall) -> str:
+        """The result of a call, as a model would get it."""
+        if why := self._guard.blocked(call):
+            return tool_error(why)
+        outer = self._session.batch
+        batch = CallBatch(
+            (call,), self._session, outer.user_task if outer else "", parent=self._context.call_id
+        )
+        await batch.run()
+        result = batch.results[call.id]
+        self._guard.heard(call, result, batch.manifest(call))
+        tell(result.outside)  # what the script has read counts for what it prints
+        return result.content
+
+    def _shown(self, text: str) -> None:
+        self.output = (self.output + text)[-_KEPT:]
+        self._context.progress(text)
+
+    def _result(self, done: ExecResult) -> ScriptResult:
+        error = ""
+        if done.timed_out:
+            error = TOO_LONG.format(seconds=self._settings.timeout)
+        elif done.code == _NOT_FOUND and "python3" in done.text and not self.calls_made:
+            error = NO_PYTHON
+        return ScriptResult(
+            status="timeout" if done.timed_out else "error" if done.code else "success",
+            output=done.text,
+            exit_code=done.code,
+            tool_calls_made=self.calls_made,
+            duration_seconds=round(done.seconds, 2),
+            stdout_truncated=done.clipped,
+            full_output=done.full,
+            error=error,
+            denied=done.denied,
+        )
+
+
+def command(code: str, *, strict: bool) -> str:
+    """The shell command that runs a script; the whole script is in it, for whoever decides about it."""
+    lines, mark = set(code.splitlines()), "HERMES_CODE"
+    while mark in lines:
+        mark += "_"
+    text = code if code.endswith("\n") else f"{code}\n"
+    where = 'cd -- "$(mktemp -d)" && ' if strict else ""
+    return f"{where}python3 - <<'{mark}'\n{text}{mark}\n"

@@ -1,0 +1,32 @@
+"""How a program that a workspace runs asks for something meanwhile: what every such way has in common."""
+
+import os
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from typing import Final, Protocol
+
+from hermes.types.workspace import AnswerRequest
+
+MODULE: Final = "hermes_tools.py"
+LONGEST_REQUEST: Final = 8_000_000
+"""Bytes; a way answers no longer one."""
+
+
+class ToolChannel(Protocol):
+    """A way to a program: a folder of its own with a Python module, and requests that come by it."""
+
+    def open(self, module: str, answer: AnswerRequest, *, confined: bool) -> AbstractAsyncContextManager[str]:
+        """While it is entered requests are answered; gives the module's folder as the program sees it.
+
+        Afterwards the folder is gone, and what was being answered is cancelled.
+        """
+
+
+def variables(folder: str, env: Mapping[str, str]) -> dict[str, str]:
+    """What is set for a program so that Python finds the module, and shows its output at once."""
+    paths = filter(None, (folder, env.get("PYTHONPATH", "")))
+    return {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+    }
