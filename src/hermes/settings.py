@@ -4,6 +4,7 @@ Screens register theirs with the apps, which know that there is a screen.
 """
 
 import hermes.agent.capabilities
+import hermes.agent.code_execution.settings
 import hermes.agent.compaction.settings
 import hermes.agent.guardrails
 import hermes.agent.memory
