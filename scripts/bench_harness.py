@@ -19,6 +19,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 import bench_wires
+from bench_code import code
 from bench_delegation import delegation
 from bench_floor import WIRES, Conversation, append, open_store, read, with_tools
 from bench_measure import (
@@ -346,6 +347,7 @@ PARTS: dict[str, Callable[[], Awaitable[list[Row]]]] = {
     "store": store,
     "search": search,
     "delegation": delegation,
+    "code": code,
     "recall": recall,
 }
 
