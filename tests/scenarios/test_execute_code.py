@@ -11,10 +11,11 @@ import pytest
 import hermes
 from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
+from hermes.agent.step_limit import StepLimit, only_scripts
 from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, Turn, call, say
 from hermes.types.event import Asked, ToolFinished, ToolProgress, ToolStarted
-from hermes.types.message import ToolResult
+from hermes.types.message import ToolCall, ToolResult
 from hermes.types.question import Approve, Deny
 
 from .conftest import Talk
@@ -272,3 +273,71 @@ async def test_no_folder_of_a_script_stays(talk: Talk, environ: dict[str, str]) 
         await session.send("go")
         assert results(session)[0]["output"].strip().endswith("hermes_tools.py")
     assert list(Path(environ["HERMES_HOME"]).rglob("tools-*")) == []
+
+
+async def test_without_a_python3_the_result_says_so(environ: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    model = ScriptedModel(code("print(1)"), say("done"))
+    async with opened({**environ, "PATH": str(tmp_path / "bin")}, tmp_path, model, {}) as session:
+        await session.send("go")
+        (result,) = results(session)
+        assert (result["status"], result["exit_code"], result["error"]) == (
+            "error",
+            127,
+            "There is no python3 where commands run, which execute_code needs.",
+        )
+
+
+async def test_a_script_that_makes_a_failing_call_on_and_on_is_stopped_where_that_is_set(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    ran: list[int] = []
+
+    @hermes.tool
+    def fails() -> str:
+        """Fail."""
+        ran.append(1)
+        raise ValueError("no")
+
+    model = ScriptedModel(
+        code("from hermes_tools import fails", "print([fails() for _ in range(9)][-1]['error'])"), say("done")
+    )
+    flags = {"tool_loop_guardrails.hard_stop_enabled": True}
+    async with opened(environ, tmp_path, model, flags, functions=(fails,)) as session:
+        await session.send("go")
+        assert (len(ran), results(session)[0]["output"].split(":")[0]) == (5, "This call was not run")
+
+
+async def test_steps_given_back_are_given_back_to_a_turn_that_goes_on() -> None:
+    limit = StepLimit(max_steps=3, taken=4, refunded=0)
+    for _ in range(9):
+        limit.refund()
+    assert limit.refunded == 3
+    assert [(one.number, one.kind) for one in limit] == [
+        (5, "plain"), (6, "last"), (7, "grace"), (8, "summary"),
+    ]  # fmt: skip
+
+
+def test_only_a_step_of_nothing_but_scripts_is_given_back() -> None:
+    script, other = (ToolCall(id="1", name=name, arguments={}) for name in ("execute_code", "terminal"))
+    assert [only_scripts(calls) for calls in ((), (script,), (script, script), (script, other))] == [
+        False, True, True, False,
+    ]  # fmt: skip
+
+
+async def test_a_flood_of_requests_and_what_is_no_call_is_answered_and_counts_nothing(talk: Talk) -> None:
+    model = ScriptedModel(
+        code(
+            "import json, hermes_tools",
+            "line = hermes_tools._LINES[0]",
+            "sent = [b'{', b'[]', b'null', b'\\xff', b'{\"tool\": 1}', b'{\"tool\": \"read_file\", \"arguments\": []}']",
+            "said = [json.loads(json.loads(line.ask(one))['result'])['error'] for one in sent * 50]",
+            "print(len(said), set(said))",
+        ),
+        say("done"),
+    )
+    async with talk(model, toolsets=TOOLS) as session:
+        await session.send("go")
+        (result,) = results(session)
+        told = "This is no call: it takes a tool's name and its arguments."
+        assert (result["output"], result["tool_calls_made"]) == (f'300 {{"{told}"}}\n', 0)

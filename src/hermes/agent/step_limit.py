@@ -1,9 +1,11 @@
 """How many model calls a turn may make, and those for its closing words when they are used up."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, Literal
 
 from msgspec import Struct
+
+from hermes.types.message import ToolCall
 
 OVER_LIMIT: Final = "This call was not run: the model calls of this turn are used up."
 LIMIT_WORDS: Final[Mapping[str, str]] = {
@@ -14,6 +16,14 @@ LIMIT_WORDS: Final[Mapping[str, str]] = {
     ),
 }
 """What the model is told with the results of such a step; the request's prefix stays as it was."""
+
+
+SCRIPTS: Final = "execute_code"
+
+
+def only_scripts(calls: Sequence[ToolCall]) -> bool:
+    """Whether a reply calls nothing but scripts: such a step is given back."""
+    return bool(calls) and all(call.name == SCRIPTS for call in calls)
 
 
 class Step(Struct, frozen=True):

@@ -19,7 +19,7 @@ from hermes.agent.listeners import Listener
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
 from hermes.agent.room import make_room
-from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit
+from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit, only_scripts
 from hermes.agent.title import name
 from hermes.agent.turn import run_turn
 from hermes.lib.aio import raise_cancellation
@@ -36,7 +36,6 @@ from hermes.types.request import Request
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
-CODE = "execute_code"
 STOPPED = "(stopped by the user)"
 ROOM_ATTEMPTS = 3
 """How often room is made for one reply when an endpoint refuses a request as too long."""
@@ -63,6 +62,9 @@ class TurnRunner:
         self.steps = StepLimit(
             session.spec.max_steps, taken=sum(isinstance(message, Assistant) for message in cut)
         )
+        for message in cut:
+            if isinstance(message, Assistant) and only_scripts(message.calls):
+                self.steps.refund()
         self._guard = LoopGuard(session.services.guardrails)
         self._budget = session.services.ledger.turn(session.budget)
         seconds = session.services.ledger.budget.turn_seconds or math.inf
@@ -276,7 +278,7 @@ class TurnRunner:
         self._ran += [call.name for call in calls]
         user = _user_text(session.whole_log.turn)
         batch = session.batch = CallBatch(calls, session, user, self._blocked(calls))
-        if all(call.name == CODE for call in calls):
+        if only_scripts(calls):
             self.steps.refund()
         try:
             await batch.run()

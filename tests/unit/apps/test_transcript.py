@@ -107,6 +107,40 @@ def test_running_calls_are_live_in_call_order() -> None:
     assert rows == ["💻 run make 3.0s ⠋", "b", "c", "d", "📖 read a.py 0.5s ended"]
 
 
+def test_the_calls_of_a_script_stand_below_it_the_last_ones_while_it_runs_and_after() -> None:
+    script = ToolCall(id="s", name="execute_code", arguments={"code": "loop()"})
+    made = [
+        event
+        for number in range(1, 6)
+        for event in (
+            ToolStarted(
+                call=ToolCall(id=f"s/{number}", name="read_file", arguments={"path": f"{number}.py"}),
+                emoji="📖",
+                parent="s",
+            ),
+            ToolProgress(call_id=f"s/{number}", text="not shown"),
+            ToolFinished(call_id=f"s/{number}", seconds=0.5, failed=False),
+        )
+    ]
+    below = ["… 2 earlier", *(f"📖 read {number}.py 0.5s" for number in (3, 4, 5))]
+    transcript = Transcript(width=80, config_fix="")
+    fed(
+        TurnStarted(turn=1),
+        replied("", script),
+        ToolStarted(call=script, emoji=""),
+        *made,
+        transcript=transcript,
+    )
+    moving = [" ".join(plain(row).split()) for row in transcript.moving(3.0, Theme(), 0)]
+    assert moving[:5] == ["🐍 code loop() 3.0s ⠋", *below]
+    ends = (
+        ToolFinished(call_id="s", seconds=4.0, failed=False),
+        returned(script, output="ok", exit_code=0, tool_calls_made=5),
+    )
+    rows = [" ".join(row.split()) for row in fed(*ends, transcript=transcript)]
+    assert rows[-6:] == ["🐍 code loop() 4.0s 5 calls", "ok", *below]
+
+
 def test_the_working_line_tells_what_runs_how_long_and_the_tokens() -> None:
     transcript = Transcript(width=80, config_fix="")
     fed(TurnStarted(turn=1), replied("", ONE), ToolStarted(call=ONE, emoji=""), transcript=transcript)

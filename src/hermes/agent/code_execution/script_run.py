@@ -24,6 +24,7 @@ USED_UP: Final = "This call was not run: a script may make {most} calls (code_ex
 NOT_FOR_SCRIPTS: Final = "A script cannot use {names} of {tool}: what it starts ends with it."
 NO_PYTHON: Final = "There is no python3 where commands run, which execute_code needs."
 TOO_LONG: Final = "timed out after {seconds} s and was killed; the output so far is kept"
+REFUSAL_SECONDS: Final = 0.01
 _NOT_FOUND: Final = 127
 _KEPT: Final = 50_000
 
@@ -71,16 +72,27 @@ class ScriptRun:
         try:
             asked = msgspec.json.decode(request, type=_Asked)
         except (msgspec.DecodeError, UnicodeDecodeError):
-            return tool_error(UNREADABLE)
-        if asked.tool not in self._tools:
-            return tool_error(NOT_CALLABLE.format(name=asked.tool, names=", ".join(self._tools)))
-        if withheld := [name for name in WITHHELD.get(asked.tool, ()) if asked.arguments.get(name)]:
-            return tool_error(NOT_FOR_SCRIPTS.format(names=", ".join(withheld), tool=asked.tool))
-        if self.calls_made >= self._settings.max_tool_calls:
-            return tool_error(USED_UP.format(most=self._settings.max_tool_calls))
+            return await self._refused(UNREADABLE)
+        if why := self._refusal(asked):
+            return await self._refused(why)
         self.calls_made += 1
         name = f"{self._context.call_id}/{self.calls_made}"
         return await self._called(ToolCall(id=name, name=asked.tool, arguments=asked.arguments))
+
+    async def _refused(self, why: str) -> str:
+        """A refusal, after a moment: a script that asks on and on takes no time from other sessions."""
+        await self._session.services.ports.sleep(REFUSAL_SECONDS)
+        return tool_error(why)
+
+    def _refusal(self, asked: _Asked) -> str:
+        """Why a request is no call of this script's, or ""."""
+        if asked.tool not in self._tools:
+            return NOT_CALLABLE.format(name=asked.tool, names=", ".join(self._tools))
+        if withheld := [name for name in WITHHELD.get(asked.tool, ()) if asked.arguments.get(name)]:
+            return NOT_FOR_SCRIPTS.format(names=", ".join(withheld), tool=asked.tool)
+        if self.calls_made >= self._settings.max_tool_calls:
+            return USED_UP.format(most=self._settings.max_tool_calls)
+        return ""
 
     async def _called(self, call: ToolCall) -> str:
         """The result of a call, as a model would get it."""
