@@ -69,9 +69,6 @@ class FactMemory(Struct, frozen=True, kw_only=True):
             Recalled(text=f"- {one.text} ({_day(one)}, id {one.id})", outside=one.outside) for one in found
         ]
 
-    def sync_turn(self, user: str, reply: str, scope: MemoryScope) -> None:
-        """Nothing: facts are noted by the tool."""
-
     def call(self, tool: str, arguments: Mapping[str, Any], scope: MemoryScope) -> MemoryAnswer:
         """Note, forget or find facts."""
         if tool == "recall":

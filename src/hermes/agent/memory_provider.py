@@ -4,7 +4,7 @@ The notes of MEMORY.md and USER.md are always there and come first; at most one 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
@@ -17,8 +17,8 @@ from hermes.types.tool import ToolEffect
 
 
 class MemoryScope(Struct, frozen=True, kw_only=True):
-    """For whom something is recalled or noted: the session and its user, what that session has read from
-    outside, and the time (epoch seconds).
+    """For whom something is recalled or noted: the session and its user, the time (epoch seconds) and, for a
+    call of a tool, what that session has read from outside.
     """
 
     session: str
@@ -69,9 +69,6 @@ class MemoryProvider(Protocol):
     def prefetch(self, query: str, scope: MemoryScope) -> Sequence[Recalled]:
         """What fits a message, the best first; it is told before the message."""
 
-    def sync_turn(self, user: str, reply: str, scope: MemoryScope) -> None:
-        """A turn has ended with this reply."""
-
     def call(self, tool: str, arguments: Mapping[str, Any], scope: MemoryScope) -> MemoryAnswer:
         """Run one of the tools; HermesError says in words for a model what cannot be."""
 
@@ -80,6 +77,14 @@ class MemoryProvider(Protocol):
 
     def close(self) -> None:
         """Let go of what is open."""
+
+
+@runtime_checkable
+class TurnListener(Protocol):
+    """A provider that learns from turns; another one is not told of them, which would cost each a thread."""
+
+    def sync_turn(self, user: str, reply: str, scope: MemoryScope) -> None:
+        """A turn has ended with this reply."""
 
 
 class ProviderHome(Struct, frozen=True, kw_only=True):

@@ -21,6 +21,7 @@ from hermes.agent.memory_provider import (
     MemoryScope,
     ProviderHome,
     Recalled,
+    TurnListener,
 )
 from hermes.agent.past_sessions import viewer_of
 from hermes.agent.provenance import tell
@@ -153,7 +154,7 @@ class Recall:
         everything else.
         """
         provider = self._of(session)
-        if provider is None:
+        if provider is None or not (self._is_slow or isinstance(provider, TurnListener)):
             return
         scope, done = await scope_of(session), anyio.Event()
         before = self._heard.get(session.id)
@@ -163,7 +164,8 @@ class Recall:
             try:
                 if before is not None:
                     await before.wait()
-                await self._ask(partial(provider.sync_turn, text, reply, scope), AFTERWARDS)
+                if isinstance(provider, TurnListener):
+                    await self._ask(partial(provider.sync_turn, text, reply, scope), AFTERWARDS)
                 if self._is_slow:
                     await self._look_ahead(provider, f"{text}\n{reply}", scope)
             finally:
@@ -189,7 +191,8 @@ class Recall:
         """Run a tool of the provider."""
         if self._provider is None:
             return tool_error(f"{tool} belongs to a memory provider that is not in use.")
-        scope = await scope_of(session)
+        read = tuple(one.name for one in sources(session.log, session.spec.outside))
+        scope = replace(await scope_of(session), outside=read)
         try:
             with anyio.fail_after(AFTERWARDS):
                 async with self._free:
@@ -266,11 +269,10 @@ def _block(name: str, found: Recalled) -> tuple[ContextBlock, ...]:
 
 
 async def scope_of(session: "Session") -> MemoryScope:
-    """For whom a session recalls and notes."""
+    """For whom a session recalls."""
     return MemoryScope(
         session=session.id,
         viewer=await viewer_of(session),
-        outside=tuple(one.name for one in sources(session.log, session.spec.outside)),
         at=session.services.ports.now(),
     )
 
