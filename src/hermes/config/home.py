@@ -59,6 +59,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "search.db"
 
     @property
+    def backups(self) -> Path:
+        """Copies of the session store."""
+        return self.root / "backups"
+
+    @property
     def tools(self) -> Path:
         """The user's own tool files."""
         return self.root / "tools"

@@ -56,6 +56,47 @@ def take(path: Path, words: bytes) -> HeldFile | None:
     return None
 
 
+def share(path: Path) -> int | None:
+    """An open descriptor that holds the file together with others, until it is closed; None while somebody
+    has it alone.
+    """
+    return _locked(path, fcntl.LOCK_SH)
+
+
+def take_alone(path: Path) -> int | None:
+    """An open descriptor that holds a shared file alone, until it is closed; None while others hold it."""
+    return _locked(path, fcntl.LOCK_EX)
+
+
+def is_shared(path: Path) -> bool:
+    """Whether any process holds a shared file now; changes nothing."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+    return False
+
+
+def _locked(path: Path, how: int) -> int | None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    for _ in range(_TRIES):
+        try:
+            fcntl.flock(handle, how | fcntl.LOCK_NB)
+        except BlockingIOError:
+            time.sleep(_PAUSE)  # noqa: TID251  # for a thread; `is_shared` has it for a moment, too
+        else:
+            return handle
+    os.close(handle)
+    return None
+
+
 def holder(path: Path) -> bytes | None:
     """What the living process that holds the file wrote there, or None when nobody holds it."""
     try:

@@ -16,6 +16,7 @@ LOG_BYTES = 4 << 20
 """The write-ahead log is moved into the file when it is larger than this and nothing else is to be done."""
 BUSY_LOG_BYTES = 8 << 20
 """The same between two writes."""
+_HEADER = 100
 STEP = 1 << 20
 """How much the log grows before it is tried again to move what others keep."""
 
@@ -30,6 +31,7 @@ def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
     A commit survives the death of the process (write-ahead log, synchronous=NORMAL). The log is moved into
     the file by `checkpoint` alone, so that no commit pays for it. Raises sqlite3 errors.
     """
+    _refuse_newer(schema_of(path), migrations)  # before anything of it is touched
     make_private(path.parent)
     with suppress(OSError):  # of which SQLite tells in its own words
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
@@ -49,12 +51,19 @@ def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
 def migrate(connection: sqlite3.Connection, migrations: Sequence[str]) -> None:
     """Apply the migrations that the file has not seen, each in a transaction of its own."""
     version = _version(connection)
-    if version > len(migrations):
-        raise NewerSchemaError(
-            f"schema {version} is newer than {len(migrations)}, the newest this program knows"
-        )
+    _refuse_newer(version, migrations)
     for number in range(version, len(migrations)):
         _apply(connection, number, migrations[number])
+
+
+def schema_of(path: Path) -> int:
+    """How many migrations a file has seen, as far as it stands in the file itself; 0 for what is none."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEADER)
+    except OSError:
+        return 0
+    return int.from_bytes(head[60:64], "big") if head.startswith(b"SQLite format 3\0") else 0
 
 
 @contextmanager
@@ -110,6 +119,13 @@ class Checkpoints:
             return self._log.stat().st_size
         except OSError:
             return 0
+
+
+def _refuse_newer(version: int, migrations: Sequence[str]) -> None:
+    if version > len(migrations):
+        raise NewerSchemaError(
+            f"schema {version} is newer than {len(migrations)}, the newest this program knows"
+        )
 
 
 def _keep_log(connection: sqlite3.Connection) -> None:

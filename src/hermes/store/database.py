@@ -19,11 +19,19 @@ class Database:
         self.path = path
         with self.faults():
             self.rows = sqlite.connect(path, scripts(schema))
+            self._file = _identity(path)
         self.checkpoints = sqlite.Checkpoints(self.rows, path)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Write all of it or nothing; StoreError when it could not be written."""
+        """Write all of it or nothing; StoreError when it could not be written, StorageDamaged when the file
+        was removed or replaced since it was opened.
+        """
+        if _identity(self.path) != self._file:
+            raise StorageDamaged(
+                f"{self.path} was removed or replaced while in use; nothing was written. Bring the"
+                " file back and start Hermes again: what was written to it before is only there."
+            )
         with self.faults(), sqlite.transaction(self.rows):
             yield
 
@@ -50,3 +58,12 @@ class Database:
                 f"{self.path} cannot be used now ({error}); check the disk and its permissions."
             )
         return StorageDamaged(f"{self.path} is damaged ({error}); restore it from a backup or move it away.")
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """Which file it is; zeros where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0)
+    return found.st_dev, found.st_ino

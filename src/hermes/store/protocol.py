@@ -17,7 +17,8 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     """A session as a list shows it; times in epoch seconds.
 
     `parent` is the session that it is a child of, `origin` the one whose log it began with. `outside` names
-    where its log came from, when that was written elsewhere.
+    where its log came from, when that was written elsewhere. A row is `damaged` where bytes of it are no
+    text; they are spelled out then.
     """
 
     id: str
@@ -33,6 +34,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     updated: float
     messages: int = 0
     first_text: str = ""
+    damaged: bool = False
 
 
 class StoredSession(Struct, frozen=True, kw_only=True):

@@ -18,6 +18,7 @@ from hermes.types.message import Assistant, Compaction, Message, ToolResult, Use
 
 MESSAGES: codec.Union[Message] = codec.Union(User, Assistant, ToolResult, Compaction)
 SHIFT = 24
+_SHOWN = SessionRow.__struct_fields__[:-1]
 _LATEST = frozenset({"", "latest", "last"})
 _LIST = """
 SELECT id, title, cwd, branch, model, source, parent, origin, outside, created,
@@ -259,11 +260,36 @@ class SessionTables:
 
 
 def listed(rows: sqlite3.Connection, clause: str, values: tuple[object, ...]) -> list[SessionRow]:
-    """The sessions that a clause selects and orders, as a list shows them."""
-    names = SessionRow.__struct_fields__
-    return [
-        SessionRow(**dict(zip(names, row, strict=True))) for row in rows.execute(f"{_LIST} {clause}", values)
-    ]
+    """The sessions that a clause selects and orders, as a list shows them; bytes that are no text are spelled
+    out.
+    """
+    query = f"{_LIST} {clause}"
+    try:
+        return [_shown(row) for row in rows.execute(query, values)]
+    except sqlite3.OperationalError as error:
+        if getattr(error, "sqlite_errorcode", None) is not None:
+            raise  # a fault of the database, and not bytes that are no text
+    rows.text_factory = _spelled_out
+    try:
+        return [_shown(row) for row in rows.execute(query, values)]
+    finally:
+        rows.text_factory = str
+
+
+class _SpelledOut(str):
+    """A text with bytes that were none."""
+
+    __slots__ = ()
+
+
+def _spelled_out(data: bytes) -> str:
+    text = data.decode("utf-8", "backslashreplace")
+    return text if text.encode() == data else _SpelledOut(text)
+
+
+def _shown(row: tuple[Any, ...]) -> SessionRow:
+    fields = dict(zip(_SHOWN, row, strict=True))
+    return SessionRow(**fields, damaged=any(isinstance(one, _SpelledOut) for one in row))
 
 
 def message_of(kind: str, body: bytes) -> Message | None:

@@ -14,9 +14,11 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from hermes.lib.worker import Worker, WorkerClosedError
+from hermes.store.backup import backup_before_migration
 from hermes.store.database import Database
 from hermes.store.log_reader import LogReader
 from hermes.store.owners import Owners
+from hermes.store.presence import present
 from hermes.store.protocol import (
     ANY,
     EVERYBODY,
@@ -59,11 +61,13 @@ async def open_store(path: Path, index: Path) -> "AsyncIterator[SqliteStore]":
                 f"{path} is empty, and sessions were kept in it; restore it from a backup, or remove it to"
                 " begin anew."
             )
-    store = SqliteStore(await anyio.to_thread.run_sync(Database, path, "sessions"), index)
-    try:
-        yield store
-    finally:
-        await store.close()
+    with present(path):
+        await anyio.to_thread.run_sync(backup_before_migration, path)
+        store = SqliteStore(await anyio.to_thread.run_sync(Database, path, "sessions"), index)
+        try:
+            yield store
+        finally:
+            await store.close()
 
 
 class SqliteStore:

@@ -2,7 +2,6 @@
 
 import importlib.util
 import platform
-import sqlite3
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -34,6 +33,7 @@ from hermes.lib.programs import find_program, search_path
 from hermes.models.catalog.endpoint import resolve
 from hermes.models.local import catalogue
 from hermes.store.auth import AuthFile
+from hermes.store.check import check
 from hermes.tools.needs import missing_variables
 from hermes.tools.registry import ToolRegistry
 from hermes.types.error import ConfigError, StoreError
@@ -229,14 +229,9 @@ def _store(home: Home) -> CheckResult:
     if not home.sessions_db.is_file():
         return CheckResult("ok", "sessions: none yet")
     try:
-        connection = sqlite3.connect(f"file:{home.sessions_db}?mode=ro", uri=True)
-        verdict = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-        count = int(connection.execute("SELECT count(*) FROM sessions").fetchone()[0])
-        connection.close()
-    except sqlite3.OperationalError as error:
-        return CheckResult("fault", f"sessions: {home.sessions_db} cannot be read ({error})")
-    except sqlite3.DatabaseError as error:
-        return CheckResult("fault", f"sessions: {home.sessions_db} is damaged ({error})")
-    return CheckResult(
-        "ok" if verdict == "ok" else "fault", f"sessions: {count} in {home.sessions_db}, {verdict}"
-    )
+        found = check(home.sessions_db)
+    except StoreError as error:
+        return CheckResult("fault", f"sessions: {error}")
+    if found.faults:
+        return CheckResult("fault", f"sessions: {found.faults[0].rstrip('.')}; hermes store check tells more")
+    return CheckResult("ok", f"sessions: {found.sessions} in {home.sessions_db}, ok")

@@ -58,6 +58,12 @@ def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
     tables.show([(row.id, _when(row.updated), str(row.messages),
     row.title or title_of(row.first_text)) for row in rows],
                 head=("SESSION", "LAST USED", "MESSAGES", "TITLE"))  # fmt: skip
+    for row in rows:
+        if row.damaged:
+            click.echo(
+                f"hermes: session {row.id} has bytes that are no text; hermes store check --full tells more.",
+                err=True,
+            )
 
 
 @sessions.command("tree")
