@@ -37,7 +37,7 @@ def logs(home: Path) -> dict[str, tuple[Message, ...]]:
 
 async def _logs(home: Path) -> dict[str, tuple[Message, ...]]:
     async with open_store(home / "sessions.db", home / "search.db") as store:
-        return {row.id: (await store.read(row.id)).log for row in await store.recent(limit=1000)}
+        return {row.id: (await store.read(row.id)).log for row in await store.recent(limit=1_000_000)}
 
 
 def contents(folder: Path) -> dict[str, bytes]:
