@@ -3,9 +3,10 @@
 import datetime as dt
 import platform
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 from weakref import WeakSet
 
 import anyio
@@ -27,6 +28,7 @@ from hermes.agent.spec import SessionOptions, SessionSpec, new_session_id
 from hermes.composition import HomeEnvironments, HomeRoutes
 from hermes.config.sections import Settings
 from hermes.environments.settings import TerminalSettings
+from hermes.lib.aio import collect
 from hermes.lib.lazy import import_object
 from hermes.lib.repository import branch_of
 from hermes.models.settings import CachingSettings, ModelSettings
@@ -36,10 +38,13 @@ from hermes.tools.discovery import ToolFolder
 from hermes.tools.schemas import Schemas
 from hermes.types.actor import Actor
 from hermes.types.capabilities import Capabilities
-from hermes.types.error import ConfigError
+from hermes.types.error import ConfigError, StoreError
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import Snapshot
+
+AT_ONCE: Final = 32
+"""Sessions that are closed side by side."""
 
 
 class SessionOpener(Struct, kw_only=True):
@@ -248,6 +253,11 @@ class SessionOpener(Struct, kw_only=True):
             place = Place(cwd=str(cwd), platform=kind, branch=branch_of(cwd), home=home)
         return replace(place, date=f"{day:%A, %d %B %Y}")
 
+    async def close_sessions(self) -> None:
+        """Close what nobody closed: its turns end in words, and other processes may have it."""
+        left = [partial(_close, one) for one in list(self.living) if not one.closed]
+        await collect(left, limit=AT_ONCE)
+
     async def prompt_spans(self, chosen: SessionOptions) -> tuple[list[tuple[str, PromptSpan]], Snapshot]:
         """The stretches of the prompt that a new session would get, each with the name of its section, and
         its tools.
@@ -294,3 +304,8 @@ class SessionOpener(Struct, kw_only=True):
 
 def _kept(ttl: Literal["5m", "1h", "off"]) -> Literal["", "5m", "1h"]:
     return "" if ttl == "off" else ttl
+
+
+async def _close(session: Session) -> None:
+    with suppress(StoreError):  # the next owner finds out what was not written, and answers it
+        await session.close()

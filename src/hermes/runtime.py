@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
 from msgspec import Struct
 from msgspec.structs import replace
@@ -193,4 +194,6 @@ async def open_runtime(
         try:
             yield runtime
         finally:
+            with anyio.CancelScope(shield=True):
+                await opener.close_sessions()
             runtime.close()
