@@ -212,6 +212,7 @@ class SessionOpener(Struct, kw_only=True):
             approval_timeout=self.settings[ApprovalSettings].timeout,
             clarify_timeout=self.settings[AgentSettings].clarify_timeout,
             clarify_policy=self.settings[AgentSettings].clarify_policy,
+            long_seconds=self.settings[AgentSettings].long_seconds,
         )
 
     def _bounds(self, chosen: SessionOptions, cwd: Path) -> Capabilities:

@@ -722,3 +722,16 @@ def command_line(process: psutil.Process) -> str:
         return " ".join(process.cmdline())
     except psutil.Error:  # it has ended
         return ""
+
+
+def test_status_tells_in_the_middle_of_a_turn_what_it_does(place: Place) -> None:
+    hold = "while [ ! -e released ]; do sleep 0.1; done"
+    with place.open(call("terminal", {"command": hold}), say("let go")) as terminal:
+        terminal.type("wait\r")
+        terminal.until("running while")
+        terminal.type("/status\r")
+        shown = terminal.until("protection:")
+        assert "• now: running terminal while [ ! -e released ]" in shown
+        assert "• this turn: steps: 1, requests: 1, calls: 1" in shown
+        (place.project / "released").write_text("")
+        terminal.until("let go")

@@ -275,7 +275,7 @@ async def test_a_parents_stream_tells_of_its_children_and_keeps_their_words_out_
                 own = [event async for event in events]
     told = [(one.state, one.doing) for one in own if isinstance(one, ChildChanged)]
     assert told == [
-        ("waiting", ""), ("running", ""), ("running", "step 1"), ("running", "todo"), ("running", "todo"),
+        ("waiting", ""), ("running", ""), ("running", "step 1"), ("running", "todo"), ("running", "step 1"),
         ("running", "step 2"), ("running", "step 2"), ("done", ""),
     ]  # fmt: skip
     assert {event.stamp.session for event in own} == {session.id}

@@ -43,7 +43,10 @@ async def test_a_turn_with_back_off_an_unanswered_question_and_a_tool_that_hangs
         say("done"),
     )
     async with open_runtime(
-        environ=environ, http=model.http(), ports=clock.ports(SYSTEM_PORTS), flags={"terminal.sandbox": "off"}
+        environ=environ,
+        http=model.http(),
+        ports=clock.ports(SYSTEM_PORTS),
+        flags={"terminal.sandbox": "off", "agent.long_seconds": 0},
     ) as runtime:
         session = await runtime.session(
             SessionOptions(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 
 import anyio
 
+from hermes.agent.activity import ActivityRecord
 from hermes.agent.compaction.sizes import counted
 from hermes.agent.delegation.children import Children
 from hermes.agent.folder_notes import FolderNotes
@@ -77,6 +78,8 @@ class Session:
         self.listeners = Listeners(services.ports.now, session=spec.id, parent=spec.parent)
         self.emit = self.listeners.emit
         """Tells every listener of an event; a field, so that each piece of a reply has one hop less."""
+        self.activity = ActivityRecord(services.ports.monotonic, spec.id)
+        self.listeners.attach(self.activity)
         self.home = HomeLoop()
         self.questions = Questions.of(spec, services, self.emit)
         self.opened: ToolEnvironment | None = None
@@ -237,6 +240,7 @@ class Session:
         if end is not None:
             self.last_turn = end.usage
         self._scope = None
+        self.activity.rest()
         self._idle.set()
 
     @property

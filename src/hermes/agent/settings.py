@@ -31,6 +31,13 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
             "Go on by itself with a turn that was cut off, when its session is opened in an interactive app."
         ),
     ] = False
+    long_seconds: Annotated[
+        _Limit,
+        doc(
+            "Seconds after which a notice tells what a turn still does; the next ones come after twice as"
+            " long, and so on. 0: none."
+        ),
+    ] = 60.0
     disabled_toolsets: Annotated[list[str], doc("Toolsets that are never offered.")] = []
 
 

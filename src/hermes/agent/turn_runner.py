@@ -22,13 +22,15 @@ from hermes.agent.room import make_room
 from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit, only_scripts
 from hermes.agent.title import name
 from hermes.agent.turn import run_turn
+from hermes.agent.turn_failure import failure_of
+from hermes.agent.turn_watch import TurnWatch
 from hermes.lib.aio import raise_cancellation
 from hermes.lib.text import mend_surrogates
 from hermes.models.reliability.continuation import joined, to_be_continued
 from hermes.models.reliability.executor import ReplyListener
 from hermes.tools.deferred import called
 from hermes.types.actor import Actor
-from hermes.types.error import BudgetSpent, ContextOverflow, Failure, HermesError, ModelError, StoreError
+from hermes.types.error import BudgetSpent, ContextOverflow, Failure, ModelError, StoreError
 from hermes.types.event import Attempted, Notice, Outcome, StepStarted, TurnFinished, TurnStarted
 from hermes.types.message import Assistant, Attachment, ContextBlock, Message, ToolCall, ToolResult, User
 from hermes.types.request import Request
@@ -118,11 +120,14 @@ class TurnRunner:
             session.route.start()
             session.listeners.turn = self._number
             session.emit(TurnStarted(turn=self._number))
+            watch = TurnWatch(session, scope, session.spec.long_seconds)
             try:
+                watch.start()
                 with scope:
                     yield
+                watch.raise_if_over()
             except Exception as error:
-                self._failure, known = _failure(error)
+                self._failure, known = failure_of(error)
                 self.outcome = "budget" if self._failure.reason == "budget" else "failed"
                 if not known:
                     await self._finish()
@@ -132,6 +137,7 @@ class TurnRunner:
                 raise
             await self._finish()
         finally:
+            watch.close()
             session.end_turn(None)
 
     @property
@@ -383,16 +389,3 @@ class TurnRunner:
 def _user_text(turn: Sequence[Message]) -> str:
     """What the user said at the beginning of a turn."""
     return turn[0].text if turn and isinstance(turn[0], User) else ""
-
-
-def _failure(error: Exception) -> tuple[Failure, bool]:
-    """The fault that ended a turn, and whether it is one of those that are known and need not be raised."""
-    inner = error
-    while isinstance(inner, ExceptionGroup):
-        inner = inner.exceptions[0]
-    if isinstance(inner, ModelError):
-        return inner.failure, True
-    if isinstance(inner, HermesError):
-        return Failure(reason="unknown", message=str(inner)), True
-    words = f"A fault inside Hermes ended this turn ({type(inner).__name__})."
-    return Failure(reason="unknown", message=words), False

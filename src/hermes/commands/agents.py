@@ -3,7 +3,8 @@
 from typing import TYPE_CHECKING
 
 from hermes.commands.context import CommandContext, opened
-from hermes.present.words import duration, tokens
+from hermes.lib.text import duration
+from hermes.present.words import tokens
 from hermes.types.error import HermesError
 
 if TYPE_CHECKING:

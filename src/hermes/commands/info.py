@@ -2,9 +2,11 @@
 
 from itertools import groupby
 
+from hermes.agent.activity import progress
 from hermes.agent.memory import described
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
+from hermes.models.budget import Budget
 from hermes.present.permissions import permissions
 from hermes.present.words import money, tokens
 from hermes.safety.grants import write
@@ -67,16 +69,41 @@ def _used(used: Usage) -> str:
 
 
 async def status(talk: CommandContext, _argument: str) -> None:
-    """The facts of this session."""
+    """The facts of this session and what it does now, also while a turn runs."""
     session = opened(talk)
-    endpoint = session.endpoint
-    talk.tell(
-        f"- session: `{session.id}`{f' · {session.title}' if session.title else ''}\n- model:"
-        f" {endpoint.model or 'built-in'}"
-        f" ({endpoint.provider}{f' at {endpoint.base_url}' if endpoint.base_url else ''})\n- directory:"
-        f" `{session.workspace.cwd}`\n- protection: {talk.protection}\n- turns: {session.turns}, messages:"
-        f" {len(session.log)}, tools: {len(session.tools.tools)}"
-    )
+    endpoint, activity = session.endpoint, session.activity.now
+    window = endpoint.context_window
+    share = f" ({100 * session.context_tokens // window} %)" if window else ""
+    address = f" at {endpoint.base_url}" if endpoint.base_url else ""
+    processes = [one for one in session.workspace.processes.list() if one.code is None]
+    rows = {
+        "session": f"`{session.id}`{f' · {session.title}' if session.title else ''}",
+        "now": progress(activity, session.services.ports.monotonic()),
+        "this turn" if session.busy else "last turn": (
+            f"steps: {activity.step}, requests: {activity.requests}, calls: {activity.calls}"
+        ),
+        "model": f"{endpoint.model or 'built-in'} ({endpoint.provider}{address})",
+        "context": f"{tokens(session.context_tokens)} of {tokens(window)}{share}",
+        "directory": f"`{session.workspace.cwd}`",
+        "protection": talk.protection,
+        "log": f"turns: {session.turns}, messages: {len(session.log)}, tools: {len(session.tools.tools)}",
+        "kept word for word": f"{len(session.pins)} (`/pin`)" if session.pins else "",
+        "children at work": f"{len(session.children.living)} (`/agents`)" if session.children.living else "",
+        "in the background": ", ".join(f"`{one.command}`" for one in processes),
+        "budget left": _left(session.limits.budget),
+    }
+    talk.tell("\n".join(f"- {name}: {told}" for name, told in rows.items() if told))
+
+
+def _left(budget: Budget) -> str:
+    """What the running turn, the session and the day may still spend, where that is limited."""
+    told = []
+    for one in budget.chain():
+        limits = one.limits
+        left = [f"{tokens(max(0, limits.tokens - one.tokens))} tokens"] if limits.tokens else []
+        left += [f"${max(0.0, limits.cost - one.cost):.4f}"] if limits.cost else []
+        told += [f"{one.name} {' and '.join(left)}"] if left else []
+    return ", ".join(told)
 
 
 async def tools(talk: CommandContext, _argument: str) -> None:

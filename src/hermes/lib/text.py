@@ -51,3 +51,12 @@ def clip(
 def tokens(text: str) -> int:
     """About how many tokens a text takes: four characters each, fewer where letters take more bytes."""
     return len(text) // CHARACTERS if text.isascii() else len(text.encode("utf-8", "replace")) // CHARACTERS
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 0.1s, 12.4s, 3m 05s, 2h 10m."""
+    if seconds < 60:
+        return f"{seconds:.1f}s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)}m {int(seconds % 60):02}s"
+    return f"{int(seconds // 3600)}h {int(seconds % 3600 // 60):02}m"

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
+from hermes.lib.text import duration
 from hermes.present.spans import Line, Span, columns, cut, line
-from hermes.present.words import duration, tokens
+from hermes.present.words import tokens
 from hermes.types.delegation import ChildState
 from hermes.types.event import ChildChanged
 

@@ -1,11 +1,11 @@
 """From events to terminal lines: tool calls, questions and their receipts, failures, retries, notices."""
 
-from hermes.lib.text import strip_escapes
+from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
 from hermes.present.diff import change
 from hermes.present.outcome import Outcome, outcome
 from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
-from hermes.present.words import Words, call_words, dollars, duration, tokens
+from hermes.present.words import Words, call_words, dollars, tokens
 from hermes.types.error import Failure
 from hermes.types.event import Attempted, Notice, PrefixBroken
 from hermes.types.message import Compaction, ToolCall, ToolResult

@@ -24,8 +24,6 @@ _VERBS = {
 _PART = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?!&&|\|\||;|\n).)+""", re.DOTALL)
 _V4A_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
 _VARIATION = "\ufe0f"  # terminals disagree on the width of an emoji that carries it
-_MINUTE = 60
-_HOUR = 3600
 
 
 class Words(Struct, frozen=True, kw_only=True):
@@ -63,15 +61,6 @@ def _argument(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:
     if files:
         return ", ".join(files)
     return next((value for value in arguments.values() if isinstance(value, str)), "")
-
-
-def duration(seconds: float) -> str:
-    """Seconds as people say them: 0.1s, 12.4s, 3m 05s, 2h 10m."""
-    if seconds < _MINUTE:
-        return f"{seconds:.1f}s"
-    if seconds < _HOUR:
-        return f"{int(seconds // _MINUTE)}m {int(seconds % _MINUTE):02}s"
-    return f"{int(seconds // _HOUR)}h {int(seconds % _HOUR // _MINUTE):02}m"
 
 
 def tokens(count: int) -> str:

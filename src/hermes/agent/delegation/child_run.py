@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
+from hermes.agent.activity import call_in_words
 from hermes.agent.delegation.brief import first_message
 from hermes.agent.delegation.changed_files import changed_files
 from hermes.agent.delegation.last_words import last_words
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.spec import SessionOptions
 from hermes.agent.title import title_of
-from hermes.lib.text import clip
 from hermes.safety.sources import sources
 from hermes.types.delegation import ChildReport, ChildState, ChildTask
 from hermes.types.error import HermesError
@@ -25,7 +25,6 @@ from hermes.types.event import (
     ToolStarted,
     TurnFinished,
 )
-from hermes.types.message import ToolCall
 from hermes.types.usage import NO_USAGE
 
 if TYPE_CHECKING:
@@ -37,8 +36,6 @@ IDLE: Final = 450.0
 """Seconds without a sign of a child after which it is given up."""
 IN_TOOL: Final = 1200.0
 """The same while a tool of it runs."""
-WORDS: Final = 80
-"""Characters that tell what a child does."""
 
 TIMED_OUT: Final = "Its time was over after {:.0f} s."
 STALE: Final = "Nothing was heard of it for {:.0f} s, so it was given up."
@@ -56,14 +53,12 @@ class ChildRun:
         self.task, self.call_id, self.background = task, call_id, False
         self.session: Session | None = None
         self.state: ChildState = "waiting"
-        self.doing = ""
         self.report: ChildReport | None = None
         self._parent, self._options, self._ports = parent, options, parent.services.ports
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
         self._why: tuple[ChildState, str] | None = None
         self._end: TurnFinished | None = None
-        self._calls: set[str] = set()
-        self._started = self._heard = self._ports.monotonic()
+        self._started = self._ports.monotonic()
 
     async def open(self, limits: TurnLimits) -> None:
         """Open its session within these limits; what keeps it from that is its report."""
@@ -104,7 +99,7 @@ class ChildRun:
         if ended:
             return
         self.report = self._reported()
-        self.state, self.doing = self.report.state, ""
+        self.state = self.report.state
         self._tell()
         self._ended.set()
         if session is not None:
@@ -113,24 +108,23 @@ class ChildRun:
 
     def put(self, event: Event) -> None:
         """Hear an event of its session, or of one below it."""
-        self._heard = self._ports.monotonic()
         self._parent.listeners.pass_on(event)
         if self.session is None or event.stamp.session != self.session.id:
             return
-        match event:
-            case StepStarted(step=step):
-                self.doing = f"step {step}"
-            case ToolStarted(call=call):
-                self._calls.add(call.id)
-                self.doing = _words(call)
-            case ToolFinished(call_id=call_id):
-                self._calls.discard(call_id)
-            case TurnFinished():
-                self._end = event
-                self._calls.clear()
-            case _:
-                return
-        self._tell()
+        if isinstance(event, TurnFinished):
+            self._end = event
+        if isinstance(event, StepStarted | ToolStarted | ToolFinished | TurnFinished):
+            self._tell()
+
+    @property
+    def doing(self) -> str:
+        """What it does, in a few words; empty before it begins and when it has ended."""
+        if self.session is None or self.report is not None:
+            return ""
+        activity = self.session.activity.now
+        if activity.running:
+            return call_in_words(activity.running[0].call)
+        return f"step {activity.step}" if activity.step else ""
 
     @property
     def standing(self) -> ChildChanged:
@@ -152,14 +146,14 @@ class ChildRun:
         if self.session is None:
             return
         self.state = "running"
-        self._started = self._heard = self._ports.monotonic()
+        self._started = self._ports.monotonic()
         self._tell()
         async with anyio.create_task_group() as group:
-            group.start_soon(self._watch_over)
+            group.start_soon(self._watch_over, self.session)
             await self.session.send(first_message(self.task))
             group.cancel_scope.cancel()
 
-    async def _watch_over(self) -> None:
+    async def _watch_over(self, session: "Session") -> None:
         """Stop it when its time is over, or when nothing has been heard of it for long."""
         ports, started = self._ports, self._started
         timeout = self._parent.services.delegation.child_timeout or math.inf
@@ -167,10 +161,10 @@ class ChildRun:
         while True:
             await ports.sleep(max(0.0, min(CYCLE, until - ports.monotonic())))
             now = ports.monotonic()
-            silent = now - self._heard
+            silent = now - session.activity.now.heard
             if now >= until:
                 self._stop("timed_out", TIMED_OUT.format(now - started))
-            elif silent >= (IN_TOOL if self._calls else IDLE):
+            elif silent >= (IN_TOOL if session.activity.now.running else IDLE):
                 self._stop("stale", STALE.format(silent))
 
     def _stop(self, state: ChildState, reason: str) -> None:
@@ -204,8 +198,3 @@ class ChildRun:
 
     def _tell(self) -> None:
         self._parent.emit(self.standing)
-
-
-def _words(call: ToolCall) -> str:
-    first = next((one for one in call.arguments.values() if isinstance(one, str)), "")
-    return clip(" ".join(f"{call.name} {first}".split()), WORDS, notice="…")

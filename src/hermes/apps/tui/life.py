@@ -15,8 +15,9 @@ from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.keys import bindings
 from hermes.apps.tui.screen import Screen
 from hermes.apps.tui.state import TuiState
+from hermes.lib.text import duration
 from hermes.present.spans import fitting
-from hermes.present.words import duration, tokens
+from hermes.present.words import tokens
 from hermes.types.error import HermesError
 from hermes.types.event import Notice
 

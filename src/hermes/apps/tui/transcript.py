@@ -1,5 +1,6 @@
 """What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
 
+from hermes.agent.activity import PHASES, Activity, after
 from hermes.apps.tui.turn_end import end_rows, is_remark
 from hermes.apps.tui.underway import (
     KEPT_OUTPUT,
@@ -11,6 +12,7 @@ from hermes.apps.tui.underway import (
     inner_lines,
     inner_rows,
 )
+from hermes.lib.text import duration
 from hermes.present.children import child_line
 from hermes.present.lines import (
     RESTARTED,
@@ -30,14 +32,13 @@ from hermes.present.lines import (
 from hermes.present.markdown import MarkdownStream
 from hermes.present.spans import Line, Span, cut, cut_text, fitting, line
 from hermes.present.theme import Theme
-from hermes.present.words import call_words, duration, tokens
+from hermes.present.words import call_words, tokens
 from hermes.types.event import (
     Added,
     Answered,
     Asked,
     Attempted,
     ChildChanged,
-    CompactionStarted,
     Event,
     Notice,
     PrefixBroken,
@@ -71,6 +72,7 @@ class Transcript:
         self.key = key
         self.config_fix = config_fix
         self.show_thinking = show_thinking
+        self.activity = Activity()
         self.turn: TurnProgress | None = None
         self.last_finished: list[FinishedCall] = []
         self.last_thought = ""
@@ -87,8 +89,7 @@ class Transcript:
 
     def feed(self, event: Event, now: float) -> list[Line]:
         """The lines that `event` finished, to be printed once."""
-        if self.turn is not None:
-            self.turn.heard = now
+        self.activity = after(self.activity, event, now)
         match event:
             case TextDelta() | ThinkingDelta():
                 return self._flowing(event, now)
@@ -134,14 +135,14 @@ class Transcript:
                 if (notice.cost or 0.0) >= _CENT
                 else []
             )
-        if self.turn is not None and not self.turn.stepped and notice.level == "info":
-            self.turn.doing = notice.text
+        if self.turn is not None and self.activity.phase == "starting" and notice.level == "info":
+            self.turn.readying = notice.text
             return []
         return self.block("notice", notice_lines(notice, self.width))
 
     def _moved(self, event: Movement, now: float) -> None:
         if isinstance(event, TurnStarted):
-            self.turn = TurnProgress(started=now, heard=now)
+            self.turn = TurnProgress()
         elif isinstance(event, ToolStarted | ToolProgress | ToolFinished):
             hear_call(self._running, event, now)
         elif isinstance(event, Attempted):
@@ -149,10 +150,7 @@ class Transcript:
         elif isinstance(event, Asked):
             self.asked[event.id] = event.question
         elif self.turn is not None:
-            self._retrying = None
-            summing = isinstance(event, CompactionStarted)
-            self.turn.doing = "summing up older messages" if summing else "waiting for the model"
-            self.turn.stepped = True
+            self._retrying, self.turn.readying = None, ""
 
     @property
     def lively(self) -> bool:
@@ -195,9 +193,9 @@ class Transcript:
             return [(Span(theme.spinner(tick) + " ", "accent"), *told)]
         usage = self.turn.usage
         written = usage.output_tokens + self.turn.streamed // 4
-        parts = [_seconds(now - self.turn.started)]
-        if now - self.turn.heard > _QUIET and not self._running and not self.asked:
-            parts.append(f"nothing heard for {_seconds(now - self.turn.heard)}")
+        parts = [_seconds(now - self.activity.began)]
+        if now - self.activity.heard > _QUIET and not self._running and not self.asked:
+            parts.append(f"nothing heard for {_seconds(now - self.activity.heard)}")
         if usage.input_tokens or written:
             parts.append(f"↑{tokens(usage.input_tokens)} ↓{tokens(written)}")
         end = " · Esc stops"
@@ -219,13 +217,12 @@ class Transcript:
             words = call_words(names[0].call)
             name = words.argument.split(" ")[0] if words.verb == "run" else f"{words.verb} {words.argument}"
             return f"running {name}" if words.verb == "run" else name.strip()
-        return self.turn.doing if self.turn else ""
+        return (self.turn.readying if self.turn else "") or PHASES[self.activity.phase]
 
     def _flowing(self, event: TextDelta | ThinkingDelta, now: float) -> list[Line]:
         self._retrying = None
         if self.turn is not None:
             self.turn.streamed += len(event.text)
-            self.turn.doing = "writing" if isinstance(event, TextDelta) else "thinking"
         if isinstance(event, ThinkingDelta):
             self._thinking_since = self._thinking_since if self._thinking else now
             self._thinking += event.text
@@ -346,7 +343,6 @@ class Transcript:
         if self.turn is not None:
             self.turn.usage += reply.usage
             self.turn.streamed = 0
-            self.turn.doing = "working"
         self._calls |= {call.id: call for call in reply.calls}
         rows = self._thought(now)
         if self._markdown is None and reply.text.strip() and not is_remark(reply):

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from hermes.lib.text import duration
 from hermes.present.lines import failure_lines
 from hermes.present.spans import Line, line
-from hermes.present.words import duration
 from hermes.types.event import TurnFinished
 from hermes.types.message import Assistant
 

@@ -4,10 +4,11 @@ tells.
 
 from msgspec import Struct, field
 
+from hermes.lib.text import duration
 from hermes.present.children import child_line
 from hermes.present.lines import head_line, running_lines
 from hermes.present.spans import Line, Span, line
-from hermes.present.words import call_words, duration
+from hermes.present.words import call_words
 from hermes.types.event import (
     Asked,
     Attempted,
@@ -63,12 +64,12 @@ class FinishedCall(Struct, frozen=True, kw_only=True):
 
 
 class TurnProgress(Struct, kw_only=True):
-    """What the running turn has done so far, for the working line."""
+    """What the running turn has done so far, for the working line.
 
-    started: float
-    heard: float
-    doing: str = "starting"
-    stepped: bool = False
+    `readying` tells how a model is made ready before the first step.
+    """
+
+    readying: str = ""
     usage: Usage = field(default_factory=Usage)
     streamed: int = 0
     finished: list[FinishedCall] = field(default_factory=list)
