@@ -205,7 +205,7 @@ class HomeEnvironments:
             self._environ,
             cwd=cwd,
             hermes_home=self._home.root,
-            scratch=self._home.scratch / session_id,
+            scratch=self._home.scratch_of(session_id),
             save=partial(edit.append_to_list, self._home.config_file, key),
             spent=partial(edit.replace_in_list, self._home.config_file, key),
             allowed=Allowlist(self._home.config_file, partial(edit.list_items, key=key), self._stamp).changed,

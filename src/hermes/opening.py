@@ -300,6 +300,7 @@ class SessionOpener(Struct, kw_only=True):
         cwd = Path(chosen.cwd or Path(terminal.cwd if local else ".").expanduser()).resolve()
         if local and not cwd.is_dir():
             raise ConfigError(f"{cwd} is no folder: a session works in a folder that is there.")
+        self.services.recall.refuse_within(cwd)
         return cwd
 
 

@@ -286,3 +286,18 @@ async def test_what_a_model_repeats_of_its_memory_is_neither_shown_nor_kept(
             shown = "".join([one.text async for one in events if isinstance(one, TextDelta)])
         kept = [one.text for one in session.log if isinstance(one, Assistant)]
     assert [shown, *kept] == ["Well.  It is old."] * 2
+
+
+@pytest.mark.parametrize("notes", ["work/notes", "work", "."])
+async def test_notes_are_not_kept_where_commands_may_write(environ: dict[str, str], notes: str) -> None:
+    top = Path(environ["HOME"])
+    (top / "work").mkdir()
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(exist_ok=True)
+    memory = {"provider": "git_notes", "notes_folder": str(top / notes)}
+    (home / "config.yaml").write_text(json.dumps({"memory": memory}))
+    async with open_runtime(environ=environ, http=ScriptedModel().http()) as runtime:
+        with pytest.raises(ConfigError, match=r"^memory\.notes_folder is .* which commands of a session in"):
+            await runtime.session(
+                SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", cwd=top / "work", attended=False)
+            )

@@ -8,6 +8,7 @@ import logging
 import threading
 from collections.abc import Callable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import anyio
@@ -31,7 +32,7 @@ from hermes.lib.text import CHARACTERS, clip, tokens
 from hermes.lib.threads import in_thread
 from hermes.safety.sources import sources
 from hermes.tools.registry import ToolRegistry, tool_error
-from hermes.types.error import HermesError
+from hermes.types.error import ConfigError, HermesError
 from hermes.types.message import ContextBlock
 from hermes.types.tool import ToolManifest
 
@@ -120,6 +121,19 @@ class Recall:
                 self._provider.close()
             except Exception:
                 logger.exception("the memory provider %s could not be closed", self._provider.name)
+
+    def refuse_within(self, workspace: Path) -> None:
+        """ConfigError where the notes of a provider lie in a session's folder, or around it: whatever a
+        command writes there would be remembered as the user's own.
+        """
+        notes = self._settings.notes_folder
+        folder = Path(notes).expanduser().resolve() if notes and self._settings.provider else None
+        if folder and (folder.is_relative_to(workspace) or workspace.is_relative_to(folder)):
+            raise ConfigError(
+                f"memory.notes_folder is {folder}, which commands of a session in {workspace} may write:"
+                " choose another place for notes, or work in another folder.",
+                key="memory.notes_folder",
+            )
 
     async def prompt_block(self) -> str:
         """What the provider has the prompt of a new session say."""

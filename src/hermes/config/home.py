@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hermes.lib.session_ids import is_session_id
 from hermes.types.error import ConfigError
 
 _PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
@@ -82,6 +83,14 @@ class Home(Struct, frozen=True, kw_only=True):
     def scratch(self) -> Path:
         """Shell states and uncut outputs, a folder for each session."""
         return self.root / "scratch"
+
+    def scratch_of(self, session_id: str) -> Path:
+        """The folder of one session; ConfigError for an id that is no name of a folder."""
+        if not is_session_id(session_id):
+            raise ConfigError(
+                f"{session_id[:80]!r} is no id of a session: an id is letters, digits, _ and -."
+            )
+        return self.scratch / session_id
 
     @property
     def history(self) -> Path:

@@ -142,7 +142,7 @@ def _put(source: _At, target: _At, path: str, refuses: Callable[[str], bool], le
                 _put((here, name), (there, name), f"{path}/{name}", refuses, left)
     elif not refuses(path):
         _make_way(target, keep=lambda mode: not stat.S_ISDIR(mode))
-        beside = (target[0], f".{target[1]}.{os.urandom(4).hex()}")
+        beside = (target[0], f".hermes-{os.urandom(6).hex()}")  # the name itself may be as long as one may be
         _copy_one(source, beside, info)
         os.rename(beside[1], target[1], src_dir_fd=beside[0], dst_dir_fd=target[0])
     elif (saved := _read(source)) is None or saved != _read(target):

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from hermes.lib import locks
+from hermes.lib.session_ids import is_session_id
 from hermes.store.protocol import Owner
 from hermes.types.error import SessionOwned, StoreError
 
@@ -82,6 +83,8 @@ class Owners:
             raise open_here(session_id, self.owner_of(session_id) or _UNKNOWN)
 
     def _file(self, session_id: str) -> Path:
+        if not is_session_id(session_id):
+            raise StoreError(f"{session_id[:80]!r} is no id of a session.")
         return self._folder / f"{session_id}.lock"
 
 

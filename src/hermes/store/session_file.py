@@ -8,6 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.lib.codec import mended
+from hermes.lib.session_ids import is_session_id
 from hermes.store.protocol import SessionRow, SessionStore, StoredSession
 from hermes.store.sessions import MESSAGES
 from hermes.types.capabilities import ALL, Capabilities
@@ -64,12 +65,12 @@ async def import_session(
 ) -> SessionRow:
     """Store a session that was written elsewhere, whole or not at all; its log counts as text from outside.
 
-    It keeps its id where no session here has that, else it gets `free_id`. It works in `cwd`.
+    It keeps its id where that is one and no session here has it, else it gets `free_id`. It works in `cwd`.
     """
     old = session.row
     row = replace(
         old,
-        id=free_id if await _is_taken(store, old.id) else old.id,
+        id=old.id if is_session_id(old.id) and not await _is_taken(store, old.id) else free_id,
         cwd=cwd,
         parent="",
         origin="",

@@ -15,7 +15,7 @@ from hermes.store.guarded import Guarded
 from hermes.store.rollback import RolledBack, roll_back, steps
 from hermes.types.error import StoreError
 
-NAMES = st.sampled_from(["a", "b", "new\nline", os.fsdecode(b"\xff\xfe"), "-rf"])
+NAMES = st.sampled_from(["a", "b", "new\nline", os.fsdecode(b"\xff\xfe"), "-rf", "n" * 255])
 FILES = st.tuples(
     st.sampled_from([b"", b"one\n", b"two\n", b"\0\xff", b"three"]), st.sampled_from([0o644, 0o755, 0o400])
 )

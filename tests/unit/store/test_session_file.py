@@ -11,12 +11,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hermes.agent.log import misplaced
-from hermes.store.protocol import SessionRow, StoredSession
+from hermes.config.home import Home
+from hermes.store.protocol import Owner, SessionRow, StoredSession
 from hermes.store.session_file import import_session, read_session, session_lines
 from hermes.store.sqlite_store import open_store
 from hermes.testing import MemoryStore
 from hermes.types.capabilities import Capabilities
-from hermes.types.error import StoreError
+from hermes.types.error import ConfigError, StoreError
 from hermes.types.message import (
     Assistant,
     Attachment,
@@ -203,3 +204,16 @@ def test_an_import_that_cannot_be_stored_leaves_nothing() -> None:
         return await store.recent()
 
     assert anyio.run(tried) == []
+
+
+@pytest.mark.parametrize("forged", ["/home/ada", "../../ada", "a/b", "..", "", "a\0b", "x" * 101, "a.b"])
+async def test_an_id_that_is_a_path_is_never_taken_over(tmp_path: Path, forged: str) -> None:
+    one = stored(User(id="u", at=1.0, text="hi"))
+    session = replace(one, row=replace(one.row, id=forged))
+    async with open_store(tmp_path / "sessions.db", tmp_path / "search.db") as store:
+        row = await import_session(store, session, free_id="new", cwd="/here", now=9.0)
+        with pytest.raises(StoreError, match="no id of a session"):
+            await store.claim(forged, Owner(pid=1, host="h", app="cli", since=1.0))
+    assert row.id == "new"
+    with pytest.raises(ConfigError, match="no id of a session"):
+        Home(root=tmp_path).scratch_of(forged)

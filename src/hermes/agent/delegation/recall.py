@@ -39,6 +39,8 @@ async def recall(session: "Session") -> None:
                 stored = await session.services.store.read(child)
             except StoreError:
                 continue  # it never said a word, or was deleted
+            if stored.row.parent != session.id:  # an imported log may name any session
+                continue
             session.mailbox.add_news(news_of(_report(stored), session.services.redactor))
 
 

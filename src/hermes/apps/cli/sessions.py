@@ -225,8 +225,9 @@ def delete(choices: Choices, session: str, *, yes: bool) -> None:
         if not click.confirm(asked):
             click.echo("Nothing was deleted.", err=True)
             sys.exit(1)
+    scratch = locate(environment(), choices.profile).scratch_of(row.id)
     _in_store(choices, lambda store: store.delete(row.id))
-    shutil.rmtree(locate(environment(), choices.profile).scratch / row.id, ignore_errors=True)
+    shutil.rmtree(scratch, ignore_errors=True)
     click.echo(f"{row.id} is deleted.")
 
 
