@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio.to_thread
 
+from hermes.lib.session_ids import is_session_id
 from hermes.store.protocol import SessionStore
 from hermes.types.error import StoreError
 
@@ -21,7 +22,7 @@ async def prune(store: SessionStore, folders: Sequence[Path], *, before: float) 
     """
     with suppress(StoreError):
         for path in await anyio.to_thread.run_sync(lambda: list(_unused_since(folders, before))):
-            if await store.owner_of(path.name) is None:
+            if await _is_free(store, path.name):
                 await anyio.to_thread.run_sync(_remove, path)
 
 
@@ -31,8 +32,13 @@ async def empty_temp(store: SessionStore, scratch: Path, *, before: float) -> No
     """
     with suppress(StoreError):
         for folder in await anyio.to_thread.run_sync(lambda: list(_idle_since(scratch, before))):
-            if await store.owner_of(folder.name) is None:
+            if await _is_free(store, folder.name):
                 await anyio.to_thread.run_sync(_empty, folder / "tmp")
+
+
+async def _is_free(store: SessionStore, name: str) -> bool:
+    """Whether nobody has the session of this name; what is no name of a session is nobody's."""
+    return not is_session_id(name) or await store.owner_of(name) is None
 
 
 def _idle_since(scratch: Path, before: float) -> Iterator[Path]:
