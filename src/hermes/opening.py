@@ -15,7 +15,6 @@ from msgspec.structs import replace
 
 from hermes.agent import tool_offer
 from hermes.agent.capabilities import CapabilitySettings, configured, resolved, within
-from hermes.agent.delegation.recall import recall
 from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
 from hermes.agent.parents import bounds_of, depth_below, read_by, running, written_elsewhere
@@ -175,7 +174,7 @@ class SessionOpener(Struct, kw_only=True):
         for one in questions:
             if one.answer is None and not one.is_open(now):
                 await self.store.end_question(one.id, "expired")
-        await recall(session)
+        await import_object("hermes.agent.delegation.recall:recall")(session)
         session.questions.restore([one for one in questions if one.answer or one.is_open(now)])
         return session
 

@@ -63,6 +63,7 @@ def test_the_core_imports_without_what_most_sessions_never_need() -> None:
         "html",
         "hermes.models.auth.resolver",
         "hermes.models.errors.classify",
+        "hermes.agent.delegation.child_run",
     }
     assert heavy & imported("import hermes.runtime") == set()
 

@@ -1,12 +1,12 @@
 """The slash commands as data: names, aliases, arguments, summaries."""
 
-import tomllib
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
 
 from msgspec import Struct
+
+from hermes.lib.data_files import data_table
 
 
 class SlashCommand(Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
 @cache
 def commands() -> tuple[SlashCommand, ...]:
     """All commands, in the order of `/help`."""
-    table = tomllib.loads((files("hermes.data") / "commands.toml").read_text(encoding="utf-8"))
+    table = data_table("commands.toml")
     return tuple(
         SlashCommand(**{**row, "aliases": tuple(row.get("aliases", ()))}) for row in table["command"]
     )

@@ -1,6 +1,5 @@
 """Settings from defaults, file, environment and flags; each value knows where it came from."""
 
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -225,11 +224,11 @@ def _nearest_bound(key: str, known: Mapping[str, Known]) -> str:
     if first == BOUNDS:
         return ", and a bound that is not understood would not hold"
     sections = {name.partition(".")[0] for name in known}
-    if first not in sections and difflib.get_close_matches(first, [BOUNDS], cutoff=0.8):
+    if first not in sections and import_object("difflib:get_close_matches")(first, [BOUNDS], cutoff=0.8):
         return f"; if {BOUNDS} are meant, they would not hold"
     return ""
 
 
 def _nearest(key: str, known: Mapping[str, Known]) -> str:
-    close = difflib.get_close_matches(key, known, n=1, cutoff=0.5)
+    close = import_object("difflib:get_close_matches")(key, known, n=1, cutoff=0.5)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -1,11 +1,11 @@
 """Names by which settings are also known: environment variables, and keys that were renamed."""
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
 from msgspec import Struct
+
+from hermes.lib.data_files import data_table
 
 
 class SettingNames(Struct, frozen=True):
@@ -18,5 +18,4 @@ class SettingNames(Struct, frozen=True):
 @cache
 def setting_names() -> SettingNames:
     """The names of data/setting_names.toml."""
-    text = (files("hermes") / "data" / "setting_names.toml").read_text(encoding="utf-8")
-    return SettingNames(**tomllib.loads(text))
+    return SettingNames(**data_table("setting_names.toml"))

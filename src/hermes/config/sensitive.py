@@ -1,15 +1,15 @@
 """The sensitive things of a machine, from `sensitive.toml`: secrets, what starts by itself, and loaders."""
 
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from itertools import chain
 from typing import Final
 
 import msgspec
 from msgspec import Struct
+
+from hermes.lib.data_files import data_table
 
 _HOME: Final = r"(?:/home/[^/]+|/Users/[^/]+|/root|/var/root|~[^/]*)/"
 _OF_PROCESSES: Final = (
@@ -34,7 +34,7 @@ class Sensitive(Struct, frozen=True, kw_only=True):
 @cache
 def sensitive() -> Sensitive:
     """The table, read once."""
-    tree = tomllib.loads((files("hermes") / "data" / "sensitive.toml").read_text(encoding="utf-8"))
+    tree = data_table("sensitive.toml")
     loaders = tree.pop("loaders")
     return msgspec.convert({**tree, **loaders}, Sensitive)
 

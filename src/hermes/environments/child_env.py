@@ -3,16 +3,15 @@ secrets.
 """
 
 import re
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import ClassVar, Final
 
 from msgspec import Struct
 
 from hermes.config.sensitive import sensitive
 from hermes.lib.abridged import Abridged
+from hermes.lib.data_files import data_table
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
 
@@ -125,7 +124,7 @@ def group_of(name: str) -> Group | None:
 @cache
 def groups() -> tuple[Group, ...]:
     """The groups that pass, then those that are withheld; read once."""
-    tree = tomllib.loads((files("hermes") / "data" / "child_environment.toml").read_text(encoding="utf-8"))
+    tree = data_table("child_environment.toml")
     return tuple(
         Group(**{**one, "names": tuple(one["names"]) or sensitive().withheld, "withheld": kind == "withheld"})
         for kind in ("passes", "withheld")

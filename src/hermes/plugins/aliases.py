@@ -6,20 +6,20 @@ its own `tools` package.
 
 import importlib
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.resources import files
 from types import ModuleType
+
+from hermes.lib.data_files import data_table
 
 
 @cache
 def table() -> Mapping[str, str]:
     """Old name to the module that answers for it."""
-    tree = tomllib.loads((files("hermes") / "data" / "aliases.toml").read_text(encoding="utf-8"))
+    tree = data_table("aliases.toml")
     return dict(tree["aliases"])
 
 

@@ -3,13 +3,13 @@ for.
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Final
 
 from msgspec import Struct
+
+from hermes.lib.data_files import data_table
 
 _LETTERS: Final[Mapping[str, str]] = {
     "word": "[A-Za-z0-9]",
@@ -59,7 +59,7 @@ class Token(Struct, frozen=True, kw_only=True):
 @cache
 def tokens() -> tuple[Token, ...]:
     """The table, read once; a fault in the file is raised as it is."""
-    tree = tomllib.loads((files("hermes") / "data" / "tokens.toml").read_text(encoding="utf-8"))
+    tree = data_table("tokens.toml")
     return tuple(Token(**{**entry, "begins": tuple(entry["begins"])}) for entry in tree["token"])
 
 

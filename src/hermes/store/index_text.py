@@ -19,8 +19,6 @@ _UNSPACED: Final = (
     "\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff"
 )
 _SYMBOLS: Final = "\u2190-\u2bff\u3030\u303d\U0001f000-\U0001fbff"
-_ALONE: Final = re.compile(f"[{_UNSPACED}]")
-_SYMBOL: Final = re.compile(f"[{_SYMBOLS}]")
 _ASKED: Final = re.compile(r'"([^"]+)"|([^\s"]+)')
 _NAME: Final = "\ue000"
 """Begins the name of a symbol; a letter of private use, which the index takes as part of a word."""
@@ -32,8 +30,8 @@ def indexed(text: str) -> str:
     if text.isascii():
         return text
     text = unicodedata.normalize("NFKC", mend_surrogates(text))
-    text = _SYMBOL.sub(lambda found: f" {_NAME}{ord(found[0]):x} ", text)
-    return _ALONE.sub(r" \g<0> ", text)
+    text = re.sub(f"[{_SYMBOLS}]", lambda found: f" {_NAME}{ord(found[0]):x} ", text)
+    return re.sub(f"[{_UNSPACED}]", r" \g<0> ", text)
 
 
 def terms(text: str) -> set[str]:

@@ -6,7 +6,6 @@ a call. Interface as documented in the tools-runtime and adding-tools papers: `r
 top of a tool file.
 """
 
-import difflib
 import inspect
 import json
 import logging
@@ -334,14 +333,13 @@ def _finite(value: Any) -> Any:
 
 def unknown_tool(name: str, names: Sequence[str]) -> str:
     """The error for a tool that is not there, with the names nearest to it."""
+    import difflib  # noqa: PLC0415  # only a wrong name needs it, and every start would load it
+
     folded = {known.lower().replace("-", "_"): known for known in names}
     near = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=3, cutoff=0.4)
-    hint = (
-        f" Did you mean {' or '.join(folded[match] for match in near)}?"
-        if near
-        else f" There are: {', '.join(names) or 'none'}."
-    )
-    return tool_error(f"Unknown tool: {name}.{hint}")
+    nearest = " or ".join(folded[match] for match in near)
+    hint = f"Did you mean {nearest}?" if near else f"There are: {', '.join(names) or 'none'}."
+    return tool_error(f"Unknown tool: {name}. {hint}")
 
 
 PROCESS = ToolRegistry()

@@ -1,12 +1,11 @@
 """Named bundles of tools: out of the data, out of the registry, or both; resolved to tool names."""
 
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 
 from msgspec import Struct
 
+from hermes.lib.data_files import data_table
 from hermes.tools.registry import ToolRegistry
 from hermes.types.error import ConfigError
 
@@ -38,7 +37,7 @@ class Toolset(Struct, frozen=True, kw_only=True):
 @cache
 def bundled() -> Mapping[str, Toolset]:
     """The toolsets of the package's data, by name."""
-    tree = tomllib.loads((files("hermes") / "data" / "toolsets.toml").read_text(encoding="utf-8"))
+    tree = data_table("toolsets.toml")
     return {name: _toolset(name, row) for name, row in tree.items()}
 
 

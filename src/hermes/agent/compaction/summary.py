@@ -3,11 +3,11 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
 from hermes.agent.compaction.digests import digest
 from hermes.agent.todos import from_log
+from hermes.lib.data_files import data_text
 from hermes.lib.text import CHARACTERS, clip
 from hermes.models.side_calls import SideQuestion
 from hermes.types.message import Assistant, ContextBlock, Message, ToolCall, ToolResult, User
@@ -30,7 +30,7 @@ _ITEM = re.compile(r"\s*(?:[-*]|\d+[.)])\s+\S")
 @cache
 def instructions() -> str:
     """What the model that writes the record is told."""
-    return (files("hermes.data") / "prompts" / "compaction.md").read_text(encoding="utf-8").strip()
+    return data_text("prompts/compaction.md").strip()
 
 
 @cache

@@ -1,9 +1,9 @@
 """What a child is told: one prompt for all children of a place, and its own task as its first message."""
 
 from functools import cache
-from importlib.resources import files
 from typing import Final
 
+from hermes.lib.data_files import data_text
 from hermes.types.delegation import ChildTask
 
 _LEAVES: Final = "your children cannot hand anything on."
@@ -28,4 +28,4 @@ def first_message(task: ChildTask) -> str:
 
 @cache
 def _text(name: str) -> str:
-    return (files("hermes.data") / "prompts" / f"{name}.md").read_text(encoding="utf-8").strip()
+    return data_text(f"prompts/{name}.md").strip()

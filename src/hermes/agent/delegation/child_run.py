@@ -11,8 +11,8 @@ from hermes.agent.activity import call_in_words
 from hermes.agent.delegation.brief import first_message
 from hermes.agent.delegation.changed_files import changed_files
 from hermes.agent.delegation.last_words import last_words
+from hermes.agent.delegation.narrowing import child_options
 from hermes.agent.ledger import TurnLimits
-from hermes.agent.spec import SessionOptions
 from hermes.agent.title import title_of
 from hermes.safety.sources import sources
 from hermes.types.delegation import ChildReport, ChildState, ChildTask
@@ -46,15 +46,17 @@ CANCELLED: Final = "It was cancelled by the user."
 class ChildRun:
     """A child of `parent` that works on a task, asked for by the call `call_id`, within `limits`.
 
-    It hears every event of its session, and hands them up. Once it has run there is a `report`.
+    It hears every event of its session, and hands them up. Once it has run there is a `report`. HermesError
+    where the parent may have no child for this task.
     """
 
-    def __init__(self, parent: "Session", task: ChildTask, options: SessionOptions, call_id: str) -> None:
+    def __init__(self, parent: "Session", task: ChildTask, call_id: str) -> None:
         self.task, self.call_id, self.background = task, call_id, False
         self.session: Session | None = None
         self.state: ChildState = "waiting"
         self.report: ChildReport | None = None
-        self._parent, self._options, self._ports = parent, options, parent.services.ports
+        self._parent, self._ports = parent, parent.services.ports
+        self._options = child_options(parent, task)
         self._scope, self._ended = anyio.CancelScope(), anyio.Event()
         self._why: tuple[ChildState, str] | None = None
         self._end: TurnFinished | None = None

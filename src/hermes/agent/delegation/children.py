@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING, Final
 
 import anyio
 
-from hermes.agent.delegation.child_run import ChildRun
-from hermes.agent.delegation.narrowing import child_options
-from hermes.agent.delegation.news import news_of
 from hermes.agent.ledger import TurnLimits
 from hermes.lib.aio import collect
+from hermes.lib.lazy import import_object
 from hermes.types.delegation import ChildTask
 from hermes.types.error import HermesError
 
 if TYPE_CHECKING:
+    from hermes.agent.delegation.child_run import ChildRun
     from hermes.agent.session import Session
 
 PAUSED: Final = "The user has paused new children: do the work here, or tell them what waits."
@@ -34,16 +33,16 @@ class Children:
         self.living: tuple[ChildRun, ...] = ()
         self.paused = False
 
-    def take(self, tasks: Sequence[ChildTask], call_id: str) -> tuple[ChildRun, ...]:
+    def take(self, tasks: Sequence[ChildTask], call_id: str) -> tuple["ChildRun", ...]:
         """Children for the tasks of a call, none of which runs yet; HermesError where there may be none."""
         if self.are_paused:
             raise HermesError(PAUSED)
-        session = self._session
-        runs = tuple(ChildRun(session, task, child_options(session, task), call_id) for task in tasks)
+        child_run = import_object("hermes.agent.delegation.child_run:ChildRun")
+        runs: tuple[ChildRun, ...] = tuple(child_run(self._session, task, call_id) for task in tasks)
         self.living = (*self.living, *runs)
         return runs
 
-    async def finish(self, runs: Sequence[ChildRun]) -> None:
+    async def finish(self, runs: Sequence["ChildRun"]) -> None:
         """Let children work within what is left of the turn, until each has reported; cancellation stops all
         of them.
         """
@@ -53,7 +52,7 @@ class Children:
         finally:
             await self._end(runs)
 
-    async def start(self, runs: Sequence[ChildRun]) -> None:
+    async def start(self, runs: Sequence["ChildRun"]) -> None:
         """Let children work on after the turn; each reports with the next message after its end."""
         try:
             await self._open(runs, TurnLimits(budget=self._session.budget))
@@ -78,7 +77,7 @@ class Children:
         above = self._session.above
         return self.paused or (above is not None and above.children.are_paused)
 
-    def tree(self, number: str = "") -> Iterator[tuple[str, ChildRun]]:
+    def tree(self, number: str = "") -> Iterator[tuple[str, "ChildRun"]]:
         """All living children, each before its own, with numbers such as 2.1."""
         for place, one in enumerate(self.living, 1):
             if one.report is not None:  # its siblings are still at work
@@ -88,21 +87,22 @@ class Children:
             if one.session is not None:
                 yield from one.session.children.tree(f"{here}.")
 
-    async def _open(self, runs: Sequence[ChildRun], limits: TurnLimits) -> None:
+    async def _open(self, runs: Sequence["ChildRun"], limits: TurnLimits) -> None:
         for one in runs:
             await one.open(limits)
 
-    async def _end(self, runs: Sequence[ChildRun]) -> None:
+    async def _end(self, runs: Sequence["ChildRun"]) -> None:
         """Have those report that were stopped before they began."""
         with anyio.CancelScope(shield=True):
             for one in runs:
                 await one.close()
         self.living = tuple(one for one in self.living if one not in runs)
 
-    async def _run_beside(self, run: ChildRun) -> None:
+    async def _run_beside(self, run: "ChildRun") -> None:
         try:
             await run.run(self._places)
         finally:
             await self._end([run])
             if run.report is not None:
+                news_of = import_object("hermes.agent.delegation.news:news_of")
                 self._session.mailbox.add_news(news_of(run.report, self._session.services.redactor))

@@ -7,11 +7,11 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hermes.agent.delegation.narrowing import DELEGATE
 from hermes.agent.settings import DelegationSettings
 from hermes.tools.registry import ToolSource
 from hermes.types.tool import ToolEntry
 
+DELEGATE: Final = "delegate_task"
 SIDE_BY_SIDE: Final = "{description} Up to {most} run side by side, others wait."
 
 

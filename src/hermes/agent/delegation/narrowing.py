@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
+from hermes.agent.delegation.brief import child_prompt
+from hermes.agent.delegation.limited_tool import DELEGATE
 from hermes.agent.spec import SessionOptions
 from hermes.tools.toolsets import resolve_all
 from hermes.types.actor import Actor
@@ -10,12 +12,9 @@ from hermes.types.capabilities import Capabilities
 from hermes.types.delegation import ChildTask
 from hermes.types.error import HermesError
 
-from .brief import child_prompt
-
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
-DELEGATE: Final = "delegate_task"
 BLOCKED: Final = frozenset(
     {DELEGATE, "clarify", "memory", "remember", "send_message", "execute_code", "cronjob"}
 )

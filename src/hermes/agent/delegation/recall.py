@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from hermes.agent.delegation.last_words import last_words
-from hermes.agent.delegation.narrowing import DELEGATE
+from hermes.agent.delegation.limited_tool import DELEGATE
 from hermes.agent.delegation.news import news_of
 from hermes.safety.sources import sources
 from hermes.store.protocol import StoredSession

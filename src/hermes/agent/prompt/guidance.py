@@ -1,14 +1,13 @@
 """What some models, apps and tools make it worth saying."""
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct
 
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
+from hermes.lib.data_files import data_table
 
 
 class PlatformHint(Struct, frozen=True):
@@ -51,5 +50,4 @@ def _said(rows: Any) -> list[PromptSpan]:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    text = (files("hermes") / "data" / "prompts" / "guidance.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    return data_table("prompts/guidance.toml")

@@ -1,13 +1,13 @@
 """Who the agent is: the user's SOUL.md, or the words that come with Hermes."""
 
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 from msgspec import Struct
 
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
 from hermes.agent.prompt.notes import TextRules, read_notes
+from hermes.lib.data_files import data_text
 
 
 class Identity(Struct, frozen=True):
@@ -27,4 +27,4 @@ class Identity(Struct, frozen=True):
 
 def built_in() -> str:
     """The words that come with Hermes."""
-    return (files("hermes") / "data" / "prompts" / "identity.md").read_text(encoding="utf-8").strip()
+    return data_text("prompts/identity.md").strip()

@@ -1,11 +1,8 @@
 """Providers and well-known models, out of the package's data and what the user knows better."""
 
-import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 import msgspec
@@ -13,6 +10,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.config.sections import Settings
+from hermes.lib.data_files import data_table
+from hermes.lib.lazy import import_object
 from hermes.models.settings import OwnModel, OwnProvider, ProviderSettings
 from hermes.types.error import ConfigError
 from hermes.types.profile import PLAIN, Price, Profile
@@ -74,7 +73,7 @@ def window_of(model: str) -> int:
 
 @cache
 def _tables() -> dict[str, Any]:
-    return tomllib.loads((files("hermes") / "data" / "families.toml").read_text(encoding="utf-8"))
+    return data_table("families.toml")
 
 
 def _family(row: Mapping[str, Any]) -> Family:
@@ -242,7 +241,7 @@ def provider(name: str, known: Mapping[str, Provider] | None = None) -> Provider
     found = known.get(name) or _by_alias(known).get(name)
     if found:
         return found
-    near = difflib.get_close_matches(name, [*known, *_by_alias(known), "local"], n=1)
+    near = import_object("difflib:get_close_matches")(name, [*known, *_by_alias(known), "local"], n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     raise ConfigError(
         f"There is no provider {name!r}.{hint} hermes models list shows them; for your own server give"
@@ -322,4 +321,4 @@ def _model(provider: str, id_: str, row: Mapping[str, Any]) -> Model:
 
 
 def _table(name: str) -> dict[str, Any]:
-    return tomllib.loads((files("hermes") / "data" / f"{name}.toml").read_text(encoding="utf-8"))
+    return data_table(f"{name}.toml")

@@ -4,10 +4,8 @@ The executor reads the flags and never looks at an error again.
 """
 
 import ssl
-import tomllib
 from collections.abc import Callable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Literal, get_args
 
 import httpx2
@@ -15,6 +13,7 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hermes.lib.data_files import data_table
 from hermes.models.errors.body import ErrorBody, one_line, parse_error_body, reset_at, window_in
 from hermes.models.transports.base import (
     BadReplyError,
@@ -50,7 +49,7 @@ class ReasonEntry(Struct, frozen=True, kw_only=True):
 @cache
 def reasons() -> Mapping[Reason, ReasonEntry]:
     """Every reason, in the order of the documentation."""
-    tree = tomllib.loads((files("hermes") / "data" / "failures.toml").read_text(encoding="utf-8"))
+    tree = data_table("failures.toml")
     return {
         name: msgspec.convert(tree[name], ReasonEntry)
         for name in sorted(get_args(Reason), key=list(tree).index)

@@ -2,14 +2,13 @@
 
 import contextlib
 import hashlib
-import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 
+from hermes.lib.data_files import data_table
 from hermes.types.error import ConfigError
 
 
@@ -48,7 +47,7 @@ class LocalModel(Struct, frozen=True, kw_only=True):
 
 def entries() -> tuple[LocalModel, ...]:
     """Every model of the catalogue, the default first."""
-    table = tomllib.loads((files("hermes.data") / "local_models.toml").read_text(encoding="utf-8"))
+    table = data_table("local_models.toml")
     found = [LocalModel(**{**row, "sources": tuple(map(_source, row["sources"]))}) for row in table["models"]]
     return tuple(sorted(found, key=lambda model: model.alias != table["default"]))
 

@@ -4,14 +4,13 @@ prompt.
 
 import json
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from msgspec import Struct
 
+from hermes.lib.data_files import data_table, data_text
 from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
 
 NEVER = r"(?!)"
@@ -21,7 +20,7 @@ def prompt() -> str:
     """The system prompt for a small window; it names no directory and no date, so every session shares its
     cache.
     """
-    text: str = (_data() / "prompts" / "small.md").read_text(encoding="utf-8")
+    text: str = data_text("prompts/small.md")
     return text.strip()
 
 
@@ -99,8 +98,4 @@ def _session(row: Mapping[str, Any], name: str) -> Iterable[Message]:
 
 @cache
 def _table() -> Mapping[str, Any]:
-    return tomllib.loads((_data() / "small_tools.toml").read_text(encoding="utf-8"))
-
-
-def _data() -> Any:
-    return files("hermes.data")
+    return data_table("small_tools.toml")

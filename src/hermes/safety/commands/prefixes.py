@@ -1,11 +1,11 @@
 """The programs that run the program behind them, from `wrappers.toml`."""
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
 from msgspec import Struct
+
+from hermes.lib.data_files import data_table
 
 
 class Prefix(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Prefix(Struct, frozen=True):
 @cache
 def prefixes() -> Mapping[str, Prefix]:
     """All of them, read once."""
-    tree = tomllib.loads((files("hermes") / "data" / "wrappers.toml").read_text(encoding="utf-8"))
+    tree = data_table("wrappers.toml")
     return {
         name: Prefix(
             values=frozenset(entry.get("values", "").split()),

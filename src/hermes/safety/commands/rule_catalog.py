@@ -1,11 +1,10 @@
 """What every finding in a command means, for people: the rules of the table, and what only code finds."""
 
-import tomllib
 from functools import cache
-from importlib.resources import files
 
 from msgspec import Struct
 
+from hermes.lib.data_files import data_table
 from hermes.safety.commands.rules import table
 
 
@@ -24,7 +23,7 @@ def entries() -> tuple[CatalogEntry, ...]:
     """All of them, the rules of the table first; a name stands twice where its effect depends on what it
     touches.
     """
-    tree = tomllib.loads((files("hermes") / "data" / "findings.toml").read_text(encoding="utf-8"))
+    tree = data_table("findings.toml")
     rules = [
         CatalogEntry(id=one.id, effect=one.effect, reason=one.reason, match=one.match, passes=one.passes)
         for one in table().rules

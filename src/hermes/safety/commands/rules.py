@@ -1,13 +1,12 @@
 """The rules of `danger.toml` and how a command is held against them."""
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from importlib.resources import files
 from typing import Any, Final
 
+from hermes.lib.data_files import data_table
 from hermes.safety.commands.code import SHELLS, unreadable_reason
 from hermes.safety.commands.options import has_option, operands, option_values
 from hermes.safety.commands.prefixes import only_runs, prefixes
@@ -98,7 +97,7 @@ class Table:
 @cache
 def table() -> Table:
     """The table, read once; a fault in the file is raised as it is."""
-    tree = tomllib.loads((files("hermes") / "data" / "danger.toml").read_text(encoding="utf-8"))
+    tree = data_table("danger.toml")
     groups = {name: frozenset(text.split()) for name, text in tree["groups"].items()}
     return Table(
         effects={name: _effect(entry) for name, entry in tree["effects"].items()},
