@@ -13,7 +13,7 @@ from hermes.lib.trees import TooLarge
 from hermes.lib.visible import visible
 from hermes.store.checkpoints import Checkpoint, CheckpointStore
 from hermes.store.rollback import RollbackPlan, RolledBack, changed_since, plan, roll_back
-from hermes.types.error import HermesError
+from hermes.types.error import HermesError, StoreError
 from hermes.types.event import Notice
 from hermes.types.message import User
 from hermes.types.ports import Ports
@@ -99,6 +99,8 @@ class TurnFiles:
             why = TOO_LARGE
         except OSError as error:
             why = f"{visible(str(error.filename or self._workspace))}: {error.strerror}"
+        except StoreError as error:
+            why = str(error).rstrip(".")
         self._given_up = True
         if self._session is not None:
             self._session.emit(Notice(level="warning", text=NOT_SAVED.format(why)))

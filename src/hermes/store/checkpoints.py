@@ -6,13 +6,13 @@ import errno
 import os
 import posixpath
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from hermes.lib.beneath import FOLDER, held, open_path
@@ -29,6 +29,12 @@ _HALF: Final = ".half"
 _MOST_ENTRIES: Final = 50_000
 _MB: Final = 1024 * 1024
 
+Time = Annotated[float, Meta(ge=0, lt=253_402_300_800)]
+"""Epoch seconds before the year 10,000, which a calendar can show."""
+
+TreeName = Annotated[str, Meta(pattern="^(?:[0-9a-f]{40})?$")]
+"""The digest of a tree, or "" for none."""
+
 
 class Checkpoint(Struct, frozen=True, kw_only=True):
     """What was saved: the absolute `paths` in a `workspace`, when (epoch seconds), before which command, and
@@ -41,7 +47,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    at: float
+    at: Time
     command: str
     cwd: str
     session: str
@@ -50,8 +56,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     size: int = 0
     restores: str = ""
     message: str = ""
-    tree: str = ""
-    after: str = ""
+    tree: TreeName = ""
+    after: TreeName = ""
 
 
 class CheckpointLimits(Struct, frozen=True, kw_only=True):
@@ -94,7 +100,7 @@ class CheckpointStore:
         Folders that are `disposable`, by path, are left out where it would be too large with them. Older
         checkpoints make room, but for the one to `keep`.
         """
-        with suppress(TooLarge, OSError):
+        with suppress(TooLarge, OSError, StoreError):
             return self._save(about, disposable, keep)
         return None
 
@@ -135,6 +141,12 @@ class CheckpointStore:
     def newest(self) -> list[Checkpoint]:
         """All of them, the newest first; what is damaged is left out."""
         return sorted(self._all(), key=lambda one: (one.at, one.id), reverse=True)
+
+    def damaged(self) -> list[str]:
+        """The names of those that cannot be read."""
+        whole = {one.id for one in self._all()}
+        names = {file.parent.name for file in self._folder.glob(f"*/{_ABOUT}")} - whole
+        return sorted(name for name in names if not name.endswith(_HALF))
 
     def find(self, name: str) -> Checkpoint:
         """The one whose id begins so, `latest` the newest that no restore has made; StoreError where that is
@@ -231,10 +243,15 @@ class CheckpointStore:
                 kept.append(one)
         if any(one.tree for one in newest if one not in kept):
             self._sweep([one for one in kept if one.tree])
-        for half in self._folder.glob(f"*{_HALF}"):
+        self._forget(self._folder.glob(f"*{_HALF}"), now - 3_600)
+        self._forget((self._folder / name for name in self.damaged()), now - self._limits.age)
+
+    def _forget(self, folders: Iterable[Path], before: float) -> None:
+        """Remove folders that nobody has written to since then."""
+        for one in folders:
             with suppress(FileNotFoundError):  # another process has finished it
-                if half.stat().st_mtime < now - 3_600:
-                    shutil.rmtree(half, ignore_errors=True)
+                if one.stat().st_mtime < before:
+                    shutil.rmtree(one, ignore_errors=True)
 
     def _sweep(self, kept: Sequence[Checkpoint]) -> None:
         """Throw away what no snapshot has; what removed ones shared counts for the oldest that is left."""
@@ -284,8 +301,10 @@ class CheckpointStore:
     def _all(self) -> Iterator[Checkpoint]:
         for file in self._folder.glob(f"*/{_ABOUT}"):
             if not file.parent.name.endswith(_HALF):
-                with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
-                    yield msgspec.json.decode(file.read_bytes(), type=Checkpoint)
+                with suppress(OSError, ValueError):
+                    found = msgspec.json.decode(file.read_bytes(), type=Checkpoint)
+                    if found.id == file.parent.name:
+                        yield found
 
     def _remove(self, name: str) -> None:
         half = self._folder / f"{name}{_HALF}"

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from msgspec import Struct
 
-from hermes.store.packs import NewPack, Packs
+from hermes.store.packs import NewPack, Packs, digest_of, sealed, unsealed
 from hermes.store.rebuilt import FolderRules
 from hermes.store.snapshot import Entry, Key, Scan, Seen, SnapshotLimits, Tree, decoded, encoded
 from hermes.types.error import StoreError
@@ -50,13 +50,18 @@ class SnapshotStore:
             known, last = self._known(workspace)
             with self._packs.adding() as pack:
                 scan = self._scan(workspace, known, pack)
-                if fresh := last is None or scan.changed:
+                if fresh := last is None or scan.changed or not self._packs.verify(last.digest):
                     tree = {path: entry for path, (_, entry) in scan.seen.items()}
-                    last = Snapshot(tree, pack.add(encoded(tree)), pack.size)
+                    last = Snapshot(tree, self._kept(encoded(tree), pack), pack.size)
             self._last[workspace] = scan.seen, last  # from here on its contents are there
             if fresh:
                 self._remember(workspace, scan.seen)
         return msgspec.structs.replace(last, size=pack.size)
+
+    def _kept(self, tree: bytes, pack: NewPack) -> bytes:
+        """Keep a tree; its digest. All of a snapshot hangs on it, so one that is there is read once more."""
+        self._packs.verify(digest_of(tree))
+        return pack.add(tree)
 
     def _scan(self, workspace: str, known: Seen, pack: NewPack) -> Scan:
         scan = Scan(
@@ -74,7 +79,7 @@ class SnapshotStore:
         """The tree of that digest; StoreError where it cannot be read."""
         try:
             return decoded(self._packs.read(digest))
-        except msgspec.MsgspecError as error:
+        except ValueError as error:
             raise StoreError(f"A checkpoint is damaged: {error}") from error
 
     def bytes_of(self, entry: Entry) -> bytes:
@@ -124,8 +129,8 @@ class SnapshotStore:
         return there, last if whole else None
 
     def _recalled(self, workspace: str) -> Seen:
-        with suppress(OSError, msgspec.MsgspecError):
-            data = self._place_of(workspace).read_bytes()
+        with suppress(OSError, ValueError):
+            data = unsealed(self._place_of(workspace).read_bytes())
             rows = msgspec.msgpack.decode(data, type=list[tuple[bytes, Key, Entry]])
             return {os.fsdecode(path): (key, entry) for path, key, entry in rows}
         return {}
@@ -135,7 +140,8 @@ class SnapshotStore:
         rows = [(os.fsencode(path), key, entry) for path, (key, entry) in seen.items()]
         place = self._place_of(workspace)
         half = place.with_name(f"{place.name}.{secrets.token_hex(4)}")
-        half.write_bytes(msgspec.msgpack.encode(rows))
+        data = msgspec.msgpack.encode(rows)
+        half.write_bytes(sealed(data))
         half.replace(place)
 
     def _place_of(self, workspace: str) -> Path:

@@ -262,3 +262,14 @@ def test_disk_is_bounded_and_what_is_shared_stays(tmp_path: Path) -> None:
     assert (desk.work / "shared").read_bytes() == shared["shared"][0]
     desk.store.prune(1e12)
     assert (desk.store.newest(), list(packs.iterdir())) == ([], [])
+
+
+def test_a_checkpoint_that_cannot_be_read_is_named_and_goes_with_the_old_ones(desk: Desk) -> None:
+    made = [desk.turn({"a": (text, 0o644)}) for text in (b"1", b"2")]
+    folder = desk.store.beside("x").parent / made[0].id
+    (folder / "checkpoint.json").write_bytes(b'{"id": "\xff"}')
+    assert ([one.id for one in desk.store.newest()], desk.store.damaged()) == ([made[1].id], [made[0].id])
+    desk.store.prune(folder.stat().st_mtime + 1)
+    assert desk.store.damaged() == [made[0].id]
+    desk.store.prune(folder.stat().st_mtime + 8 * 86_400)
+    assert desk.store.damaged() == []

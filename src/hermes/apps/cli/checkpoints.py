@@ -37,7 +37,10 @@ def checkpoints() -> None:
 @click.pass_obj
 def list_checkpoints(choices: Choices, *, only_here: bool) -> None:
     """All of them, the newest first."""
-    found = [one for one in _kept(choices).newest() if not only_here or one.cwd == str(Path.cwd())]
+    kept = _kept(choices)
+    for name in kept.damaged():
+        click.echo(f"{visible(name)} is damaged and cannot be brought back.", err=True)
+    found = [one for one in kept.newest() if not only_here or one.cwd == str(Path.cwd())]
     if not found:
         click.echo("Nothing was saved.", err=True)
         return
