@@ -33,7 +33,8 @@ from hermes.environments.remote.transport import RemoteTransport
 from hermes.environments.remote.vercel import VercelCloud
 from hermes.environments.remote.workspace import RemoteWorkspace
 from hermes.environments.sandbox.prewarm import Spawn
-from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
+from hermes.environments.script_workspace import ScriptWorkspace
+from hermes.environments.workspace import WorkspaceOptions
 from hermes.lib.lazy import import_object
 from hermes.types.action import Action, Permit
 from hermes.types.error import ExecError, Refused
@@ -88,11 +89,11 @@ def anyio_backend(loop: str) -> str:
 class Bench:
     """A workspace over `root`, and what was asked of its `authorize`. `mark` begins the marks of its processes."""
 
-    space: ShellWorkspace
+    space: ScriptWorkspace
     root: Path
     place: str
     mark: str
-    another: Callable[[], ShellWorkspace]
+    another: Callable[[], ScriptWorkspace]
     transport: RemoteTransport | None = None
     asked: list[Action] = field(default_factory=list)
     refuse: bool = False
@@ -349,7 +350,7 @@ def _here(place: str, folder: Path, environ: dict[str, str], spawn: Spawn) -> Be
         )
         assert sandbox is not None, "bubblewrap does not work here"
 
-    def another() -> ShellWorkspace:
+    def another() -> ScriptWorkspace:
         return LocalWorkspace(
             root,
             authorize=_authorize(lambda: made),
@@ -367,7 +368,7 @@ def elsewhere_bench(place: str, transport: RemoteTransport, root: Path, scratch:
     """A bench on a machine at the end of a transport."""
     mark = f"test{os.getpid()}x{next(_MARKS)}"
 
-    def another() -> ShellWorkspace:
+    def another() -> ScriptWorkspace:
         environment = RemoteEnvironment(
             transport,
             mark=f"{mark}y{next(_MARKS)}",

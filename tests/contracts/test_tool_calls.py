@@ -6,6 +6,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+from hermes.types.script import Script
 from tests.contracts.conftest import Bench
 
 pytestmark = pytest.mark.anyio
@@ -27,9 +28,9 @@ class Answers:
 
 
 async def ran(bench: Bench, answers: Answers, code: str, seconds: float = 60) -> str:
-    command = f"python3 - <<'END'\nimport hermes_tools as tools\n{code}\nEND"
-    done = await bench.space.run_with_tools(command, module=MODULE, answer=answers, timeout=seconds)
-    return done.text
+    script = Script(code=f"import hermes_tools as tools\n{code}")
+    done = await bench.space.run_script(script, module=MODULE, answer=answers, timeout=seconds)
+    return done.text + done.errors
 
 
 async def test_a_program_asks_and_is_answered_beside_the_carried_shell(bench: Bench) -> None:
@@ -120,8 +121,10 @@ class TestBySocket:
         async def answer(request: bytes) -> bytes:
             return (await bench.space.run(request.decode(), timeout=20)).text.encode()
 
-        command = "python3 - <<'END'\nimport hermes_tools as tools\nprint(tools.ask('cd /; export B=1; pwd'), end='')\nEND"
-        done = await bench.space.run_with_tools(command, module=MODULE, answer=answer, timeout=60)
+        script = Script(
+            code="import hermes_tools as tools\nprint(tools.ask('cd /; export B=1; pwd'), end='')"
+        )
+        done = await bench.space.run_script(script, module=MODULE, answer=answer, timeout=60)
         assert (done.text, bench.space.cwd) == ("/\n", "/")
 
 

@@ -1,6 +1,6 @@
 """A process whose session runs a script: prints a line of JSON once a call of it runs, then waits to be killed.
 
-Usage: scripter.py FOLDER
+Usage: scripter.py FOLDER MODE
 """
 
 import json
@@ -24,7 +24,7 @@ time.sleep(600)
 """
 
 
-async def main(folder: Path) -> None:
+async def main(folder: Path, mode: str) -> None:
     @hermes.tool(outside=False)
     async def hold() -> str:
         """Hold until the end."""
@@ -35,7 +35,9 @@ async def main(folder: Path) -> None:
 
     model = ScriptedModel(call("execute_code", {"code": CODE}, call_id="s1"), say("never"))
     environ = {"HOME": str(folder), "HERMES_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}
-    async with open_runtime(environ=environ, http=model.http()) as runtime:
+    async with open_runtime(
+        environ=environ, http=model.http(), flags={"code_execution.mode": mode}
+    ) as runtime:
         session = await runtime.session(
             SessionOptions(
                 base_url="http://127.0.0.1:1/v1", model="m", toolsets=("file", "code_execution"),
@@ -45,4 +47,4 @@ async def main(folder: Path) -> None:
         await session.send("go")
 
 
-anyio.run(main, Path(sys.argv[1]))
+anyio.run(main, Path(sys.argv[1]), sys.argv[2])

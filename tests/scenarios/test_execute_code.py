@@ -242,6 +242,33 @@ async def test_a_script_that_takes_too_long_ends_with_what_it_printed(
         assert result["error"] == "timed out after 2 s and was killed; the output so far is kept"
 
 
+async def test_errors_come_apart_and_each_stream_has_its_own_bounds(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    model = ScriptedModel(
+        code("import sys", "print('out')", "print('err', file=sys.stderr)", "1 / 0"),
+        code("import sys", "print('x' * 999 + 'ä')", "print('e' * 50, file=sys.stderr)"),
+        code("import sys", "print('y')", "sys.stderr.write('begin' + '.\\n' * 1500 + 'end')"),
+        say("done"),
+    )
+    flags = {"tool_output.max_bytes": 500, "code_execution.max_stderr_chars": 1000}
+    async with opened(environ, tmp_path, model, flags) as session:
+        await session.send("go")
+        plain, cut, loud = results(session)
+    assert (plain["status"], plain["output"], plain["stderr"].split("\n")[0]) == ("error", "out\n", "err")
+    assert plain["stderr"].endswith("ZeroDivisionError: division by zero\n")
+    assert not any(name.startswith("stdout_bytes") for name in plain)
+    assert (cut["stdout_truncated"], cut["stderr"]) == (True, "e" * 50 + "\n")
+    captured = len(cut["output"].encode())
+    assert (cut["stdout_bytes_captured"], cut["stdout_bytes_total"], cut["stdout_bytes_omitted"]) == (
+        captured, 1002, 1002 - captured,
+    )  # fmt: skip
+    assert Path(cut["full_output"]).read_text() == "x" * 999 + "ä\n"
+    assert (loud["output"], loud["stdout_truncated"], len(loud["stderr"]) <= 1100) == ("y\n", False, True)
+    assert (loud["stderr"][:5], loud["stderr"][-3:]) == ("begin", "end")
+    assert Path(loud["full_stderr"]).read_text() == "begin" + ".\n" * 1500 + "end"
+
+
 async def test_strict_scripts_begin_in_an_empty_folder(environ: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("x = 1\n")
     script = (
@@ -254,6 +281,17 @@ async def test_strict_scripts_begin_in_an_empty_folder(environ: dict[str, str], 
     async with opened(environ, tmp_path, model, {"code_execution.mode": "strict"}) as session:
         await session.send("go")
         assert [one["output"] for one in results(session)] == ["[]\nmine.py\n\n"] * 2
+
+
+async def test_the_folder_of_a_strict_script_goes_with_it_whatever_it_left_there(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    script = ("import os", "open('mine.txt', 'w').write('x')", "os.makedirs('a/b')", "print(os.getcwd())")
+    model = ScriptedModel(code(*script), say("done"))
+    async with opened(environ, tmp_path, model, {"code_execution.mode": "strict"}) as session:
+        await session.send("go")
+        assert results(session)[0]["output"].endswith("/empty\n")
+        assert [*Path(environ["HERMES_HOME"]).rglob("mine.txt"), *tmp_path.rglob("mine.txt")] == []
 
 
 async def test_a_step_that_only_runs_scripts_does_not_count_as_often_as_the_limit(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.gate import ApprovalGate
 from hermes.agent.provenance import tell
 from hermes.agent.turn_files import TurnFiles
@@ -20,8 +21,9 @@ from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
 from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.sandbox.probe import why_none
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
+from hermes.environments.script_workspace import ScriptWorkspace
 from hermes.environments.settings import TerminalSettings
-from hermes.environments.workspace import ShellWorkspace, WorkspaceOptions
+from hermes.environments.workspace import WorkspaceOptions
 from hermes.lib.files import real_paths
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.side_calls import SideQuestion
@@ -72,12 +74,13 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     allowed: Callable[[], tuple[str, ...] | None] = lambda: None
     spawn: Spawn | None = None
     checkpoints: CheckpointSettings = CheckpointSettings()
+    code: CodeExecutionSettings = CodeExecutionSettings()
 
 
 class ToolEnvironment(Struct, frozen=True, kw_only=True):
     """A workspace and the gate that every effect in it passes; without `turn_files` no turn's are saved."""
 
-    workspace: ShellWorkspace
+    workspace: ScriptWorkspace
     gate: ApprovalGate
     trusting: bool = False
     turn_files: TurnFiles | None = None
@@ -112,6 +115,7 @@ def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) ->
         terminal=settings[TerminalSettings],
         approvals=settings[ApprovalSettings],
         output=settings[ToolOutputSettings],
+        code=settings[CodeExecutionSettings],
         checkpoints=settings[CheckpointSettings],
         allowlist=tuple(settings[AllowlistSettings].command_allowlist),
         **rest,
@@ -192,6 +196,7 @@ def workspace_options(options: ToolEnvironmentOptions, gate: ApprovalGate | None
             max_lines=options.output.max_lines,
             max_line_length=options.output.max_line_length,
         ),
+        error_limits=Limits(max_chars=options.code.max_stderr_chars),
         time_limit=options.terminal.timeout,
         passthrough=tuple(options.terminal.env_passthrough),
         is_secret=partial(holds_secret, known=options.known),

@@ -28,7 +28,8 @@ class Job(Abridged, Struct, frozen=True, kw_only=True):
 
     `confined` puts the kernel sandbox around it, `network` opens the network inside that, all of it or these
     hosts, `writable` the workspace where the sandbox is read-only, `paths` these besides; `protected` makes
-    what agents take as instructions read-only; `pty` gives it a terminal.
+    what agents take as instructions read-only; `pty` gives it a terminal. `errors_apart` keeps its
+    standard error out of its output, where the environment can tell them apart.
     """
 
     unshown: ClassVar = ("env",)
@@ -41,13 +42,16 @@ class Job(Abridged, Struct, frozen=True, kw_only=True):
     paths: tuple[str, ...] = ()
     protected: bool = False
     pty: bool = False
+    errors_apart: bool = False
 
 
 class Finished(Abridged, Struct, frozen=True, kw_only=True):
     """What a foreground job did: its text as the model may see it, and its exit code (124 when its time ran
     out).
 
-    `state` is what its shell wrote about itself, where that comes with the job's end and not in a file.
+    `total` is how many bytes of output there were, `errors` its standard error where that came apart, and
+    `errors_full` the path of the uncut one where something was left out. `state` is what its shell wrote
+    about itself, where that comes with the job's end and not in a file.
     """
 
     unshown: ClassVar = ("state",)
@@ -58,6 +62,9 @@ class Finished(Abridged, Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     clipped: bool = False
     full: str = ""
+    total: int = 0
+    errors: str = ""
+    errors_full: str = ""
     state: bytes = b""
 
 

@@ -5,16 +5,19 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 import anyio
 import anyio.abc
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.environments import process_tree
 from hermes.environments.base import Finished, Job, Limits
+from hermes.environments.local_child import LocalChild, OutputPipe
 from hermes.environments.pty import on_terminal, open_terminal
 from hermes.environments.sandbox.launch import Confinement, Launch, SetupRetries, StartSignal
 from hermes.environments.sandbox.prewarm import Prewarmer, Spawn
@@ -25,97 +28,28 @@ from hermes.lib.secretvalues import SecretValues
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 TIMED_OUT: Final = 124
-_CHUNK: Final = 65_536
 _STEP: Final = 0.002
-_END_OF_INPUT: Final = b"\x04"  # what a terminal takes for the end of input
 
 
-class LocalChild:
-    """A process on this machine: implements `Child`."""
+class Captures(Struct, frozen=True):
+    """What keeps the two streams of a job."""
 
-    def __init__(
-        self,
-        process: subprocess.Popen[bytes],
-        output: int,
-        input_: int | None,
-        marker: str,
-        signal: StartSignal | None = None,
-    ) -> None:
-        self._process = process
-        self._signal = signal
-        self._marker = marker
-        self._input = input_
-        self.output = output
-        os.set_blocking(output, False)
-        if input_ is not None:
-            os.set_blocking(input_, False)
+    output: Capture
+    errors: Capture
 
-    @property
-    def pid(self) -> int:
-        """The process id."""
-        return self._process.pid
-
-    def begun(self) -> bool:
-        """Whether the command itself has begun, and not only the sandbox around it."""
-        return self._signal is None or self._signal.begun()
-
-    def poll(self) -> int | None:
-        """The exit code as a shell gives it (128 + number after a signal), or None while it runs."""
-        code = self._process.poll()
-        return 128 - code if code is not None and code < 0 else code
-
-    async def ended(self) -> None:
-        """Return once the process has ended."""
-        await process_tree.end_of(self._process)
-
-    def read(self) -> bytes | None:
-        """The bytes at hand, b"" at the end of output, None when there are none now."""
-        try:
-            return os.read(self.output, _CHUNK)
-        except BlockingIOError:
-            return None
-        except OSError:  # a terminal whose other end is gone
-            return b""
-
-    async def takes_input(self) -> None:
-        """Return once its input takes more, or is closed."""
-        if self._input is not None:
-            await anyio.wait_writable(self._input)
-
-    def write(self, data: bytes) -> int:
-        """How many bytes its input took; 0 when the pipe is full, BrokenPipeError when its input is
-        closed.
-        """
-        if self._input is None:
-            raise BrokenPipeError("the input of this process is closed")
-        try:
-            return os.write(self._input, data)
-        except BlockingIOError:
-            return 0
-
-    def close_input(self) -> None:
-        """End its input: a pipe is closed, a terminal gets the end-of-input character."""
-        if self._input is None:
-            return
-        if self._input == self.output:
-            with suppress(OSError):
-                os.write(self._input, _END_OF_INPUT)
-        else:
-            os.close(self._input)
-        self._input = None
-
-    async def stop(self, grace: float) -> None:
-        """End its whole tree: TERM, up to `grace` seconds, then KILL."""
-        await process_tree.end(self.pid, self._marker, self.poll, grace)
-
-    def release(self) -> None:
-        """Close the descriptors."""
-        if self._input is not None and self._input != self.output:
-            os.close(self._input)
-        self._input = None
-        os.close(self.output)
-        if self._signal is not None:
-            self._signal.close()
+    async def end(self) -> Finished:
+        """Show the rest of both; their text, as that of a job that has just begun."""
+        kept, errors = await self.output.end(), await self.errors.end()
+        return Finished(
+            text=kept.text,
+            code=0,
+            seconds=0,
+            clipped=kept.clipped,
+            full=kept.full,
+            total=kept.total,
+            errors=errors.text,
+            errors_full=errors.full,
+        )
 
 
 class LocalEnvironment:
@@ -133,6 +67,7 @@ class LocalEnvironment:
         *,
         outputs: Path,
         limits: Limits,
+        error_limits: Limits | None = None,
         sandbox: Sandbox | None = None,
         known: SecretValues | None = None,
         note: str = "",
@@ -143,7 +78,7 @@ class LocalEnvironment:
         self._notes = [*([f"[sandbox: {note}]\n"] if note else ()), *(f"[{sentence}]\n" for sentence in left)]
         self._outputs = outputs
         self._known = known
-        self._limits = limits
+        self._limits, self._error_limits = limits, error_limits or limits
         self._sandbox = sandbox
         self._calls = itertools.count(1)
         self._behind: list[LocalChild] = []  # confined ones in the background
@@ -173,8 +108,6 @@ class LocalEnvironment:
         cancellation.
         """
         begun = anyio.current_time()
-        call = next(self._calls)
-        spill = self._outputs / f"output-{os.getpid()}-{call}.txt"  # noqa: TID251  # a name of this process's own
         with self._watched(job):
             retries = self._retries(job)
             ready = await self._taken(job, stdin)
@@ -183,26 +116,27 @@ class LocalEnvironment:
                 ready = None
                 # What comes before the command has begun are words of the sandbox: they are no output.
                 shown = partial(_show, child, on_output) if on_output and job.confined else on_output
-                capture = Capture(self._limits, spill, shown, self._known)
+                captures = self.captures(shown)
+                beside = [(child.errors, captures.errors)] if child.errors else []
                 try:
-                    timed_out = await follow(child, capture, timeout, stdin if job.pty else None)
+                    timed_out = await follow(
+                        child, captures.output, timeout, stdin if job.pty else None, beside
+                    )
                     reached = child.begun()
                 finally:
                     child.release()
-                kept = await capture.end()
+                kept = await captures.end()
                 if reached or timed_out or retries is None:
                     break
-                await retries.again(kept.text)
-        noted = self._noted()
+                await retries.again(kept.text + kept.errors)
         self._request(job)
         code = TIMED_OUT if timed_out else child.poll()
-        return Finished(
-            text=kept.text + noted,
+        return replace(
+            kept,
+            text=kept.text + self.take_notes(),
             code=TIMED_OUT if code is None else code,
             seconds=anyio.current_time() - begun,
             timed_out=timed_out,
-            clipped=kept.clipped,
-            full=kept.full,
         )
 
     async def spawn(self, job: Job) -> LocalChild:
@@ -245,7 +179,10 @@ class LocalEnvironment:
 
     async def _taken(self, job: Job, stdin: bytes | None) -> LocalChild | None:
         """The job in the sandbox that was made ready, if it is one for it."""
-        if not (self._sandbox and self._prewarmer and job.confined) or job.pty or stdin is not None:
+        # One that waits has a single pipe
+        if job.pty or job.errors_apart or stdin is not None:
+            return None
+        if not (self._sandbox and self._prewarmer and job.confined):
             return None
         ready = await self._prewarmer.take(_confinement(job))
         if ready is None:
@@ -278,7 +215,15 @@ class LocalEnvironment:
                     raise
                 await retries.again(str(error))
 
-    def _noted(self) -> str:
+    def captures(self, on_output: Callable[[str], None] | None) -> "Captures":
+        """What keeps the two streams of one more job, within the limits."""
+        name = f"{os.getpid()}-{next(self._calls)}.txt"  # noqa: TID251  # a name of this process's own
+        return Captures(
+            output=Capture(self._limits, self._outputs / f"output-{name}", on_output, self._known),
+            errors=Capture(self._error_limits, self._outputs / f"errors-{name}", on_output, self._known),
+        )
+
+    def take_notes(self) -> str:
         """The note, once, and what the sandbox has refused: most programs show no more of it than a
         number.
         """
@@ -328,22 +273,29 @@ class LocalEnvironment:
         self, job: Job, steady: frozenset[str] | None, *, ends: tuple[int, int], stdin: int
     ) -> LocalChild:
         mark = self._marked()
+        errors = os.pipe() if job.errors_apart else None
+        writes = (ends[1], errors[1] if errors else ends[1])
         try:
             env = {**(job.env or {}), **mark}
             if job.confined:
                 with self._confined(job, env, steady) as launch:
-                    process = _start(job, launch.argv, {**CLEAN, **mark}, ends, stdin, launch)
+                    process = _start(job, launch.argv, {**CLEAN, **mark}, writes, stdin, launch)
                     signal: StartSignal | None = launch.signal
             else:
-                process, signal = _start(job, job.argv, env, ends, stdin, None), None
+                process, signal = _start(job, job.argv, env, writes, stdin, None), None
         except (OSError, ValueError) as error:
-            os.close(ends[0])
+            for read in (ends[0], *(errors or ())[:1]):
+                os.close(read)
             raise ExecError(f"The command could not be started: {error}") from error
+        finally:
+            if errors:
+                os.close(errors[1])
         input_ = ends[0] if job.pty else None
         if process.stdin is not None:
             input_ = os.dup(process.stdin.fileno())
             process.stdin.close()
-        return LocalChild(process, ends[0], input_, mark[process_tree.MARKER], signal)
+        beside = OutputPipe(errors[0]) if errors else None
+        return LocalChild(process, ends[0], input_, mark[process_tree.MARKER], signal, beside)
 
     def _confined(self, job: Job, env: Mapping[str, str], steady: frozenset[str] | None) -> Launch:
         if self._sandbox is None:
@@ -363,15 +315,15 @@ def _start(
     job: Job,
     argv: tuple[str, ...],
     env: Mapping[str, str],
-    ends: tuple[int, int],
+    writes: tuple[int, int],
     stdin: int,
     launch: Launch | None,
 ) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        on_terminal(argv, ends[1]) if job.pty else argv,
+        on_terminal(argv, writes[0]) if job.pty else argv,
         stdin=stdin,
-        stdout=ends[1],
-        stderr=ends[1],
+        stdout=writes[0],
+        stderr=writes[1],
         cwd="/",
         env=env,
         pass_fds=launch.descriptors if launch else (),

@@ -24,11 +24,12 @@ from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts, 
 from hermes.environments.sandbox.probe import find_sandbox
 from hermes.environments.sandbox.proxy import Resolve
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
+from hermes.environments.script_workspace import ScriptWorkspace
 from hermes.environments.search import find_files, search_lines
 from hermes.environments.searched_files import Search
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.tool_socket import SocketChannel
-from hermes.environments.workspace import QUIET, Authorize, ShellWorkspace, WorkspaceOptions
+from hermes.environments.workspace import QUIET, Authorize, WorkspaceOptions
 from hermes.environments.workspace_files import Located, Operation
 from hermes.lib.beneath import make_folders
 from hermes.lib.files import make_private
@@ -40,7 +41,7 @@ from hermes.types.needs import Needs
 from hermes.types.workspace import ExecResult, FileStat, Match
 
 
-class LocalWorkspace(ShellWorkspace):
+class LocalWorkspace(ScriptWorkspace):
     """This machine: implements `Workspace`. Call `close` in the end, it stops what still runs.
 
     `authorize` decides each action; `environ` is the user's environment, whose secrets are taken out here;
@@ -70,6 +71,7 @@ class LocalWorkspace(ShellWorkspace):
             environment=LocalEnvironment(
                 outputs=folders.outputs,
                 limits=chosen.limits,
+                error_limits=chosen.error_limits,
                 sandbox=sandbox,
                 known=chosen.known,
                 note=chosen.note,

@@ -4,7 +4,7 @@ Head and tail of it stay in memory, the whole of it goes to disk.
 """
 
 import codecs
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
@@ -32,14 +32,22 @@ PAUSE: Final = 0.05
 """Seconds between two showings."""
 
 
-class Followed(Child, Protocol):
+class Stream(Protocol):
+    """What a job writes; `output` is a non-blocking descriptor."""
+
+    @property
+    def output(self) -> int:
+        """A readable descriptor."""
+
+    def read(self) -> bytes | None:
+        """The bytes at hand, b"" at the end of output, None when there are none now."""
+
+
+class Followed(Child, Stream, Protocol):
     """A running job whose end can be waited for."""
 
     async def ended(self) -> None:
         """Return once it has ended."""
-
-    def read(self) -> bytes | None:
-        """The bytes at hand, b"" at the end of output, None when there are none now."""
 
     async def takes_input(self) -> None:
         """Return once its input takes more, or is closed."""
@@ -59,17 +67,25 @@ class Sink(Protocol):
         """Show what is taken, until cancelled."""
 
 
-async def follow(child: Followed, capture: Sink, timeout: float, typed: bytes | None) -> bool:
-    """Read a child's output until it has ended; True when its time ran out.
+async def follow(
+    child: Followed,
+    capture: Sink,
+    timeout: float,
+    typed: bytes | None,
+    beside: Sequence[tuple[Stream, Sink]] = (),
+) -> bool:
+    """Read a child's output, and the streams beside it, until it has ended; True when its time ran out.
 
     Its tree is dead after a timeout or cancellation.
     """
+    streams = ((child, capture), *beside)
     try:
         with anyio.move_on_after(timeout) as scope:
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(_read, child, capture)
                 tasks.start_soon(_type, child, typed or b"")
-                tasks.start_soon(capture.show)
+                for stream, sink in streams:
+                    tasks.start_soon(_read, stream, sink)
+                    tasks.start_soon(sink.show)
                 await child.ended()
                 tasks.cancel_scope.cancel()
     except BaseException:
@@ -80,14 +96,15 @@ async def follow(child: Followed, capture: Sink, timeout: float, typed: bytes | 
     with anyio.CancelScope(shield=timed_out):
         if timed_out:
             await child.stop(_GRACE)
-        await _drain(child, capture)
+        for stream, sink in streams:
+            await _drain(stream, sink)
     return timed_out
 
 
-async def _read(child: Followed, capture: Sink) -> None:
+async def _read(stream: Stream, capture: Sink) -> None:
     while True:
-        await anyio.wait_readable(child.output)
-        data = child.read()
+        await anyio.wait_readable(stream.output)
+        data = stream.read()
         if data == b"":
             return
         if data is not None:
@@ -112,31 +129,32 @@ async def _type(child: Followed, typed: bytes) -> None:
     child.close_input()
 
 
-async def _drain(child: Followed, capture: Sink) -> None:
+async def _drain(stream: Stream, capture: Sink) -> None:
     """Read what is left after a child's end.
 
     Whoever still holds the pipe has a moment to finish (a process substitution does); one that stays is not
     waited for. What is in the pipe by then is read, however slow the machine is.
     """
     limit, end = capture.total + _DRAIN, anyio.current_time() + _LINGER
-    while capture.total < limit and (data := child.read()) != b"":
+    while capture.total < limit and (data := stream.read()) != b"":
         if data is not None:
             await _take(capture, data)
         else:
             with anyio.move_on_at(end):
-                await anyio.wait_readable(child.output)
+                await anyio.wait_readable(stream.output)
                 continue
             return
 
 
 class Captured(Struct, frozen=True):
-    """Text fit for a model; `full` is the path of the uncut output, without known secrets, when something was
-    left out.
+    """Text fit for a model, of `total` bytes; `full` is the path of the uncut output, without known secrets,
+    when something was left out.
     """
 
     text: str
     clipped: bool
     full: str
+    total: int
 
 
 class Capture:
@@ -223,7 +241,7 @@ class Capture:
             self._end_copy()
         if not clipped:
             self._spill.unlink(missing_ok=True)
-        return Captured(text, clipped, str(self._spill) if clipped else "")
+        return Captured(text, clipped, str(self._spill) if clipped else "", self.total)
 
     def _keep_on_disk(self, data: bytes) -> None:
         if self._file is None:

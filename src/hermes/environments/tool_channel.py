@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from typing import Final, Protocol
 
+from hermes.types.script import EMPTY_FOLDER
 from hermes.types.workspace import AnswerRequest
 
 MODULE: Final = "hermes_tools.py"
@@ -22,11 +23,18 @@ class ToolChannel(Protocol):
         """
 
 
+EMPTY: Final = "empty"
+"""The name of a folder in the module's, for a program that begins in one with nothing in it."""
+
+
 def variables(folder: str, env: Mapping[str, str]) -> dict[str, str]:
-    """What is set for a program so that Python finds the module, and shows its output at once."""
+    """What is set for a program so that Python finds the module, and shows its output at once, and a script
+    its empty folder.
+    """
     paths = filter(None, (folder, env.get("PYTHONPATH", "")))
     return {
         "PYTHONPATH": os.pathsep.join(paths),
         "PYTHONUNBUFFERED": "1",
         "PYTHONDONTWRITEBYTECODE": "1",
+        EMPTY_FOLDER: f"{folder}/{EMPTY}",
     }

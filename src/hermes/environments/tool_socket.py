@@ -15,9 +15,10 @@ from typing import Final
 
 import anyio
 import anyio.abc
+import anyio.to_thread
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-from hermes.environments.tool_channel import LONGEST_REQUEST, MODULE
+from hermes.environments.tool_channel import EMPTY, LONGEST_REQUEST, MODULE
 from hermes.lib.aio import background
 from hermes.lib.beneath import FOLDER
 from hermes.types.workspace import AnswerRequest
@@ -61,6 +62,7 @@ class SocketChannel:
         try:
             _write(at, MODULE, module.encode())
             _write(at, TOKEN, token)
+            os.mkdir(EMPTY, 0o700, dir_fd=at)  # by descriptor
             # The whole path may be longer than a socket's name can be
             listener = await anyio.create_unix_listener(f"/proc/self/fd/{at}/{SOCKET}", mode=0o600)
             limiter = anyio.CapacityLimiter(MOST_CLIENTS)
@@ -69,7 +71,10 @@ class SocketChannel:
                 yield f"{self._inside}/{folder.name}" if confined and self._inside else str(folder)
         finally:
             os.close(at)
-            shutil.rmtree(folder, ignore_errors=True)
+            with anyio.CancelScope(
+                shield=True
+            ):  # beside the loop: a script may have left any number of files
+                await anyio.to_thread.run_sync(partial(shutil.rmtree, folder, ignore_errors=True))
 
 
 def _write(at: int, name: str, data: bytes) -> None:

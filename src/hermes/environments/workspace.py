@@ -16,7 +16,6 @@ from hermes.environments.base import Environment, Job, Limits
 from hermes.environments.env_hints import denial, harmless
 from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.shell import Shell, Start
-from hermes.environments.tool_channel import ToolChannel, variables
 from hermes.environments.workspace_files import Files, Located, Operation
 from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
@@ -24,7 +23,7 @@ from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
 from hermes.types.capabilities import is_below
 from hermes.types.error import ExecError, Refused
 from hermes.types.needs import NO_NEEDS, Needs
-from hermes.types.workspace import AnswerRequest, ExecResult, FileStat, Match, ProcessState
+from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
 
 Authorize = Callable[[Action], Awaitable[Permit]]
 
@@ -47,8 +46,8 @@ _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
 
 
 class WorkspaceOptions(Struct, frozen=True, kw_only=True):
-    """What may be set: output limits, and what `child_environment` takes: variables that commands
-    get besides, and `is_secret`.
+    """What may be set: output limits, those of errors that come apart, and what `child_environment` takes:
+    variables that commands get besides, and `is_secret`.
 
     `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a
     search must not look into it, `found` is told the files that one gave lines of, `heard` the source of what
@@ -57,6 +56,7 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     """
 
     limits: Limits = field(default_factory=Limits)
+    error_limits: Limits = field(default_factory=Limits)
     time_limit: float = 180.0
     passthrough: tuple[str, ...] = ()
     is_secret: Callable[[str], bool] | None = None
@@ -73,8 +73,6 @@ class ShellWorkspace:
 
     Call `close` in the end, it stops what still runs.
     """
-
-    _channel: ToolChannel
 
     def __init__(
         self,
@@ -131,7 +129,7 @@ class ShellWorkspace:
             needs = self._resolved(needs)
             action = self._action(command, where, needs, pty=pty)
             permit = await self._permit(action)
-            clean = _is_clean(permit, needs)
+            clean = is_clean(permit, needs)
             start = self._shell.prepare(command, cwd=where, confined=permit.confined, clean=clean)
             told = _OTHER_PROGRAMS if self._shell.finds_other_programs(clean=clean) else ""
             self._redeem(permit, self._now(action, where, permit))
@@ -186,39 +184,6 @@ class ShellWorkspace:
             notify=notify,
             needs=needs,
             permit=permit,
-        )
-
-    async def run_with_tools(
-        self,
-        command: str,
-        *,
-        module: str,
-        answer: AnswerRequest,
-        timeout: float,
-        on_output: Callable[[str], None] | None = None,
-    ) -> ExecResult:
-        """Run a command in a shell of its own, where Python finds the module `hermes_tools`; `answer` gets
-        what that asks. Refused when the decision is no.
-        """
-        await self._ready()
-        where = self.cwd
-        action = self._action(command, where, NO_NEEDS, pty=False)
-        permit = await self._permit(action)
-        start = self._apart(action, where, permit)
-        async with self._channel.open(module, answer, confined=permit.confined) as folder:
-            start = replace(start, env={**start.env, **variables(folder, start.env)})
-            done = await self._environment.exec(
-                self._job(start, permit, pty=False), timeout=timeout, on_output=on_output
-            )
-        return ExecResult(
-            text=done.text + harmless(done, permit),
-            code=done.code,
-            cwd=where,
-            seconds=done.seconds,
-            timed_out=done.timed_out,
-            clipped=done.clipped,
-            full=done.full,
-            denied=denial(command, done, permit),
         )
 
     async def read(self, path: str) -> bytes:
@@ -281,7 +246,7 @@ class ShellWorkspace:
 
     def _apart(self, action: Command, where: str, permit: Permit) -> Start:
         """A shell of its own for a command that was decided, whose permit is used up."""
-        confined, clean = permit.confined, _is_clean(permit, action.needs)
+        confined, clean = permit.confined, is_clean(permit, action.needs)
         start = self._shell.prepare(action.command, cwd=where, confined=confined, clean=clean, carry=False)
         self._redeem(permit, self._now(action, where, permit))
         self._make_granted(permit)
@@ -384,6 +349,6 @@ class ShellWorkspace:
         return os.path.normpath(Path(self.cwd) / path)
 
 
-def _is_clean(permit: Permit, needs: Needs) -> bool:
+def is_clean(permit: Permit, needs: Needs) -> bool:
     """Whether nothing that confined commands have set may choose what runs: it can do more than they."""
     return not permit.confined or needs != NO_NEEDS

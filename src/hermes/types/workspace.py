@@ -11,6 +11,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from hermes.types.needs import NO_NEEDS, Needs
+from hermes.types.script import Script
 
 AnswerRequest = Callable[[bytes], Awaitable[bytes]]
 """Answers one request of a program that runs in a workspace."""
@@ -20,8 +21,9 @@ class ExecResult(Struct, frozen=True, kw_only=True):
     """What a command did. `text` is stdout and stderr as they came, escapes stripped, clipped to head and
     tail if `clipped`.
 
-    `full` is the path of the uncut output when it was clipped; `code` is 124 after a timeout and 130 after an
-    interrupt. `denied` says what a sandbox seems to have kept from it, and what to declare for that.
+    `full` is the path of the uncut output when it was clipped, `total` its bytes; of a script `errors` is
+    its standard error and `errors_full` the path of that one, uncut. `code` is 124 after a timeout and 130
+    after an interrupt. `denied` says what a sandbox seems to have kept from it, and what to declare for that.
     """
 
     text: str
@@ -31,6 +33,9 @@ class ExecResult(Struct, frozen=True, kw_only=True):
     timed_out: bool = False
     clipped: bool = False
     full: str = ""
+    total: int = 0
+    errors: str = ""
+    errors_full: str = ""
     denied: str = ""
 
 
@@ -124,18 +129,18 @@ class Workspace(Protocol):
     ) -> ExecResult:
         """Run a command in the carried shell; directory, exports and options live on to the next call."""
 
-    async def run_with_tools(
+    async def run_script(
         self,
-        command: str,
+        script: Script,
         *,
         module: str,
         answer: AnswerRequest,
         timeout: float,
         on_output: Callable[[str], None] | None = None,
     ) -> ExecResult:
-        """Run a command in a shell of its own, which hands nothing on, so that others can run meanwhile.
+        """Run a script in a shell of its own, which hands nothing on, so that others can run meanwhile.
 
-        Python can import `hermes_tools` in it, whose source is `module`; `answer` gets what that asks.
+        It can import `hermes_tools`, whose source is `module`; `answer` gets what that asks.
         """
 
     async def start(

@@ -12,7 +12,7 @@ from hermes.agent.guardrails import LoopGuard
 from hermes.agent.provenance import tell
 from hermes.tools.registry import tool_error
 from hermes.types.message import ToolCall
-from hermes.types.script import ScriptResult
+from hermes.types.script import Script, ScriptResult
 from hermes.types.workspace import ExecResult
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class ScriptRun:
     async def run(self, code: str) -> ScriptResult:
         """What the script came to; Refused when it may not run, ExecError when it cannot be started."""
         try:
-            done = await self._session.workspace.run_with_tools(
-                command(code, strict=self._settings.mode == "strict"),
+            done = await self._session.workspace.run_script(
+                Script(code=code, strict=self._settings.mode == "strict"),
                 module=module_text(self._tools.values()),
                 answer=self.answer,
                 timeout=self._settings.timeout,
@@ -116,7 +116,7 @@ class ScriptRun:
         error = ""
         if done.timed_out:
             error = TOO_LONG.format(seconds=self._settings.timeout)
-        elif done.code == _NOT_FOUND and "python3" in done.text and not self.calls_made:
+        elif done.code == _NOT_FOUND and "python3" in done.errors + done.text and not self.calls_made:
             error = NO_PYTHON
         return ScriptResult(
             status="timeout" if done.timed_out else "error" if done.code else "success",
@@ -124,18 +124,21 @@ class ScriptRun:
             exit_code=done.code,
             tool_calls_made=self.calls_made,
             duration_seconds=round(done.seconds, 2),
+            stderr=done.errors,
             stdout_truncated=done.clipped,
             full_output=done.full,
+            full_stderr=done.errors_full,
+            **(_bytes_of(done) if done.clipped else {}),
             error=error,
             denied=done.denied,
         )
 
 
-def command(code: str, *, strict: bool) -> str:
-    """The shell command that runs a script; the whole script is in it, for whoever decides about it."""
-    lines, mark = set(code.splitlines()), "HERMES_CODE"
-    while mark in lines:
-        mark += "_"
-    text = code if code.endswith("\n") else f"{code}\n"
-    where = 'cd -- "$(mktemp -d)" && ' if strict else ""
-    return f"{where}python3 - <<'{mark}'\n{text}{mark}\n"
+def _bytes_of(done: ExecResult) -> dict[str, int]:
+    """How much of a cut output is in the result."""
+    captured = min(done.total, len(done.text.encode("utf-8", "surrogatepass")))
+    return {
+        "stdout_bytes_captured": captured,
+        "stdout_bytes_total": done.total,
+        "stdout_bytes_omitted": done.total - captured,
+    }

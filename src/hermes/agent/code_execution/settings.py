@@ -19,4 +19,7 @@ class CodeExecutionSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = "project"
     timeout: Annotated[int, Meta(ge=1), doc("Seconds that a script may take.")] = 300
+    max_stderr_chars: Annotated[
+        int, Meta(ge=100), doc("Characters of its standard error that come back; of more the middle is cut.")
+    ] = 10_000
     max_tool_calls: Annotated[int, Meta(ge=0), doc("Calls of tools that one script may make.")] = 50

@@ -9,7 +9,7 @@ from typing import Final
 
 import anyio
 
-from hermes.environments.local import LocalChild
+from hermes.environments.local_child import LocalChild
 from hermes.environments.process_tree import end_of
 from hermes.environments.pty import on_terminal, open_terminal
 from hermes.environments.remote.payload import ENDED, read_records

@@ -279,6 +279,7 @@ def _finished(call: _Call, kept: Captured, records: Records, noted: str, *, time
         timed_out=timed_out,
         clipped=kept.clipped,
         full=kept.full,
+        total=kept.total,
         state=records.state,
     )
 

@@ -11,13 +11,16 @@ from typing import Final
 import anyio
 
 from hermes.environments.remote.environment import RemoteEnvironment
-from hermes.environments.tool_channel import LONGEST_REQUEST, MODULE
+from hermes.environments.tool_channel import EMPTY, LONGEST_REQUEST, MODULE
 from hermes.lib.aio import background
 from hermes.types.error import ExecError
 from hermes.types.workspace import AnswerRequest
 
 _WAIT_SECONDS: Final = 30
-_MAKE: Final = f'umask 077; folder=$(mktemp -d "$1-XXXXXX") && cat >"$folder/{MODULE}" && printf %s "$folder"'
+_MAKE: Final = (
+    'umask 077; folder=$(mktemp -d "$1-XXXXXX") &&'
+    f' mkdir "$folder/{EMPTY}" && cat >"$folder/{MODULE}" && printf %s "$folder"'
+)
 _TAKE: Final = f"""
 cd -- "$1" || exit 1
 for ((turn = 0; turn < {_WAIT_SECONDS * 20}; turn++)); do

@@ -13,9 +13,10 @@ from hermes.environments.remote.environment import RemoteEnvironment
 from hermes.environments.remote.files import RemoteFiles
 from hermes.environments.remote.payload import ASIDE, AsideCarrier
 from hermes.environments.remote.tool_files import FileChannel
+from hermes.environments.script_workspace import ScriptWorkspace
 from hermes.environments.shell import DUMP, Shell
 from hermes.environments.shell_state import parse_dump
-from hermes.environments.workspace import QUIET, Authorize, ShellWorkspace, WorkspaceOptions
+from hermes.environments.workspace import QUIET, Authorize, WorkspaceOptions
 from hermes.lib.abridged import Abridged
 from hermes.types.error import EnvironmentUnavailable
 
@@ -50,7 +51,7 @@ class Machine(Abridged, Struct, frozen=True, kw_only=True):
         return self.home + wanted[1:] if wanted.startswith("~") else wanted or self.cwd
 
 
-class RemoteWorkspace(ShellWorkspace):
+class RemoteWorkspace(ScriptWorkspace):
     """A machine elsewhere: implements `Workspace`. It is made ready, and asked what it is, before the first
     action.
 
