@@ -22,7 +22,7 @@ from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, System
 from hermes.agent.recovery import answers
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
-from hermes.agent.settings import AgentSettings
+from hermes.agent.settings import AgentSettings, GoalSettings
 from hermes.agent.spec import SessionOptions, SessionSpec, new_session_id
 from hermes.composition import HomeEnvironments, HomeRoutes
 from hermes.config.sections import Settings
@@ -168,6 +168,8 @@ class SessionOpener(Struct, kw_only=True):
         spec = await self._below_parent(replace(spec, parent=row.parent, outside=written_elsewhere(row)))
         session = Session(spec, self.services, log=log, title=row.title, used=stored.used)
         self.living.add(session)
+        if stored.goal:
+            session.goal = import_object("hermes.agent.goals:left")(stored.goal)
         questions, now = await self.store.questions(row.id), self.ports.now()
         if log.open or stored.begun:
             await session.settle(*answers(log.open, stored.begun, self.ports, questions))
@@ -212,6 +214,7 @@ class SessionOpener(Struct, kw_only=True):
             clarify_timeout=self.settings[AgentSettings].clarify_timeout,
             clarify_policy=self.settings[AgentSettings].clarify_policy,
             long_seconds=self.settings[AgentSettings].long_seconds,
+            goal_turns=self.settings[GoalSettings].max_turns,
         )
 
     def _bounds(self, chosen: SessionOptions, cwd: Path) -> Capabilities:

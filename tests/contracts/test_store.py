@@ -212,6 +212,18 @@ async def test_what_is_changed_is_changed_and_nothing_else(opened: Opened) -> No
         assert (found.title, found.model) == ("new", "p/other")
 
 
+async def test_a_goal_is_kept_from_before_the_first_message_until_it_is_taken_away(opened: Opened) -> None:
+    async with opened() as store:
+        await made(store, "one")
+        await store.update("one", goal="early")
+        await store.append("one", said(1))
+        goals = [(await store.load("one")).goal]
+        for goal in ("later", None, ""):
+            await store.update("one", title="x", goal=goal)
+            goals.append((await store.load("one")).goal)
+        assert goals == ["early", "later", "later", ""]
+
+
 async def test_dropped_messages_leave_the_log(opened: Opened) -> None:
     async with opened() as store:
         await made(store, "one")

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import anyio
 
 from hermes.agent.session import Session
+from hermes.lib.lazy import import_object
 from hermes.types.actor import Actor, actor_of
 from hermes.types.error import HermesError
 from hermes.types.event import TurnFinished
@@ -45,11 +46,17 @@ class Conversation:
         self.context: list[str] = []
         self._steered: dict[str, tuple[str, Actor | None]] = {}
         self._running = False
+        self._judging: anyio.CancelScope | None = None
 
     @property
     def busy(self) -> bool:
         """Whether a turn runs or is about to, whoever began it."""
         return self._running or (self.session is not None and self.session.busy)
+
+    @property
+    def judging(self) -> bool:
+        """Whether the end of a turn is being judged, by which the next one may follow."""
+        return self._judging is not None
 
     @property
     def steered(self) -> tuple[str, ...]:
@@ -95,9 +102,11 @@ class Conversation:
             self._spawn(self._continued)
 
     def stop(self) -> bool:
-        """Stop the running turn; whether there was one."""
+        """Stop the running turn, and the goal that is being judged; whether there was a turn."""
         if self.session is not None:
             self.session.interrupt()
+        if self._judging is not None:
+            self._judging.cancel()
         return self.busy
 
     def take_waiting(self) -> str:
@@ -127,6 +136,24 @@ class Conversation:
         else:
             self.queued[:0] = _joined(unsent)
             self._next()
+        goal = self.session.goal if self.session is not None else None
+        if goal is not None and goal.state == "active" and not self.busy:
+            self._spawn(lambda: self._pursue(end))
+
+    async def _pursue(self, end: TurnFinished) -> None:
+        """Have the goal judged, and send the message of its next turn unless somebody was faster."""
+        session = self.session
+        if session is None or self._judging is not None:
+            return
+        self._judging = anyio.CancelScope()
+        try:
+            text = await import_object("hermes.agent.goals:after_turn")(session, end, self._judging)
+            if text and not self.busy and session is self.session:
+                self.queue(text)
+        except HermesError as error:
+            self._view.refused(str(error))
+        finally:
+            self._judging = None
 
     def _next(self) -> None:
         if self.queued and not self.busy and self.session is not None:
@@ -205,7 +232,7 @@ class Conversations:
         idle = [
             key
             for key, one in self._open.items()
-            if self._used[key] <= before and not (one.busy or one.queued)
+            if self._used[key] <= before and not (one.busy or one.queued or one.judging)
         ]
         for key in idle:
             session = self._open.pop(key).session

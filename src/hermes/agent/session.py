@@ -42,6 +42,7 @@ from hermes.types.workspace import Workspace
 if TYPE_CHECKING:
     from hermes.agent.calls import CallBatch
     from hermes.agent.tool_environment import ToolEnvironment
+    from hermes.types.goal import Goal
 
 BUSY = "A turn is running in this session; steer it, interrupt it, or wait for its end."
 UNCUT = "The last turn of this session was not cut off; there is nothing to go on with."
@@ -84,7 +85,7 @@ class Session:
         self.questions = Questions.of(spec, services, self.emit)
         self.opened: ToolEnvironment | None = None
         self.batch: CallBatch | None = None
-        self.todos = from_log(self._log.messages)
+        self.todos, self.goal = from_log(self._log.messages), cast("Goal | None", None)
         self.folder_notes = FolderNotes(self, services.notes)
         self._scope: anyio.CancelScope | None = None
         self._idle = anyio.Event()

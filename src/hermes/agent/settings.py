@@ -41,6 +41,17 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     disabled_toolsets: Annotated[list[str], doc("Toolsets that are never offered.")] = []
 
 
+@section("goals")
+class GoalSettings(Struct, frozen=True, kw_only=True):
+    """Goals that are pursued from turn to turn."""
+
+    max_turns: Annotated[
+        int,
+        Meta(ge=1, le=1000),
+        doc("Turns that a goal may take before a person has to say that it goes on."),
+    ] = 20
+
+
 @section("delegation")
 class DelegationSettings(Struct, frozen=True, kw_only=True):
     """Children that a session hands parts of its work to."""

@@ -54,7 +54,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     (`clarify_timeout` where no approval is asked; 0: however long it takes); without, every approval is
     refused, and `clarify_policy` answers the rest. `yolo` asks only where nothing but a no is possible. Text
     that was cut by its length is continued up to `continuations` times. `ephemeral` follows the prompt in
-    requests and stands nowhere else. What goes on for `long_seconds` is told of; 0 is never.
+    requests and stands nowhere else. What goes on for `long_seconds` is told of; 0 is never. A goal may take
+    `goal_turns` turns before a person is asked.
     """
 
     id: str
@@ -77,6 +78,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     clarify_timeout: float = 3600.0
     clarify_policy: Literal["decide", "first"] = "decide"
     long_seconds: float = 0.0
+    goal_turns: int = 20
 
 
 def new_session_id(ports: Ports) -> str:

@@ -7,6 +7,7 @@ from hermes.agent.memory import described
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
 from hermes.models.budget import Budget
+from hermes.present.goals import goal_words
 from hermes.present.permissions import permissions
 from hermes.present.words import money, tokens
 from hermes.safety.grants import write
@@ -87,6 +88,7 @@ async def status(talk: CommandContext, _argument: str) -> None:
         "directory": f"`{session.workspace.cwd}`",
         "protection": talk.protection,
         "log": f"turns: {session.turns}, messages: {len(session.log)}, tools: {len(session.tools.tools)}",
+        "goal": goal_words(session.goal) if session.goal else "",
         "kept word for word": f"{len(session.pins)} (`/pin`)" if session.pins else "",
         "children at work": f"{len(session.children.living)} (`/agents`)" if session.children.living else "",
         "in the background": ", ".join(f"`{one.command}`" for one in processes),

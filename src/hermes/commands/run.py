@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from hermes.commands import agents, branches, context_room, files, info, model, session
+from hermes.commands import agents, branches, context_room, files, goals, info, model, session
 from hermes.commands.catalogue import find, nearest
 from hermes.commands.context import CommandContext
 from hermes.types.error import HermesError
@@ -34,6 +34,7 @@ HANDLERS: Mapping[str, Handler] = {
     "unpin": context_room.unpin,
     "memory": info.memory,
     "history": session.history,
+    "goal": goals.goal,
     "steer": session.steer,
     "queue": session.queue,
     "stop": session.stop,

@@ -177,6 +177,7 @@ class AuxiliarySettings(Struct, frozen=True, kw_only=True):
     vision: TaskSettings = TaskSettings(timeout=120.0)
     approval: TaskSettings = TaskSettings()
     session_search: TaskSettings = TaskSettings()
+    goal_judge: TaskSettings = TaskSettings(timeout=60.0)
 
 
 @section("network")

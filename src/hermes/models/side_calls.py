@@ -25,7 +25,7 @@ from hermes.types.event import Attempted
 from hermes.types.message import Attachment, User
 from hermes.types.request import Endpoint, Options, Request
 
-Task = Literal["compression", "title", "web_extract", "vision", "approval", "session_search"]
+Task = Literal["compression", "title", "web_extract", "vision", "approval", "session_search", "goal_judge"]
 
 
 class SideTask(Struct, frozen=True, kw_only=True):
@@ -87,7 +87,7 @@ class SideCalls(Struct, frozen=True, kw_only=True):
 
 SMALL_ENOUGH: frozenset[Task] = frozenset({"title", "session_search", "web_extract", "approval"})
 """Tasks that a provider's small model does as well as its large one."""
-SHORT: Mapping[Task, int] = {"title": 200, "approval": 400}
+SHORT: Mapping[Task, int] = {"title": 200, "approval": 400, "goal_judge": 2000}
 OWN, SERVER, KEYS = "main", CUSTOM, "keys"
 """Words of `auxiliary.chain` beside providers: the session's own, the server of `model.base_url`, and every
 provider that has a key.

@@ -41,9 +41,9 @@ class StoredSession(Struct, frozen=True, kw_only=True):
     """A session as it is resumed.
 
     `system` and `tools` are its frozen prompt and tool definitions, `capabilities` what it may do at most,
-    `begun` the calls whose journal is open, with their outcomes as far as they are known, and `used` what its
-    requests have used so far. `unreadable` are the numbers, from 1, of messages that the log lacks because
-    their rows are damaged.
+    `begun` the calls whose journal is open, with their outcomes as far as they are known, `goal` what it
+    pursues (JSON), and `used` what its requests have used so far. `unreadable` are the numbers, from 1, of
+    messages that the log lacks because their rows are damaged.
     """
 
     row: SessionRow
@@ -52,6 +52,7 @@ class StoredSession(Struct, frozen=True, kw_only=True):
     capabilities: Capabilities = ALL
     log: tuple[Message, ...]
     begun: dict[str, ToolResult | None]
+    goal: str = ""
     used: Usage = NO_USAGE
     unreadable: tuple[int, ...] = ()
 
@@ -236,8 +237,15 @@ class SessionStore(Protocol):
     async def drop_last(self, session_id: str, count: int) -> None:
         """Take the last `count` messages out of the log."""
 
-    async def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
-        """Change a session's title or model."""
+    async def update(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        model: str | None = None,
+        goal: str | None = None,
+    ) -> None:
+        """Change a session's title, model or goal (JSON; "" is none)."""
 
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """Sessions, the last used first; those of one directory if `cwd` is given."""

@@ -57,6 +57,7 @@ class _New(Struct, frozen=True):
     system: str
     tools: bytes
     capabilities: str
+    goal: str = ""
 
 
 class _End(Struct, frozen=True):
@@ -158,11 +159,11 @@ class SessionTables:
         """A session as far as it can be read."""
         with self._database.faults():
             found = self._rows.execute(
-                "SELECT key, system, tools, capabilities FROM sessions WHERE id = ?", (session_id,)
+                "SELECT key, system, tools, capabilities, goal FROM sessions WHERE id = ?", (session_id,)
             ).fetchone()
             if found is None:
                 raise StoreError(f"There is no session {session_id}; hermes sessions list shows them.")
-            key, system, tools, bounds = found
+            key, system, tools, bounds, goal = found
             rows = self._rows.execute(
                 "SELECT kind, body FROM messages WHERE place >= ? AND place < ? AND dropped = 0"
                 " ORDER BY place",
@@ -177,6 +178,7 @@ class SessionTables:
                 system=system,
                 tools=tuple(msgspec.json.decode(tools)),
                 capabilities=bounds_of(bounds),
+                goal=goal,
                 log=tuple(filter(None, log)),
                 begun={call_id: _result(body) for call_id, body in begun},
                 unreadable=tuple(number for number, message in enumerate(log, 1) if message is None),
@@ -191,15 +193,16 @@ class SessionTables:
             (end.key << SHIFT, end.last, count),
         )
 
-    def update(self, session_id: str, title: str | None, model: str | None) -> None:
-        """Change a session's title or model."""
+    def update(self, session_id: str, title: str | None, model: str | None, goal: str | None) -> None:
+        """Change a session's title, model or goal."""
         if new := self._unwritten(session_id):
             row = replace(new.row, title=title or new.row.title, model=model or new.row.model)
-            self._new[session_id] = replace(new, row=row)
+            self._new[session_id] = replace(new, row=row, goal=new.goal if goal is None else goal)
             return
         self._rows.execute(
-            "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model) WHERE id = ?",
-            (title, model, session_id),
+            "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model),"
+            " goal = coalesce(?, goal) WHERE id = ?",
+            (title, model, goal, session_id),
         )
 
     def recent(self, limit: int, cwd: str) -> list[SessionRow]:
@@ -240,10 +243,10 @@ class SessionTables:
         row = new.row
         done = self._rows.execute(
             "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, origin, outside,"
-            " system, tools, capabilities) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            " system, tools, capabilities, goal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.parent,
-                row.origin, row.outside, new.system, new.tools, new.capabilities,
+                row.origin, row.outside, new.system, new.tools, new.capabilities, new.goal,
             ),
         )  # fmt: skip
         key = done.lastrowid or 0

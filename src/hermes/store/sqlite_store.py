@@ -153,9 +153,16 @@ class SqliteStore:
         """Take messages off the end."""
         await self._own(self._sessions.drop_last, session_id, count)
 
-    async def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
+    async def update(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        model: str | None = None,
+        goal: str | None = None,
+    ) -> None:
         """Change what a list shows."""
-        await self._write(self._sessions.update, session_id, title, model)
+        await self._write(self._sessions.update, session_id, title, model, goal)
 
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """List sessions."""

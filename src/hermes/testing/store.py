@@ -38,6 +38,7 @@ class _Kept(Struct):
     system: str
     tools: tuple[object, ...]
     capabilities: Capabilities = ALL
+    goal: str = ""
     log: list[Message] = field(default_factory=list)
     begun: dict[str, ToolResult | None] = field(default_factory=dict)
 
@@ -138,6 +139,7 @@ class MemoryStore:
             system=kept.system,
             tools=kept.tools,
             capabilities=kept.capabilities,
+            goal=kept.goal,
             log=tuple(kept.log),
             begun=dict(kept.begun),
             used=await self.used_by(session_id),
@@ -152,11 +154,19 @@ class MemoryStore:
         log = self._of(session_id).log
         del log[max(0, len(log) - count) :]
 
-    async def update(self, session_id: str, *, title: str | None = None, model: str | None = None) -> None:
+    async def update(
+        self,
+        session_id: str,
+        *,
+        title: str | None = None,
+        model: str | None = None,
+        goal: str | None = None,
+    ) -> None:
         """Change what a list shows."""
         kept = self._new.get(session_id) or self._kept.get(session_id)
         if kept is not None:
             kept.row = replace(kept.row, title=title or kept.row.title, model=model or kept.row.model)
+            kept.goal = kept.goal if goal is None else goal
 
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """List sessions."""

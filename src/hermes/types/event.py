@@ -7,6 +7,7 @@ from msgspec import Struct
 from hermes.lib.abridged import Abridged
 from hermes.types.delegation import ChildState
 from hermes.types.error import Failure
+from hermes.types.goal import Goal
 from hermes.types.message import ContextBlock, Message, ToolCall
 from hermes.types.question import Answer, Question
 from hermes.types.usage import Usage
@@ -230,6 +231,13 @@ class ChildChanged(_Stamped, frozen=True, kw_only=True):
         return self.state not in {"waiting", "running"}
 
 
+class GoalChanged(_Stamped, frozen=True, kw_only=True):
+    """The session's goal was set, judged, paused, resumed or reached; None when it was taken away."""
+
+    goal: Goal | None
+    kind: Literal["goal_changed"] = "goal_changed"
+
+
 class Titled(_Stamped, frozen=True, kw_only=True):
     """The session has a name now."""
 
@@ -272,6 +280,7 @@ Event = (
     | CompactionStarted
     | Notice
     | ChildChanged
+    | GoalChanged
     | Titled
     | TurnFinished
 )

@@ -23,6 +23,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     verbose: bool = False
     as_json: bool = False
     max_turns: int = 0
+    goal: bool = False
 
 
 def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":

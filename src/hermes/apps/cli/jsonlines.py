@@ -1,7 +1,7 @@
 """The events of a turn for programs: one JSON object a line, few and stable kinds, `end` always last.
 
 Kinds of version 1: start, text, restart (text so far is void), tool_start, tool_end, child, approval, retry,
-notice, usage, error, end.
+notice, goal, usage, error, end.
 """
 
 import sys
@@ -19,6 +19,7 @@ from hermes.types.event import (
     ChildChanged,
     CompactionStarted,
     Event,
+    GoalChanged,
     Notice,
     PrefixBroken,
     ReplyRestarted,
@@ -32,6 +33,7 @@ from hermes.types.event import (
     TurnFinished,
     TurnStarted,
 )
+from hermes.types.goal import Goal
 from hermes.types.message import Assistant, Compaction, Message
 from hermes.types.question import Approve, Question
 from hermes.types.usage import Usage
@@ -65,7 +67,7 @@ class JsonLines:
                 self._approval(event)
             case Attempted() | ReplyRestarted():
                 self._attempt(event)
-            case Notice() | ChildChanged():
+            case Notice() | ChildChanged() | GoalChanged():
                 self._noticed(event)
             case Added():
                 self._used(event.message)
@@ -87,7 +89,10 @@ class JsonLines:
         name, seconds = self._names.get(event.call_id, ""), round(event.seconds, 3)
         self._write("tool_end", id=event.call_id, name=name, seconds=seconds, failed=event.failed)
 
-    def _noticed(self, event: Notice | ChildChanged) -> None:
+    def _noticed(self, event: Notice | ChildChanged | GoalChanged) -> None:
+        if isinstance(event, GoalChanged):
+            self._judged(event.goal)
+            return
         if isinstance(event, Notice):
             self._write("notice", level=event.level, text=event.text)
             return
@@ -95,6 +100,10 @@ class JsonLines:
             "child", call=event.call_id, session=event.child, goal=event.goal, state=event.state,
             doing=event.doing, tokens=event.tokens, seconds=round(event.seconds, 2),
         )  # fmt: skip
+
+    def _judged(self, goal: Goal | None) -> None:
+        if goal is not None:
+            self._write("goal", state=goal.state, turn=goal.turns, limit=goal.limit, reason=goal.reason)
 
     def _used(self, message: Message) -> None:
         if isinstance(message, Compaction):

@@ -121,6 +121,11 @@ _OPTIONS = (
         help="Model calls that one turn may make.",
     ),
     click.option(
+        "--goal",
+        is_flag=True,
+        help="With a question: it is a goal, and turns follow until a judge finds it reached.",
+    ),
+    click.option(
         "--json", "as_json", is_flag=True, help="With a question: print events, one JSON object a line."
     ),
     click.option("-v", "--verbose", is_flag=True, help="With a question: tell each step on stderr."),
@@ -170,6 +175,8 @@ def interactive(choices: Choices) -> int:
     """The screen; where there is no terminal, what is on stdin is a question."""
     if not sys.stdin.isatty() or not sys.stdout.isatty():
         return int(import_object("hermes.apps.cli.oneshot:answer")("", choices))
+    if choices.goal:
+        raise click.UsageError("--goal goes with a question (-z); on the screen /goal TEXT sets one.")
     return int(import_object("hermes.apps.cli.interactive:run")(choices))
 
 

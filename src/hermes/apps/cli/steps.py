@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from hermes.lib.text import strip_escapes
 from hermes.present.children import child_line
+from hermes.present.goals import goal_lines
 from hermes.present.lines import (
     RESTARTED,
     attempt_line,
@@ -22,6 +23,7 @@ from hermes.types.event import (
     Attempted,
     ChildChanged,
     Event,
+    GoalChanged,
     Notice,
     ReplyRestarted,
     TextDelta,
@@ -72,7 +74,7 @@ class Steps:
                 self._told([attempt_line(event, event.delay, self._width)])
             case ReplyRestarted() if self._verbose:
                 self._told([line(RESTARTED)])
-            case Notice() | ChildChanged():
+            case Notice() | ChildChanged() | GoalChanged():
                 self._told(self._noticed(event))
             case TextDelta(text=text) if self._verbose:
                 self._streamed(strip_escapes(text))
@@ -98,7 +100,9 @@ class Steps:
         if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
 
-    def _noticed(self, event: Notice | ChildChanged) -> list[Line]:
+    def _noticed(self, event: Notice | ChildChanged | GoalChanged) -> list[Line]:
+        if isinstance(event, GoalChanged):
+            return goal_lines(event, self._width)
         if isinstance(event, Notice):
             return notice_lines(event, self._width)
         return [child_line(event, event.seconds, self._width)] if event.has_ended else []

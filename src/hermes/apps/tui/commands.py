@@ -11,6 +11,7 @@ from hermes.apps.tui.picker import Picker
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.state import TuiState
+from hermes.commands.goals import met_goal
 from hermes.commands.session import met_cut_turn
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
@@ -105,6 +106,7 @@ class TuiCommands:
             desk.hear(asked)
         desk.conversation.attach(fresh)
         met_cut_turn(self, runtime.settings[AgentSettings])
+        met_goal(self)
 
     async def pick(self) -> None:
         """Open the list of sessions."""

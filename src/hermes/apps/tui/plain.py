@@ -18,13 +18,15 @@ from hermes.apps.tui.plain_commands import WIDTH, PlainCommands
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.context import opened
 from hermes.commands.run import is_command, run_command
+from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
 from hermes.present.consent import HOW, answer_from
+from hermes.present.goals import goal_lines
 from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import line, plain, wrap
 from hermes.present.theme import Theme
-from hermes.types.event import Asked, Attempted, TurnFinished
+from hermes.types.event import Asked, Attempted, GoalChanged, TurnFinished
 from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
 if TYPE_CHECKING:
@@ -58,6 +60,7 @@ class Lines:
         self._theme, self._show_thinking = theme, show_thinking
         self._talk: PlainCommands | None = None
         self._asking = anyio.CancelScope()
+        self._judging = False
 
     async def handle(self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Let Ctrl-C stop the running turn, and leave where none runs."""
@@ -65,7 +68,7 @@ class Lines:
             task_status.started()
             async for number in signals:
                 session = self._talk.session if self._talk else None
-                if number == signal.SIGINT and session is not None and session.busy:
+                if number == signal.SIGINT and session is not None and (session.busy or self._judging):
                     session.interrupt()
                     self._asking.cancel()
                 else:
@@ -96,13 +99,17 @@ class Lines:
         if talk.continues:
             talk.continues = False
             await self._turn(talk, opened(talk).stream_continued())
-        return talk.waiting.pop(0) if talk.waiting else (await self._ask("> ")).strip()
+        if talk.waiting:
+            self._print(f"> {visible(talk.waiting[0])}")
+            return talk.waiting.pop(0)
+        return (await self._ask("> ")).strip()
 
     async def _turn(self, talk: PlainCommands, turn: AbstractAsyncContextManager[Listener]) -> None:
         session = opened(talk)
         transcript = Transcript(
             width=WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking
         )
+        end: TurnFinished | None = None
         async with turn as events:
             async for event in events:
                 for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
@@ -110,9 +117,22 @@ class Lines:
                 if isinstance(event, Attempted) and event.goes_on:
                     self._print(plain(attempt_line(event, event.delay, WIDTH)))
                 elif isinstance(event, TurnFinished):
-                    talk.failure = event.failure
+                    talk.failure, end = event.failure, event
                 elif isinstance(event, Asked) and not event.decided:
                     session.answer(event.id, await self._answer(event.question))
+        if end is not None and session.goal is not None and not talk.waiting:
+            await self._pursue(talk, end)
+
+    async def _pursue(self, talk: PlainCommands, end: TurnFinished) -> None:
+        """Have the goal judged, and let the message of its next turn wait to be sent; Ctrl-C pauses it."""
+        session, self._asking = opened(talk), anyio.CancelScope()
+        before, self._judging = session.goal, True
+        if text := await import_object("hermes.agent.goals:after_turn")(session, end, self._asking):
+            talk.waiting.append(text)
+        self._judging = False
+        if session.goal is not before:
+            for row in goal_lines(GoalChanged(goal=session.goal), WIDTH):
+                self._print(plain(row))
 
     async def _answer(self, question: Question) -> Answer:
         if not isinstance(question, Approve):

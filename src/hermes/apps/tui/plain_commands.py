@@ -9,6 +9,7 @@ from hermes.agent.settings import AgentSettings
 from hermes.apps.tui.backing import CHOOSE, StartFacts
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
+from hermes.commands.goals import met_goal
 from hermes.commands.session import met_cut_turn
 from hermes.lib.visible import visible
 from hermes.present.markdown import markdown_lines
@@ -103,6 +104,7 @@ class PlainCommands:
             self._show(f"session “{fresh.title}”" if fresh.title else f"session {fresh.id}")
             await self.replay(_SHOWN_ON_RESUME)
         met_cut_turn(self, self._runtime.settings[AgentSettings])
+        met_goal(self)
 
     async def pick(self) -> None:
         """Let the person choose an earlier session by its number."""

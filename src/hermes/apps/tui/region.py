@@ -72,11 +72,11 @@ class LiveRegion(Struct, kw_only=True):
     def below(self, width: int, height: int) -> list[Line]:
         """The rows below the input line: completions or the rule, and the status line."""
         menu = menu_lines(self.editor.menu, width)[: max(0, height - 3)]
-        hint = self.overlay.hint or (
-            "Enter: into this turn · Tab: after it"
-            if self.conversation.busy and not self.overlay.boxes
-            else ""
-        )
+        busy = self.conversation.busy and not self.overlay.boxes
+        hint = "Enter: into this turn · Tab: after it" if busy else ""
+        if self.conversation.judging and not busy:
+            hint = "the goal is being judged · Esc pauses it"
+        hint = self.overlay.hint or hint
         return [*menu, rule(width, hint), status_line(self.facts, width) if self.opened else ()]
 
     def _fixed(self, width: int, height: int, now: float, tick: int) -> list[Line]:

@@ -21,12 +21,23 @@ from hermes.apps.tui.screen import Screen, Views
 from hermes.apps.tui.status import Facts, header_lines, short_path
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.catalogue import commands
+from hermes.present.goals import goal_short
 from hermes.present.lines import notice_lines
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Line
 from hermes.present.words import money
 from hermes.types.actor import Actor
-from hermes.types.event import Added, Answered, Asked, Attempted, Event, Notice, StepStarted, TurnFinished
+from hermes.types.event import (
+    Added,
+    Answered,
+    Asked,
+    Attempted,
+    Event,
+    GoalChanged,
+    Notice,
+    StepStarted,
+    TurnFinished,
+)
 from hermes.types.message import Message, ToolResult
 from hermes.types.question import Approve
 
@@ -164,6 +175,8 @@ class TuiState:
             self._added(event.message)
         elif isinstance(event, TurnFinished):
             self._finished(event)
+        elif isinstance(event, GoalChanged):
+            self.region.facts = replace(self.region.facts, goal=goal_short(event.goal))
 
     def _added(self, message: Message) -> None:
         if isinstance(message, ToolResult):
@@ -232,7 +245,8 @@ class TuiState:
 
     async def update_status(self) -> None:
         """Read again what the status line tells."""
-        session, facts = self.session, self.region.facts
+        branch = await git_branch(self.start.cwd)
+        session, facts = self.session, replace(self.region.facts, branch=branch)
         if session is None:
             facts = replace(facts, model="", window=0, context=0)
         else:
@@ -245,10 +259,11 @@ class TuiState:
                 guard=guard,
                 unguarded=unguarded,
                 title=session.title,
+                goal=goal_short(session.goal),
                 cost=(money(session.usage),) if session.usage.requests or session.endpoint.local else (),
             )
             self.transcript.key = session.endpoint.credential
-        self.region.facts = replace(facts, branch=await git_branch(self.start.cwd))
+        self.region.facts = facts
         self.refresh()
 
     def _files(self, typed: str) -> list[Item]:

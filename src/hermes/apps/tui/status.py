@@ -14,7 +14,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     """What the header and the status line tell; `guard` says how commands are guarded, `unguarded` that
     nothing asks.
 
-    `cost` is empty where the price is not known.
+    `cost` is empty where the price is not known; `goal` is how far a goal is, empty without one.
     """
 
     version: str
@@ -27,6 +27,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     branch: str = ""
     title: str = ""
     cost: tuple[str, ...] = ()
+    goal: str = ""
 
 
 def header_lines(facts: Facts, width: int) -> list[Line]:
@@ -61,7 +62,7 @@ def status_line(facts: Facts, width: int) -> Line:
     place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
     guard = [line(facts.guard, "warning" if facts.unguarded else "dim")] if facts.guard else []
     cost = [line(cost, "dim") for cost in facts.cost]
-    context = _context(facts)
+    context = [*([line(facts.goal, "accent")] if facts.goal else []), *_context(facts)]
     rests = [
         [*context, *cost, *guard, line(place, "dim")],
         [*context, *cost, *guard],

@@ -14,6 +14,7 @@ from hermes.apps.tui.underway import (
 )
 from hermes.lib.text import duration
 from hermes.present.children import child_line
+from hermes.present.goals import goal_lines
 from hermes.present.lines import (
     RESTARTED,
     attempt_line,
@@ -40,6 +41,7 @@ from hermes.types.event import (
     Attempted,
     ChildChanged,
     Event,
+    GoalChanged,
     Notice,
     PrefixBroken,
     ReplyRestarted,
@@ -99,7 +101,7 @@ class Transcript:
                 return self._answered(event)
             case TurnFinished():
                 return self._ended(event, now)
-            case Notice() | ReplyRestarted() | PrefixBroken() | ChildChanged():
+            case Notice() | ReplyRestarted() | PrefixBroken() | ChildChanged() | GoalChanged():
                 return self._noticed(event, now)
             case Titled():
                 return []
@@ -120,13 +122,15 @@ class Transcript:
         return []
 
     def _noticed(
-        self, notice: Notice | ReplyRestarted | PrefixBroken | ChildChanged, now: float
+        self, notice: Notice | ReplyRestarted | PrefixBroken | ChildChanged | GoalChanged, now: float
     ) -> list[Line]:
         """A notice; while a model is made ready, before its first step, progress shows in the working line
         instead.
         """
         if isinstance(notice, ChildChanged):
             return self._child(notice, now)
+        if isinstance(notice, GoalChanged):
+            return self.block("notice", goal_lines(notice, self.width))
         if isinstance(notice, ReplyRestarted):
             return [*self._close_text(), *self.block("notice", [line(RESTARTED, "warning")])]
         if isinstance(notice, PrefixBroken):

@@ -1,0 +1,113 @@
+"""What a goal, a verdict and a quotation are, of any text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.agent.goal_judge import LAST, REASON, Quotations, Verdict, asked, read
+from hermes.agent.goals import contract, left, message, parsed
+from hermes.types.error import HermesError
+from hermes.types.goal import Goal
+from hermes.types.message import Assistant, ToolCall, ToolResult, User
+
+WORDS = st.lists(
+    st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]),
+    min_size=5,
+    max_size=9,
+)
+
+
+def test_a_contract_is_read_from_lines_and_from_one_line() -> None:
+    goal = Goal(
+        outcome="port it",
+        verification="pytest passes",
+        constraints="no new parts",
+        stop_when="it needs a key",
+        limit=5,
+    )
+    lines = "port it\nVerification: pytest passes\nconstraints: no new parts\nStop when: it needs a key"
+    assert [parsed(lines, 5), parsed(lines.replace("\n", "; "), 5)] == [goal, goal]
+    assert contract(goal) == lines.replace("constraints", "Constraints")
+
+
+@pytest.mark.parametrize("text", ["", "  ", "verification: it works"])
+def test_a_goal_without_an_outcome_is_refused(text: str) -> None:
+    with pytest.raises(HermesError, match="A goal needs words"):
+        parsed(text, 5)
+
+
+@given(st.text())
+def test_of_any_text_a_goal_is_read_or_refused_and_its_words_reach_the_model(text: str) -> None:
+    try:
+        goal = parsed(text, 5)
+    except HermesError:
+        return
+    assert all(part in message(goal) for part in goal.contract.values())
+
+
+@given(st.text() | st.from_regex(r'\{"verdict": "(done|no)", "reason": ".*"\}'))
+def test_of_any_answer_a_verdict_is_read_or_none(answer: str) -> None:
+    found = read(answer)
+    assert found is None or (found.verdict in {"done", "continue", "blocked"} and len(found.reason) <= REASON)
+
+
+def test_a_verdict_is_found_between_other_words() -> None:
+    assert read('Well.\n```json\n{"verdict": "done", "reason": "it\\nis"}\n```') == Verdict("done", "it is")
+    assert [read("**Done.**\n"), read('"blocked"'), read("not done")] == [
+        Verdict("done"),
+        Verdict("blocked"),
+        None,
+    ]
+
+
+@given(WORDS, st.text(alphabet="xyz .\n", max_size=40), st.sampled_from(["", "“", "> ", "It says: "]))
+def test_what_repeats_a_text_from_outside_is_left_out(words: list[str], around: str, mark: str) -> None:
+    outside = f"{around}\n{' '.join(words)}\n{around}"
+    shown = Quotations([outside]).left_out(f"Mine. {mark}{', '.join(words).upper()}! Mine too.")
+    assert (" ".join(words[-5:]) in shown.casefold().replace(",", ""), shown[:5]) == (False, "Mine.")
+
+
+@given(st.text(alphabet="xyz .\n"))
+def test_without_a_text_from_outside_nothing_is_left_out(text: str) -> None:
+    assert Quotations([]).left_out(text) == text
+
+
+def test_the_judge_is_shown_the_goal_and_the_last_turn_and_nothing_from_outside() -> None:
+    def reply(name: str, words: str = "") -> Assistant:
+        calls = (ToolCall(id=name, name=name, arguments={"path": name}),) if name else ()
+        return Assistant(id=f"a{name}", at=0, text=words, calls=calls)
+
+    def result(name: str, content: str, outside: str = "") -> ToolResult:
+        return ToolResult(id=f"r{name}", at=0, call_id=name, name=name, content=content, outside=outside)
+
+    log = (
+        User(id="u1", at=0, text="first"),
+        reply("", "an older answer"),
+        User(id="u2", at=0, text="second"),
+        reply("test", "I test."),
+        result("test", "3 passed"),
+        reply("web"),
+        result("web", "done, says the page", outside="the web"),
+        reply("", 'All done: "}]} </record>'),
+    )
+    assert asked(Goal(outcome="port it", verification="tests"), log).text == (
+        '{\n  "goal": {\n    "outcome": "port it",\n    "verification": "tests"\n  },\n  "turn": {\n'
+        '    "calls": [\n      {\n        "tool": "test",\n        "arguments": "{\\"path\\":\\"test\\"}",\n'
+        '        "failed": false,\n        "outcome": "3 passed"\n      },\n      {\n        "tool": "web",\n'
+        '        "arguments": "{\\"path\\":\\"web\\"}",\n        "failed": false,\n'
+        '        "outcome": "[from outside, left out]"\n      }\n    ],\n'
+        '    "words": "All done: \\"}]} </record>"\n  }\n}\n\n' + LAST
+    )
+
+
+@pytest.mark.parametrize(
+    ("kept", "state"),
+    [
+        ('{"outcome":"x"}', "paused"),
+        ('{"outcome":"x","state":"done"}', "done"),
+        ("{", "blocked"),
+        ("", "blocked"),
+    ],
+)
+def test_a_goal_that_is_found_again_is_never_pursued_by_itself(kept: str, state: str) -> None:
+    assert left(kept).state == state
