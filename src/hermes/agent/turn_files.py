@@ -12,7 +12,8 @@ import anyio.to_thread
 from hermes.lib.trees import TooLarge
 from hermes.lib.visible import visible
 from hermes.store.checkpoints import Checkpoint, CheckpointStore
-from hermes.store.rollback import RollbackPlan, RolledBack, changed_since, plan, roll_back
+from hermes.store.rollback import RolledBack, changed_since, roll_back
+from hermes.store.rollback_plan import RollbackPlan, plan
 from hermes.types.error import HermesError, StoreError
 from hermes.types.event import Notice
 from hermes.types.message import User
@@ -127,7 +128,7 @@ class TurnFiles:
     def _plan(self, turn: int) -> RollbackPlan:
         start = self._start(turn)
         with self._store.snapshots.used():
-            return plan(self._store, start, self._store.snapshots.take(start.workspace).digest)
+            return plan(self._store, start, self._store.now(start).tree)
 
     def _start(self, turn: int) -> Checkpoint:
         """The checkpoint that has the files as they were before a turn: its own, or that of the first later

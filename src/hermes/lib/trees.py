@@ -21,6 +21,9 @@ _NEW: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
 _OBJECT: Final = re.compile(r"/objects/(?:[0-9a-f]{2}/[0-9a-f]{38,62}|pack/pack-[0-9a-f]{40,64}\.\w+)$")
 _DEEPEST: Final = 100  # two descriptors for each folder on the way
 _SMALL: Final = 1_000_000
+_LONGEST: Final = 255
+HALF_WRITTEN: Final = r"\.hermes-[0-9a-f]{12}"
+"""What a file is called until all of it is there; a process that was killed leaves one."""
 _CLONE: Final = 0x40049409  # FICLONE of linux/fs.h
 
 
@@ -99,6 +102,37 @@ def take_away(target: Path) -> bool:
         if error.errno not in {errno.ENOENT, errno.ENOTDIR}:
             raise
     return True
+
+
+def move_aside(target: Path, token: str) -> str:
+    """Give what is at a place another name in its folder; that name. OSError where it cannot be."""
+    end = f".aside-{token}"
+    kept = os.fsencode(target.name)[: _LONGEST - len(end)]
+    name = os.fsdecode(kept) + end
+    with held(open_path(target.parent, FOLDER)) as folder:
+        if _is_there((folder, name)):
+            raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
+        os.rename(target.name, name, src_dir_fd=folder, dst_dir_fd=folder)
+    return name
+
+
+def make_folder(target: Path) -> None:
+    """Make a folder, unless there is one; a file or link in its place goes. ELOOP as `put_back`."""
+    with held(make_folders(target.parent)) as folder:
+        _make_way((folder, target.name), keep=stat.S_ISDIR)
+        with suppress(FileExistsError):
+            os.mkdir(target.name, 0o700, dir_fd=folder)
+
+
+def set_mode(target: Path, mode: int) -> None:
+    """Give a folder a mode, also where it cannot be read; OSError where it did not take it, ELOOP as
+    `put_back`.
+    """
+    with held(open_path(target, FOLDER)) as folder:
+        by_name = hasattr(os, "O_PATH")  # such a descriptor only names its folder
+        os.chmod(f"/proc/self/fd/{folder}" if by_name else folder, mode)  # noqa: PTH101
+        if stat.S_IMODE(os.fstat(folder).st_mode) != mode:
+            raise OSError(errno.EPERM, f"it did not take the mode {mode:o}", str(target))
 
 
 _At = tuple[int, str]
@@ -207,6 +241,14 @@ def _names(folder: int, depth: int) -> list[str]:
         raise TooLarge
     with os.scandir(folder) as found:
         return [one.name for one in found]
+
+
+def _is_there(at: _At) -> bool:
+    try:
+        _stat(at)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _stat(at: _At) -> os.stat_result:

@@ -3,15 +3,18 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from hermes.store.rollback import RollbackPlan, RolledBack
+from hermes.store.rollback import RolledBack
+from hermes.store.rollback_plan import RollbackPlan
 from hermes.store.tree_diff import one_line
 
 _SHOWN: Final = 20
+_MADE_WAY: Final = "could not be saved and made way: it is `{}` now"
 
 
 def planned(plan: RollbackPlan) -> str:
     """A plan, as a list of what would happen to which file; "" where nothing would."""
     rows = [
+        ("makes way: it cannot be saved, and gets another name", plan.aside),
         ("goes back to what it was", plan.write),
         ("is removed, for it was not there", plan.remove),
         ("stays: somebody else has changed it since", plan.changed),
@@ -24,8 +27,10 @@ def told(done: RolledBack, forced: str) -> str:
     """What was done; `forced` is how to have others' changes go back, too."""
     plan = done.plan
     rows = [
-        *_listed("is as it was", plan.write),
-        *_listed("is removed", plan.remove),
+        *_listed("is as it was", done.written),
+        *_listed("is removed", done.removed),
+        *(line for path, name in done.aside for line in _listed(_MADE_WAY.format(one_line(name)), [path])),
+        *(line for path, why in done.failed for line in _listed(f"is not as it was: {why}", [path])),
         *_listed(
             f"was left: somebody else has changed it since ({forced} takes it back, too)",
             plan.changed,
@@ -33,7 +38,7 @@ def told(done: RolledBack, forced: str) -> str:
         *_listed("was left: it is not among what is saved", plan.unsaved),
         *_listed("was left: it would run something", done.kept_back),
     ]
-    if not plan.write and not plan.remove:
+    if not done.written and not done.removed and not done.aside:
         return "\n".join([*rows, "Nothing was changed."])
     return "\n".join([*rows, "", f"`hermes checkpoints restore {done.undo.id}` takes this back."])
 

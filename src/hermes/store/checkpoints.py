@@ -21,7 +21,7 @@ from hermes.lib.trees import Room, TooLarge, copy_aside, measure, put_back
 from hermes.lib.visible import visible
 from hermes.store.guarded import Guarded
 from hermes.store.snapshot import SnapshotLimits
-from hermes.store.snapshots import SnapshotStore
+from hermes.store.snapshots import Snapshot, SnapshotStore
 from hermes.types.error import StoreError
 
 _ABOUT: Final = "checkpoint.json"
@@ -43,7 +43,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 
     One of a turn has all of the workspace: `tree` is the digest of its snapshot, `after` of the one at the
     end of the turn ("" where that was cut off), `message` the id of what the user said, `command` its
-    beginning.
+    beginning. `rules` is the tree whose ignore files say what both leave out, "" for `tree` itself.
     """
 
     id: str
@@ -58,6 +58,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     message: str = ""
     tree: TreeName = ""
     after: TreeName = ""
+    rules: TreeName = ""
 
 
 class CheckpointLimits(Struct, frozen=True, kw_only=True):
@@ -107,25 +108,41 @@ class CheckpointStore:
     def save_tree(self, about: Checkpoint) -> Checkpoint:
         """Save all of a workspace but what is rebuilt; TooLarge and OSError where it cannot be."""
         with self.snapshots.used():
-            taken = self.snapshots.take(about.workspace)
-            done = replace(about, tree=taken.digest.hex(), size=taken.size)
-            half, whole = self._folder / f"{about.id}{_HALF}", self._folder / about.id
-            try:
-                write_atomic(half / _ABOUT, msgspec.json.encode(done))
-                half.rename(whole)
-            except BaseException:
-                shutil.rmtree(half, ignore_errors=True)
-                raise
-        return done
+            return self._noted(about, self.snapshots.take(about.workspace))
+
+    def save_since(self, about: Checkpoint, start: Checkpoint) -> Checkpoint:
+        """Save a workspace by the rules that held for another checkpoint of it, and of one that has become
+        too large what was there then; OSError and StoreError where it cannot be.
+        """
+        with self.snapshots.used():
+            return self._noted(replace(about, rules=start.rules or start.tree), self.now(start))
+
+    def now(self, start: Checkpoint) -> Snapshot:
+        """What the workspace of a checkpoint holds now, by the rules that held for it; to be called while
+        `snapshots` are used.
+        """
+        return self.snapshots.take_since(start.workspace, bytes.fromhex(start.rules or start.tree))
 
     def end_tree(self, begun: Checkpoint, now: float) -> Checkpoint:
         """Note what the workspace holds at the end of what a checkpoint was made for."""
         with self.snapshots.used():
-            taken = self.snapshots.take(begun.workspace)
+            taken = self.now(begun)
             done = replace(begun, after=taken.digest.hex(), size=begun.size + taken.size)
             if (self._folder / begun.id).is_dir():
                 write_atomic(self._folder / begun.id / _ABOUT, msgspec.json.encode(done))
         self.prune(now, begun.id)
+        return done
+
+    def _noted(self, about: Checkpoint, taken: Snapshot) -> Checkpoint:
+        """Write a checkpoint with its tree down, whole or not at all."""
+        done = replace(about, tree=taken.digest.hex(), size=taken.size)
+        half, whole = self._folder / f"{about.id}{_HALF}", self._folder / about.id
+        try:
+            write_atomic(half / _ABOUT, msgspec.json.encode(done))
+            half.rename(whole)
+        except BaseException:
+            shutil.rmtree(half, ignore_errors=True)
+            raise
         return done
 
     def beside(self, name: str) -> Path:
@@ -255,7 +272,7 @@ class CheckpointStore:
 
     def _sweep(self, kept: Sequence[Checkpoint]) -> None:
         """Throw away what no snapshot has; what removed ones shared counts for the oldest that is left."""
-        trees = (bytes.fromhex(tree) for one in kept for tree in (one.tree, one.after) if tree)
+        trees = (bytes.fromhex(tree) for one in kept for tree in (one.tree, one.after, one.rules) if tree)
         left = self.snapshots.sweep(trees)
         more = (left or 0) - sum(one.size for one in kept)
         if kept and more > 0:

@@ -2,8 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import Final, Literal
 
@@ -12,11 +11,13 @@ from msgspec import Struct
 
 from hermes.lib.beneath import READ_FOLDER, held, open_path
 from hermes.lib.trees import TooLarge
-from hermes.store.rebuilt import RULES, FolderRules, Rules
+from hermes.store.rebuilt import LeavesOut, Rules
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
 _DEEPEST: Final = 100
+TOO_MUCH: Final = "the workspace has more than is saved"
+HIDDEN: Final = "not to be seen"
 _TICK: Final = 20_000_000
 """Nanoseconds within which a file may change twice and its times stay."""
 
@@ -49,6 +50,15 @@ class SnapshotLimits(Struct, frozen=True, kw_only=True):
     entries: int = 50_000
 
 
+class SnapshotScope(Struct, frozen=True):
+    """What a walk goes by: the rules for folders, and the paths that alone are saved, however much there is
+    besides; None for all.
+    """
+
+    rules: LeavesOut
+    paths: Container[str] | None = None
+
+
 class Scan:
     """One walk through a workspace. Only files that changed since what was `known` are read; `keep` takes
     their bytes and gives the digest.
@@ -57,14 +67,15 @@ class Scan:
     def __init__(
         self,
         known: Seen,
-        rules: FolderRules,
+        scope: SnapshotScope,
         limits: SnapshotLimits,
         *,
         keep: Callable[[bytes], bytes],
         hides: Callable[[str], bool],
         started: int,
     ) -> None:
-        self._known, self._rules, self._limits = known, rules, limits
+        self._known, self._scope, self._limits = known, scope, limits
+        self._rules = scope.rules
         self._keep, self._hides = keep, hides
         self._young = started - _TICK
         self._left = limits.all
@@ -82,13 +93,13 @@ class Scan:
     def _folder(self, folder: int, above: str, rules: Rules, depth: int) -> None:
         with os.scandir(folder) as found:
             entries = list(found)
-        if any(one.name == RULES for one in entries):
-            with suppress(FileNotFoundError):
-                info = os.stat(RULES, dir_fd=folder, follow_symlinks=False)
-                rules = self._rules.inside(rules, folder, above.rstrip("/"), info)
-        seen, known = self.seen, self._known
+        rules = self._rules.inside(rules, folder, above.rstrip("/"))
+        seen, known, only = self.seen, self._known, self._scope.paths
         for one in entries:
             path = above + one.name
+            if only is not None and path not in only:
+                self._pass(path)
+                continue
             try:
                 info = one.stat(follow_symlinks=False)
             except FileNotFoundError:
@@ -103,8 +114,13 @@ class Scan:
                 self._inner(folder, one.name, path, rules, mode, depth)
             else:
                 self._note(path, key, self._entry(folder, one.name, path, info))
-        if self._left < 0 or len(seen) > self._limits.entries:
+        if only is None and (self._left < 0 or len(seen) > self._limits.entries):
             raise TooLarge
+
+    def _pass(self, path: str) -> None:
+        """Note something that is not saved; of very many, the first."""
+        if len(self.seen) < self._limits.entries:
+            self._note(path, None, _out(TOO_MUCH))
 
     def _inner(self, folder: int, name: str, path: str, rules: Rules, mode: int, depth: int) -> None:
         why = self._rules.why(name, path, rules) or self._hidden(path)
@@ -141,13 +157,15 @@ class Scan:
             return _out(error.strerror or "it cannot be read")
         if len(data) > self._limits.file:
             return _out("too large")
+        if len(data) > self._left:
+            if self._scope.paths is None:
+                raise TooLarge
+            return _out(TOO_MUCH)
         self._left -= len(data)
-        if self._left < 0:
-            raise TooLarge
         return Entry("file", mode, self._keep(data), len(data))
 
     def _hidden(self, path: str) -> str:
-        return "not to be seen" if self._hides(self._root + path) else ""
+        return HIDDEN if self._hides(self._root + path) else ""
 
     def _note(self, path: str, key: Key, entry: Entry) -> None:
         """Take in an entry; a file that changed a moment ago is read again the next time."""

@@ -5,16 +5,27 @@ import hashlib
 import os
 import secrets
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 
 import msgspec
 from msgspec import Struct
 
+from hermes.lib.trees import TooLarge
 from hermes.store.packs import NewPack, Packs, digest_of, sealed, unsealed
-from hermes.store.rebuilt import FolderRules
-from hermes.store.snapshot import Entry, Key, Scan, Seen, SnapshotLimits, Tree, decoded, encoded
+from hermes.store.rebuilt import RULES, FolderRules, saved_rules
+from hermes.store.snapshot import (
+    Entry,
+    Key,
+    Scan,
+    Seen,
+    SnapshotLimits,
+    SnapshotScope,
+    Tree,
+    decoded,
+    encoded,
+)
 from hermes.types.error import StoreError
 
 
@@ -46,10 +57,31 @@ class SnapshotStore:
         """What a workspace holds now; TooLarge where that is too much, OSError where it cannot be read or
         kept. To be called within `used`.
         """
+        return self._taken(workspace, SnapshotScope(self._rules))
+
+    def take_since(self, workspace: str, start: bytes) -> Snapshot:
+        """What a workspace holds now, by the ignore files of the tree `start`. Where that is too much, only
+        what that tree has is saved, and the rest is noted as left out. StoreError where the tree cannot be
+        read; OSError as `take`.
+        """
+        held = self._last.get(workspace)
+        tree = held[1].tree if held is not None and held[1].digest == start else self.tree(start)
+        rules = saved_rules(self._ignore_files(tree))
+        with suppress(TooLarge):
+            return self._taken(workspace, SnapshotScope(rules))
+        return self._taken(workspace, SnapshotScope(rules, tree))
+
+    def _ignore_files(self, tree: Tree) -> Iterator[tuple[str, bytes]]:
+        for path, entry in tree.items():
+            if path.endswith(RULES) and entry.kind == "file" and PurePosixPath(path).name == RULES:
+                with suppress(StoreError):
+                    yield path, self.bytes_of(entry)
+
+    def _taken(self, workspace: str, scope: SnapshotScope) -> Snapshot:
         with self._one:
             known, last = self._known(workspace)
             with self._packs.adding() as pack:
-                scan = self._scan(workspace, known, pack)
+                scan = self._scan(workspace, known, pack, scope)
                 if fresh := last is None or scan.changed or not self._packs.verify(last.digest):
                     tree = {path: entry for path, (_, entry) in scan.seen.items()}
                     last = Snapshot(tree, self._kept(encoded(tree), pack), pack.size)
@@ -63,10 +95,10 @@ class SnapshotStore:
         self._packs.verify(digest_of(tree))
         return pack.add(tree)
 
-    def _scan(self, workspace: str, known: Seen, pack: NewPack) -> Scan:
+    def _scan(self, workspace: str, known: Seen, pack: NewPack, scope: SnapshotScope) -> Scan:
         scan = Scan(
             known,
-            self._rules,
+            scope,
             self._limits,
             keep=pack.add,
             hides=self._hides,
@@ -82,25 +114,26 @@ class SnapshotStore:
         except ValueError as error:
             raise StoreError(f"A checkpoint is damaged: {error}") from error
 
+    def holds(self, digest: str) -> bool:
+        """Whether a tree with that digest, in hexadecimal digits, is there and whole."""
+        return bool(digest) and self._packs.verify(bytes.fromhex(digest))
+
     def bytes_of(self, entry: Entry) -> bytes:
         """The content of a file; StoreError where it cannot be read."""
         return self._packs.read(entry.content)
 
-    def unpack(self, tree: Tree, paths: Sequence[str], target: Path) -> None:
-        """Make what a tree has at these paths below `target`, where nothing is, each with its folders."""
-        for path in sorted(paths):
-            entry, place = tree[path], target / path
-            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            if entry.kind == "folder":
-                place.mkdir(exist_ok=True, mode=0o700)
-            elif entry.kind == "link":
-                place.symlink_to(os.fsdecode(entry.content))
-            elif entry.kind == "file":
-                place.write_bytes(self.bytes_of(entry))
-                place.chmod(entry.mode & 0o777)
-        for folder in {one for path in paths for one in (path, *map(str, PurePosixPath(path).parents))}:
-            if folder in tree and tree[folder].kind == "folder":
-                (target / folder).chmod((tree[folder].mode & 0o777) | 0o700)
+    def unpack(self, entry: Entry, place: Path) -> None:
+        """Make what an entry stands for, where nothing is, with the folders that it lies in; folders are for
+        this user alone, and rights that a file lends are left out.
+        """
+        place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if entry.kind == "folder":
+            place.mkdir(exist_ok=True, mode=0o700)
+        elif entry.kind == "link":
+            place.symlink_to(os.fsdecode(entry.content))
+        elif entry.kind == "file":
+            place.write_bytes(self.bytes_of(entry))
+            place.chmod(entry.mode & 0o777)
 
     def sweep(self, trees: Iterable[bytes]) -> int | None:
         """Throw away what is in none of these trees; the bytes that are left, None while somebody else is at

@@ -1,6 +1,8 @@
 """Going back to a snapshot gives what was there, keeps what somebody else did since, and can be taken back."""
 
 import os
+import shutil
+import subprocess
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,8 @@ from msgspec.structs import replace
 
 from hermes.store.checkpoints import Checkpoint, CheckpointLimits, CheckpointStore
 from hermes.store.guarded import Guarded
-from hermes.store.rollback import RolledBack, roll_back, steps
-from hermes.types.error import StoreError
+from hermes.store.rollback import RolledBack, roll_back
+from hermes.store.rollback_plan import steps
 
 NAMES = st.sampled_from(["a", "b", "new\nline", os.fsdecode(b"\xff\xfe"), "-rf", "n" * 255])
 FILES = st.tuples(
@@ -49,6 +51,8 @@ def there(root: Path) -> Contents:
                 if path.is_symlink()
                 else "folder"
                 if path.is_dir()
+                else "pipe"
+                if path.is_fifo()
                 else (path.read_bytes(), path.stat().st_mode & 0o777)
             )
     return found
@@ -72,6 +76,12 @@ def become(root: Path, wanted: Contents) -> None:
             else:
                 (root / path).write_bytes(new[path][0])
                 (root / path).chmod(new[path][1])
+
+
+def set_unchanging(path: Path, how: str) -> None:
+    """Have a file that not even its owner can change, or end that."""
+    if subprocess.run(["chattr", how, path], capture_output=True, check=False).returncode:
+        pytest.skip("chattr needs rights and a file system that are not here")
 
 
 class Desk:
@@ -205,7 +215,7 @@ def test_what_is_left_out_is_said_and_never_touched(desk: Desk) -> None:
     (desk.work / "big").write_text("small now")
     desk.store.end_tree(start, 1.0)
     done = desk.back(start)
-    assert done.plan.unsaved == ("big", "data")
+    assert done.plan.unsaved == ("big",)
     assert ((desk.work / "data" / "d").read_text(), (desk.work / "big").read_text()) == ("x", "small now")
 
 
@@ -227,14 +237,110 @@ def test_what_would_run_something_is_not_put_back(tmp_path: Path) -> None:
     assert (desk.work / ".bashrc").read_bytes() == b"2"
 
 
-def test_damage_is_told_and_nothing_is_written(desk: Desk) -> None:
-    become(desk.work, {"a": (b"1" * 500, 0o644)})
-    start = desk.turn({"a": (b"2" * 500, 0o644)})
+def test_a_damaged_content_is_named_and_the_others_come_back(desk: Desk) -> None:
+    become(desk.work, {name: (name.encode() * 500, 0o644) for name in "abc"})
+    start = desk.turn(dict.fromkeys("abc", (b"ruined", 420)))
     for pack in (desk.store.beside("x").parent / "snapshots" / "packs").iterdir():
-        pack.write_bytes(pack.read_bytes().replace(b"1" * 100, b"3" * 100))
-    with pytest.raises(StoreError, match="damaged"):
-        desk.back(start)
-    assert (desk.work / "a").read_bytes() == b"2" * 500
+        pack.write_bytes(pack.read_bytes().replace(b"b" * 100, b"x" * 100))
+    done = desk.back(start)
+    assert (done.written, [path for path, why in done.failed if "damaged" in why]) == (("a", "c"), ["b"])
+    assert [(desk.work / name).read_bytes()[:6] for name in "abc"] == [b"aaaaaa", b"ruined", b"cccccc"]
+
+
+def test_one_path_that_cannot_be_written_stops_no_other_and_a_second_time_brings_it_back(desk: Desk) -> None:
+    become(desk.work, dict.fromkeys("abc", (b"1", 420)))
+    start = desk.turn(dict.fromkeys("abc", (b"2", 420)))
+    set_unchanging(desk.work / "b", "+i")
+    try:
+        done = desk.back(start)
+    finally:
+        set_unchanging(desk.work / "b", "-i")
+    assert (done.written, done.failed) == (("a", "c"), (("b", "Operation not permitted"),))
+    assert desk.back(start).written == ("b",)
+    assert there(desk.work) == dict.fromkeys("abc", (b"1", 420))
+
+
+@pytest.mark.parametrize(
+    "ruin", ["too large", "a pipe", "a folder", "ignored", "a folder of a pipe", "too much"]
+)
+def test_what_cannot_be_saved_makes_way_for_what_was_there(desk: Desk, ruin: str) -> None:
+    first = {"a": {"x": (b"1", 0o644), "y": (b"2", 0o600)}, "b": (b"3", 0o644)}
+    become(desk.work, first)
+    start = desk.store.save_tree(desk.about("a turn"))
+    place = desk.work / "a" / "x"
+    place.unlink()
+    match ruin:
+        case "too large":
+            place.write_bytes(b"x" * 2_000)
+        case "a pipe":
+            os.mkfifo(place)
+        case "a folder":
+            (place / "node_modules").mkdir(parents=True)
+            (place / "new").write_bytes(b"n")
+        case "ignored":
+            (desk.work / ".gitignore").write_text("a/\n")
+            place.write_bytes(b"ruined")
+        case "a folder of a pipe":
+            shutil.rmtree(place.parent)
+            os.mkfifo(place.parent)
+        case _:
+            for number in range(300):
+                (desk.work / f"many{number}").write_bytes(b"x" * 1_000)
+    start = desk.store.end_tree(start, float(desk.clock))
+    done = desk.back(start)
+    now = there(desk.work)
+    moved = {name for _, name in done.aside}
+    assert {path: what for path, what in now.items() if path in flat(first)} == flat(first)
+    assert {path.split("/")[-1][:4] for path in now.keys() - flat(first).keys() - moved} <= {
+        "many",
+        "node",
+        "new",
+    }
+    assert (len(moved), done.failed, done.plan.changed) == (ruin not in {"ignored", "too much"}, (), ())
+
+
+def test_what_somebody_else_made_unsaveable_stays_unless_it_is_forced(desk: Desk) -> None:
+    become(desk.work, {"a": (b"1", 0o644)})
+    start = desk.turn({"a": (b"2", 0o644)})
+    (desk.work / "a").write_bytes(b"by hand" * 1_000)
+    assert (desk.back(start).plan.changed, (desk.work / "a").stat().st_size) == (("a",), 7_000)
+    done = desk.back(start, force=True)
+    assert ((desk.work / "a").read_bytes(), (desk.work / done.aside[0][1]).stat().st_size) == (b"1", 7_000)
+
+
+def test_what_a_turn_hid_by_an_ignore_file_is_still_its_own_turns_later(desk: Desk) -> None:
+    become(desk.work, {"src": {"a": (b"1", 0o644)}})
+    start = desk.turn({"src": {"a": (b"ruined", 0o644)}, ".gitignore": (b"src/\n", 0o644)})
+    later = desk.store.save_tree(desk.about("a turn"))
+    (desk.work / "b").write_bytes(b"new")
+    desk.store.end_tree(later, float(desk.clock))
+    done = desk.back(start)
+    assert there(desk.work) == {"src": "folder", "src/a": (b"1", 0o644)}
+    desk.back(done.undo)
+    assert there(desk.work)["src/a"] == (b"ruined", 0o644)
+
+
+@pytest.mark.parametrize("mode", [0o2775, 0o1777, 0o555, 0o300, 0o3070])
+def test_modes_of_folders_come_back_to_the_bit(desk: Desk, mode: int) -> None:
+    become(desk.work, {"d": {"x": (b"1", 0o644)}, "e": {"x": (b"1", 0o644)}})
+    for name in "de":
+        (desk.work / name).chmod(mode)
+    start = desk.store.save_tree(desk.about("a turn"))
+    shutil.rmtree(desk.work / "d")
+    (desk.work / "e").chmod(0o755)
+    start = desk.store.end_tree(start, float(desk.clock))
+    assert desk.back(start).failed == ()
+    assert [(desk.work / name).stat().st_mode & 0o7777 for name in "de"] == [mode, mode]
+
+
+def test_rights_that_a_file_lends_are_not_given_back_and_that_is_said(desk: Desk) -> None:
+    become(desk.work, {"a": (b"1", 0o755)})
+    (desk.work / "a").chmod(0o4755)
+    start = desk.turn({})
+    assert desk.back(start).failed == (
+        ("a", "it is written without the rights that it lends (its mode was 4755)"),
+    )
+    assert there(desk.work) == {"a": (b"1", 0o755)}
 
 
 def test_a_changed_file_with_the_times_of_the_old_one_is_seen(desk: Desk) -> None:

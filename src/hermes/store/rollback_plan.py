@@ -1,0 +1,165 @@
+"""What going back to a snapshot takes, and what of it somebody else has changed since."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hermes.lib.trees import HALF_WRITTEN
+from hermes.store.checkpoints import Checkpoint, CheckpointStore
+from hermes.store.rebuilt import IGNORED, OF_GIT
+from hermes.store.snapshot import HIDDEN, Entry, Tree
+
+_NOTHING: Final = Entry("folder", 0)
+_STAYS: Final = frozenset({OF_GIT.encode(), HIDDEN.encode()})
+_HALF_WRITTEN: Final = re.compile(HALF_WRITTEN)
+
+
+class RollbackPlan(Struct, frozen=True, kw_only=True):
+    """What going back takes, as paths in the workspace: to `write`, to `remove`, and to move `aside`, because
+    what is there now cannot be saved and is in the place of something to write. Left as they are: what was
+    `changed` by others since, and what was not `saved` then or could not be now.
+    """
+
+    write: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    unsaved: tuple[str, ...] = ()
+
+
+def plan(
+    store: CheckpointStore,
+    start: Checkpoint,
+    now: Tree,
+    *,
+    force: bool = False,
+    paths: Sequence[str] = (),
+    besides: str = "",
+) -> RollbackPlan:
+    """What going back to a checkpoint takes from what is there `now`. The checkpoint with the id `besides`
+    counts for no step on the way. StoreError where the checkpoint's own tree cannot be read.
+    """
+    made = [one for one in steps(store, start) if one.id != besides]
+    before = store.snapshots.tree(bytes.fromhex(start.tree))
+    differ = {path for path in _differences(before, now) if _is_chosen(path, paths)}
+    differ -= {path for path in differ if _is_out(before, path) and _is_out(now, path)}
+    unsaved = set(_unsaved(differ, before, now))
+    inside = {path for path in differ if not unsaved.isdisjoint((path, *_above(path)))}
+    changed = set() if force else (differ & _by_others(store, made, before, now)) - inside
+    free = differ - inside - changed
+    remove = {path for path in free if path not in before}
+    left = inside | changed
+    aside = _in_the_way(free - remove, left, before, now)
+    blocked = set(_blocked(free - remove, left - aside, before, now, remove, aside))
+    write = free - remove - blocked
+    return RollbackPlan(
+        write=tuple(sorted(write)),
+        remove=tuple(sorted(path for path in remove if aside.isdisjoint(_above(path)))),
+        aside=tuple(sorted(path for path in aside - blocked if aside.isdisjoint(_above(path)))),
+        changed=tuple(sorted(changed | blocked)),
+        unsaved=tuple(sorted(path for path in unsaved if aside.isdisjoint(_above(path)))),
+    )
+
+
+def steps(store: CheckpointStore, start: Checkpoint) -> list[Checkpoint]:
+    """The checkpoints of a session in a workspace from one on, in order."""
+    later = (one for one in reversed(store.newest()) if one.tree and (one.at, one.id) > (start.at, start.id))
+    mine = (one for one in later if (one.session, one.workspace) == (start.session, start.workspace))
+    return [start, *mine]
+
+
+def _by_others(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now: Tree) -> set[str]:
+    """The paths that changed between the end of a turn and the beginning of the next, or now; in a turn that
+    was cut off nobody knows who changed what.
+    """
+    known, found = before, set[str]()
+    made = list(_sound(store, made))
+    for number, one in enumerate(made):
+        if one.after:
+            known = _known(known, store.snapshots.tree(bytes.fromhex(one.after)))
+        later = made[number + 1].tree if number + 1 < len(made) else ""
+        if later and later == one.after:
+            continue
+        new = _known(known, store.snapshots.tree(bytes.fromhex(later)) if later else now)
+        found.update(_differences(known, new))
+        known = new
+    return {path for path in found if not _HALF_WRITTEN.fullmatch(PurePosixPath(path).name)}
+
+
+def _sound(store: CheckpointStore, made: Sequence[Checkpoint]) -> Iterator[Checkpoint]:
+    """The steps whose trees can be read; one without its end counts as cut off."""
+    for number, one in enumerate(made):
+        if number == 0 or store.snapshots.holds(one.tree):
+            yield one if store.snapshots.holds(one.after) else replace(one, after="")
+
+
+def _known(old: Tree, new: Tree) -> Tree:
+    """A tree, with what an older one has of what it left out: nobody is known to have changed that."""
+    hidden = {path for path, one in new.items() if one.kind == "out"}
+    ignored = {path for path in hidden if new[path].content == IGNORED.encode() and path in old}
+    below = {path for path in old.keys() - new.keys() if not hidden.isdisjoint(_above(path))}
+    return {**new, **{path: old[path] for path in ignored | below}} if ignored or below else new
+
+
+def _unsaved(differ: Iterable[str], before: Tree, now: Tree) -> Iterator[str]:
+    """The outermost paths that one of two trees has not saved, but for those that can make way for what the
+    other one has there.
+    """
+    outs = {path for path, one in before.items() if one.kind == "out"}
+    outs |= {path for path, one in now.items() if one.kind == "out" and not _can_make_way(path, before, now)}
+    for path in differ:
+        yield from (one for one in (path, *_above(path)) if one in outs)
+
+
+def _is_out(tree: Tree, path: str) -> bool:
+    return tree.get(path, _NOTHING).kind == "out"
+
+
+def _can_make_way(path: str, before: Tree, now: Tree) -> bool:
+    """Whether something that cannot be saved is in the place of something that was."""
+    return path in before and before[path].kind != "out" and now[path].content not in _STAYS
+
+
+def _differences(some: Tree, others: Tree) -> Iterator[str]:
+    return (path for path in some.keys() | others.keys() if some.get(path) != others.get(path))
+
+
+def _in_the_way(write: set[str], left: set[str], before: Tree, now: Tree) -> set[str]:
+    """What is to make way for something to write: what cannot be saved, alone or in a folder that has taken
+    the place of a file.
+    """
+    outs = {path for path in write if _is_out(now, path)}
+    filled = {above for path in left if _is_out(now, path) for above in _above(path)}
+    kept = {above for path in left if not _can_move(path, now) for above in _above(path)}
+    return outs | {path for path in write & filled - kept if before[path].kind != "folder"}
+
+
+def _can_move(path: str, now: Tree) -> bool:
+    """Whether something that cannot be saved may get another name: what is hidden is hidden by its name."""
+    return _is_out(now, path) and now[path].content != HIDDEN.encode()
+
+
+def _blocked(
+    write: set[str], left: set[str], before: Tree, now: Tree, remove: set[str], aside: set[str]
+) -> Iterator[str]:
+    """What cannot be written because something that stays is in its place."""
+    stays = (path for path in now.keys() - remove if aside.isdisjoint((path, *_above(path))))
+    filled = {above for path in stays for above in _above(path)}
+    in_the_way = {path for path in left if path in now and now[path].kind != "folder"}
+    for path in write:
+        is_filled = before[path].kind != "folder" and path in filled
+        if is_filled or not in_the_way.isdisjoint(_above(path)):
+            yield path
+
+
+def _above(path: str) -> Iterator[str]:
+    """The folders that a path lies in, but for the workspace."""
+    return map(str, list(PurePosixPath(path).parents)[:-1])
+
+
+def _is_chosen(path: str, paths: Sequence[str]) -> bool:
+    return not paths or any(one in {path, "."} or path.startswith(f"{one}/") for one in paths)
