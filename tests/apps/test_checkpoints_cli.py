@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from hermes.store.checkpoints import Checkpoint, CheckpointLimits, CheckpointStore
 from tests.apps.conftest import Run
 
@@ -84,3 +86,16 @@ def test_what_is_not_there_is_told_in_a_sentence(run: Run) -> None:
 def test_a_command_of_the_agent_brings_nothing_back(run: Run, work: Path, environ: dict[str, str]) -> None:
     saved(environ, work)
     assert run("checkpoints", "restore", HERMES_CALL="1").returncode == 2
+
+
+def test_what_was_saved_of_one_file_goes_to_standard_output(
+    run: Run, work: Path, environ: dict[str, str]
+) -> None:
+    saved(environ, work)
+    kept = CheckpointStore(Path(environ["HERMES_HOME"]) / "checkpoints", CheckpointLimits())
+    kept.save_tree(replace(kept.find("c1"), id="t1f0", at=2e9, message="m"))
+    (work / "src" / "a.py").write_text("changed\n")
+    for name in ("c1f0", "t1f0"):
+        assert run("checkpoints", "show", name, "--file", "src/a.py").stdout == "a\n"
+        assert "is no file in this checkpoint" in run("checkpoints", "show", name, "--file", "src").stderr
+        assert "was not saved" in run("checkpoints", "show", name, "--file", "src/b.py").stderr

@@ -198,6 +198,21 @@ class CheckpointStore:
                 if one.kind == "out":
                     yield path, one.content.decode()
 
+    def content(self, checkpoint: Checkpoint, path: str) -> bytes:
+        """What was saved of the file at an absolute path; StoreError where that is none, or is damaged."""
+        if not checkpoint.tree:
+            kept = self.place(checkpoint, path)
+            if kept.is_symlink() or not kept.is_file():
+                raise StoreError(f"{visible(path)} is no file in this checkpoint.")
+            return kept.read_bytes()
+        name = posixpath.relpath(path, checkpoint.workspace)
+        entry = self.snapshots.tree(bytes.fromhex(checkpoint.tree)).get(name)
+        if entry is None or entry.kind == "out":
+            raise StoreError(f"{visible(path)} was not saved in this checkpoint.")
+        if entry.kind != "file":
+            raise StoreError(f"{visible(path)} is no file in this checkpoint.")
+        return self.snapshots.bytes_of(entry)
+
     def restore(self, checkpoint: Checkpoint, paths: Sequence[str] = ()) -> Restored:
         """Put back what was saved at these paths, or all of it. What has come since stays, and so does what
         git or a login would run.

@@ -49,11 +49,15 @@ def list_checkpoints(choices: Choices, *, only_here: bool) -> None:
 
 @checkpoints.command()
 @click.argument("checkpoint", default="latest")
+@click.option("--file", metavar="PATH", help="Write what was saved of this file to standard output.")
 @click.pass_obj
-def show(choices: Choices, checkpoint: str) -> None:
+def show(choices: Choices, checkpoint: str, file: str | None) -> None:
     """The files of one: the beginning of its name, or latest."""
     kept = _kept(choices)
     found = kept.find(checkpoint)
+    if file is not None:
+        click.echo(kept.content(found, _absolute(file)), nl=False)
+        return
     click.echo(f"{found.id}: {_one_line(found.cwd)}$ {visible(found.command)}")
     for line in _folded(list(kept.files(found))):
         click.echo(f"  {line}")
@@ -85,7 +89,7 @@ def restore(choices: Choices, checkpoint: str, paths: tuple[str, ...], *, force:
         _roll_back(kept, found, paths, token, force=force)
         return
     before = _refs(found)
-    chosen = [os.path.abspath(path) for path in paths]  # noqa: PTH100  # no link of it is followed
+    chosen = [_absolute(path) for path in paths]
     done = kept.bring_back(found, chosen, now=SYSTEM_PORTS.now(), token=token)
     for path in done.paths:
         click.echo(f"{_one_line(path)} is as it was.")
@@ -110,8 +114,12 @@ def _roll_back(
         message="",
         after="",
     )
-    chosen = [os.path.relpath(os.path.abspath(path), found.workspace) for path in paths]  # noqa: PTH100
+    chosen = [os.path.relpath(_absolute(path), found.workspace) for path in paths]
     click.echo(told(roll_back(kept, found, about, force=force, paths=chosen), "--force"))
+
+
+def _absolute(path: str) -> str:
+    return os.path.abspath(path)  # noqa: PTH100  # no link of it is followed
 
 
 def _of_turn(found: Checkpoint) -> Checkpoint:
