@@ -20,6 +20,12 @@ TOO_MUCH: Final = "the workspace has more than is saved"
 HIDDEN: Final = "not to be seen"
 _TICK: Final = 20_000_000
 """Nanoseconds within which a file may change twice and its times stay."""
+_WRITTEN_BACK: Final = 60_000_000_000
+"""Nanoseconds after which the kernel has written out what came through a mapping; until then a file may
+change there and its times stay.
+"""
+_READ_AGAIN: Final = 200
+"""How many files that changed since then one walk reads again."""
 
 
 class Entry(Struct, frozen=True, array_like=True, gc=False):
@@ -77,7 +83,8 @@ class Scan:
         self._known, self._scope, self._limits = known, scope, limits
         self._rules = scope.rules
         self._keep, self._hides = keep, hides
-        self._young = started - _TICK
+        self._young, self._settled = started - _TICK, started - _WRITTEN_BACK
+        self._again = _READ_AGAIN
         self._left = limits.all
         self._root = ""
         self.seen: Seen = {}
@@ -107,7 +114,7 @@ class Scan:
             mode = info.st_mode
             key = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino, mode)
             old = known.get(path)
-            if old is not None and old[0] == key:
+            if old is not None and old[0] == key and (key[0] < self._settled or not self._reads_again(mode)):
                 seen[path] = old
                 self._left -= old[1].size
             elif stat.S_ISDIR(mode):
@@ -116,6 +123,12 @@ class Scan:
                 self._note(path, key, self._entry(folder, one.name, path, info))
         if only is None and (self._left < 0 or len(seen) > self._limits.entries):
             raise TooLarge
+
+    def _reads_again(self, mode: int) -> bool:
+        """Whether a file that changed lately is read although its times are the same."""
+        if stat.S_ISREG(mode):
+            self._again -= 1
+        return stat.S_ISREG(mode) and self._again >= 0
 
     def _pass(self, path: str) -> None:
         """Note something that is not saved; of very many, the first."""

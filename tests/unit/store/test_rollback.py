@@ -1,9 +1,11 @@
 """Going back to a snapshot gives what was there, keeps what somebody else did since, and can be taken back."""
 
+import mmap
 import os
 import shutil
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -379,3 +381,15 @@ def test_a_checkpoint_that_cannot_be_read_is_named_and_goes_with_the_old_ones(de
     assert desk.store.damaged() == [made[0].id]
     desk.store.prune(folder.stat().st_mtime + 8 * 86_400)
     assert desk.store.damaged() == []
+
+
+def test_a_file_that_was_written_through_a_mapping_lately_is_seen(desk: Desk) -> None:
+    (desk.work / "a").write_bytes(b"1" * 500)
+    with (desk.work / "a").open("r+b") as file, mmap.mmap(file.fileno(), 500) as mapped:
+        mapped[:1] = b"2"  # its page is not written back yet, so that the next one changes no time
+        while time.time_ns() - (desk.work / "a").stat().st_mtime_ns < 50_000_000:
+            pass
+        first = desk.store.save_tree(desk.about("a turn"))
+        mapped[:1] = b"3"
+        second = desk.store.save_tree(desk.about("a turn"))
+    assert first.tree != second.tree
