@@ -24,6 +24,8 @@ _SMALL: Final = 1_000_000
 _LONGEST: Final = 255
 HALF_WRITTEN: Final = r"\.hermes-[0-9a-f]{12}"
 """What a file is called until all of it is there; a process that was killed leaves one."""
+MOVED_ASIDE: Final = r".*\.aside-[0-9a-f]{8}"
+"""What is called so once made way for something else."""
 _CLONE: Final = 0x40049409  # FICLONE of linux/fs.h
 
 
@@ -177,8 +179,13 @@ def _put(source: _At, target: _At, path: str, refuses: Callable[[str], bool], le
     elif not refuses(path):
         _make_way(target, keep=lambda mode: not stat.S_ISDIR(mode))
         beside = (target[0], f".hermes-{os.urandom(6).hex()}")  # the name itself may be as long as one may be
-        _copy_one(source, beside, info)
-        os.rename(beside[1], target[1], src_dir_fd=beside[0], dst_dir_fd=target[0])
+        try:
+            _copy_one(source, beside, info)
+            os.rename(beside[1], target[1], src_dir_fd=beside[0], dst_dir_fd=target[0])
+        except BaseException:
+            with suppress(OSError):  # nothing of it is there, or it cannot be removed either
+                os.unlink(beside[1], dir_fd=beside[0])
+            raise
     elif (saved := _read(source)) is None or saved != _read(target):
         left.append(path)
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hermes.lib.trees import HALF_WRITTEN
+from hermes.lib.trees import HALF_WRITTEN, MOVED_ASIDE
 from hermes.store.checkpoints import Checkpoint, CheckpointStore
 from hermes.store.rebuilt import IGNORED, OF_GIT
 from hermes.store.snapshot import HIDDEN, Entry, Tree
@@ -16,6 +16,7 @@ from hermes.store.snapshot import HIDDEN, Entry, Tree
 _NOTHING: Final = Entry("folder", 0)
 _STAYS: Final = frozenset({OF_GIT.encode(), HIDDEN.encode()})
 _HALF_WRITTEN: Final = re.compile(HALF_WRITTEN)
+_MOVED_ASIDE: Final = re.compile(MOVED_ASIDE, re.DOTALL)
 
 
 class RollbackPlan(Struct, frozen=True, kw_only=True):
@@ -87,7 +88,13 @@ def _by_others(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree,
         new = _known(known, store.snapshots.tree(bytes.fromhex(later)) if later else now)
         found.update(_differences(known, new))
         known = new
-    return {path for path in found if not _HALF_WRITTEN.fullmatch(PurePosixPath(path).name)}
+    mine = {path for path in found if _HALF_WRITTEN.fullmatch(PurePosixPath(path).name)}
+    return (found | _moved_aside(now)) - mine
+
+
+def _moved_aside(now: Tree) -> set[str]:
+    """What an earlier going back has moved aside, with what is in it."""
+    return {path for path in now if any(map(_MOVED_ASIDE.fullmatch, PurePosixPath(path).parts))}
 
 
 def _sound(store: CheckpointStore, made: Sequence[Checkpoint]) -> Iterator[Checkpoint]:

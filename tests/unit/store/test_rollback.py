@@ -393,3 +393,21 @@ def test_a_file_that_was_written_through_a_mapping_lately_is_seen(desk: Desk) ->
         mapped[:1] = b"3"
         second = desk.store.save_tree(desk.about("a turn"))
     assert first.tree != second.tree
+
+
+def test_what_was_moved_aside_stays_when_that_is_done_again(desk: Desk) -> None:
+    become(desk.work, {"a": (b"1", 0o644)})
+    begun = desk.store.save_tree(desk.about("a turn"))
+    (desk.work / "a").unlink()
+    (desk.work / "a" / "node_modules").mkdir(parents=True)
+    (desk.work / "a" / "new").write_bytes(b"n")
+    start = desk.store.end_tree(begun, float(desk.clock))
+    about = replace(desk.about("/rollback"), id="0123456789ab")
+    ((_, name),) = roll_back(desk.store, start, about, force=False).aside
+    assert (name, desk.back(start).plan.changed) == ("a.aside-01234567", (name, f"{name}/new"))
+    assert there(desk.work) == {
+        "a": (b"1", 0o644),
+        name: "folder",
+        f"{name}/new": (b"n", 0o644),
+        f"{name}/node_modules": "folder",
+    }
