@@ -138,3 +138,19 @@ async def test_a_diff_is_shown_in_pages_that_no_file_can_leave(talk: Talk, work:
         assert (await person.types("/diff 2")) == "error: There is no turn 2; this session has 1."
         (work / "a.txt").write_text("one\n")
         assert await person.types("/diff 1") == "Nothing differs from before turn 1."
+
+
+async def test_a_rollback_names_what_still_runs_and_may_write_again(talk: Talk) -> None:
+    model = ScriptedModel(
+        call("terminal", {"command": "touch b.txt; sleep 600", "background": True}), say("it runs")
+    )
+    async with talk(model, toolsets=("terminal",), attended=False) as session:
+        person = Person(session)
+        await session.send("start it")
+        words = (
+            "In the background still runs `touch b.txt; sleep 600`: it may change files again."
+            " `/stop` ends it."
+        )
+        assert words in await person.types("/rollback 1")
+        await person.types("/stop")
+        assert words not in await person.types("/rollback 1")

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from hermes.commands.context import CommandContext, idle, opened
 from hermes.present.rollback import planned, told
+from hermes.store.tree_diff import one_line
 from hermes.types.error import HermesError
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ _NONE: Final = (
     "Files are not saved before turns here: that is switched off (checkpoints.turns), or commands run on"
     " another machine."
 )
+_RUNS: Final = "In the background still runs {}: it may change files again. `/stop` ends it."
 _STANDS: Final = (
     "The model has forgotten that turn; what it did to files stands. `hermes checkpoints list` shows what"
     " was saved before."
@@ -66,6 +68,7 @@ async def rollback(talk: CommandContext, argument: str) -> None:
         raise HermesError("/rollback takes the number of a turn: /rollback 3, or /rollback 3 force.")
     done = await files.roll_back(int(found[1]), force=bool(found[2]))
     talk.tell(told(done, f"`/rollback {found[1]} force`"))
+    _warn_of_processes(talk)
 
 
 async def undo(talk: CommandContext, argument: str) -> None:
@@ -88,6 +91,7 @@ async def undo(talk: CommandContext, argument: str) -> None:
     if wish.what in {"files", "both"} and changed:
         done = await _files(talk).roll_back(first, force=False)
         talk.tell(told(done, f"`/rollback {first} force`"))
+        _warn_of_processes(talk)
     elif wish.what in {"files", "both"}:
         _files(talk)
         talk.tell("That turn has changed no files.")
@@ -109,6 +113,14 @@ async def drop(talk: CommandContext, turns: int) -> str:
     if not dropped:
         raise HermesError("There is no turn to take back.")
     return dropped
+
+
+def _warn_of_processes(talk: CommandContext) -> None:
+    """Name what runs in the background, for it may change files once more."""
+    running = [one for one in opened(talk).workspace.processes.list() if one.code is None]
+    if running:
+        names = ", ".join(f"`{one_line(one.command)}`" for one in running)
+        talk.tell(_RUNS.format(names))
 
 
 def _files(talk: CommandContext) -> "TurnFiles":
