@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from hermes.lib.beneath import READ_FILE, held, open_path
 from hermes.lib.files import write_atomic
-from hermes.lib.git_commits import GitCommits, GitError
+from hermes.lib.git_commits import GitCommits
+from hermes.lib.safe_git import GitError
 from hermes.store.facts import Fact
 from hermes.store.protocol import Viewer
 from hermes.store.sqlite_facts import SqliteFacts

@@ -6,8 +6,7 @@ from typing import Any
 import click
 from msgspec.structs import replace
 
-from hermes.apps.cli.main import chosen, interactive, options
-from hermes.apps.cli.oneshot import answer
+from hermes.apps.cli.main import begin, chosen, options
 
 
 @click.command()
@@ -26,4 +25,4 @@ def chat(context: click.Context, /, query: str | None, **given: Any) -> None:
         model=choices.model or outer.model,
         base_url=choices.base_url or outer.base_url,
     )
-    sys.exit(interactive(choices) if query is None else answer(query, choices))
+    sys.exit(begin(query, choices))

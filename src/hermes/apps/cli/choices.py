@@ -1,5 +1,6 @@
 """What the common options said; imports nothing heavy, for every start passes here."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -24,10 +25,12 @@ class Choices(Struct, frozen=True, kw_only=True):
     as_json: bool = False
     max_turns: int = 0
     goal: bool = False
+    worktree: str = ""
 
 
 def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":
     """The session that the options ask for."""
+    cwd = Path.cwd() if choices.worktree else None
     options: SessionOptions = import_object("hermes.agent.spec:SessionOptions")(
         resume=choices.resume,
         model=choices.model,
@@ -36,5 +39,6 @@ def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":
         yolo=choices.yolo,
         attended=attended,
         max_steps=choices.max_turns,
+        cwd=cwd,
     )
     return options

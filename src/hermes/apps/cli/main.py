@@ -4,6 +4,7 @@ import contextlib
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import click
@@ -44,6 +45,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "store": ("hermes.apps.cli.store:store", "Check, back up, restore and repair what sessions are kept in."),
     "tools": ("hermes.apps.cli.tools:tools", "What the model can call, and what could not be loaded."),
     "usage": ("hermes.apps.cli.usage:usage", "Tokens and money, by day, model, session or task."),
+    "worktrees": ("hermes.apps.cli.worktrees:worktrees", "Git worktrees of sessions (-w): list, remove."),
 }
 """Name, where the command is, and its line in the help: the modules are imported when they are used."""
 
@@ -121,6 +123,15 @@ _OPTIONS = (
         help="Model calls that one turn may make.",
     ),
     click.option(
+        "-w",
+        "--worktree",
+        default="",
+        is_flag=False,
+        flag_value="?",
+        metavar="NAME",
+        help="Work in a new git worktree, on the branch hermes/NAME; without a name one is made up.",
+    ),
+    click.option(
         "--goal",
         is_flag=True,
         help="With a question: it is a goal, and turns follow until a judge finds it reached.",
@@ -157,9 +168,7 @@ def cli(context: click.Context, /, question: str | None, **given: Any) -> None:
     choices = context.obj = chosen(**given)
     if context.invoked_subcommand is not None:
         return
-    if question is None:
-        sys.exit(interactive(choices))
-    sys.exit(import_object("hermes.apps.cli.oneshot:answer")(question, choices))
+    sys.exit(begin(question, choices))
 
 
 def chosen(
@@ -169,6 +178,19 @@ def chosen(
     named = None if toolsets is None else tuple(name.strip() for name in toolsets.split(",") if name.strip())
     session = resume if resume is not None else ("latest" if go_on else "")
     return Choices(toolsets=named, resume=session, max_turns=max_turns or 0, **rest)
+
+
+def begin(question: str | None, choices: Choices) -> int:
+    """Answer a question, or open the screen where there is none; in a worktree, if one is wanted."""
+    if choices.worktree:
+        return int(import_object("hermes.apps.cli.worktrees:work_in")(choices, partial(_begin, question)))
+    return _begin(question, choices)
+
+
+def _begin(question: str | None, choices: Choices) -> int:
+    if question is None:
+        return interactive(choices)
+    return int(import_object("hermes.apps.cli.oneshot:answer")(question, choices))
 
 
 def interactive(choices: Choices) -> int:

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hermes.config.home import other_homes
 from hermes.config.sensitive import at_home, of_machine, sensitive
-from hermes.environments.sandbox.git_folders import git_files, git_folders, own_folder
+from hermes.environments.sandbox.git_folders import git_files, git_folders, linked_worktree, own_folder
 from hermes.environments.sandbox.planted import Watched
 from hermes.environments.sandbox.snapshot import on_the_way
 from hermes.environments.sandbox.sockets import listening
@@ -128,13 +128,15 @@ def default_mounts(
     if _is_root():
         secrets += map(Path, of_machine(table.secrets))
         starts += map(Path, of_machine(table.starts))
+    linked = linked_worktree(str(workspace))
     return Mounts(
-        writable=(workspace,),
+        writable=(workspace, *(map(Path, linked.writable) if linked else ())),
         hidden=(*secrets, *dict.fromkeys((hermes_home, home / ".hermes", *others))),
         readable=(*starts, *programs, scratch.root),
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
-        repositories=(workspace,),
+        repositories=(workspace, *((Path(linked.main),) if linked else ())),
         starts=tuple(path for path in (*starts, *secrets) if "*" not in path.name),
+        shown=(Path(linked.main, ".git"),) if linked and _is_below(linked.main, _TEMPORARY) else (),
         journal=hermes_home / "watch",
     )
 

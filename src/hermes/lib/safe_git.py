@@ -1,0 +1,90 @@
+"""git in a repository that may be anybody's: no hook, filter or other program that it names is run, nothing
+is fetched, and the user's own settings are not read.
+"""
+
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from hermes.lib.programs import find_program, search_path
+
+_SAFE: Final = (
+    "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null",
+    "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "commit.gpgSign=false",
+    "-c", "submodule.recurse=false", "-c", "worktree.useRelativePaths=false",
+)  # fmt: skip
+_ENVIRONMENT: Final = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "HOME": "/nonexistent",
+    "LC_ALL": "C",
+}
+_RUN_BY_FILTERS: Final = ("clean", "smudge", "process")
+
+
+class GitError(Exception):
+    """What git said when it could not do something."""
+
+
+class SafeGit:
+    """git in a folder; GitError when there is none, and for all that fails later.
+
+    `more` is added to its environment; a command may take `seconds`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        environ: Mapping[str, str],
+        more: Mapping[str, str] | None = None,
+        *,
+        seconds: float,
+    ) -> None:
+        self._folder, self._seconds = folder, seconds
+        program = find_program("git", environ, (folder,))
+        if program is None:
+            raise GitError("git is not installed")
+        self._program = program
+        self._environ = {**_ENVIRONMENT, "PATH": search_path(environ, (folder,)), **(more or {})}
+
+    def text(self, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
+        """What it prints, without the space around it."""
+        return self.run(*arguments, extra=extra).decode("utf-8", "replace").strip()
+
+    def run(self, *arguments: str, data: bytes = b"", extra: Mapping[str, str] | None = None) -> bytes:
+        """What it prints when it reads this; `extra` is added to its environment."""
+        command = [self._program, "-C", str(self._folder), *_SAFE, *arguments]
+        environ = {**self._environ, **(extra or {})}
+        try:
+            done = subprocess.run(
+                command, input=data, env=environ, capture_output=True, timeout=self._seconds, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise GitError(f"git {arguments[0]}: {error}") from error
+        if done.returncode:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            raise GitError(f"git {arguments[0]}: {said[-1] if said else f'exit code {done.returncode}'}")
+        return done.stdout
+
+    def without_filters(self) -> dict[str, str]:
+        """The environment in which no filter of the repository's settings is run: files are as they are
+        stored.
+        """
+        try:
+            names = self.text("config", "--name-only", "--get-regexp", r"^filter\.").splitlines()
+        except GitError:  # there are none
+            return {}
+        drivers = dict.fromkeys(name.rpartition(".")[0] for name in names)
+        settings = {f"{driver}.{one}": "" for driver in drivers for one in _RUN_BY_FILTERS}
+        settings |= {f"{driver}.required": "false" for driver in drivers}
+        numbered = list(enumerate(settings.items()))
+        return {
+            "GIT_CONFIG_COUNT": str(len(numbered)),
+            **{f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered},
+            **{f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered},
+        }

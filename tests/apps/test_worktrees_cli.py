@@ -1,0 +1,206 @@
+"""`hermes -w`: a session in a worktree of its own, what it leaves, and `hermes worktrees`."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from hermes.testing import ScriptedModel, ScriptedServer, Turn, call, say
+from tests.apps.conftest import Done, Run
+from tests.apps.screen import Terminal
+from tests.apps.test_tui_program import Place
+
+COMMIT = "git config user.name >&2; echo {0} > {0}.txt && git add -A && git commit -qm {0} && git status --short --branch"
+NAMES = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "init.defaultBranch=main")
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(
+        ["git", *NAMES, *words], cwd=folder, capture_output=True, text=True, check=True
+    ).stdout
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Path:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    (folder / "a.txt").write_text("one\n")
+    git(folder, "init", "-q")
+    for key in ("name", "email"):
+        git(folder, "config", f"user.{key}", "a@b")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-qm", "one")
+    return folder
+
+
+def ask(program: Run, *arguments: str, replies: tuple[Turn | str, ...] = ("done",)) -> Done:
+    with ScriptedServer(ScriptedModel(*replies)).running() as server:
+        return program(*arguments, "--base-url", server.base_url)
+
+
+def commits(name: str) -> tuple[Turn | str, ...]:
+    return call("terminal", {"command": COMMIT.format(name)}), say("done")
+
+
+def test_what_was_committed_there_is_kept_named_and_can_be_merged(program: Run, work: Path) -> None:
+    done = ask(program, "-z", "go", "-w", "fix", replies=commits("two"))
+    tree = work.with_name("work.worktrees") / "fix"
+    assert (done.returncode, done.stdout) == (0, "done\n")
+    assert [line for line in done.stderr.splitlines() if line.startswith("hermes: ")] == [
+        f"hermes: working in {tree}, on the branch hermes/fix",
+        f"hermes: kept {tree}: 1 commit",
+        "hermes: git merge hermes/fix takes it over, hermes worktrees remove fix removes it",
+    ]
+    listed = program("worktrees", "list").stdout
+    refused = program("worktrees", "remove", "fix")
+    git(work, "merge", "-q", "hermes/fix")
+    removed = program("worktrees", "remove", "fix")
+    assert (listed, refused.returncode, "has 1 commit; --force" in refused.stderr) == (
+        f"fix  hermes/fix  1 commit  {tree}\n", 1, True,
+    )  # fmt: skip
+    assert (removed.returncode, (work / "two.txt").exists(), tree.parent.exists()) == (0, True, False)
+    assert git(work, "branch", "--list", "hermes/*") == ""
+
+
+def test_one_with_nothing_new_is_removed_and_files_that_are_not_committed_keep_it(
+    program: Run, work: Path
+) -> None:
+    empty = ask(program, "-z", "go", "-w")
+    assert ("had nothing new and was removed" in empty.stderr, git(work, "branch")) == (True, "* main\n")
+    wrote = call("write_file", {"path": "new.txt", "content": "x"})
+    kept = ask(program, "-z", "go", "-w", "draft", replies=(wrote, "done"))
+    tree = work.with_name("work.worktrees") / "draft"
+    assert f"hermes: kept {tree}: 1 file that is not committed\n" in kept.stderr
+    assert ((tree / "new.txt").read_text(), (work / "new.txt").exists()) == ("x", False)
+
+
+def test_a_session_that_is_resumed_goes_back_into_its_worktree(program: Run, work: Path) -> None:
+    ask(program, "-z", "go", "-w", "fix", replies=commits("two"))
+    listed = program("sessions", "list").stdout.split()[0]
+    ask(program, "-z", "again", "-r", listed, replies=commits("three"))
+    assert git(work, "log", "--format=%s", "hermes/fix").split() == ["three", "two", "one"]
+    both = program("-z", "x", "-w", "-c")
+    assert (both.returncode, "-w begins a new session" in both.stderr) == (2, True)
+
+
+def test_two_at_once_do_not_meet(program: Run, work: Path) -> None:
+    with ThreadPoolExecutor() as pool:
+        runs = list(
+            pool.map(lambda name: ask(program, "-z", "go", "-w", name, replies=commits(name)), ("x", "y"))
+        )
+    assert [run.returncode for run in runs] == [0, 0], [run.stderr for run in runs]
+    logs = [git(work, "log", "--format=%s", f"hermes/{name}").split() for name in ("x", "y")]
+    assert logs == [["x", "one"], ["y", "one"]]
+    assert git(work, "log", "--format=%s", "main") == "one\n"
+
+
+def bare(work: Path) -> Path:
+    git(work, "clone", "-q", "--bare", ".", "../bare.git")
+    return work.with_name("bare.git")
+
+
+def submodule(work: Path) -> Path:
+    git(work, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "./.git", "inner")
+    return work / "inner"
+
+
+def unborn(work: Path) -> Path:
+    git(work, "init", "-q", "../unborn")
+    return work.with_name("unborn")
+
+
+def taken(work: Path) -> Path:
+    git(work, "branch", "hermes/fix")
+    return work
+
+
+def no_room(work: Path) -> Path:
+    work.with_name("work.worktrees").write_text("")
+    return work
+
+
+REFUSED = {
+    "is in no git repository": lambda work: work.parent,
+    "is a bare repository; start in a checkout of it": bare,
+    "is in a submodule; start in the repository": submodule,
+    "has no commit yet": unborn,
+    "There is a branch hermes/fix already": taken,
+    "The worktree could not be made: git worktree: ": no_room,
+}
+
+
+@pytest.mark.parametrize("sentence", REFUSED)
+def test_where_there_can_be_none_one_sentence_says_so_and_nothing_is_left(
+    environ: dict[str, str], work: Path, sentence: str
+) -> None:
+    folder = REFUSED[sentence](work)
+    before = git(work, "branch")
+    done = begun(environ, folder, "exec")
+    assert (done.returncode, done.stderr.count("\n"), sentence in done.stderr) == (1, 1, True), done.stderr
+    assert git(work, "branch") == before
+
+
+def begun(environ: dict[str, str], folder: Path, how: str) -> Done:
+    """hermes -w fix, started in a folder by a shell."""
+    program = f"{how} {sys.executable} -m hermes -z go -w fix --base-url http://127.0.0.1:1/v1"
+    return subprocess.run(
+        ["bash", "-c", program],
+        cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_where_files_cannot_be_written_whole_nothing_is_left(environ: dict[str, str], work: Path) -> None:
+    (work / "large.bin").write_bytes(os.urandom(2_000_000))
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "large")
+    done = begun(environ, work, "ulimit -f 500; exec")
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
+    assert done.stderr.startswith("hermes: The worktree could not be made: git worktree: ")
+    assert (git(work, "branch"), work.with_name("work.worktrees").exists()) == ("* main\n", False)
+
+
+def test_what_is_not_committed_and_a_head_on_no_branch_are_said(program: Run, work: Path) -> None:
+    (work / "a.txt").write_text("changed\n")
+    git(work, "checkout", "-q", "--detach")
+    done = ask(program, "-z", "go", "-w", "fix")
+    at = git(work, "rev-parse", "--short", "HEAD").strip()
+    assert done.stderr.splitlines()[1:3] == [
+        "hermes: changes here that are not committed are not in it",
+        f"hermes: HEAD is on no branch here: it begins with {at}",
+    ]
+
+
+@contextmanager
+def screen(place: Place, base_url: str) -> Iterator[Terminal]:
+    """The screen in a worktree."""
+    env = {"PATH": os.environ["PATH"], "HOME": str(place.home), "HERMES_HOME": str(place.home / ".hermes"), "TERM": "xterm-256color",
+           "LANG": "C.UTF-8", "COLORFGBG": "15;0"}  # fmt: skip
+    argv = [sys.executable, "-m", "hermes", "-m", "m", "--base-url", base_url, "-w", "fix"]
+    with Terminal(argv, cwd=place.project, env=env, columns=110, rows=24) as terminal:
+        yield terminal
+
+
+def test_the_screen_works_there_too_and_one_in_use_is_not_removed(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    git(place.project, "add", "-A")
+    git(place.project, "commit", "-qm", "one")
+    with (
+        ScriptedServer(ScriptedModel("hello")).running() as server,
+        screen(place, server.base_url) as terminal,
+    ):
+        terminal.until("(hermes/fix)", 40)
+        terminal.type("hi\r")
+        terminal.until("hello")
+        environ = {**os.environ, "HOME": str(place.home), "HERMES_HOME": str(place.home / ".hermes")}
+        refused = subprocess.run(
+            [sys.executable, "-m", "hermes", "worktrees", "remove", "fix", "--force"],
+            cwd=place.project, env=environ, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        terminal.type("/quit\r")
+        terminal.until(lambda: "new and was removed" in terminal.text.replace("\n", ""))
+        assert (terminal.wait(), refused.returncode, "end it first" in refused.stderr) == (0, 1, True)
