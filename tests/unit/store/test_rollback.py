@@ -2,10 +2,12 @@
 
 import mmap
 import os
+import re
 import shutil
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +32,14 @@ FOLDERS = st.recursive(
     max_leaves=8,
 )
 Contents = dict[str, Any]
+PIPE = "pipe"
+ODD_NAMES = st.sampled_from(["a", "b", "c", "node_modules", ".gitignore"])
+ODD = st.sampled_from([(b"one\n", 0o644), (b"a/\nb/\n", 0o644), (b"x" * 2_000, 0o644), PIPE])
+ODD_FOLDERS = st.recursive(
+    st.dictionaries(ODD_NAMES, ODD, max_size=3),
+    lambda inner: st.dictionaries(ODD_NAMES, ODD | inner, max_size=4),
+    max_leaves=8,
+)
 
 
 def flat(folder: Contents, above: str = "") -> Contents:
@@ -53,7 +63,7 @@ def there(root: Path) -> Contents:
                 if path.is_symlink()
                 else "folder"
                 if path.is_dir()
-                else "pipe"
+                else PIPE
                 if path.is_fifo()
                 else (path.read_bytes(), path.stat().st_mode & 0o777)
             )
@@ -73,6 +83,8 @@ def become(root: Path, wanted: Contents) -> None:
         if now.get(path) != new[path]:
             if new[path] == "folder":
                 (root / path).mkdir()
+            elif new[path] == PIPE:
+                os.mkfifo(root / path)
             elif isinstance(new[path], str):
                 (root / path).symlink_to(new[path])
             else:
@@ -84,6 +96,21 @@ def set_unchanging(path: Path, how: str) -> None:
     """Have a file that not even its owner can change, or end that."""
     if subprocess.run(["chattr", how, path], capture_output=True, check=False).returncode:
         pytest.skip("chattr needs rights and a file system that are not here")
+
+
+def unsaved(contents: Contents) -> Counter[Any]:
+    """What of a folder's contents no snapshot takes, whatever its place."""
+    return Counter(
+        one
+        for path, one in contents.items()
+        if one == PIPE or one[0] == b"x" * 2_000 or re.search("node_modules[^/]*/", path)
+    )
+
+
+def saved_paths(desk: "Desk", start: Checkpoint) -> list[str]:
+    """The paths that a checkpoint has."""
+    tree = desk.store.snapshots.tree(bytes.fromhex(start.tree))
+    return [path for path, entry in tree.items() if entry.kind != "out"]
 
 
 class Desk:
@@ -161,6 +188,24 @@ def test_what_somebody_did_by_hand_stays_unless_it_is_forced_and_then_it_is_save
         assert there(desk.work) == flat(first)
         desk.back(forced.undo, force=True)
         assert there(desk.work) == now
+
+
+@settings(max_examples=300)
+@given(ODD_FOLDERS, ODD_FOLDERS, ODD_FOLDERS, st.booleans())
+def test_all_that_was_saved_comes_back_and_nothing_that_cannot_be_saved_is_lost(
+    first: Contents, second: Contents, third: Contents, force: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as top:
+        desk = Desk(Path(top))
+        become(desk.work, first)
+        start = desk.turn(second)
+        become(desk.work, third if force else second)
+        held = unsaved(there(desk.work))
+        done = desk.back(start, force=force)
+        now = there(desk.work)
+        saved = {path: flat(first)[path] for path in saved_paths(desk, start)}
+        assert ({path: now.get(path) for path in saved}, done.failed) == (saved, ())
+        assert unsaved(now) == held
 
 
 def test_each_file_is_told_by_name_with_what_became_of_it(desk: Desk) -> None:
@@ -411,3 +456,21 @@ def test_what_was_moved_aside_stays_when_that_is_done_again(desk: Desk) -> None:
         f"{name}/new": (b"n", 0o644),
         f"{name}/node_modules": "folder",
     }
+
+
+def test_a_folder_that_nothing_may_be_written_in_is_opened_for_the_time_that_it_takes(desk: Desk) -> None:
+    become(desk.work, {"ro": {"changed": (b"1", 0o444), "gone": (b"1", 0o444)}})
+    (desk.work / "ro").chmod(0o555)
+    begun = desk.store.save_tree(desk.about("a turn"))
+    (desk.work / "ro").chmod(0o755)
+    become(desk.work, {"ro": {"changed": (b"2", 0o444), "new": (b"2", 0o444)}})
+    (desk.work / "ro").chmod(0o555)
+    start = desk.store.end_tree(begun, float(desk.clock))
+    done = desk.back(start)
+    mode = (desk.work / "ro").stat().st_mode & 0o777
+    assert (done.written, done.removed, done.failed, mode) == (
+        ("ro/changed", "ro/gone"),
+        ("ro/new",),
+        (),
+        0o555,
+    )
