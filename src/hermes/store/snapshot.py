@@ -91,10 +91,11 @@ class Scan:
         self.changed = False
 
     def walk(self, root: Path) -> None:
-        """Fill `seen`; TooLarge and OSError say that it cannot be."""
+        """Fill `seen`, with nothing where no workspace is; TooLarge and OSError say that it cannot be."""
         self._root = f"{root}/"
-        with held(open_path(root, READ_FOLDER)) as folder:
-            self._folder(folder, "", (), _DEEPEST)
+        if root.is_symlink() or root.exists():
+            with held(open_path(root, READ_FOLDER)) as folder:
+                self._folder(folder, "", (), _DEEPEST)
         self.changed = self.changed or len(self.seen) != len(self._known)
 
     def _folder(self, folder: int, above: str, rules: Rules, depth: int) -> None:

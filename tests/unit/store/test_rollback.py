@@ -474,3 +474,12 @@ def test_a_folder_that_nothing_may_be_written_in_is_opened_for_the_time_that_it_
         (),
         0o555,
     )
+
+
+def test_a_workspace_that_a_turn_removed_comes_back(desk: Desk) -> None:
+    first = {"a": {"x": (b"1", 0o600)}, "b": "a"}
+    become(desk.work, first)
+    begun = desk.store.save_tree(desk.about("a turn"))
+    shutil.rmtree(desk.work)
+    done = desk.back(desk.store.end_tree(begun, float(desk.clock)))
+    assert (there(desk.work), done.failed) == (flat(first), ())
