@@ -16,7 +16,7 @@ from hermes.testing import ScriptedServer, Turn, call, fail, say
 from tests.apps.conftest import Run
 from tests.apps.screen import Terminal
 from tests.apps.test_tui_program import Place
-from tests.scenarios.judged import JudgedModel, verdict
+from tests.scenarios.judged import JudgedModel, fresh, verdict
 
 GOES_ON = verdict("continue", "two is missing")
 
@@ -38,6 +38,8 @@ def test_on_the_screen_turns_follow_until_the_goal_is_reached(tmp_path: Path) ->
         terminal.until("goal active, turn 1 of 20: two is missing")
         terminal.until("Go on with the standing goal, turn 2 of 20")
         terminal.until("✓ goal done, turn 2 of 20: both are said")
+        shown = terminal.everything
+        assert shown.index("goal active, turn 1") < shown.index("Go on with the standing goal, turn 2")
         terminal.type("/status\r")
         terminal.until("goal: done, turn 2 of 20")
 
@@ -133,6 +135,26 @@ def test_a_signal_while_the_goal_is_judged_pauses_it(environ: dict[str, str], tm
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=60)
     assert (process.returncode, "goal paused, turn 0 of 20: it was stopped" in told) == (130, True)
+
+
+def test_a_goal_whose_process_was_killed_while_it_was_judged_goes_on_where_it_was(
+    program: Run, environ: dict[str, str], work: Path
+) -> None:
+    asked = threading.Event()
+
+    def slow(_request: dict[str, Any]) -> Turn:
+        asked.set()
+        return say(GOES_ON, size=1, pause=30, breaks_prefix=True)
+
+    with ScriptedServer(JudgedModel(["one", "two"], [fresh(GOES_ON), slow])).running() as server:
+        argv = [sys.executable, "-m", "hermes", "-z", "say it", "--goal", "--base-url", server.base_url]
+        process = subprocess.Popen(argv, env=environ, cwd=work, stdin=subprocess.DEVNULL)
+        assert asked.wait(60)
+        process.kill()
+        process.wait()
+    with ScriptedServer(JudgedModel(["three"], [verdict("done", "said")])).running() as server:
+        done = program("-c", "--goal", "--base-url", server.base_url)
+    assert (done.returncode, "✓ goal done, turn 2 of 20: said" in done.stderr) == (0, True)
 
 
 def test_a_goal_without_a_question_is_a_usage_error(program: Run) -> None:

@@ -1,12 +1,15 @@
 """`hermes -w`: a session in a worktree of its own, what it leaves, and `hermes worktrees`."""
 
 import os
+import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -86,6 +89,40 @@ def test_a_session_that_is_resumed_goes_back_into_its_worktree(program: Run, wor
     assert git(work, "log", "--format=%s", "hermes/fix").split() == ["three", "two", "one"]
     both = program("-z", "x", "-w", "-c")
     assert (both.returncode, "-w begins a new session" in both.stderr) == (2, True)
+
+
+def test_one_whose_folder_or_branch_is_gone_is_listed_and_can_be_removed(program: Run, work: Path) -> None:
+    for name in ("gone", "lost"):
+        ask(program, "-z", "go", "-w", name, replies=commits(name))
+    shutil.rmtree(work.with_name("work.worktrees") / "gone")
+    git(work, "update-ref", "-d", "refs/heads/hermes/lost")
+    listed = [line.split("  ")[2] for line in program("worktrees", "list").stdout.splitlines()]
+    refused = [program("worktrees", "remove", name).returncode for name in ("gone", "lost")]
+    removed = [program("worktrees", "remove", name, "--force").returncode for name in ("gone", "lost")]
+    assert (listed, refused, removed) == (["1 commit", "cannot be told"], [1, 1], [0, 0])
+    assert (program("worktrees", "list").stdout, git(work, "branch")) == ("", "* main\n")
+
+
+def test_a_killed_one_stays_and_its_name_counts_before_and_after_chat(
+    program: Run, environ: dict[str, str], work: Path
+) -> None:
+    asked = threading.Event()
+
+    def slow(_request: dict[str, Any]) -> Turn:
+        asked.set()
+        return say("never", size=1, pause=30)
+
+    with ScriptedServer(ScriptedModel(slow)).running() as server:
+        argv = ["-w", "fix", "chat", "-q", "go", "--base-url", server.base_url]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hermes", *argv], cwd=work, env=environ, stdin=subprocess.DEVNULL
+        )
+        assert asked.wait(60)
+        process.kill()
+        process.wait()
+    tree = work.with_name("work.worktrees") / "fix"
+    assert program("worktrees", "list").stdout == f"fix  hermes/fix  nothing new  {tree}\n"
+    assert (program("worktrees", "remove", "fix").returncode, tree.exists()) == (0, False)
 
 
 def test_two_at_once_do_not_meet(program: Run, work: Path) -> None:

@@ -64,6 +64,15 @@ async def test_two_at_once_commit_amend_rebase_and_reset_each_on_its_own_branch(
     assert logs == ["one\n", "x\none\n", "y\none\n"]
 
 
+async def test_a_branch_that_was_packed_takes_commits(repository: Path, environ: dict[str, str]) -> None:
+    tree = made(repository, environ, "x")
+    git(repository, environ, "pack-refs", "--all")
+    assert not (repository / ".git/refs/heads/hermes").exists()
+    async with confined(tree.path, environ) as space:
+        done = await space.run("git commit -q --allow-empty -m packed", timeout=20)
+    assert (done.text, git(repository, environ, "log", "-1", "--format=%s", "hermes/x")) == ("", "packed\n")
+
+
 REACHING = {
     "the branch that is checked out": "git update-ref refs/heads/main HEAD",
     "another branch": "git branch other",

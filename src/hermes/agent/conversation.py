@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol
 
 import anyio
+import anyio.lowlevel
 
 from hermes.agent.session import Session
 from hermes.lib.lazy import import_object
@@ -148,6 +149,7 @@ class Conversation:
         self._judging = anyio.CancelScope()
         try:
             text = await import_object("hermes.agent.goals:after_turn")(session, end, self._judging)
+            await anyio.lowlevel.checkpoint()  # listeners hear the verdict first
             if text and not self.busy and session is self.session:
                 self.queue(text)
         except HermesError as error:

@@ -74,9 +74,11 @@ class Worktrees:
         try:
             plain = self._here.without_filters()
             self._here.run("worktree", "add", "--quiet", "-b", made.branch, str(made.path), head, extra=plain)
-        except GitError as error:
+        except BaseException as error:  # Ctrl-C too
             self._take_away(made)
-            raise HermesError(f"The worktree could not be made: {error}.") from error
+            if isinstance(error, GitError):
+                raise HermesError(f"The worktree could not be made: {error}.") from error
+            raise
         return made
 
     def named(self, name: str) -> Worktree:
@@ -105,14 +107,16 @@ class Worktrees:
 
     def state(self, worktree: Worktree) -> WorktreeState:
         """What is in it and nowhere else; HermesError when git cannot say."""
+        others = ("--not", f"--exclude={worktree.branch}", "--branches", "--remotes", "--tags")
         try:
+            here = self._here.text("rev-parse", "HEAD")
+            if not worktree.path.is_dir():  # somebody took it away
+                commits = self._here.text("rev-list", "--count", worktree.branch, *others, here)
+                return WorktreeState(commits=int(commits))
             git = SafeGit(worktree.path, self._environ, seconds=_SECONDS)
             shown = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none")
             files = git.text(*shown, extra=git.without_filters()).splitlines()
-            own = ("rev-list", "--count", "HEAD", worktree.branch, "--not", f"--exclude={worktree.branch}")
-            commits = git.text(
-                *own, "--branches", "--remotes", "--tags", self._here.text("rev-parse", "HEAD")
-            )
+            commits = git.text("rev-list", "--count", "HEAD", worktree.branch, *others, here)
         except GitError as error:
             raise HermesError(f"What is in {worktree.path} cannot be told: {error}.") from error
         return WorktreeState(commits=int(commits), files=len(files))
@@ -121,7 +125,8 @@ class Worktrees:
         """Take a worktree away, with its branch and all that is in it; HermesError when that fails."""
         try:
             self._here.run("worktree", "remove", "--force", str(worktree.path))
-            self._here.run("branch", "--quiet", "-D", worktree.branch)
+            if self._said("rev-parse", "--quiet", "--verify", f"refs/heads/{worktree.branch}"):
+                self._here.run("branch", "--quiet", "-D", worktree.branch)
         except GitError as error:
             raise HermesError(f"{worktree.path} could not be removed whole: {error}.") from error
         with suppress(OSError):  # others are there

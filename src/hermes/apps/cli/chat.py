@@ -24,5 +24,7 @@ def chat(context: click.Context, /, query: str | None, **given: Any) -> None:
         profile=choices.profile or outer.profile,
         model=choices.model or outer.model,
         base_url=choices.base_url or outer.base_url,
+        worktree=choices.worktree or outer.worktree,
+        goal=choices.goal or outer.goal,
     )
     sys.exit(begin(query, choices))

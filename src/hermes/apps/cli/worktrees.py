@@ -67,6 +67,14 @@ def _told(state: WorktreeState) -> str:
     return ", ".join(words) or "nothing new"
 
 
+def _in(found: Worktrees, worktree: Worktree) -> str:
+    """What is only there, for a list, which one that is damaged does not end."""
+    try:
+        return _told(found.state(worktree))
+    except HermesError:
+        return "cannot be told"
+
+
 def _many(count: int, name: str) -> str:
     return name if count == 1 else {"commit": "commits"}.get(name, "files that are not committed")
 
@@ -85,7 +93,7 @@ def worktrees() -> None:
 def list_worktrees(choices: Choices) -> None:
     """All of them, with what is in them and nowhere else."""
     found = _of(here(choices))
-    rows = [(one.name, one.branch, _told(found.state(one)), str(one.path)) for one in found.all()]
+    rows = [(one.name, one.branch, _in(found, one), str(one.path)) for one in found.all()]
     if not rows:
         click.echo("This repository has no worktrees of sessions.", err=True)
         return
@@ -105,8 +113,7 @@ def remove(choices: Choices, name: str, *, force: bool) -> None:
         raise HermesError(f"There is no worktree {name!r}; hermes worktrees list shows what there is.")
     if user := anyio.run(partial(_user_of, at.home, chosen)):
         raise HermesError(f"Session {user} works in {chosen.path}; end it first.")
-    state = found.state(chosen)
-    if not (state.is_empty or force):
+    if not force and not (state := found.state(chosen)).is_empty:
         raise HermesError(f"{chosen.path} has {_told(state)}; --force removes them with it.")
     found.remove(chosen)
     click.echo(f"Removed {chosen.path} and the branch {chosen.branch}.")

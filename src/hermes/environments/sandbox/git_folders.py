@@ -62,11 +62,14 @@ def linked_worktree(top: str) -> LinkedWorktree | None:
         ways = ("objects", f"refs/heads/{BRANCHES}", f"logs/refs/heads/{BRANCHES}")
         if back == [f"{top}/.git", "../.."]:
             writable = (folder, *(f"{main}/.git/{way}" for way in ways))
-            return LinkedWorktree(main, tuple(one for one in writable if _is_real(one)))
+            return LinkedWorktree(main, tuple(filter(_is_real, writable)))
     return None
 
 
 def _is_real(folder: str) -> bool:
+    """Whether a folder is there, with no link on the way; git takes some away while they are empty."""
+    with suppress(OSError):
+        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  # words, as below
     return os.path.isdir(folder) and os.path.realpath(folder) == folder  # noqa: PTH112
 
 
