@@ -169,6 +169,13 @@ async def test_a_goal_survives_the_process_and_waits_for_a_person(
         ]
 
 
+async def test_words_that_are_no_text_are_mended_before_they_are_kept(talk: Talk) -> None:
+    async with talk(JudgedModel(["1"], [verdict("done")]), attended=False) as session:
+        await pursue(session, "say \ud800")
+        assert session.goal is not None
+        assert (session.goal.outcome, session.goal.state) == ("say \ufffd", "done")
+
+
 async def test_a_goal_that_cannot_be_kept_is_not_pursued(talk: Talk) -> None:
     async with talk(ScriptedModel(), attended=False) as session:
         whole = session.services

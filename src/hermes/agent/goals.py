@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from hermes.agent.goal_judge import judge
 from hermes.agent.session import Session
+from hermes.lib.text import mend_surrogates
 from hermes.types.error import HermesError, ModelError, StoreError
 from hermes.types.event import GoalChanged, TurnFinished
 from hermes.types.goal import Goal
@@ -39,7 +40,7 @@ def parsed(text: str, limit: int) -> Goal:
     """The goal that a person wrote, with the parts of its contract where they are named: `verification: …`
     and the like, each on a line of its own or after a semicolon. HermesError when it says no outcome.
     """
-    head, *rest = _LABEL.split(text)
+    head, *rest = _LABEL.split(mend_surrogates(text))
     parts = {"outcome": head.strip()}
     for label, words in zip(rest[::2], rest[1::2], strict=True):
         name = label.lower().replace(" ", "_")
@@ -142,7 +143,7 @@ async def _judged(session: Session, goal: Goal, end: TurnFinished) -> Goal:
         return replace(older, state="paused", reason=STOPPED)
     if end.outcome == "failed" or end.failure is not None:
         why = end.failure.message if end.failure else end.text
-        return replace(older, state="paused", reason=f"the turn failed: {why}")
+        return replace(older, state="paused", reason=f"the turn failed: {mend_surrogates(why)}")
     try:
         found = await judge(session, goal)
     except ModelError as error:

@@ -16,6 +16,7 @@ from hermes.types.event import (
     CompactionStarted,
     Event,
     EventStamp,
+    GoalChanged,
     Notice,
     PrefixBroken,
     ReplyRestarted,
@@ -29,6 +30,7 @@ from hermes.types.event import (
     TurnFinished,
     TurnStarted,
 )
+from hermes.types.goal import Goal
 from hermes.types.message import Assistant, ContextBlock, ToolCall, ToolResult, User
 from hermes.types.question import Approve, Clarify, Deny, Grant, Reply
 from hermes.types.usage import Usage
@@ -180,6 +182,8 @@ EVENTS: list[Event] = [
     CompactionStarted(tokens=9),
     Notice(level="info", text="t"),
     ChildChanged(call_id="c", child="s2", goal="g", state="running", doing="step 2", tokens=9, seconds=1.5),
+    GoalChanged(goal=Goal(outcome="o", stop_when="s", state="blocked", turns=2, reason="r")),
+    GoalChanged(goal=None),
     Titled(title="t"),
     TurnFinished(
         turn=1,
