@@ -15,6 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.allowlist import Allowlist, stamp_of
+from hermes.agent.code_execution.kernel_tool import ToldOfKernel
 from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.context_engines import ContextEngines
 from hermes.agent.delegation.limited_tool import LimitedDelegation
@@ -312,10 +313,10 @@ def _routes(
     )
 
 
-def open_tools(home: Home, delegation: DelegationSettings) -> ToolFolder:
+def open_tools(home: Home, delegation: DelegationSettings, code: CodeExecutionSettings) -> ToolFolder:
     """A home's tools: a registry of its own with the built-in tools below it, and the user's files in it."""
     discover_builtin_tools()
-    below = LimitedDelegation(PROCESS, delegation)
+    below = ToldOfKernel(LimitedDelegation(PROCESS, delegation), code)
     folder = ToolFolder(home.tools, ToolRegistry(below), importing=old_names)
     folder.refresh()
     return folder

@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 import hermes.settings  # noqa: F401  # every section is known before a file is read
+from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.context_engines import ContextEngines
 from hermes.agent.prompt.builder import PromptSpan, SystemPrompt
 from hermes.agent.prompt.standard import standard_prompt
@@ -165,7 +166,9 @@ async def open_runtime(
     home = locate(given, profile)
     values = with_dotenv(given, home.env_file)
     loaded = load(home.config_file, values, flags)
-    tool_folder = open_tools(home, loaded.settings[DelegationSettings])
+    tool_folder = open_tools(
+        home, loaded.settings[DelegationSettings], loaded.settings[CodeExecutionSettings]
+    )
     async with (
         open_store(home.sessions_db, home.search_db) as store,
         http or client_for(loaded.settings, values) as client,

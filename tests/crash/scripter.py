@@ -1,10 +1,11 @@
 """A process whose session runs a script: prints a line of JSON once a call of it runs, then waits to be killed.
 
-Usage: scripter.py FOLDER MODE
+Usage: scripter.py FOLDER MODE [kernel]
 """
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 
 import anyio
@@ -24,7 +25,7 @@ time.sleep(600)
 """
 
 
-async def main(folder: Path, mode: str) -> None:
+async def main(folder: Path, *words: str) -> None:
     @hermes.tool(outside=False)
     async def hold() -> str:
         """Hold until the end."""
@@ -36,7 +37,9 @@ async def main(folder: Path, mode: str) -> None:
     model = ScriptedModel(call("execute_code", {"code": CODE}, call_id="s1"), say("never"))
     environ = {"HOME": str(folder), "HERMES_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}
     async with open_runtime(
-        environ=environ, http=model.http(), flags={"code_execution.mode": mode}
+        environ=environ,
+        http=model.http(),
+        flags={"code_execution.mode": words[0], "code_execution.kernel": "kernel" in words},
     ) as runtime:
         session = await runtime.session(
             SessionOptions(
@@ -47,4 +50,4 @@ async def main(folder: Path, mode: str) -> None:
         await session.send("go")
 
 
-anyio.run(main, Path(sys.argv[1]), sys.argv[2])
+anyio.run(partial(main, Path(sys.argv[1]), *sys.argv[2:]))

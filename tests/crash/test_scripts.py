@@ -20,11 +20,11 @@ SCRIPTER = Path(__file__).with_name("scripter.py")
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("mode", ["project", "strict"])
+@pytest.mark.parametrize("mode", ["project", "strict", "project kernel"])
 async def test_a_script_of_a_killed_process_is_gone_and_its_call_answered(tmp_path: Path, mode: str) -> None:
     (tmp_path / "work").mkdir()
     with subprocess.Popen(
-        [sys.executable, SCRIPTER, tmp_path, mode], stdout=subprocess.PIPE, text=True,
+        [sys.executable, SCRIPTER, tmp_path, *mode.split()], stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     ) as process:  # fmt: skip
         assert process.stdout is not None
@@ -44,5 +44,5 @@ async def test_a_script_of_a_killed_process_is_gone_and_its_call_answered(tmp_pa
         cut, again = (json.loads(one.content) for one in session.log if isinstance(one, ToolResult))
         await session.close()
     assert cut == {"error": UNKNOWN, "status": "outcome_unknown", "calls_ended": 1, "calls_cut": 1}
-    assert [one.parent.name for one in tmp_path.rglob("pid")] == (["work"] if mode == "project" else [])
+    assert [one.parent.name for one in tmp_path.rglob("pid")] == (["work"] if mode != "strict" else [])
     assert (again["output"], list((tmp_path / "home").rglob("tools-*"))) == ("again\n", [])

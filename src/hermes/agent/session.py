@@ -317,8 +317,9 @@ class Session:
         self._undoing = True
         try:
             await self.services.store.drop_last(self.id, len(self.log) - at)
-            dropped = self.log[at]
-            self._log = replay(self.log[:at])
+            dropped, self._log = self.log[at], replay(self.log[:at])
+            if self.opened is not None:
+                await self.opened.turns_undone()
         finally:
             self._undoing = False
         await raise_cancellation()

@@ -5,7 +5,7 @@ commands.
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -77,6 +77,9 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     code: CodeExecutionSettings = CodeExecutionSettings()
 
 
+UNDONE: Final = "turns of this session were undone, and with them what their scripts had made"
+
+
 class ToolEnvironment(Struct, frozen=True, kw_only=True):
     """A workspace and the gate that every effect in it passes; without `turn_files` no turn's are saved."""
 
@@ -84,6 +87,10 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
     gate: ApprovalGate
     trusting: bool = False
     turn_files: TurnFiles | None = None
+
+    async def turns_undone(self) -> None:
+        """Forget what scripts of the turns have made that are gone from the log."""
+        await self.workspace.end_kernel(UNDONE)
 
     def attach(self, session: "Session") -> None:
         """Let the gate ask a model, tell of what no person answered, know what was read from outside, and

@@ -20,6 +20,7 @@ from hermes.environments.base import Finished, Job, Limits
 from hermes.environments.local_child import LocalChild, OutputPipe
 from hermes.environments.pty import on_terminal, open_terminal
 from hermes.environments.sandbox.launch import Confinement, Launch, SetupRetries, StartSignal
+from hermes.environments.sandbox.mounts import Mount
 from hermes.environments.sandbox.prewarm import Prewarmer, Spawn
 from hermes.environments.sandbox.sandbox import CLEAN, Sandbox
 from hermes.environments.supervise import Capture, follow
@@ -108,7 +109,7 @@ class LocalEnvironment:
         cancellation.
         """
         begun = anyio.current_time()
-        with self._watched(job):
+        with self.watched(job):
             retries = self._retries(job)
             ready = await self._taken(job, stdin)
             while True:
@@ -141,7 +142,7 @@ class LocalEnvironment:
 
     async def spawn(self, job: Job) -> LocalChild:
         """Start a job and give it back running, its input open."""
-        with self._watched(job):
+        with self.watched(job):
             retries = self._retries(job)
             start = partial(self._background, job)
             while True:
@@ -156,7 +157,7 @@ class LocalEnvironment:
                 await retries.again(said.decode("utf-8", "replace"))
 
     @contextmanager
-    def _watched(self, job: Job) -> Iterator[None]:
+    def watched(self, job: Job) -> Iterator[None]:
         """While a confined job is in the foreground: what it planted is gone at the end, interrupted or not.
 
         What is there at first is the user's own, unless a job that runs beside it may have made it.
@@ -173,6 +174,19 @@ class LocalEnvironment:
         finally:
             self._in_front -= 1
             self._notes += self._refused()
+
+    def mounts(self, job: Job) -> list[Mount]:
+        """What a confined job would see of the machine now."""
+        return self._sandbox.mounts(_confinement(job)) if self._sandbox else []
+
+    def variables(self, job: Job) -> Mapping[str, str]:
+        """The environment that a confined job would get, with what its sandbox sets."""
+        env = job.env or {}
+        return self._sandbox.variables(env, _confinement(job)) if self._sandbox else env
+
+    def still_holds(self, child: LocalChild, job: Job, seen: list[Mount]) -> bool:
+        """Whether a child that began with `seen` can do no more than this job could now."""
+        return self._sandbox is None or self._sandbox.still_holds(child.pid, _confinement(job), seen)
 
     def _retries(self, job: Job) -> SetupRetries | None:
         return self._sandbox.retries() if job.confined and self._sandbox else None

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from hermes.environments import files
 from hermes.environments.child_env import child_environment
 from hermes.environments.env_hints import Missed
+from hermes.environments.kernel_workspace import KernelWorkspace
 from hermes.environments.local import LocalEnvironment
 from hermes.environments.named_files import content_of
 from hermes.environments.sandbox import landlock
@@ -24,7 +25,6 @@ from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts, 
 from hermes.environments.sandbox.probe import find_sandbox
 from hermes.environments.sandbox.proxy import Resolve
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
-from hermes.environments.script_workspace import ScriptWorkspace
 from hermes.environments.search import find_files, search_lines
 from hermes.environments.searched_files import Search
 from hermes.environments.shell import FileCarrier, Shell
@@ -41,7 +41,7 @@ from hermes.types.needs import Needs
 from hermes.types.workspace import ExecResult, FileStat, Match
 
 
-class LocalWorkspace(ScriptWorkspace):
+class LocalWorkspace(KernelWorkspace):
     """This machine: implements `Workspace`. Call `close` in the end, it stops what still runs.
 
     `authorize` decides each action; `environ` is the user's environment, whose secrets are taken out here;

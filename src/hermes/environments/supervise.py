@@ -84,7 +84,7 @@ async def follow(
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(_type, child, typed or b"")
                 for stream, sink in streams:
-                    tasks.start_soon(_read, stream, sink)
+                    tasks.start_soon(read_on, stream, sink)
                     tasks.start_soon(sink.show)
                 await child.ended()
                 tasks.cancel_scope.cancel()
@@ -101,7 +101,8 @@ async def follow(
     return timed_out
 
 
-async def _read(stream: Stream, capture: Sink) -> None:
+async def read_on(stream: Stream, capture: Sink) -> None:
+    """Read a stream to its end, or until cancelled; nothing that was read is lost then."""
     while True:
         await anyio.wait_readable(stream.output)
         data = stream.read()
@@ -127,6 +128,13 @@ async def _type(child: Followed, typed: bytes) -> None:
             typed = typed[child.write(typed) :]
             await child.takes_input()
     child.close_input()
+
+
+async def at_hand(stream: Stream, capture: Sink) -> None:
+    """Read what a job that goes on has written until now; of an endless stream a part."""
+    limit = capture.total + _DRAIN
+    while capture.total < limit and (data := stream.read()):
+        await _take(capture, data)
 
 
 async def _drain(stream: Stream, capture: Sink) -> None:

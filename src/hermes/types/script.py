@@ -25,10 +25,20 @@ class Script(Struct, frozen=True, kw_only=True):
         return f"{where}python3 - <<'{mark}'\n{text}{mark}\n"
 
 
+class KernelUse(Struct, frozen=True, kw_only=True):
+    """Whether a script ran in a kernel, which keeps variables: one that was `started` for it, or `kept` from
+    the script before, one that has `ended` with it, or why not; `lost` says why variables are gone.
+    """
+
+    state: str
+    lost: str = ""
+
+
 class ScriptResult(Struct, frozen=True, kw_only=True):
     """The end of a script. `output` is its standard output, head and tail where `stdout_truncated`, then the
     numbers say how many bytes of it there are and `full_output` is the path of the whole; `stderr` is what it
-    wrote there, or what of it has room, with the whole at `full_stderr`.
+    wrote there, or what of it has room, with the whole at `full_stderr`. `kernel` and `variables_lost` are
+    as `KernelUse` has them.
     """
 
     status: Literal["success", "error", "timeout"]
@@ -43,6 +53,8 @@ class ScriptResult(Struct, frozen=True, kw_only=True):
     stdout_bytes_omitted: int | None = None
     full_output: str = ""
     full_stderr: str = ""
+    kernel: str = ""
+    variables_lost: str = ""
     error: str = ""
     denied: str = ""
 

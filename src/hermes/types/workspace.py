@@ -11,7 +11,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from hermes.types.needs import NO_NEEDS, Needs
-from hermes.types.script import Script
+from hermes.types.script import KernelUse, Script
 
 AnswerRequest = Callable[[bytes], Awaitable[bytes]]
 """Answers one request of a program that runs in a workspace."""
@@ -23,7 +23,8 @@ class ExecResult(Struct, frozen=True, kw_only=True):
 
     `full` is the path of the uncut output when it was clipped, `total` its bytes; of a script `errors` is
     its standard error and `errors_full` the path of that one, uncut. `code` is 124 after a timeout and 130
-    after an interrupt. `denied` says what a sandbox seems to have kept from it, and what to declare for that.
+    after an interrupt. `denied` says what a sandbox seems to have kept from it, and what to declare for
+    that; `kernel` whether a script that was for one ran in it.
     """
 
     text: str
@@ -37,6 +38,7 @@ class ExecResult(Struct, frozen=True, kw_only=True):
     errors: str = ""
     errors_full: str = ""
     denied: str = ""
+    kernel: KernelUse | None = None
 
 
 class ProcessState(Struct, frozen=True, kw_only=True):
@@ -142,6 +144,22 @@ class Workspace(Protocol):
 
         It can import `hermes_tools`, whose source is `module`; `answer` gets what that asks.
         """
+
+    async def run_in_kernel(
+        self,
+        script: Script,
+        *,
+        module: str,
+        answer: AnswerRequest,
+        timeout: float,
+        on_output: Callable[[str], None] | None = None,
+    ) -> ExecResult:
+        """As `run_script`, in the process of the scripts before it, with their variables; the result says
+        where that cannot be.
+        """
+
+    async def end_kernel(self, why: str) -> None:
+        """End the process that keeps variables, if there is one; the next script's result says why."""
 
     async def start(
         self,

@@ -1,5 +1,6 @@
 """One script under way: its process, and its calls, each of which takes the path of a model's call."""
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -11,8 +12,8 @@ from hermes.agent.code_execution.tools_module import WITHHELD, callable_tools, m
 from hermes.agent.guardrails import LoopGuard
 from hermes.agent.provenance import tell
 from hermes.tools.registry import tool_error
-from hermes.types.message import ToolCall
-from hermes.types.script import Script, ScriptResult
+from hermes.types.message import ToolCall, ToolResult
+from hermes.types.script import KernelUse, Script, ScriptResult
 from hermes.types.workspace import ExecResult
 
 if TYPE_CHECKING:
@@ -24,9 +25,12 @@ USED_UP: Final = "This call was not run: a script may make {most} calls (code_ex
 NOT_FOR_SCRIPTS: Final = "A script cannot use {names} of {tool}: what it starts ends with it."
 NO_PYTHON: Final = "There is no python3 where commands run, which execute_code needs."
 TOO_LONG: Final = "timed out after {seconds} s and was killed; the output so far is kept"
+OPENED_ANEW: Final = "this session was opened anew, and its process with the variables ended before"
+STOPPED: Final = "timed out after {seconds} s and was stopped; the output so far is kept"
 REFUSAL_SECONDS: Final = 0.01
 _NOT_FOUND: Final = 127
 _KEPT: Final = 50_000
+_IN_KERNEL: Final = re.compile(r'"kernel": ?"(?:started|kept|ended)"')
 
 
 class _Asked(Struct):
@@ -51,7 +55,9 @@ class ScriptRun:
     async def run(self, code: str) -> ScriptResult:
         """What the script came to; Refused when it may not run, ExecError when it cannot be started."""
         try:
-            done = await self._session.workspace.run_script(
+            workspace = self._session.workspace
+            run = workspace.run_in_kernel if self._settings.kernel else workspace.run_script
+            done = await run(
                 Script(code=code, strict=self._settings.mode == "strict"),
                 module=module_text(self._tools.values()),
                 answer=self.answer,
@@ -108,6 +114,13 @@ class ScriptRun:
         tell(result.outside)  # what the script has read counts for what it prints
         return result.content
 
+    def _lost(self, use: KernelUse) -> str:
+        """Why variables of earlier scripts are gone, if they are; a log may tell of some that another process
+        of Hermes has run.
+        """
+        had = any(isinstance(one, ToolResult) and _IN_KERNEL.search(one.content) for one in self._session.log)
+        return use.lost or (OPENED_ANEW if use.state == "started" and had else "")
+
     def _shown(self, text: str) -> None:
         self.output = (self.output + text)[-_KEPT:]
         self._context.progress(text)
@@ -115,7 +128,8 @@ class ScriptRun:
     def _result(self, done: ExecResult) -> ScriptResult:
         error = ""
         if done.timed_out:
-            error = TOO_LONG.format(seconds=self._settings.timeout)
+            words = TOO_LONG if done.kernel is None else STOPPED
+            error = words.format(seconds=self._settings.timeout)
         elif done.code == _NOT_FOUND and "python3" in done.errors + done.text and not self.calls_made:
             error = NO_PYTHON
         return ScriptResult(
@@ -128,6 +142,8 @@ class ScriptRun:
             stdout_truncated=done.clipped,
             full_output=done.full,
             full_stderr=done.errors_full,
+            kernel=done.kernel.state if done.kernel else "",
+            variables_lost=self._lost(done.kernel) if done.kernel else "",
             **(_bytes_of(done) if done.clipped else {}),
             error=error,
             denied=done.denied,

@@ -18,6 +18,13 @@ class CodeExecutionSettings(Struct, frozen=True, kw_only=True):
             " (project), or in an empty folder of its own (strict)."
         ),
     ] = "project"
+    kernel: Annotated[
+        bool,
+        doc(
+            "Keep variables from one script to the next, in one Python process in the sandbox; on machines"
+            " elsewhere and without a sandbox each script has a process of its own."
+        ),
+    ] = False
     timeout: Annotated[int, Meta(ge=1), doc("Seconds that a script may take.")] = 300
     max_stderr_chars: Annotated[
         int, Meta(ge=100), doc("Characters of its standard error that come back; of more the middle is cut.")

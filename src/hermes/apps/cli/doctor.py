@@ -13,6 +13,7 @@ import anyio
 import click
 from msgspec import Struct
 
+from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.settings import DelegationSettings
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
@@ -82,7 +83,7 @@ def examine(choices: Choices) -> Iterator[CheckResult]:
         yield _elsewhere(home, loaded.settings[TerminalSettings], environ)
     yield from _programs(environ)
     yield _store(home)
-    folder = open_tools(home, loaded.settings[DelegationSettings])
+    folder = open_tools(home, loaded.settings[DelegationSettings], loaded.settings[CodeExecutionSettings])
     yield from (CheckResult("warning", f"tool file {one.path}: {one.reason}") for one in folder.faults)
     yield from _tools(folder.registry, environ)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import click
 
+from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.settings import DelegationSettings
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
@@ -30,7 +31,7 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     Files that could not be loaded are told on stderr.
     """
     home = locate(environment(), choices.profile)
-    folder = open_tools(home, DelegationSettings())
+    folder = open_tools(home, DelegationSettings(), CodeExecutionSettings())
     registry = folder.registry
     if by_toolset:
         tables.show(

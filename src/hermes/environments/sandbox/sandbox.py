@@ -5,7 +5,7 @@ processes.
 import os
 import platform
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, Literal
 
@@ -16,6 +16,7 @@ from hermes.config.environ import CONFINED
 from hermes.environments.sandbox import landlock, seccomp
 from hermes.environments.sandbox.egress import Way, Ways, variables
 from hermes.environments.sandbox.hard_links import make_single
+from hermes.environments.sandbox.inside import can_look, shows
 from hermes.environments.sandbox.instructions import Instructions
 from hermes.environments.sandbox.launch import (
     Confinement,
@@ -46,6 +47,7 @@ itself must not load that.
 """
 
 _USUAL: Final = Confinement()
+_OPENING: Final = frozenset({"write", "place", "show"})
 
 
 class SandboxOptions(Struct, frozen=True, kw_only=True):
@@ -134,7 +136,7 @@ class Sandbox:
 
         `steady` is as `SetupRetries` has it.
         """
-        mounts, env = self.mounts(wanted, steady), self._variables(env, wanted)
+        mounts, env = self.mounts(wanted, steady), self.variables(env, wanted)
         if self._program.rules:
             launch = self.prepare(wanted, mounts)
             launch.signal.give(landlock.command_words(argv, env))
@@ -169,12 +171,23 @@ class Sandbox:
         self, signal: StartSignal, argv: tuple[str, ...], env: Mapping[str, str], wanted: Confinement
     ) -> None:
         """Have a prepared sandbox run `argv` with exactly the environment `env`."""
-        signal.give(landlock.command_words(argv, self._variables(env, wanted)))
+        signal.give(landlock.command_words(argv, self.variables(env, wanted)))
 
     def mounts(self, wanted: Confinement, steady: frozenset[str] | None = None) -> list[Mount]:
         """What a job sees, asked of the machine now; ValueError when a host is none."""
         way, view = self._way(wanted), self._view(wanted, steady)
         return [*mounted(self._mounts, view), *([way.mount] if way else ())]
+
+    def still_holds(self, leader: int, wanted: Confinement, seen: list[Mount]) -> bool:
+        """Whether a running sandbox, whose outermost process is `leader` and which began with the mounts
+        `seen`, opens nothing that one would not that is made now, and covers all that it would.
+        """
+        now = self.mounts(wanted)
+        if not {one for one in seen if one.kind in _OPENING} <= set(now):
+            return False
+        with suppress(OSError):  # it has ended
+            return shows(leader, now) if can_look() else set(now) <= set(seen)
+        return False
 
     def retries(self) -> SetupRetries:
         """The tries that one job has, should files come and go while its sandbox is set up."""
@@ -220,7 +233,8 @@ class Sandbox:
         hosts = wanted.network
         return self._ways.to(hosts) if self._ways and isinstance(hosts, tuple) and hosts else None
 
-    def _variables(self, env: Mapping[str, str], wanted: Confinement) -> dict[str, str]:
+    def variables(self, env: Mapping[str, str], wanted: Confinement) -> dict[str, str]:
+        """The environment of a job that was given `env`."""
         mode = self._mode(wanted)
         network = wanted.network if self._way(wanted) else wanted.network is True
         env = variables(env, CONFINED, mode, network)
