@@ -1,6 +1,6 @@
 """A process whose session runs a script: prints a line of JSON once a call of it runs, then waits to be killed.
 
-Usage: scripter.py FOLDER MODE [kernel]
+Usage: scripter.py FOLDER MODE [kernel] [free]
 """
 
 import json
@@ -15,8 +15,10 @@ from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, say
 
+FREE = {"terminal.sandbox": "off", "approvals.mode": "off"}
 CODE = """
-import os, time
+import os, subprocess, time
+subprocess.Popen(["setsid", "sleep", "618"])
 from hermes_tools import hold, write_file
 write_file("done.txt", "x")
 open("pid", "w").write(open("/proc/self/stat").read().split()[0])
@@ -39,7 +41,11 @@ async def main(folder: Path, *words: str) -> None:
     async with open_runtime(
         environ=environ,
         http=model.http(),
-        flags={"code_execution.mode": words[0], "code_execution.kernel": "kernel" in words},
+        flags={
+            "code_execution.mode": words[0],
+            "code_execution.kernel": "kernel" in words,
+            **(FREE if "free" in words else {}),
+        },
     ) as runtime:
         session = await runtime.session(
             SessionOptions(

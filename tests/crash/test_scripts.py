@@ -20,7 +20,7 @@ SCRIPTER = Path(__file__).with_name("scripter.py")
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("mode", ["project", "strict", "project kernel"])
+@pytest.mark.parametrize("mode", ["project", "strict", "project kernel", "project free"])
 async def test_a_script_of_a_killed_process_is_gone_and_its_call_answered(tmp_path: Path, mode: str) -> None:
     (tmp_path / "work").mkdir()
     with subprocess.Popen(
@@ -31,6 +31,7 @@ async def test_a_script_of_a_killed_process_is_gone_and_its_call_answered(tmp_pa
         told = json.loads(process.stdout.readline())
         under = psutil.Process(process.pid).children(recursive=True)
         assert any("python3" in one.name() for one in under)
+        assert any("618" in one.cmdline() for one in under)
         process.kill()
     assert psutil.wait_procs(under, timeout=60)[1] == []
     environ = {"HOME": str(tmp_path), "HERMES_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}

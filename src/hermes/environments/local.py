@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from hermes.environments import process_tree
 from hermes.environments.base import Finished, Job, Limits
 from hermes.environments.local_child import LocalChild, OutputPipe
+from hermes.environments.orphans import OrphanWatch
 from hermes.environments.pty import on_terminal, open_terminal
 from hermes.environments.sandbox.launch import Confinement, Launch, SetupRetries, StartSignal
 from hermes.environments.sandbox.mounts import Mount
@@ -83,6 +84,7 @@ class LocalEnvironment:
         self._sandbox = sandbox
         self._calls = itertools.count(1)
         self._behind: list[LocalChild] = []  # confined ones in the background
+        self._orphans = OrphanWatch()
         self._in_front = 0  # confined ones, whose callers wait
 
     async def start(self) -> None:
@@ -90,7 +92,8 @@ class LocalEnvironment:
         make_private(self._outputs)
 
     async def stop(self) -> None:
-        """Stop what serves confined jobs."""
+        """Stop what serves jobs."""
+        await self._orphans.close()
         if self._prewarmer:
             await self._prewarmer.close()
         if self._sandbox:
@@ -126,6 +129,8 @@ class LocalEnvironment:
                     reached = child.begun()
                 finally:
                     child.release()
+                    if not job.confined:
+                        self._orphans.ended(child.pid)
                 kept = await captures.end()
                 if reached or timed_out or retries is None:
                     break
@@ -297,6 +302,7 @@ class LocalEnvironment:
                     signal: StartSignal | None = launch.signal
             else:
                 process, signal = _start(job, job.argv, env, writes, stdin, None), None
+                self._orphans.begun(process.pid, mark[process_tree.MARKER])
         except (OSError, ValueError) as error:
             for read in (ends[0], *(errors or ())[:1]):
                 os.close(read)
