@@ -735,3 +735,49 @@ def test_status_tells_in_the_middle_of_a_turn_what_it_does(place: Place) -> None
         assert "• this turn: steps: 1, requests: 1, calls: 1" in shown
         (place.project / "released").write_text("")
         terminal.until("let go")
+
+
+def test_without_escapes_lines_typed_in_a_turn_are_commands_notes_and_what_comes_next(place: Place) -> None:
+    seen: list[str] = []
+
+    def told(request: dict[str, Any]) -> Turn:
+        seen.append(json.dumps(request["messages"]))
+        return say("all of it")
+
+    slow = call("terminal", {"command": "sleep 2; echo slept"}, text="I begin.\n\nNow.")
+    with plainly(place, slow, told, "the next answer") as terminal:
+        terminal.type("go\n")
+        terminal.until("I begin.")
+        terminal.type("/status\n")
+        terminal.until("this turn")
+        terminal.type("/steer look left, too\n")
+        terminal.type("and then this\n")
+        terminal.until("sent when this turn has ended")
+        terminal.until("all of it")
+        terminal.until("> and then this")
+        terminal.until("the next answer")
+        terminal.type("\n")
+        assert terminal.wait() == 0
+    assert "look left, too" in seen[0]
+
+
+def test_without_escapes_leaving_in_a_turn_stops_it(place: Place) -> None:
+    with plainly(
+        place, call("terminal", {"command": "sleep 60"}, text="I begin.\n\nNow."), "never"
+    ) as terminal:
+        terminal.type("go\n")
+        terminal.until("I begin.")
+        terminal.type("/quit\n")
+        assert terminal.wait() == 0
+
+
+def test_without_escapes_the_answer_to_a_question_is_not_taken_for_the_next_message(place: Place) -> None:
+    heard: list[str] = []
+    with plainly(place, WHICH, listening(heard), "unasked") as terminal:
+        terminal.type("paint\n")
+        terminal.until("Type a number or your own answer >")
+        terminal.type("1\n")
+        terminal.until("painted")
+        terminal.type("\n")
+        assert (terminal.wait(), "unasked" in terminal.everything) == (0, False)
+    assert heard == ["red"]

@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -18,6 +19,7 @@ from hermes.apps.tui.plain_commands import WIDTH, PlainCommands
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.context import opened
 from hermes.commands.run import is_command, run_command
+from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
 from hermes.present.consent import HOW, answer_from
@@ -59,7 +61,9 @@ class Lines:
         self.code = 0
         self._theme, self._show_thinking = theme, show_thinking
         self._talk: PlainCommands | None = None
-        self._asking = anyio.CancelScope()
+        self._asking, self._typing = anyio.CancelScope(), anyio.CancelScope()
+        # invariant: one task reads the terminal; who was cancelled has left before the next one begins
+        self._reading = anyio.Lock()
         self._judging = False
 
     async def handle(self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
@@ -110,7 +114,8 @@ class Lines:
             width=WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking
         )
         end: TurnFinished | None = None
-        async with turn as events:
+        async with turn as events, background() as start:
+            start(partial(self._typed, talk))
             async for event in events:
                 for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
                     self._print(plain(row))
@@ -118,10 +123,25 @@ class Lines:
                     self._print(plain(attempt_line(event, event.delay, WIDTH)))
                 elif isinstance(event, TurnFinished):
                     talk.failure, end = event.failure, event
+                    talk.waiting += [note.text for note in event.unsent if note.kind == "note"]
                 elif isinstance(event, Asked) and not event.decided:
+                    self._typing.cancel()  # the next line is the answer
                     session.answer(event.id, await self._answer(event.question))
+                    start(partial(self._typed, talk))
         if end is not None and session.goal is not None and not talk.waiting:
             await self._pursue(talk, end)
+
+    async def _typed(self, talk: PlainCommands) -> None:
+        """What is typed while a turn runs: commands run at once, words wait for its end."""
+        with anyio.CancelScope() as self._typing:
+            while text := await self._line():
+                if is_command(text):
+                    await run_command(text.strip(), talk)
+                    if talk.left:
+                        opened(talk).interrupt()
+                elif text.strip():
+                    talk.queue(text.strip())
+                    self._print("(sent when this turn has ended; /steer MESSAGE reaches it now)")
 
     async def _pursue(self, talk: PlainCommands, end: TurnFinished) -> None:
         """Have the goal judged, and let the message of its next turn wait to be sent; Ctrl-C pauses it."""
@@ -159,12 +179,19 @@ class Lines:
         return Reply(text=chosen) if chosen else Deny()
 
     async def _ask(self, prompt: str) -> str:
-        """One typed line; empty at the end of input. A thread that waits for it could not be left behind."""
+        """One typed line; empty at the end of input."""
         print(self._theme.text(prompt), end="", flush=True)
         with anyio.CancelScope() as self._asking:
+            return await self._line()
+        return ""
+
+    async def _line(self) -> str:
+        """The next line, with its end; "" at the end of input. A thread that waits for it could not be left
+        behind.
+        """
+        async with self._reading:
             await anyio.wait_readable(sys.stdin)
             return os.read(sys.stdin.fileno(), 65536).decode(errors="replace")
-        return ""
 
     def _print(self, text: str) -> None:
         print(self._theme.text(text), flush=True)

@@ -59,7 +59,10 @@ class PlainCommands:
     @property
     def keys(self) -> str:
         """The keys, as Markdown."""
-        return "Ctrl-C stops the running turn, or leaves. An empty line leaves."
+        return (
+            "Ctrl-C stops the running turn, or leaves. An empty line leaves where none runs. While one runs,"
+            " commands run at once (`/status`, `/steer MESSAGE`, `/stop`), and other lines wait for its end."
+        )
 
     def tell(self, text: str) -> None:
         """Show Markdown."""
@@ -75,7 +78,7 @@ class PlainCommands:
         self.waiting.append(text)
 
     def queue(self, text: str) -> None:
-        """Send a message next; no turn runs while lines are read."""
+        """Send a message next, after a turn that runs."""
         self.waiting.append(text)
 
     def continue_turn(self) -> None:
