@@ -40,7 +40,8 @@ WORDS, OUTCOME, CALLS, REASON = 6000, 800, 30, 300
 _RUN: Final = 5
 """So many words in a row, the same as in a text from outside, are a quotation."""
 _QUOTED: Final = " [a quotation from outside, left out] "
-_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_ENDS: Final = re.compile(r"(\\[nrt]|[\n\r\t.!?]+)")
+"""What sentences and lines end with, escaped line ends too."""
 
 
 Word = Literal["done", "continue", "blocked"]
@@ -88,14 +89,41 @@ def _calls(turn: Sequence[Message], quotes: "Quotations") -> Iterator[dict[str, 
     for one in turn:
         if isinstance(one, ToolResult):
             call = calls.get(one.call_id)
-            given = msgspec.json.encode(call.arguments).decode() if call else ""
-            words = "[from outside, left out]" if one.outside else clip(quotes.left_out(one.content), OUTCOME)
+            given = quotes.left_out(call.arguments) if call else {}
+            words = (
+                "[from outside, left out]" if one.outside else _encoded(quotes.left_out(_value(one.content)))
+            )
             yield {
                 "tool": one.name,
-                "arguments": clip(quotes.left_out(given), OUTCOME),
+                "arguments": _encoded(given),
                 "failed": one.failed,
                 "outcome": words,
             }
+
+
+def _value(content: str) -> Any:
+    """What a result says: the value that it encodes, or else its text."""
+    try:
+        return msgspec.json.decode(content)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return content
+
+
+def _encoded(value: Any) -> str:
+    return clip(value if isinstance(value, str) else msgspec.json.encode(value).decode(), OUTCOME)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts in a value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            yield from _texts(key)
+            yield from _texts(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _texts(one)
 
 
 def read(answer: str) -> Verdict | None:
@@ -118,14 +146,22 @@ class Quotations:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._known: set[tuple[str, ...]] = set()
-        for text in texts:
+        for text in (said for one in texts for said in _texts(_value(one))):
             self._known.update(_runs(_words(text)))
-            self._known.update(_words(sentence) for sentence in _SENTENCE.findall(text))
+            self._known.update(_words(sentence) for sentence in _ENDS.split(text)[::2])
         self._known.discard(())
 
-    def left_out(self, text: str) -> str:
-        """The text without the sentences that repeat one of them."""
-        return _SENTENCE.sub(lambda found: self._shown(found[0]), text) if self._known else text
+    def left_out(self, value: Any) -> Any:
+        """A value whose texts are without the sentences that repeat one of them."""
+        if not self._known:
+            return value
+        if isinstance(value, str):
+            parts = _ENDS.split(value)
+            parts[::2] = map(self._shown, parts[::2])
+            return "".join(parts)
+        if isinstance(value, dict):
+            return {self.left_out(key): self.left_out(one) for key, one in value.items()}
+        return [self.left_out(one) for one in value] if isinstance(value, list | tuple) else value
 
     def _shown(self, sentence: str) -> str:
         words = _words(sentence)
@@ -133,7 +169,7 @@ class Quotations:
 
 
 def _words(text: str) -> tuple[str, ...]:
-    return tuple(re.findall(r"\w+", text.casefold()))
+    return tuple(re.findall(r"\w+", _ENDS.sub(" ", text).casefold()))
 
 
 def _runs(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
