@@ -93,7 +93,7 @@ def test_what_was_saved_of_one_file_goes_to_standard_output(
 ) -> None:
     saved(environ, work)
     kept = CheckpointStore(Path(environ["HERMES_HOME"]) / "checkpoints", CheckpointLimits())
-    kept.save_tree(replace(kept.find("c1"), id="t1f0", at=2e9, message="m"))
+    kept.save_tree(replace(kept.find("c1", str(work)), id="t1f0", at=2e9, message="m"))
     (work / "src" / "a.py").write_text("changed\n")
     for name in ("c1f0", "t1f0"):
         assert run("checkpoints", "show", name, "--file", "src/a.py").stdout == "a\n"

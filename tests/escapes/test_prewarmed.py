@@ -82,8 +82,8 @@ class Ground:
         with anyio.fail_after(60):
             while True:
                 await self.run("true")
-                while waiting():
-                    (one,) = waiting()
+                while found := waiting():
+                    (one,) = found
                     if len(one.children(recursive=True)) > 1:
                         return one
                     await anyio.sleep(0.002)

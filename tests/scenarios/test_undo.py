@@ -83,7 +83,7 @@ async def test_history_that_was_thrown_away_comes_back(talk: Talk, work: Path, k
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         await session.send("go")
     assert (results(session)[0]["exit_code"], (work / "src" / "new.py").exists()) == (0, False)
-    kept.restore(kept.find("latest"))
+    kept.restore(kept.find("latest", str(work)))
     log = subprocess.run(
         ["git", "log", "--format=%s", "old"], cwd=work, capture_output=True, text=True, check=True
     )
@@ -119,7 +119,7 @@ async def test_what_a_line_makes_of_a_name_first_is_saved_too(
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         await session.send("go")
     if not list(work.rglob("new.py")) and not (work / "z").exists():
-        kept.restore(kept.find("latest"))
+        kept.restore(kept.find("latest", str(work)))
     assert "new\n" in [path.read_text() for path in work.rglob("*.py")]
 
 
@@ -152,5 +152,5 @@ async def test_a_folder_behind_a_link_is_saved_where_it_leads(
     async with talk(model, toolsets=("terminal",), attended=False) as session:
         await session.send("go")
     assert list((work / "src").iterdir()) == []
-    kept.restore(kept.find("latest"))
+    kept.restore(kept.find("latest", str(work)))
     assert (work / "src" / "new.py").read_text() == "new\n"

@@ -77,6 +77,7 @@ async def status(talk: CommandContext, _argument: str) -> None:
     share = f" ({100 * session.context_tokens // window} %)" if window else ""
     address = f" at {endpoint.base_url}" if endpoint.base_url else ""
     processes = [one for one in session.workspace.processes.list() if one.code is None]
+    children = sum(1 for _ in session.children.tree())
     rows = {
         "session": f"`{session.id}`{f' · {session.title}' if session.title else ''}",
         "now": progress(activity, session.services.ports.monotonic()),
@@ -90,7 +91,7 @@ async def status(talk: CommandContext, _argument: str) -> None:
         "log": f"turns: {session.turns}, messages: {len(session.log)}, tools: {len(session.tools.tools)}",
         "goal": goal_words(session.goal) if session.goal else "",
         "kept word for word": f"{len(session.pins)} (`/pin`)" if session.pins else "",
-        "children at work": f"{len(session.children.living)} (`/agents`)" if session.children.living else "",
+        "children at work": f"{children} (`/agents`)" if children else "",
         "in the background": ", ".join(f"`{one.command}`" for one in processes),
         "budget left": _left(session.limits.budget),
     }

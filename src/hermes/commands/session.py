@@ -85,7 +85,7 @@ async def stop(talk: CommandContext, _argument: str) -> None:
     running = [process for process in session.workspace.processes.list() if process.code is None]
     for process in running:
         await session.workspace.processes.kill(process.id)
-    children = [one for one in session.children.living if one.background]
+    children = [one for one in session.children.living if one.background and one.report is None]
     for child in children:
         child.cancel()
     if running:

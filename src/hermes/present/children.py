@@ -21,11 +21,15 @@ _LEAST: Final = 12
 def child_line(event: ChildChanged, seconds: float, width: int) -> Line:
     """A child: its goal, what it does or how it ended, how long it has run, what it has used."""
     sign, role = _SIGNS.get(event.state, _ENDED)
-    told = event.doing if event.state == "running" else event.state.replace("_", " ")
+    told = _doing(event) if event.state == "running" else event.state.replace("_", " ")
     used = f" · {tokens(event.tokens)}" if event.tokens else ""
     clock = f" · {duration(seconds)}" if event.state != "waiting" else ""
     end: Line = (Span(f"{clock}{used}", "dim"),)
     head: Line = (Span(f"{sign} ", role),)
     room = width - columns(end) - 2
     goal = cut(line(event.goal), max(_LEAST, room * 2 // 3))
-    return (*cut((*head, *goal, Span(f" · {told}", "dim")), max(_LEAST, room + 2)), *end)
+    return (*cut((*head, *goal, Span(f" · {told}" if told else "", "dim")), max(_LEAST, room + 2)), *end)
+
+
+def _doing(event: ChildChanged) -> str:
+    return event.doing or ("goes on in the background" if event.background else "")

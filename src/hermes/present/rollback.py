@@ -9,6 +9,7 @@ from hermes.store.tree_diff import one_line
 
 _SHOWN: Final = 20
 _MADE_WAY: Final = "could not be saved and made way: it is `{}` now"
+_BUT_NOT_THOSE: Final = " but for what made way: give that its name again by hand"
 
 
 def planned(plan: RollbackPlan) -> str:
@@ -40,7 +41,8 @@ def told(done: RolledBack, forced: str) -> str:
     ]
     if not done.written and not done.removed and not done.aside:
         return "\n".join([*rows, "Nothing was changed."])
-    return "\n".join([*rows, "", f"`hermes checkpoints restore {done.undo.id}` takes this back."])
+    back = f"`hermes checkpoints restore {done.undo.id}` takes this back"
+    return "\n".join([*rows, "", f"{back}{_BUT_NOT_THOSE if done.aside else ''}."])
 
 
 def _listed(words: str, paths: Sequence[str]) -> Iterator[str]:

@@ -60,6 +60,10 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     after: TreeName = ""
     rules: TreeName = ""
 
+    def is_about(self, folder: str) -> bool:
+        """Whether a folder is in its workspace; the path is absolute."""
+        return Path(folder).is_relative_to(self.workspace)
+
 
 class CheckpointLimits(Struct, frozen=True, kw_only=True):
     """How large one checkpoint, a file of a snapshot, and all of them may be, in bytes, how many snapshots
@@ -165,13 +169,19 @@ class CheckpointStore:
         names = {file.parent.name for file in self._folder.glob(f"*/{_ABOUT}")} - whole
         return sorted(name for name in names if not name.endswith(_HALF))
 
-    def find(self, name: str) -> Checkpoint:
-        """The one whose id begins so, `latest` the newest that no restore has made; StoreError where that is
-        none, or several.
+    def find(self, name: str, folder: str) -> Checkpoint:
+        """The one whose id begins so; `latest` is the newest of a workspace with this folder that no restore
+        has made. StoreError where that is none, or several.
         """
         held = self.newest()
-        latest = [one for one in held if not one.restores][:1]
-        found = latest if name == "latest" else [one for one in held if one.id.startswith(name)]
+        if name == "latest":
+            for one in held:
+                if one.is_about(folder) and not one.restores:
+                    return one
+            raise StoreError(
+                f"Nothing is saved of {folder}; hermes checkpoints list shows what is of others."
+            )
+        found = [one for one in held if one.id.startswith(name)]
         if len(found) != 1:
             begins = "Several checkpoints begin" if found else "There is no checkpoint that begins"
             raise StoreError(f"{begins} with {name}.")

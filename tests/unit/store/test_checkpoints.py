@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.store.checkpoints import Checkpoint, CheckpointLimits, CheckpointStore, Restored
 from hermes.store.guarded import Guarded
@@ -265,18 +266,32 @@ def test_bringing_back_can_be_brought_back(work: Path, kept: CheckpointStore) ->
     (work / "notes").write_text("better\n")
     kept.bring_back(saved, now=2_000.0, token="two")
     assert (work / "notes").read_text() == "n\n"
-    assert kept.find("latest") == saved
-    kept.restore(kept.find("two"))
+    assert kept.find("latest", str(work)) == saved
+    kept.restore(kept.find("two", str(work)))
     assert (work / "notes").read_text() == "better\n"
 
 
 def test_a_name_that_means_none_or_several_is_refused(work: Path, kept: CheckpointStore) -> None:
     for name in ("aa", "ab"):
         assert kept.save(about(work, "notes", name=name), disposable=disposable)
-    assert kept.find("ab").id == "ab"
+    assert kept.find("ab", str(work)).id == "ab"
     for name, sentence in (
         ("a", "Several checkpoints begin with a"),
         ("x", "no checkpoint that begins with x"),
     ):
         with pytest.raises(StoreError, match=sentence):
-            kept.find(name)
+            kept.find(name, str(work))
+
+
+def test_the_latest_is_of_the_workspace_one_is_in(work: Path, kept: CheckpointStore, tmp_path: Path) -> None:
+    saved = kept.save(about(work, "notes"), disposable=disposable)
+    other = tmp_path / "other"
+    (other / "notes").mkdir(parents=True)
+    later = replace(
+        about(work, "notes", name="late"), workspace=str(other), paths=(f"{other}/notes",), at=1_001.0
+    )
+    assert kept.save(later, disposable=disposable)
+    assert kept.find("latest", str(work)) == kept.find("latest", str(work / "src")) == saved
+    assert kept.find("late", str(work)).id == "late"
+    with pytest.raises(StoreError, match=f"Nothing is saved of {tmp_path};"):
+        kept.find("latest", str(tmp_path))

@@ -33,14 +33,14 @@ def checkpoints() -> None:
 
 
 @checkpoints.command("list")
-@click.option("--here", "only_here", is_flag=True, help="Only those of commands in this directory.")
+@click.option("--here", "only_here", is_flag=True, help="Only those of the workspace of this directory.")
 @click.pass_obj
 def list_checkpoints(choices: Choices, *, only_here: bool) -> None:
     """All of them, the newest first."""
     kept = _kept(choices)
     for name in kept.damaged():
         click.echo(f"{visible(name)} is damaged and cannot be brought back.", err=True)
-    found = [one for one in kept.newest() if not only_here or one.cwd == str(Path.cwd())]
+    found = [one for one in kept.newest() if not only_here or one.is_about(str(Path.cwd()))]
     if not found:
         click.echo("Nothing was saved.", err=True)
         return
@@ -54,7 +54,7 @@ def list_checkpoints(choices: Choices, *, only_here: bool) -> None:
 def show(choices: Choices, checkpoint: str, file: str | None) -> None:
     """The files of one: the beginning of its name, or latest."""
     kept = _kept(choices)
-    found = kept.find(checkpoint)
+    found = kept.find(checkpoint, str(Path.cwd()))
     if file is not None:
         click.echo(kept.content(found, _absolute(file)), nl=False)
         return
@@ -71,7 +71,7 @@ def show(choices: Choices, checkpoint: str, file: str | None) -> None:
 def diff(choices: Choices, checkpoint: str) -> None:
     """What has changed in the workspace since before a turn."""
     kept = _kept(choices)
-    found = _of_turn(kept.find(checkpoint))
+    found = _of_turn(kept.find(checkpoint, str(Path.cwd())))
     click.echo_via_pager(f"{line}\n" for line in changed_since(kept, found))
 
 
@@ -84,7 +84,7 @@ def restore(choices: Choices, checkpoint: str, paths: tuple[str, ...], *, force:
     """Bring back what was saved, all of it or PATHS; what is there now is saved first."""
     to_change(choices)
     kept, token = _kept(choices), SYSTEM_PORTS.token()
-    found = kept.find(checkpoint)
+    found = kept.find(checkpoint, str(Path.cwd()))
     if found.tree:
         _roll_back(kept, found, paths, token, force=force)
         return
@@ -115,6 +115,7 @@ def _roll_back(
         after="",
     )
     chosen = [os.path.relpath(_absolute(path), found.workspace) for path in paths]
+    click.echo(f"In {_one_line(found.workspace)}:")
     click.echo(told(roll_back(kept, found, about, force=force, paths=chosen), "--force"))
 
 
