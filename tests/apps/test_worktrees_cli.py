@@ -197,7 +197,7 @@ def test_where_files_cannot_be_written_whole_nothing_is_left(environ: dict[str, 
     git(work, "commit", "-qm", "large")
     done = begun(environ, work, "ulimit -f 500; exec")
     assert (done.returncode, done.stderr.count("\n")) == (1, 1), done.stderr
-    assert done.stderr.startswith("hermes: The worktree could not be made: git worktree: ")
+    assert done.stderr.startswith("hermes: The worktree could not be made: git reset: ")
     assert (git(work, "branch"), work.with_name("work.worktrees").exists()) == ("* main\n", False)
 
 

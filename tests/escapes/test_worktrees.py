@@ -153,10 +153,37 @@ def test_making_reading_and_removing_one_runs_nothing_that_the_repository_names(
     found = Worktrees(repository, environ)
     tree = found.make("x")
     (tree.path / "a.txt").write_text("changed\n")
-    assert (list(found.notes()), found.state(tree).files) == (
+    assert (list(found.notes(tree)), found.state(tree).files) == (
         ["files that a filter makes (such as git-lfs) are there as they are stored"], 1,
     )  # fmt: skip
     found.remove(tree)
     assert (sprung.exists(), tree.path.exists(), found.all()) == (False, False, [])
     git(repository, environ, "checkout", "-q", "-b", "z")
+    assert sprung.exists()  # the trap can spring
+
+
+CONDITIONS = ("onbranch:hermes/**", "gitdir:**/.git/worktrees/**", "gitdir:**")
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("name", [b"evil", b"e\x0bvil", b"e\xffvil", b"e\xc2\x85vil", b"e.v=il"])
+def test_filters_that_hold_only_in_the_worktree_are_not_run_either(
+    repository: Path, environ: dict[str, str], condition: str, name: bytes
+) -> None:
+    sprung = repository.parent / "sprung"
+    (repository / ".gitattributes").write_bytes(b"*.txt filter=" + name + b"\n")
+    for words in (["add", "-A"], ["commit", "-qm", "two"]):
+        git(repository, environ, *words)
+    program = f"\tsmudge = touch {sprung}; cat\n\tclean = touch {sprung}; cat\n".encode().replace(
+        b"; ", b" && "
+    )
+    (repository / ".git/evil").write_bytes(b'[filter "' + name + b'"]\n' + program)
+    with (repository / ".git/config").open("a") as file:
+        file.write(f'[includeIf "{condition}"]\n\tpath = evil\n')
+    found = Worktrees(repository, environ)
+    tree = found.make("x")
+    (tree.path / "a.txt").write_text("changed\n")
+    assert (list(found.notes(tree))[-1][:26], found.state(tree).files) == ("files that a filter makes ", 1)
+    assert not sprung.exists()
+    git(tree.path, environ, "checkout", "-q", ".")
     assert sprung.exists()  # the trap can spring

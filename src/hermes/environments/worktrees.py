@@ -72,8 +72,10 @@ class Worktrees:
         if made.path.exists():
             raise HermesError(f"There is {made.path} already; give another name.")
         try:
-            plain = self._here.without_filters()
-            self._here.run("worktree", "add", "--quiet", "-b", made.branch, str(made.path), head, extra=plain)
+            add = ("worktree", "add", "--quiet", "--no-checkout", "-b", made.branch)
+            self._here.run(*add, str(made.path), head)
+            there = _git(made.path, self._environ)  # settings may hold there that do not hold here
+            there.run("reset", "--quiet", "--hard", "--no-recurse-submodules", extra=there.without_filters())
         except BaseException as error:  # Ctrl-C too
             self._take_away(made)
             if isinstance(error, GitError):
@@ -96,13 +98,20 @@ class Worktrees:
         known = (self.named(Path(path).name) for path in paths)
         return sorted((one for one in known if str(one.path) in paths), key=lambda one: one.name)
 
-    def notes(self) -> Iterator[str]:
-        """What a new worktree does not have, or begins with, that somebody could take otherwise."""
-        if self._said("status", "--porcelain", "--ignore-submodules=all", extra=self._here.without_filters()):
+    def notes(self, made: Worktree) -> Iterator[str]:
+        """What a new worktree does not have, or begins with, that somebody could take otherwise; HermesError
+        when git cannot say.
+        """
+        try:
+            here = self._here.without_filters()
+            filtered = here or _git(made.path, self._environ).without_filters()
+        except GitError as error:
+            raise HermesError(f"What {made.path} begins with cannot be told: {error}.") from error
+        if self._said("status", "--porcelain", "--ignore-submodules=all", extra=here):
             yield "changes here that are not committed are not in it"
         if not self._said("symbolic-ref", "--quiet", "HEAD"):
             yield f"HEAD is on no branch here: it begins with {self._said('rev-parse', '--short', 'HEAD')}"
-        if self._here.without_filters():
+        if filtered:
             yield "files that a filter makes (such as git-lfs) are there as they are stored"
 
     def state(self, worktree: Worktree) -> WorktreeState:

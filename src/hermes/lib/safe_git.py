@@ -2,6 +2,7 @@
 is fetched, and the user's own settings are not read.
 """
 
+import os
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ _ENVIRONMENT: Final = {
     "GIT_ALLOW_PROTOCOL": "none",
     "GIT_NO_LAZY_FETCH": "1",
     "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
     "HOME": "/nonexistent",
     "LC_ALL": "C",
 }
@@ -72,19 +74,19 @@ class SafeGit:
         return done.stdout
 
     def without_filters(self) -> dict[str, str]:
-        """The environment in which no filter of the repository's settings is run: files are as they are
-        stored.
+        """The environment in which no filter is run that settings name: files are as they are stored.
+
+        It holds for this folder and the branch that it is on now: settings may depend on both.
         """
-        try:
-            names = self.text("config", "--name-only", "--get-regexp", r"^filter\.").splitlines()
-        except GitError:  # there are none
-            return {}
+        # The name of a filter is bytes, in which all but the end of a line may stand
+        names = os.fsdecode(self.run("config", "--list", "--name-only", "-z")).split("\0")
+        names = [name for name in names if name.startswith("filter.")]
         drivers = dict.fromkeys(name.rpartition(".")[0] for name in names)
         settings = {f"{driver}.{one}": "" for driver in drivers for one in _RUN_BY_FILTERS}
         settings |= {f"{driver}.required": "false" for driver in drivers}
         numbered = list(enumerate(settings.items()))
         return {
-            "GIT_CONFIG_COUNT": str(len(numbered)),
+            **({"GIT_CONFIG_COUNT": str(len(numbered))} if numbered else {}),
             **{f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered},
             **{f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered},
         }

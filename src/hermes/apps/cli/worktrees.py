@@ -31,10 +31,10 @@ def work_in(choices: Choices, run: Callable[[Choices], int]) -> int:
     found = Worktrees(at.cwd, at.environ)
     made = found.make(_name() if choices.worktree == "?" else choices.worktree)
     _tell(f"working in {made.path}, on the branch {made.branch}")
-    for note in found.notes():
-        _tell(note)
-    os.chdir(made.path)
     try:
+        for note in found.notes(made):
+            _tell(note)
+        os.chdir(made.path)
         return run(replace(choices, worktree=made.name))
     finally:
         os.chdir(at.cwd)
