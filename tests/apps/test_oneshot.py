@@ -348,6 +348,10 @@ def test_config_knows_where_each_value_comes_from(run: Run) -> None:
         in run("config", "explain", "agent.max_turns", HERMES_MAX_ITERATIONS="5").stdout
     )
     assert "did you mean agent.max_turns?" in run("config", "get", "agent.max_turn").stderr
+    assert run("config", "set", "tools.tool_search.enabled", "on").returncode == 0
+    assert run("config", "get", "tools.tool_search.enabled").stdout == "on\n"
+    explained = run("config", "explain", "tools.tool_search.enabled").stdout
+    assert "tools.tool_search.enabled = on\n  from:    config.yaml line" in explained
 
 
 def test_a_secret_goes_to_the_env_file_readable_by_its_owner_alone(run: Run, environ: dict[str, str]) -> None:

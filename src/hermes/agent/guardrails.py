@@ -18,9 +18,9 @@ _Count = Annotated[int, Meta(ge=1)]
 class LoopLimits(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How often a thing may come again in one turn."""
 
-    exact_failure: _Count = 2
-    same_tool_failure: _Count = 3
-    idempotent_no_progress: _Count = 2
+    exact_failure: Annotated[_Count, doc("Here, the same call failing.")] = 2
+    same_tool_failure: Annotated[_Count, doc("Here, one tool failing.")] = 3
+    idempotent_no_progress: Annotated[_Count, doc("Here, the same result of a call that only reads.")] = 2
 
 
 @section("tool_loop_guardrails")
@@ -31,13 +31,7 @@ class GuardrailSettings(Struct, frozen=True, kw_only=True):
     hard_stop_enabled: Annotated[
         bool, doc("Answer such calls without running them, and end a turn whose tool keeps failing.")
     ] = False
-    warn_after: Annotated[
-        LoopLimits,
-        doc(
-            "Times after which it is told: the same call failing, one tool failing, the same result of a"
-            " call that only reads."
-        ),
-    ] = LoopLimits()
+    warn_after: Annotated[LoopLimits, doc("Times after which it is told.")] = LoopLimits()
     hard_stop_after: Annotated[LoopLimits, doc("Times after which it is stopped.")] = LoopLimits(
         exact_failure=5, same_tool_failure=8, idempotent_no_progress=5
     )

@@ -1,14 +1,14 @@
 """Change one key in the user's file; comments, order and unknown keys stay as they are."""
 
 import io
-from functools import reduce
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from filelock import FileLock
 
-from hermes.config.load import nearest
+from hermes.config.load import unknown
 from hermes.config.names import setting_names
 from hermes.config.sections import Known, known_keys
 from hermes.lib.files import make_private, write_atomic
@@ -22,20 +22,38 @@ def set_key(config_file: Path, key: str, text: str) -> Any:
     """Set `key` to what `text` says in YAML, checked against the key's type; gives the value as stored."""
     known = next((item for item in known_keys() if _covers(item, key)), None)
     if known is None:
-        raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
+        raise unknown(key)
     try:
         value = import_object("ruamel.yaml:YAML")(typ="safe").load(text) if text else ""
     except (import_object("ruamel.yaml:YAMLError"), RecursionError) as error:
         raise ConfigError(f"{key} cannot be {text[:60]!r}: that is not valid YAML.", key=key) from error
-    inner = key.removeprefix(known.key).lstrip(".")
-    whole = reduce(lambda tree, name: {name: tree}, reversed(inner.split(".")), value) if inner else value
+    inner = key.removeprefix(known.key).split(".")[1:]
     try:
-        converted = msgspec.convert(whole, known.kind, strict=True)
+        converted = _converted(config_file, known, inner, value)
     except msgspec.ValidationError as error:
         raise ConfigError(f"{key} cannot be {text!r}: {error}.", key=key) from error
     stored = value if inner else msgspec.to_builtins(converted)
     _change(config_file, key, stored)
     return stored
+
+
+def _converted(config_file: Path, known: Known, place: Sequence[str], value: Any) -> Any:
+    """A key's value with `value` at a place in it; where that is not complete, with what the file has beside
+    it.
+    """
+    if not place:
+        return msgspec.convert(value, known.kind)
+    try:
+        return msgspec.convert(_within({}, place, value), known.kind)
+    except msgspec.ValidationError:
+        return msgspec.convert(_within(_at(_read(config_file), known.key), place, value), known.kind)
+
+
+def _within(tree: Any, place: Sequence[str], value: Any) -> Any:
+    """A value at a place of a tree, with what stands beside it there."""
+    name, *rest = place
+    there = tree if isinstance(tree, dict) else {}
+    return {name: _within(there.get(name), rest, value)} if rest else {**there, name: value}
 
 
 def _covers(item: Known, key: str) -> bool:
@@ -139,6 +157,11 @@ def _without_item(text: str, key: str, place: int) -> str:
         line, column = name.end_mark.line, name.end_mark.column
         lines[line] = f"{lines[line][:column]}: []{lines[line][column + 1 :]}"
     return "".join(lines)
+
+
+def _read(path: Path) -> Any:
+    """What a file holds, as plain values."""
+    return _open_text(path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else {}
 
 
 def _open_text(text: str) -> Any:

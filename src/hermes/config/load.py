@@ -39,6 +39,20 @@ class Loaded(Struct, frozen=True, kw_only=True):
     values: Mapping[str, Value]
     warnings: tuple[str, ...] = ()
 
+    def value_of(self, key: str) -> Any:
+        """The value of a key, or of a place in one that holds a mapping, such as providers.mine.base_url;
+        ConfigError when there is none.
+        """
+        whole = next((one for one in self.values if key == one or key.startswith(f"{one}.")), None)
+        if whole is None:
+            raise unknown(key)
+        value = msgspec.to_builtins(self.values[whole].value)
+        for name in key.removeprefix(whole).split(".")[1:]:
+            if not isinstance(value, dict) or name not in value:
+                raise unknown(key)
+            value = value[name]
+        return value
+
 
 def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any] | None = None) -> Loaded:
     """The settings in force; ConfigError with every fault at once, each with file and line."""
@@ -84,9 +98,10 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
     return Loaded(settings=settings, values=values, warnings=tuple(warnings))
 
 
-def nearest(key: str) -> str:
-    """A hint that names the known key closest to `key`, or nothing."""
-    return _nearest(key, {item.key: item for item in known_keys()})
+def unknown(key: str) -> ConfigError:
+    """What is said of a key that there is not, with the known one closest to it."""
+    near = _nearest(key, {item.key: item for item in known_keys()})
+    return ConfigError(f"There is no key {key}{near}; hermes config list shows them all.", key=key)
 
 
 def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str]) -> None:

@@ -93,16 +93,17 @@ def _top_keys(kind: type[Struct], name: str) -> set[str]:
     return {name} if name else set(kind.__struct_fields__)
 
 
-def _known(prefix: str, part: Struct) -> Iterator[Known]:
+def _known(prefix: str, part: Struct, about: str = "") -> Iterator[Known]:
+    """The keys of a table, and those of the tables in it; `about` is what is said of the whole."""
     info = type_info(type(part))
     if not isinstance(info, StructType):
         raise TypeError(part)
     for field in info.fields:
         default = getattr(part, field.name)
-        if isinstance(field.type, StructType):
-            yield from _known(f"{prefix}{field.name}.", default)
-            continue
         told = (field.type.extra_json_schema or {}) if isinstance(field.type, Metadata) else {}
+        description = " ".join(filter(None, (about, told.get("description", ""))))
+        if isinstance(default, Struct):
+            yield from _known(f"{prefix}{field.name}.", default, description)
+            continue
         kind = type(part).__annotations__[field.name]
-        description = str(told.get("description", ""))
         yield Known(key=prefix + field.name, kind=kind, default=default, description=description)

@@ -29,8 +29,12 @@ class ToolOutputSettings(Struct, frozen=True, kw_only=True):
 class ToolSearchSettings(Struct, frozen=True, kw_only=True):
     """Whether tools of one's own are shown to the model, or found by it."""
 
-    enabled: Literal["auto", "on", "off"] = "auto"
-    threshold_pct: Annotated[float, Meta(ge=0, le=100)] = 10.0
+    enabled: Annotated[
+        Literal["auto", "on", "off"], doc("Always (on), never (off), or where they are too much (auto).")
+    ] = "auto"
+    threshold_pct: Annotated[
+        float, Meta(ge=0, le=100), doc("What is too much, in percent of the model's window.")
+    ] = 10.0
 
 
 @section("tools")
@@ -39,10 +43,7 @@ class ToolSettings(Struct, frozen=True, kw_only=True):
 
     tool_search: Annotated[
         ToolSearchSettings,
-        doc(
-            "Tools beside the built-in ones are not shown to the model but found by it: always (enabled: on),"
-            " never (off), or where they take more than threshold_pct percent of its window (auto)."
-        ),
+        doc("Tools beside the built-in ones are not shown to the model but found by it."),
     ] = ToolSearchSettings()
 
 

@@ -1,11 +1,15 @@
+import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from ruamel.yaml import YAML
 
+from hermes.agent.guardrails import GuardrailSettings, LoopLimits
 from hermes.agent.settings import AgentSettings, BudgetSettings
 from hermes.apps.settings import edit, known_keys, load
 from hermes.config.edit import append_to_list, set_key, set_secret, unset_key
@@ -209,8 +213,11 @@ def test_what_was_set_is_what_is_loaded(item: object, number: int, flag: bool) -
 
     known = next(one for one in keys if one is item)
     told = msgspec.inspect.type_info(known.kind)
-    highest = getattr(getattr(told, "type", told), "le", None)
-    wanted = flag if isinstance(known.default, bool) else min(number, highest or number)
+    bounds = getattr(told, "type", told)
+    at_least = max(number, getattr(bounds, "ge", None) or number)
+    wanted = (
+        flag if isinstance(known.default, bool) else min(at_least, getattr(bounds, "le", None) or at_least)
+    )
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "config.yaml"
         set_key(file, known.key, str(wanted).lower())
@@ -319,15 +326,68 @@ def test_one_field_of_a_users_provider_is_set_and_checked(path: Path) -> None:
         set_key(path, "providers.mine.adress", "x")
 
 
-GUIDE = Path(__file__).parents[3] / "docs" / "guide" / "providers.md"
+def test_one_field_of_a_table_that_needs_several_is_set_with_what_stands_beside_it(path: Path) -> None:
+    price = "providers.mine.models.big.price"
+    with pytest.raises(ConfigError, match="missing required field `output`"):
+        set_key(path, f"{price}.input", "1.5")
+    path.write_text("providers: {mine: {models: {big: {price: {output: 6.0, input: 1}}}}}\n")
+    set_key(path, f"{price}.input", "1.5")
+    set_key(path, "providers.mine.base_url", "http://127.0.0.1:1/v1")
+    assert load(path, {}).value_of(price) | {"input": 1.5, "output": 6.0} == load(path, {}).value_of(price)
 
 
-@pytest.mark.parametrize(
-    "block", re.findall(r"^```yaml\n(.*?)^```", GUIDE.read_text(), re.MULTILINE | re.DOTALL)
-)
+GUIDES = sorted((Path(__file__).parents[3] / "docs" / "guide").rglob("*.md"))
+BLOCKS = [
+    pytest.param(block, id=f"{page.stem}-{number}")
+    for page in GUIDES
+    for number, block in enumerate(
+        re.findall(r"^```yaml\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
+    )
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS)
 def test_the_settings_that_the_guide_shows_are_settings(path: Path, block: str) -> None:
     path.write_text(block)
     assert load(path, {}).warnings == ()
+
+
+def leaves(tree: object, prefix: str = "") -> Iterator[tuple[str, object]]:
+    """The places of a settings file, as deep as their names go."""
+    if not isinstance(tree, dict) or not tree:
+        yield prefix, tree
+        return
+    for name, inner in tree.items():
+        if "." in name or name == "price":  # a point that is none of the path; a table of required fields
+            yield prefix, tree
+            return
+        yield from leaves(inner, f"{prefix}.{name}".removeprefix("."))
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_each_setting_that_the_guide_shows_can_be_set_and_got(tmp_path: Path, block: str) -> None:
+    path = tmp_path / "config.yaml"
+    for key, value in leaves(YAML(typ="safe").load(block)):
+        if key == "model":
+            key = "model.default"  # noqa: PLW2901  # its short form
+        set_key(path, key, json.dumps(value))
+        got = load(path, {}).value_of(key)
+        assert {**got, **value} == got if isinstance(value, dict) else got == value, key
+
+
+def test_a_place_that_a_mapping_does_not_have_cannot_be_got(path: Path) -> None:
+    set_key(path, "providers.mine.base_url", "http://127.0.0.1:1/v1")
+    loaded = load(path, {})
+    assert loaded.value_of("providers.mine.base_url") == "http://127.0.0.1:1/v1"
+    for key in ("providers.yours", "providers.mine.base_url.x", "agent.max_turns.x", "elm"):
+        with pytest.raises(ConfigError, match=f"There is no key {key}"):
+            loaded.value_of(key)
+
+
+def test_a_table_in_a_section_that_is_given_in_part_keeps_its_other_defaults(path: Path) -> None:
+    path.write_text("tool_loop_guardrails: {hard_stop_after: {exact_failure: 4}}\n")
+    found = load(path, {}).settings[GuardrailSettings].hard_stop_after
+    assert found == LoopLimits(exact_failure=4, same_tool_failure=8, idempotent_no_progress=5)
 
 
 def test_variables_of_the_documents_set_their_keys(path: Path) -> None:

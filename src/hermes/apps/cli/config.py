@@ -6,7 +6,7 @@ import msgspec
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import to_change
-from hermes.apps.settings import Loaded, edit, known_keys, load, nearest
+from hermes.apps.settings import Loaded, edit, known_keys, load, unknown
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.safety.redact import redact
@@ -36,7 +36,7 @@ def explain(choices: Choices, key: str) -> None:
     _, loaded = _loaded(choices)
     item = next((one for one in known_keys() if one.key == key), None)
     if item is None:
-        raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
+        raise unknown(key)
     value = loaded.values[key]
     click.echo(
         f"{key} = {_text(value.value)}\n  from:    {value.origin}\n  default: {_text(item.default)}\n "
@@ -50,9 +50,7 @@ def explain(choices: Choices, key: str) -> None:
 def get(choices: Choices, key: str) -> None:
     """The value of one key."""
     _, loaded = _loaded(choices)
-    if key not in loaded.values:
-        raise ConfigError(f"There is no key {key}{nearest(key)}; hermes config list shows them all.", key=key)
-    click.echo(_text(loaded.values[key].value))
+    click.echo(_text(loaded.value_of(key)))
 
 
 @config.command("set")
