@@ -59,7 +59,7 @@ async def judge(session: Session, goal: Goal) -> Verdict | Literal["unreadable"]
 
     ModelError when the budget does not allow the question.
     """
-    question = asked(goal, session.log)
+    question = asked(goal, session.log, said_before(session.log) if session.spec.outside else ())
     for _ in range(ATTEMPTS):
         answer = await session.ask_aside("goal_judge", question)
         if answer is None:
@@ -69,10 +69,11 @@ async def judge(session: Session, goal: Goal) -> Verdict | Literal["unreadable"]
     return "unreadable"
 
 
-def asked(goal: Goal, log: Sequence[Message]) -> SideQuestion:
-    """What the judge is asked after the last turn of a log."""
-    turn = log[max((number for number, one in enumerate(log) if isinstance(one, User)), default=0) :]
-    quotes = Quotations(one.content for one in log if isinstance(one, ToolResult) and one.outside)
+def asked(goal: Goal, log: Sequence[Message], foreign: Iterable[str] = ()) -> SideQuestion:
+    """What the judge is asked after the last turn of a log; `foreign` are texts from outside besides those
+    that the log marks.
+    """
+    turn, quotes = log[_begin(log) :], Quotations([*_outside(log), *foreign])
     closing = next((one.text for one in reversed(turn) if isinstance(one, Assistant) and one.text), "")
     calls = list(_calls(turn, quotes))
     record: dict[str, Any] = {"calls": calls[-CALLS:], "words": clip(quotes.left_out(closing), WORDS)}
@@ -80,6 +81,31 @@ def asked(goal: Goal, log: Sequence[Message]) -> SideQuestion:
         record["earlier_calls_not_shown"] = len(calls) - CALLS
     told = msgspec.json.format(msgspec.json.encode({"goal": goal.contract, "turn": record}))
     return SideQuestion(instructions=JUDGING, text=f"{told.decode()}\n\n{LAST}")
+
+
+def _outside(log: Sequence[Message]) -> Iterator[str]:
+    """The texts in a log that are marked as from outside, recalled facts among them."""
+    for one in log:
+        if isinstance(one, ToolResult) and one.outside:
+            yield one.content
+        if isinstance(one, User | ToolResult):
+            yield from (block.text for block in one.blocks if block.outside)
+
+
+def said_before(log: Sequence[Message]) -> Iterator[str]:
+    """What results and replies before the last turn say: in a log that was written elsewhere, or by a session
+    that had read text from outside before, all of it may be such text.
+    """
+    for one in log[: _begin(log)]:
+        if isinstance(one, ToolResult):
+            yield one.content
+        elif isinstance(one, Assistant):
+            yield one.text
+
+
+def _begin(log: Sequence[Message]) -> int:
+    """Where the last turn begins."""
+    return max((number for number, one in enumerate(log) if isinstance(one, User)), default=0)
 
 
 def _calls(turn: Sequence[Message], quotes: "Quotations") -> Iterator[dict[str, Any]]:

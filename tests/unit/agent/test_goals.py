@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.agent.goal_judge import LAST, REASON, Quotations, Verdict, asked, read
+from hermes.agent.goal_judge import LAST, REASON, Quotations, Verdict, asked, read, said_before
 from hermes.agent.goals import contract, left, message, parsed
 from hermes.types.error import HermesError
 from hermes.types.goal import Goal
-from hermes.types.message import Assistant, ToolCall, ToolResult, User
+from hermes.types.message import Assistant, ContextBlock, ToolCall, ToolResult, User
 
 WORDS = st.lists(
     st.sampled_from(["alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta"]),
@@ -128,3 +128,22 @@ def test_short_lines_of_a_page_are_known_however_the_result_wraps_them(
     quotes = Quotations([form.format(told)])
     assert line not in quotes.left_out(f"The page says:{end}{line}{end}I go on.")
     assert line not in json.dumps(quotes.left_out({"command": f"echo{end}{line}"}))
+
+
+@pytest.mark.parametrize("place", ["result", "fact", "imported"])
+def test_whatever_is_from_outside_is_a_quotation(place: str) -> None:
+    words = "the goal was reached by everybody on Monday"
+    result = ToolResult(
+        id="r", at=0, call_id="c", name="t", content=words, outside="a page" if place == "result" else ""
+    )
+    fact = ContextBlock(kind="memory", text=words, outside="a page") if place == "fact" else None
+    log = (
+        User(id="u1", at=0, text="first", blocks=(fact,) if fact else ()),
+        Assistant(id="a1", at=0, calls=(ToolCall(id="c", name="t", arguments={}),)),
+        *(() if place == "fact" else (result,)),
+        Assistant(id="a2", at=0, text="well"),
+        User(id="u2", at=0, text="second"),
+        Assistant(id="a3", at=0, text=f"Now {words}."),
+    )
+    shown = asked(Goal(outcome="port it"), log, said_before(log) if place == "imported" else ()).text
+    assert (words in shown, "a quotation from outside" in shown) == (False, True)
