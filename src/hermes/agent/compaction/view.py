@@ -1,12 +1,12 @@
 """What a model sees of a log in which an entry stands for older messages; a function of the log alone."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from hermes.agent.compaction.digests import clipped, shortened
-from hermes.agent.log import Log, misplaced
+from hermes.agent.log import Log
 from hermes.types.message import Assistant, Compaction, ContextBlock, Message, ToolCall, ToolResult, User
 
 BEGIN: Final = (
@@ -69,12 +69,27 @@ def shown(messages: Sequence[Message], at: int) -> tuple[Message, ...]:
     return (*head, *_recorded(entry, end if asked is None else [seen(asked), *end]))
 
 
-def unseen(messages: tuple[Message, ...]) -> int | None:
-    """The place of the first entry that leaves no conversation to be seen, as only a forged one does; None
-    where there is none.
+def parting(messages: Sequence[Message]) -> int | None:
+    """The place of the first entry that leaves a call without its result, or a result without its call, as
+    only a forged one does; None where there is none.
     """
     entries = [number for number, one in enumerate(messages) if isinstance(one, Compaction)]
-    return next((at for at in entries if misplaced(shown(messages, at)) is not None), None)
+    return next((at for at in entries if not _are_paired(shown(messages, at))), None)
+
+
+def _are_paired(messages: Iterable[Message]) -> bool:
+    """Whether each call is followed by its result, before anything else is said."""
+    waiting: list[str] = []
+    for one in messages:
+        if isinstance(one, ToolResult):
+            if one.call_id != next(iter(waiting), None):
+                return False
+            del waiting[0]
+        elif waiting:
+            return False
+        elif isinstance(one, Assistant):
+            waiting = [call.id for call in one.calls]
+    return not waiting
 
 
 def place(messages: Sequence[Message], message_id: str, default: int) -> int:

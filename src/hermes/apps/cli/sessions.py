@@ -11,7 +11,7 @@ import anyio
 import click
 import msgspec
 
-from hermes.agent.compaction.view import unseen
+from hermes.agent.compaction.view import parting
 from hermes.agent.log import misplaced
 from hermes.agent.past_sessions import ROLES, described, role_of
 from hermes.agent.services import Redactor
@@ -186,7 +186,7 @@ def import_(choices: Choices, file: BinaryIO) -> None:
     found = read_session(file)
     if (place := misplaced(found.log)) is not None:
         raise StoreError(f"Line {place + FIRST_MESSAGE} may not follow the one before it in a conversation.")
-    if (place := unseen(found.log)) is not None:
+    if (place := parting(found.log)) is not None:
         raise StoreError(f"Line {place + FIRST_MESSAGE} stands for messages that are not where it says.")
 
     async def imported(store: SessionStore) -> SessionRow:

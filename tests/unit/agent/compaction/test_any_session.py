@@ -14,7 +14,7 @@ from hermes.agent.compaction.compactor import Compactor
 from hermes.agent.compaction.settings import CompressionSettings
 from hermes.agent.compaction.sizes import total
 from hermes.agent.compaction.summary import citations, numbered, pinned
-from hermes.agent.compaction.view import visible
+from hermes.agent.compaction.view import parting, visible
 from hermes.agent.log import Log, replay
 from hermes.models.side_calls import SideQuestion
 from hermes.testing.clock import VirtualClock
@@ -95,6 +95,7 @@ def holds(before: Log, after: Log, writer: str) -> None:
     assert visible(replay(after.messages)) == view
     assert no_neighbours(view)
     assert answered(view)
+    assert parting(after.messages) is None
     words = "\n".join(said(one) for one in view)
     assert all(fact in words for fact in pinned(numbered(after.messages, 0, len(after.messages))))
     assert isinstance(view[-1], User)
