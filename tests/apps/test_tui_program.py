@@ -781,3 +781,18 @@ def test_without_escapes_the_answer_to_a_question_is_not_taken_for_the_next_mess
         terminal.type("\n")
         assert (terminal.wait(), "unasked" in terminal.everything) == (0, False)
     assert heard == ["red"]
+
+
+def test_without_escapes_a_summary_is_told(place: Place) -> None:
+    def reply(request: dict[str, Any]) -> Turn:
+        return say("## Active task\n- Talk [1]", breaks_prefix=True)
+
+    long = [say(" ".join(f"w{part}x{number}" for number in range(1_500))) for part in range(6)]
+    with plainly(place, *long, *[reply] * 6) as terminal:
+        for part in range(6):
+            terminal.type(f"part {part}\n")
+            terminal.until(f"w{part}x1499")
+        terminal.type("/compress\n")
+        terminal.until("summed up")
+        terminal.type("\n")
+        assert terminal.wait() == 0

@@ -10,6 +10,7 @@ from hermes.present.goals import goal_lines
 from hermes.present.lines import (
     RESTARTED,
     attempt_line,
+    compaction_line,
     failure_lines,
     notice_lines,
     receipt_lines,
@@ -31,7 +32,7 @@ from hermes.types.event import (
     ToolStarted,
     TurnFinished,
 )
-from hermes.types.message import ToolCall, ToolResult
+from hermes.types.message import Compaction, Message, ToolCall, ToolResult
 from hermes.types.question import Question
 
 WIDEST = 100
@@ -64,8 +65,8 @@ class Steps:
                 self._calls[call.id] = (call, emoji)
             case ToolFinished(call_id=call_id, seconds=seconds):
                 self._seconds[call_id] = seconds
-            case Added(message=ToolResult() as result):
-                self._told(self._tool(result))
+            case Added(message=message):
+                self._told(self._added(message))
             case Asked():
                 self._questions[event.id] = event.question
             case Answered():
@@ -107,6 +108,15 @@ class Steps:
             return notice_lines(event, self._width)
         return [child_line(event, event.seconds, self._width)] if event.has_ended else []
 
+    def _added(self, message: Message) -> list[Line]:
+        match message:
+            case ToolResult():
+                return self._tool(message)
+            case Compaction():
+                return [compaction_line(message)]
+            case _:
+                return []
+
     def _tool(self, result: ToolResult) -> list[Line]:
         call, emoji = self._calls.get(
             result.call_id, (ToolCall(id=result.call_id, name=result.name, arguments={}), "")
@@ -125,6 +135,8 @@ class Steps:
             self._streamed("\n")
 
     def _told(self, lines: list[Line]) -> None:
+        if not lines:
+            return
         self._close()
         for styled in lines:
             sys.stderr.write(plain(styled).rstrip() + "\n")

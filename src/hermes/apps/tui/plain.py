@@ -28,7 +28,7 @@ from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import line, plain, wrap
 from hermes.present.theme import Theme
-from hermes.types.event import Asked, Attempted, GoalChanged, TurnFinished
+from hermes.types.event import Asked, Attempted, Event, GoalChanged, TurnFinished
 from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
 if TYPE_CHECKING:
@@ -92,12 +92,25 @@ class Lines:
         try:
             while not talk.left and (text := await self._next(talk)) not in _LEAVE:
                 if is_command(text):
-                    await run_command(text, talk)
+                    await self._command(talk, text)
                 else:
                     await self._turn(talk, opened(talk).stream(text))
         finally:
             with anyio.CancelScope(shield=True):
                 await opened(talk).close()
+
+    async def _command(self, talk: PlainCommands, text: str) -> None:
+        """Run a command, and print what happened in the session by it."""
+        with opened(talk).watch() as heard:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._follow, heard)
+                await run_command(text, talk)
+                heard.close()
+
+    async def _follow(self, events: Listener) -> None:
+        transcript = self._transcript()
+        async for event in events:
+            self._show(transcript, event)
 
     async def _next(self, talk: PlainCommands) -> str:
         if talk.continues:
@@ -110,15 +123,12 @@ class Lines:
 
     async def _turn(self, talk: PlainCommands, turn: AbstractAsyncContextManager[Listener]) -> None:
         session = opened(talk)
-        transcript = Transcript(
-            width=WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking
-        )
+        transcript = self._transcript()
         end: TurnFinished | None = None
         async with turn as events, background() as start:
             start(partial(self._typed, talk))
             async for event in events:
-                for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
-                    self._print(plain(row))
+                self._show(transcript, event)
                 if isinstance(event, Attempted) and event.goes_on:
                     self._print(plain(attempt_line(event, event.delay, WIDTH)))
                 elif isinstance(event, TurnFinished):
@@ -130,6 +140,15 @@ class Lines:
                     start(partial(self._typed, talk))
         if end is not None and session.goal is not None and not talk.waiting:
             await self._pursue(talk, end)
+
+    def _transcript(self) -> Transcript:
+        return Transcript(
+            width=WIDTH, config_fix="hermes doctor tells more.", show_thinking=self._show_thinking
+        )
+
+    def _show(self, transcript: Transcript, event: Event) -> None:
+        for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
+            self._print(plain(row))
 
     async def _typed(self, talk: PlainCommands) -> None:
         """What is typed while a turn runs: commands run at once, words wait for its end."""
