@@ -21,7 +21,12 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.anyio
 
-GIVEN: dict[str, Any] = {"base_url": "http://127.0.0.1:1/v1", "model": "scripted", "attended": False}
+GIVEN: dict[str, Any] = {
+    "toolsets": ("todo", "file"),
+    "base_url": "http://127.0.0.1:1/v1",
+    "model": "scripted",
+    "attended": False,
+}
 
 
 class Person:
@@ -48,7 +53,7 @@ class Person:
 
 async def opened(runtime: Runtime, work: "Path", **options: Any) -> Session:
     work.mkdir(exist_ok=True)
-    return await runtime.session(SessionOptions(toolsets=("todo",), cwd=work, **GIVEN, **options))
+    return await runtime.session(SessionOptions(cwd=work, **GIVEN, **options))
 
 
 def texts(session: Session) -> list[str]:
@@ -141,6 +146,40 @@ async def test_rewind_goes_back_in_a_branch_with_the_words_in_the_input(
         assert shown[3].endswith("side  ← this one")
         await person.types("/rewind 1")
         assert (texts(person.session), person.edited) == ([], ["two", "one"])
+        await person.session.close()
+
+
+async def test_a_branch_shows_what_its_first_turns_changed_and_says_where_that_is_brought_back(
+    environ: dict[str, str], tmp_path: "Path"
+) -> None:
+    first, third = [call("write_file", {"path": "f.txt", "content": f"{text}\n"}) for text in "13"]
+    model = ScriptedModel(first, say("1"), say("2"), replace(third, breaks_prefix=True), say("3"))
+    work = tmp_path / "work"
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        session = await opened(runtime, work)
+        person = Person(runtime, session, work)
+        await session.send("one")
+        await session.send("two")
+        await person.types("/branch")
+        assert (await person.types("/undo")).startswith("The model has forgotten that turn; what it did to")
+        assert await person.types("/undo") == (
+            "A turn that this branch began with has changed files; `/rollback 1` says where they are brought"
+            " back.\n\n- `/undo conversation`: the model forgets the turn here; files stay"
+        )
+        await person.session.send("three")
+        shown = (await person.types("/rollback")).splitlines()
+        assert shown[:2] == [f"- before turn 1 (taken in {session.id}): one", "- before turn 2: three"]
+        shown = (await person.types("/diff 1")).splitlines()
+        assert (shown[0], shown[-2]) == (f"Since before turn 1 (taken in {session.id}):", "+3")
+        for line in ("/rollback 1", "/rollback 1 force", "/undo 2 both", "/undo 2 files"):
+            told = await person.types(line)
+            assert told.startswith(
+                f"Turn 1 was taken in the session {session.id}: `/rollback 1` there (`/resume {session.id}`)"
+            )
+        assert ((work / "f.txt").read_text(), person.session.turns) == ("3\n", 2)
+        assert "- `f.txt` is as it was" in await person.types("/rollback 2")
+        await person.types(f"/resume {session.id}")
+        assert "- `f.txt` is removed" in await person.types("/rollback 1 force")
         await person.session.close()
 
 

@@ -117,6 +117,28 @@ async def test_rollback_brings_files_back_names_what_it_leaves_and_is_taken_back
         )
 
 
+async def test_a_turn_whose_commands_changed_nothing_is_not_listed(talk: Talk, work: Path) -> None:
+    model = ScriptedModel(
+        call("terminal", {"command": "touch a.txt; sh -c :"}),
+        say("looked"),
+        *writes("two\n"),
+        call("terminal", {"command": "sh -c :"}),
+        say("looked"),
+    )
+    async with talk(model, toolsets=("file", "terminal"), attended=False) as session:
+        person = Person(session)
+        await session.send("look")
+        assert await person.types("/rollback") == "No turn of this session has changed files."
+        assert await person.types("/undo files") == "That turn has changed no files."
+        await session.send("write")
+        await session.send("look again")
+        shown = (await person.types("/rollback")).splitlines()
+        assert shown[:-1] == ["- before turn 2: write", ""]
+        assert (await person.types("/diff")).startswith("Since before turn 2:\n")
+        await person.types("/rollback 1")
+        assert (work / "a.txt").read_text() == "one\n"
+
+
 async def test_a_diff_is_shown_in_pages_that_no_file_can_leave(talk: Talk, work: Path) -> None:
     text = "````\n" + "".join(f"{number}\n" for number in range(300))
     async with talk(ScriptedModel(*writes(text)), **OPTIONS) as session:

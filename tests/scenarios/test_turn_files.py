@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.agent.session import Session
-from hermes.agent.turn_files import NOT_SAVED, TOO_LARGE, TurnFiles
+from hermes.agent.turn_files import NOT_SAVED, TOO_LARGE, SavedTurn, TurnFiles
 from hermes.agent.undo import checkpoints_of
 from hermes.safety.settings import CheckpointSettings
 from hermes.store.checkpoints import CheckpointStore
@@ -56,7 +56,10 @@ async def test_each_turn_that_may_change_files_is_saved_once_and_no_other(
         for words in ("read", "write", "remove"):
             await session.send(words)
         files = files_of(session)
-        assert await files.saved_turns() == [(2, "write"), (3, "remove")]
+        assert await files.saved_turns() == [
+            SavedTurn(2, "write", session.id),
+            SavedTurn(3, "remove", session.id),
+        ]
         assert [(one.command, bool(one.after)) for one in reversed(kept.newest()) if one.tree] == [
             ("write", True),
             ("remove", True),

@@ -1,6 +1,6 @@
 """The files of a session's workspace as its turns found and left them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import anyio
 import anyio.to_thread
+from msgspec import Struct
 
 from hermes.lib.trees import TooLarge
 from hermes.lib.visible import visible
@@ -27,8 +28,22 @@ NOT_SAVED: Final = (
     "The workspace is not saved before turns: {}. What they do to files cannot be taken back here."
 )
 BUSY: Final = "A turn is running; stop it first (Esc, or /stop)."
+ELSEWHERE: Final = (
+    "Turn {turn} was taken in the session {session}: `/rollback {turn}` there (`/resume {session}`) brings its"
+    " files back, or `hermes checkpoints restore {checkpoint}`."
+)
 _TITLE: Final = 60
 T = TypeVar("T")
+
+
+class SavedTurn(Struct, frozen=True):
+    """A turn that may have changed files: its number, the beginning of what was said, and the id of the
+    session in which it was taken, which is another one for what a branch began with.
+    """
+
+    number: int
+    words: str
+    session: str
 
 
 class TurnFiles:
@@ -75,13 +90,17 @@ class TurnFiles:
         """
         return await self._run(partial(self._roll_back, turn, force=force))
 
-    async def saved_turns(self) -> list[tuple[int, str]]:
-        """The numbers of the turns that may have changed files, each with the beginning of what was said."""
+    async def saved_turns(self) -> list[SavedTurn]:
+        """The turns that may have changed files, in order."""
         return await self._run(self._saved_turns)
 
-    def _saved_turns(self) -> list[tuple[int, str]]:
-        known = {one.message: one.command for one in self._own()}
-        return [(number, known[user.id]) for number, user in enumerate(self._users(), 1) if user.id in known]
+    def _saved_turns(self) -> list[SavedTurn]:
+        taken = self._taken()
+        return [
+            SavedTurn(number, taken[user.id][0].command, taken[user.id][0].session)
+            for number, user in enumerate(self._users(), 1)
+            if any(one.tree != one.after for one in taken.get(user.id, ()))
+        ]
 
     async def _save_before(self, session: "Session") -> None:
         users = self._users()
@@ -123,12 +142,21 @@ class TurnFiles:
 
     def _roll_back(self, turn: int, *, force: bool) -> RolledBack:
         about = self._about("", f"/rollback {turn}")
-        return roll_back(self._store, self._start(turn), about, force=force)
+        return roll_back(self._store, self._own_start(turn), about, force=force)
 
     def _plan(self, turn: int) -> RollbackPlan:
-        start = self._start(turn)
+        start = self._own_start(turn)
         with self._store.snapshots.used():
             return plan(self._store, start, self._store.now(start).tree)
+
+    def _own_start(self, turn: int) -> Checkpoint:
+        """As `_start`; HermesError where that is of another session, whose turns are not this one's to tell
+        from what others have changed.
+        """
+        start = self._start(turn)
+        if start.session != self._id:
+            raise HermesError(ELSEWHERE.format(turn=turn, session=start.session, checkpoint=start.id))
+        return start
 
     def _start(self, turn: int) -> Checkpoint:
         """The checkpoint that has the files as they were before a turn: its own, or that of the first later
@@ -137,17 +165,26 @@ class TurnFiles:
         users = self._users()
         if not 1 <= turn <= len(users):
             raise HermesError(f"There is no turn {turn}; this session has {len(users)}.")
-        own = {one.message: one for one in self._own()}
-        found = next((own[user.id] for user in users[turn - 1 :] if user.id in own), None)
+        taken = self._taken()
+        found = next((taken[user.id] for user in users[turn - 1 :] if user.id in taken), None)
         if found is None:
             raise HermesError(f"No file is known to have changed since before turn {turn}.")
+        return found[0]
+
+    def _taken(self) -> dict[str, list[Checkpoint]]:
+        """The checkpoints of turns by the id of what was said, the oldest first: one that was cut off and
+        went on has several, and one that a branch began with has those of the session that it was taken in.
+        """
+        found: dict[str, list[Checkpoint]] = {}
+        for one in reversed(self._store.newest()):
+            inherited = one.workspace == self._workspace and one.tree != one.after
+            if one.message and (one.session == self._id or inherited):
+                found.setdefault(one.message, []).append(one)
         return found
 
-    def _own(self) -> Sequence[Checkpoint]:
-        """The checkpoints of this session's turns, the oldest first."""
-        held = reversed(self._store.newest())
-        session = self._session.id if self._session else ""
-        return [one for one in held if one.message and one.session == session]
+    @property
+    def _id(self) -> str:
+        return self._session.id if self._session else ""
 
     def _users(self) -> list[User]:
         log = self._session.log if self._session else ()
@@ -159,7 +196,7 @@ class TurnFiles:
             at=self._ports.now(),
             command=visible(words),
             cwd=self._workspace,
-            session=self._session.id if self._session else "",
+            session=self._id,
             workspace=self._workspace,
             paths=(self._workspace,),
             message=message,

@@ -11,7 +11,7 @@ from hermes.store.tree_diff import one_line
 from hermes.types.error import HermesError
 
 if TYPE_CHECKING:
-    from hermes.agent.turn_files import TurnFiles
+    from hermes.agent.turn_files import SavedTurn, TurnFiles
 
 _PAGE: Final = 200
 _NONE: Final = (
@@ -22,6 +22,10 @@ _RUNS: Final = "In the background still runs {}: it may change files again. `/st
 _STANDS: Final = (
     "The model has forgotten that turn; what it did to files stands. `hermes checkpoints list` shows what"
     " was saved before."
+)
+_ELSEWHERE: Final = (
+    "A turn that this branch began with has changed files; `/rollback {}` says where they are brought back.\n\n"
+    "- `/undo{} conversation`: the model forgets the turn here; files stay"
 )
 _BOTH: Final = "The model has forgotten that turn, and its files are as they were before."
 
@@ -40,7 +44,8 @@ async def diff(talk: CommandContext, argument: str) -> None:
     words = argument.split()
     if not all(word.isdecimal() for word in words) or len(words) > 2:  # a turn and a page
         raise HermesError("/diff takes the number of a turn, and of a page: /diff 3, /diff 3 2.")
-    turns = [int(words[0])] if words else [number for number, _ in await files.saved_turns()][-1:]
+    saved = await files.saved_turns()
+    turns = [int(words[0])] if words else [one.number for one in saved][-1:]
     if not turns:
         raise HermesError("No turn of this session has changed files.")
     page = int(words[1]) if words[1:] else 1
@@ -51,7 +56,8 @@ async def diff(talk: CommandContext, argument: str) -> None:
     text = "\n".join(lines[:_PAGE])
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall("`+", text)), 0)
     more = f"\n\n`/diff {turns[0]} {page + 1}` shows more." if len(lines) > _PAGE else ""
-    talk.tell(f"Since before turn {turns[0]}:\n\n{fence}diff\n{text}\n{fence}{more}")
+    whose = next((_whose(talk, one) for one in saved if one.number >= turns[0]), "")
+    talk.tell(f"Since before turn {turns[0]}{whose}:\n\n{fence}diff\n{text}\n{fence}{more}")
 
 
 async def rollback(talk: CommandContext, argument: str) -> None:
@@ -60,7 +66,8 @@ async def rollback(talk: CommandContext, argument: str) -> None:
     files = _files(talk)
     found = re.fullmatch(r"(\d{1,9})(?:\s+(?:--)?(force))?", argument)
     if not argument:
-        rows = [f"- before turn {number}: {words}" for number, words in await files.saved_turns()]
+        saved = await files.saved_turns()
+        rows = [f"- before turn {one.number}{_whose(talk, one)}: {one.words}" for one in saved]
         how = "`/rollback N` brings the files back to before turn N, `/diff N` shows what changed since."
         talk.tell("\n".join([*rows, "", how]) if rows else "No turn of this session has changed files.")
         return
@@ -82,8 +89,11 @@ async def undo(talk: CommandContext, argument: str) -> None:
         raise HermesError(f"This session has {session.turns} turns; there are not {wish.turns} to take back.")
     files = session.environment.turn_files
     saved = await files.saved_turns() if files is not None else []
-    changed = any(number >= first for number, _ in saved)
+    changed = any(one.number >= first for one in saved)
     if not wish.what and files is not None and changed:
+        if any(one.number >= first and one.session != session.id for one in saved):
+            talk.tell(_ELSEWHERE.format(first, _times(wish.turns)))
+            return
         plan = planned(await files.plan(first))
         if plan:
             talk.tell(_choices(plan, wish.turns))
@@ -130,6 +140,11 @@ def _files(talk: CommandContext) -> "TurnFiles":
     return found
 
 
+def _whose(talk: CommandContext, turn: "SavedTurn") -> str:
+    """In which session a turn was taken, where that is not this one."""
+    return f" (taken in {turn.session})" if turn.session != opened(talk).id else ""
+
+
 def _undo_args(argument: str) -> UndoArgs:
     found = re.fullmatch(r"(\d{1,9})?\s*(conversation|files|both)?", argument)
     if found is None or found[1] == "0":
@@ -139,8 +154,12 @@ def _undo_args(argument: str) -> UndoArgs:
     return UndoArgs(int(found[1] or 1), found[2] or "")
 
 
+def _times(turns: int) -> str:
+    return f" {turns}" if turns > 1 else ""
+
+
 def _choices(plan: str, turns: int) -> str:
-    number = f" {turns}" if turns > 1 else ""
+    number = _times(turns)
     return (
         f"Files have changed since. Taking that back would do this:\n\n{plan}\n\n"
         f"- `/undo{number} both`: files, and the model forgets the turn\n"

@@ -18,7 +18,8 @@ def planned(plan: RollbackPlan) -> str:
         ("makes way: it cannot be saved, and gets another name", plan.aside),
         ("goes back to what it was", plan.write),
         ("is removed, for it was not there", plan.remove),
-        ("stays: somebody else has changed it since", plan.changed),
+        ("stays: somebody else has changed it since", _by_others(plan)),
+        ("stays: a turn was cut off, and nobody knows whether it changed it", plan.unknown),
         ("stays: it is not among what is saved", plan.unsaved),
     ]
     return "\n".join(line for words, paths in rows for line in _listed(words, paths))
@@ -34,7 +35,11 @@ def told(done: RolledBack, forced: str) -> str:
         *(line for path, why in done.failed for line in _listed(f"is not as it was: {why}", [path])),
         *_listed(
             f"was left: somebody else has changed it since ({forced} takes it back, too)",
-            plan.changed,
+            _by_others(plan),
+        ),
+        *_listed(
+            f"was left: a turn was cut off, and nobody knows whether it changed it ({forced} takes it back)",
+            plan.unknown,
         ),
         *_listed("was left: it is not among what is saved", plan.unsaved),
         *_listed("was left: it would run something", done.kept_back),
@@ -43,6 +48,10 @@ def told(done: RolledBack, forced: str) -> str:
         return "\n".join([*rows, "Nothing was changed."])
     back = f"`hermes checkpoints restore {done.undo.id}` takes this back"
     return "\n".join([*rows, "", f"{back}{_BUT_NOT_THOSE if done.aside else ''}."])
+
+
+def _by_others(plan: RollbackPlan) -> list[str]:
+    return [path for path in plan.changed if path not in plan.unknown]
 
 
 def _listed(words: str, paths: Sequence[str]) -> Iterator[str]:

@@ -22,14 +22,29 @@ _MOVED_ASIDE: Final = re.compile(MOVED_ASIDE, re.DOTALL)
 class RollbackPlan(Struct, frozen=True, kw_only=True):
     """What going back takes, as paths in the workspace: to `write`, to `remove`, and to move `aside`, because
     what is there now cannot be saved and is in the place of something to write. Left as they are: what was
-    `changed` by others since, and what was not `saved` then or could not be now.
+    `changed` by others since, and what was not `saved` then or could not be now. Of what was `changed` it is
+    not known who did it where that is `unknown`: it changed in a turn that was cut off, or after that.
     """
 
     write: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
     changed: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
     unsaved: tuple[str, ...] = ()
+
+
+class _Gap(Struct, frozen=True):
+    """What was there at the end of one step and at the beginning of the next; `cut` where the step has no
+    known end, and its beginning stands for that.
+    """
+
+    end: Tree
+    next: Tree
+    cut: bool
+
+    def changed(self) -> set[str]:
+        return set(_differences(self.end, self.next))
 
 
 def plan(
@@ -50,7 +65,8 @@ def plan(
     differ -= {path for path in differ if _is_out(before, path) and _is_out(now, path)}
     unsaved = set(_unsaved(differ, before, now))
     inside = {path for path in differ if not unsaved.isdisjoint((path, *_above(path)))}
-    changed = set() if force else (differ & _by_others(store, made, before, now)) - inside
+    gaps = list(_gaps(store, made, before, now))
+    changed = set() if force else (differ & _by_others(gaps, now)) - inside
     free = differ - inside - changed
     remove = {path for path in free if path not in before}
     left = inside | changed
@@ -62,6 +78,7 @@ def plan(
         remove=tuple(sorted(path for path in remove if aside.isdisjoint(_above(path)))),
         aside=tuple(sorted(path for path in aside - blocked if aside.isdisjoint(_above(path)))),
         changed=tuple(sorted(changed | blocked)),
+        unknown=tuple(sorted(changed - _by_others([one for one in gaps if not one.cut], now))),
         unsaved=tuple(sorted(path for path in unsaved if aside.isdisjoint(_above(path)))),
     )
 
@@ -73,11 +90,18 @@ def steps(store: CheckpointStore, start: Checkpoint) -> list[Checkpoint]:
     return [start, *mine]
 
 
-def _by_others(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now: Tree) -> set[str]:
-    """The paths that changed between the end of a turn and the beginning of the next, or now; in a turn that
-    was cut off nobody knows who changed what.
+def _by_others(gaps: Iterable[_Gap], now: Tree) -> set[str]:
+    """The paths that changed in these gaps, or that an earlier going back has moved aside."""
+    found = {path for one in gaps for path in one.changed()}
+    mine = {path for path in found if _HALF_WRITTEN.fullmatch(PurePosixPath(path).name)}
+    return (found | _moved_aside(now)) - mine
+
+
+def _gaps(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now: Tree) -> Iterator[_Gap]:
+    """What lies between the end of a turn and the beginning of the next, or now; in a turn that was cut off
+    nobody knows who changed what.
     """
-    known, found = before, set[str]()
+    known = before
     made = list(_sound(store, made))
     for number, one in enumerate(made):
         if one.after:
@@ -86,10 +110,8 @@ def _by_others(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree,
         if later and later == one.after:
             continue
         new = _known(known, store.snapshots.tree(bytes.fromhex(later)) if later else now)
-        found.update(_differences(known, new))
+        yield _Gap(known, new, cut=not one.after)
         known = new
-    mine = {path for path in found if _HALF_WRITTEN.fullmatch(PurePosixPath(path).name)}
-    return (found | _moved_aside(now)) - mine
 
 
 def _moved_aside(now: Tree) -> set[str]:
