@@ -29,8 +29,8 @@ NOT_SAVED: Final = (
 )
 BUSY: Final = "A turn is running; stop it first (Esc, or /stop)."
 ELSEWHERE: Final = (
-    "Turn {turn} was taken in the session {session}: `/rollback {turn}` there (`/resume {session}`) brings its"
-    " files back, or `hermes checkpoints restore {checkpoint}`."
+    "Turn {turn} was taken in the session {session}: `/rollback {turn}` there (`/resume {session}`) brings"
+    " its files back, or `hermes checkpoints restore {checkpoint}`."
 )
 _TITLE: Final = 60
 T = TypeVar("T")

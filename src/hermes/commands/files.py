@@ -24,8 +24,8 @@ _STANDS: Final = (
     " was saved before."
 )
 _ELSEWHERE: Final = (
-    "A turn that this branch began with has changed files; `/rollback {}` says where they are brought back.\n\n"
-    "- `/undo{} conversation`: the model forgets the turn here; files stay"
+    "A turn that this branch began with has changed files; `/rollback {}` says where they are brought back."
+    "\n\n- `/undo{} conversation`: the model forgets the turn here; files stay"
 )
 _BOTH: Final = "The model has forgotten that turn, and its files are as they were before."
 
