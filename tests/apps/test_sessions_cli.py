@@ -67,6 +67,28 @@ def test_a_bad_file_is_told_in_a_sentence_and_nothing_is_stored(
     assert run("sessions", "list").stdout.count("\n") == 1
 
 
+def test_a_file_that_ends_early_is_told_and_one_that_does_not_say_its_length_is_taken(
+    run: Run, work: Path, environ: dict[str, str]
+) -> None:
+    store(environ, row("2001_a"))
+    lines = run("sessions", "export", "2001_a", "--format", "jsonl").stdout.splitlines()
+    old = json.loads(lines[0])
+    assert old.pop("messages") == 2
+    told = "hermes: the file ends after 1 of 2 messages.\n"
+    for name, found, number, said in (
+        ("short", lines[:2], "1", told),
+        ("old", [json.dumps(old), *lines[1:2]], "1", ""),
+        ("whole", lines, "2", ""),
+    ):
+        (work / name).write_text("\n".join(found))
+        done = run("sessions", "import", name)
+        assert (done.returncode, done.stdout.partition(": ")[2], done.stderr) == (
+            0,
+            f"{number} messages.\n",
+            said,
+        )
+
+
 def test_an_example_goes_to_its_file_without_credentials(
     run: Run, work: Path, environ: dict[str, str]
 ) -> None:
@@ -85,6 +107,9 @@ def test_an_example_goes_to_its_file_without_credentials(
 
 def test_branches_stand_below_their_session(run: Run, work: Path, environ: dict[str, str]) -> None:
     del work
-    store(environ, row("2001_a"), row("2001_b", origin="2001_a"), row("2001_c"))
+    origins = {"b": "a", "c": "", "d": "b", "e": "a", "f": "e"}
+    store(environ, row("2001_a"), *[row(f"2001_{one}", origin=f"2001_{of}") for one, of in origins.items()])
     shown = run("sessions", "tree").stdout.splitlines()
-    assert [line.split("  ")[0].strip() for line in shown] == ["2001_c", "2001_a", "└─ 2001_b"]
+    assert [line[: line.index("2001") + 6] for line in shown] == [
+        "2001_c", "2001_a", "├─ 2001_b", "│  └─ 2001_d", "└─ 2001_e", "   └─ 2001_f",
+    ]  # fmt: skip

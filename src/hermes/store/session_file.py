@@ -29,6 +29,16 @@ class _Header(Struct, frozen=True, kw_only=True):
     system: str
     tools: tuple[Any, ...] = ()
     capabilities: Capabilities = ALL
+    messages: int | None = None
+
+
+class SessionFile(Struct, frozen=True):
+    """What a file holds of a session, and how many messages its first line announces; None in older files,
+    which do not say it.
+    """
+
+    session: StoredSession
+    announced: int | None = None
 
 
 _headers = msgspec.json.Decoder(_Header)
@@ -43,16 +53,17 @@ def session_lines(stored: StoredSession) -> Iterator[bytes]:
         system=stored.system,
         tools=stored.tools,
         capabilities=stored.capabilities,
+        messages=len(stored.log),
     )
     yield _encoded(header)
     yield from map(MESSAGES.encode, stored.log)
 
 
-def read_session(lines: Iterable[bytes]) -> StoredSession:
+def read_session(lines: Iterable[bytes]) -> SessionFile:
     """The session of such lines; StoreError with the number of the line that is none of it."""
     first, *rest = [*lines] or [b""]
     header = _header(first)
-    return StoredSession(
+    session = StoredSession(
         row=header.session,
         system=header.system,
         tools=header.tools,
@@ -60,6 +71,7 @@ def read_session(lines: Iterable[bytes]) -> StoredSession:
         log=tuple(_message(number, line) for number, line in enumerate(rest, FIRST_MESSAGE)),
         begun={},
     )
+    return SessionFile(session, header.messages)
 
 
 async def import_session(

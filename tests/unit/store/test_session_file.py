@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from hermes.agent.log import misplaced
 from hermes.config.home import Home
 from hermes.store.protocol import Owner, SessionRow, StoredSession
-from hermes.store.session_file import import_session, read_session, session_lines
+from hermes.store.session_file import SessionFile, import_session, read_session, session_lines
 from hermes.store.sqlite_store import open_store
 from hermes.testing import MemoryStore
 from hermes.types.capabilities import Capabilities
@@ -134,7 +134,7 @@ def test_any_session_comes_back_as_it_was(log: tuple[Message, ...]) -> None:
     assert misplaced(log) is None
     session = stored(*log)
     lines = b"\n".join(session_lines(session)) + b"\n"
-    assert read_session(lines.splitlines(keepends=True)) == session
+    assert read_session(lines.splitlines(keepends=True)) == SessionFile(session, announced=len(log))
 
 
 async def test_an_import_is_text_from_outside_in_a_directory_of_this_machine(tmp_path: Path) -> None:

@@ -183,7 +183,8 @@ def import_(choices: Choices, file: BinaryIO) -> None:
     what it holds counts as text from outside.
     """
     to_change(choices)
-    found = read_session(file)
+    read = read_session(file)
+    found = read.session
     if (place := misplaced(found.log)) is not None:
         raise StoreError(f"Line {place + FIRST_MESSAGE} may not follow the one before it in a conversation.")
     if (place := parting(found.log)) is not None:
@@ -194,7 +195,10 @@ def import_(choices: Choices, file: BinaryIO) -> None:
         return await import_session(store, found, free_id=new, cwd=str(Path.cwd()), now=SYSTEM_PORTS.now())
 
     row = _in_store(choices, imported)
-    click.echo(f"{row.id}: {row.messages or len(found.log)} messages.")
+    number = len(found.log)
+    click.echo(f"{row.id}: {number} messages.")
+    if number < (read.announced or 0):
+        click.echo(f"hermes: the file ends after {number} of {read.announced} messages.", err=True)
 
 
 @sessions.command()
