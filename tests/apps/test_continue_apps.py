@@ -55,6 +55,7 @@ def test_where_the_settings_want_it_the_turn_goes_on_by_itself(place: Place) -> 
 def test_a_plain_terminal_goes_on_too(place: Place) -> None:
     with resumed(place, {"TERM": "dumb"}) as terminal:
         terminal.until("The last turn was cut off")
+        assert "error:" not in terminal.everything
         terminal.type("/continue\r")
         terminal.until("all done")
         terminal.type("/continue\r")

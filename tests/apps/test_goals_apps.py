@@ -68,7 +68,8 @@ def test_where_there_are_only_lines_a_goal_is_pursued_paused_and_let_go(tmp_path
     with window(Place(tmp_path), model, TERM="dumb") as terminal:
         terminal.until("an empty line leaves", 40)
         terminal.type("/goal say one and two\n")
-        terminal.until("> Go on with the standing goal, turn 2 of 20")
+        terminal.until("> say one and two …\n")
+        terminal.until("> Go on with the standing goal, turn 2 of 20 at most: …\n")
         terminal.until("two\n")
         terminal.until(lambda: len(model.judge.requests) == 2)
         terminal.type("\x03")
@@ -78,6 +79,28 @@ def test_where_there_are_only_lines_a_goal_is_pursued_paused_and_let_go(tmp_path
         terminal.type("/goal clear\n")
         terminal.type("/goal\n")
         terminal.until("This session has no goal")
+        assert ("Each turn is judged" in terminal.everything, "error:" in terminal.everything) == (
+            False,
+            False,
+        )
+        terminal.type("/quit\n")
+        assert terminal.wait() == 0
+
+
+def test_where_there_are_only_lines_a_goal_that_waits_is_told_and_is_no_error(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    with window(place, JudgedModel(["one"], [verdict("blocked", "no key")]), TERM="dumb") as terminal:
+        terminal.until("an empty line leaves", 40)
+        terminal.type(f"/goal {'say one and two ' * 8}\n")
+        terminal.until("goal blocked")
+        echo = "> " + "say one and two " * 4 + "say one and …\n"
+        assert echo in terminal.everything.replace("\r", "")
+        terminal.type("/quit\n")
+        assert terminal.wait() == 0
+    with window(place, JudgedModel([], []), "latest", TERM="dumb") as terminal:
+        terminal.until("A goal waits here: say one", 40)
+        terminal.until("an empty line leaves")
+        assert "error:" not in terminal.everything
         terminal.type("/quit\n")
         assert terminal.wait() == 0
 

@@ -38,6 +38,9 @@ class CommandContext(Protocol):
     def warn(self, sentence: str) -> None:
         """Show one sentence that says what is wrong and what to do."""
 
+    def notice(self, sentence: str) -> None:
+        """Show one sentence that the person should know; nothing is wrong."""
+
     def send(self, text: str) -> None:
         """Send a message now, or after the running turn."""
 

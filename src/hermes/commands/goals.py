@@ -32,7 +32,7 @@ def met_goal(talk: CommandContext) -> None:
     """Say that a session that was just opened has a goal that waits, if so."""
     found = talk.session.goal if talk.session else None
     if found is not None and found.state in {"paused", "blocked"}:
-        talk.warn(WAITS.format(" ".join(found.outcome.split())))
+        talk.notice(WAITS.format(" ".join(found.outcome.split())))
 
 
 def _there(talk: CommandContext) -> None:

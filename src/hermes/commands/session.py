@@ -41,7 +41,7 @@ def met_cut_turn(talk: CommandContext, settings: AgentSettings) -> None:
     """
     if not opened(talk).is_cut:
         return
-    talk.warn(GOES_ON if settings.auto_continue else CUT)
+    talk.notice(GOES_ON if settings.auto_continue else CUT)
     if settings.auto_continue:
         talk.continue_turn()
 

@@ -65,6 +65,10 @@ class TuiCommands:
         """Show one sentence that says what is wrong."""
         self._desk.warn(sentence)
 
+    def notice(self, sentence: str) -> None:
+        """Show one sentence that the person should know."""
+        self._desk.notice(sentence)
+
     def send(self, text: str) -> None:
         """Send a message, now or when the running turn lets it."""
         self._desk.conversation.send(text)

@@ -26,7 +26,7 @@ from hermes.present.consent import HOW, answer_from
 from hermes.present.goals import goal_lines
 from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
-from hermes.present.spans import line, plain, wrap
+from hermes.present.spans import Span, line, plain, wrap
 from hermes.present.theme import Theme
 from hermes.types.event import Asked, Attempted, Event, GoalChanged, TurnFinished
 from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from hermes.runtime import Runtime
 
 _INTERRUPTED = 130
+_CUT = " …"
 _LEAVE = frozenset({"", "/quit", "/exit"})
 
 
@@ -117,7 +118,7 @@ class Lines:
             talk.continues = False
             await self._turn(talk, opened(talk).stream_continued())
         if talk.waiting:
-            self._print(f"> {visible(talk.waiting[0])}")
+            self._print(_echo(talk.waiting[0]))
             return talk.waiting.pop(0)
         return (await self._ask("> ")).strip()
 
@@ -214,3 +215,10 @@ class Lines:
 
     def _print(self, text: str) -> None:
         print(self._theme.text(text), flush=True)
+
+
+def _echo(text: str) -> str:
+    """A message that is sent now, in one line: its first one, up to a word that fits."""
+    first, *more = text.split("\n")
+    shown, *rest = wrap(line(visible(first)), WIDTH - len(_CUT), first=(Span("> "),))
+    return f"{plain(shown)}{_CUT if more or rest else ''}"

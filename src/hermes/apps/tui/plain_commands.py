@@ -12,8 +12,10 @@ from hermes.apps.tui.replay import replay_lines
 from hermes.commands.goals import met_goal
 from hermes.commands.session import met_cut_turn
 from hermes.lib.visible import visible
+from hermes.present.lines import notice_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import cut_text, plain
+from hermes.types.event import Notice
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -72,6 +74,11 @@ class PlainCommands:
     def warn(self, sentence: str) -> None:
         """Show what is wrong."""
         self._show(f"error: {visible(sentence)}")
+
+    def notice(self, sentence: str) -> None:
+        """Show what the person should know."""
+        for row in notice_lines(Notice(level="info", text=sentence), WIDTH):
+            self._show(plain(row))
 
     def send(self, text: str) -> None:
         """Send a message next."""

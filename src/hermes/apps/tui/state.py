@@ -117,11 +117,14 @@ class TuiState:
 
     def warn(self, sentence: str) -> None:
         """Show one sentence that says what is wrong."""
-        self.show(
-            self.transcript.block(
-                "notice", notice_lines(Notice(level="error", text=sentence), self.screen.width)
-            )
-        )
+        self._told(Notice(level="error", text=sentence))
+
+    def notice(self, sentence: str) -> None:
+        """Show one sentence that the person should know."""
+        self._told(Notice(level="info", text=sentence))
+
+    def _told(self, notice: Notice) -> None:
+        self.show(self.transcript.block("notice", notice_lines(notice, self.screen.width)))
 
     async def paint(self) -> None:
         """Bring what changed to the screen, as long as it runs."""
