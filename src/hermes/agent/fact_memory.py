@@ -64,7 +64,7 @@ class FactMemory(Struct, frozen=True, kw_only=True):
 
     def prefetch(self, query: str, scope: MemoryScope) -> Sequence[Recalled]:
         """The facts that fit, each with when it was noted."""
-        found = self.facts.find(query, scope.viewer, limit=RECALLED, now=scope.at)
+        found = self.facts.fitting(query, scope.viewer, limit=RECALLED, now=scope.at)
         return [
             Recalled(text=f"- {one.text} ({_day(one)}, id {one.id})", outside=one.outside) for one in found
         ]

@@ -43,7 +43,14 @@ class FactStore(Protocol):
         """Keep a fact and give its id; the same words for the same person are kept once."""
 
     def find(self, words: str, viewer: Viewer, *, limit: int, now: float) -> Sequence[Fact]:
-        """The facts that have to do with these words and that somebody may be told, the best first."""
+        """The facts that somebody may be told and that fit a query or, if there are none, hold a word of it;
+        the best first.
+        """
+
+    def fitting(self, message: str, viewer: Viewer, *, limit: int, now: float) -> Sequence[Fact]:
+        """The facts that somebody may be told and that share with a message what tells them from the others,
+        the best first; many messages have none.
+        """
 
     def everything(self) -> Sequence[Fact]:
         """All facts, the oldest first."""

@@ -62,6 +62,11 @@ class GitNotes:
         self._refresh()
         return self._index.find(words, viewer, limit=limit, now=now)
 
+    def fitting(self, message: str, viewer: Viewer, *, limit: int, now: float) -> Sequence[Fact]:
+        """The best by what tells them from the others, and by age."""
+        self._refresh()
+        return self._index.fitting(message, viewer, limit=limit, now=now)
+
     def everything(self) -> Sequence[Fact]:
         """All notes."""
         self._refresh()

@@ -4,6 +4,7 @@ space between words stand alone, and so do symbols, each as a name of its own.
 
 import re
 import unicodedata
+from itertools import pairwise
 from typing import Final
 
 from hermes.lib.text import mend_surrogates
@@ -11,6 +12,8 @@ from hermes.lib.text import mend_surrogates
 LONGEST: Final = 2_048
 """Characters of a query that are looked at."""
 MOST_WORDS: Final = 32
+MOST_TOLD: Final = 100
+"""Different words of a message that are looked for."""
 LONGEST_TERM: Final = 64
 """A longer word is no word of people; parts of it are found in its beginning."""
 
@@ -23,15 +26,18 @@ _ASKED: Final = re.compile(r'"([^"]+)"|([^\s"]+)')
 _NAME: Final = "\ue000"
 """Begins the name of a symbol; a letter of private use, which the index takes as part of a word."""
 _WORD: Final = re.compile(rf"(?:[^\W_]|{_NAME})+")
+_RUN: Final = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])(?:[^\W_]|{_NAME}))+")
 
 
 def indexed(text: str) -> str:
     """The text to index."""
-    if text.isascii():
-        return text
+    return text if text.isascii() else re.sub(f"[{_UNSPACED}]", r" \g<0> ", _composed(text))
+
+
+def _composed(text: str) -> str:
+    """The text in composed letters, its symbols as names."""
     text = unicodedata.normalize("NFKC", mend_surrogates(text))
-    text = re.sub(f"[{_SYMBOLS}]", lambda found: f" {_NAME}{ord(found[0]):x} ", text)
-    return re.sub(f"[{_UNSPACED}]", r" \g<0> ", text)
+    return re.sub(f"[{_SYMBOLS}]", lambda found: f" {_NAME}{ord(found[0]):x} ", text)
 
 
 def terms(text: str) -> set[str]:
@@ -55,6 +61,21 @@ def asked(query: str) -> list[str]:
     text = mend_surrogates(query).replace("\0", " ")[:LONGEST]
     found = (indexed(together or one).strip() for together, one in _ASKED.findall(text))
     return [one for one in found if _WORD.search(one)][:MOST_WORDS]
+
+
+def told(message: str) -> list[str]:
+    """The different words of a message as they stand in an indexed text; where scripts put no space between
+    words, each two letters that follow each other.
+    """
+    runs = _RUN.findall(_composed(message.replace("\0", " ")[:LONGEST]))
+    words = (word for run in runs for word in _words(run))
+    return list({word.lower(): word for word in words}.values())[:MOST_TOLD]
+
+
+def _words(run: str) -> list[str]:
+    if not re.match(f"[{_UNSPACED}]", run) or len(run) == 1:
+        return [run]
+    return [f"{one} {other}" for one, other in pairwise(run)]
 
 
 def pieces(word: str) -> list[str]:

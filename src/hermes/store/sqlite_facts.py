@@ -1,7 +1,7 @@
 """Facts in a SQLite file, found by full text and by how old they are."""
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from heapq import nlargest
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -9,24 +9,21 @@ from typing import Final
 import msgspec
 
 from hermes.store.database import Database
+from hermes.store.fact_ranking import NEAR, relevances, telling
 from hermes.store.facts import Fact, score
-from hermes.store.index_text import asked, indexed
+from hermes.store.index_text import asked, indexed, told
 from hermes.store.protocol import Viewer
 
 RANKED: Final = 100
-"""Of more facts that match, the best by their words alone are weighed."""
-MANY: Final = 200
-"""Words that more facts hold, or a fifth of them all, tell nothing; where there are others they are left
-out.
-"""
+"""Of more facts that hold the words, those of the most worth are looked at."""
 WORTH: Final = 0.1
-"""What is worth less than this share of the best is left out: it shares common words only."""
-_COUNT: Final = "SELECT count(*) FROM (SELECT 1 FROM fact_words WHERE fact_words MATCH ? LIMIT ?)"
+"""What is worth less than this share of the best, being older, is left out."""
+EVERY: Final = -1
 _decode: Final = msgspec.json.Decoder(Fact).decode
-_SHORT: Final = re.compile(r"[a-z]{1,3}")
-_MATCHING: Final = """
-SELECT facts.body, at, -rank FROM fact_words CROSS JOIN facts ON number = fact_words.rowid
-WHERE fact_words MATCH ? AND origin = ? ORDER BY rank LIMIT ?
+_COUNT: Final = "SELECT count(*) FROM facts WHERE origin = ?"
+_HOLDING: Final = """
+SELECT number, at FROM fact_words CROSS JOIN facts ON number = fact_words.rowid
+WHERE fact_words MATCH ? AND origin = ? LIMIT ?
 """
 
 
@@ -53,20 +50,23 @@ class SqliteFacts:
             self._insert(fact, stamp)
 
     def find(self, words: str, viewer: Viewer, *, limit: int, now: float) -> Sequence[Fact]:
-        """The best by relevance and age."""
-        wanted = asked(words)
-        if not wanted:
-            return []
+        """Those that fit; where there are none, those that hold any of the words."""
+        if fitting := self.fitting(words, viewer, limit=limit, now=now):
+            return fitting
         with self._database.faults():
-            query = _any_of(self._telling(wanted))
-            rows = self._rows.execute(_MATCHING, (query, viewer.origin, RANKED)).fetchall()
-        scored = sorted(
-            ((score(relevance, now - at, self._half_life), body) for body, at, relevance in rows),
-            reverse=True,
-        )
-        facts = ((worth, _decode(body)) for worth, body in scored)
-        found = list(islice(((worth, fact) for worth, fact in facts if fact.is_for(viewer)), limit))
-        return [fact for worth, fact in found if worth >= WORTH * found[0][0]]
+            held = [self._holding(one, viewer, EVERY) for one in asked(words)]
+            return self._best(held, self._count(viewer), viewer, limit, now)
+
+    def fitting(self, message: str, viewer: Viewer, *, limit: int, now: float) -> Sequence[Fact]:
+        """The best by the words that tell something, and by age."""
+        with self._database.faults():
+            facts, held = self._count(viewer), list[Mapping[int, float]]()
+            for word in told(message):
+                most = telling(word, facts)
+                holding = self._holding(word, viewer, most + 1) if most else {}
+                if len(holding) <= most:
+                    held.append(holding)
+            return self._best(held, facts, viewer, limit, now)
 
     def everything(self) -> Sequence[Fact]:
         """All facts."""
@@ -96,16 +96,33 @@ class SqliteFacts:
         self._database.checkpoints.run()
         self._database.close()
 
-    def _telling(self, words: Sequence[str]) -> Sequence[str]:
-        """The words that few facts hold; where there are none, all but the shortest."""
-        few = min(MANY, self._rows.execute("SELECT count(*) FROM facts").fetchone()[0] // 5)
-        most = {word: few if _SHORT.fullmatch(word) else max(3, few) for word in words}
-        rare = [word for word in words if 0 < self._count(word, most[word] + 1) <= most[word]]
-        return rare or [word for word in words if not _SHORT.fullmatch(word)] or words
+    def _best(
+        self, held: Sequence[Mapping[int, float]], facts: int, viewer: Viewer, limit: int, now: float
+    ) -> Sequence[Fact]:
+        """Of the facts that hold each of some words, with their times, those that are worth telling."""
+        relevant = relevances(held, facts)
+        times = {number: at for one in held for number, at in one.items()}
+        worth = {one: score(value, now - times[one], self._half_life) for one, value in relevant.items()}
+        ranked = nlargest(RANKED, worth, key=lambda one: (worth[one], times[one], one))
+        found = list(islice(self._visible(ranked, viewer), limit))
+        nearest = NEAR * max((relevant[one] for one, _ in found), default=0)
+        near = [(one, fact) for one, fact in found if relevant[one] >= nearest]
+        return [fact for one, fact in near if worth[one] >= WORTH * worth[near[0][0]]]
 
-    def _count(self, word: str, most: int) -> int:
-        """How many facts hold a word, as far as `most`."""
-        return int(self._rows.execute(_COUNT, (f'"{word}"', most)).fetchone()[0])
+    def _count(self, viewer: Viewer) -> int:
+        """How many facts were noted for a person."""
+        return int(self._rows.execute(_COUNT, (viewer.origin,)).fetchone()[0])
+
+    def _holding(self, word: str, viewer: Viewer, most: int) -> Mapping[int, float]:
+        """The facts that hold a word, as far as `most`, with when they were noted."""
+        return dict(self._rows.execute(_HOLDING, (f'"{word}"', viewer.origin, most)).fetchall())
+
+    def _visible(self, numbers: Sequence[int], viewer: Viewer) -> Iterator[tuple[int, Fact]]:
+        """Those facts that somebody may be told and that nobody has removed meanwhile."""
+        for number in numbers:
+            row = self._rows.execute("SELECT body FROM facts WHERE number = ?", (number,)).fetchone()
+            if row and (fact := _decode(row[0])).is_for(viewer):
+                yield number, fact
 
     def _facts(self) -> Iterator[Fact]:
         for (body,) in self._rows.execute("SELECT body FROM facts ORDER BY number"):
@@ -120,8 +137,3 @@ class SqliteFacts:
     def _delete(self, fact_id: str) -> None:
         found = self._rows.execute("DELETE FROM facts WHERE id = ? RETURNING number", (fact_id,)).fetchall()
         self._rows.executemany("DELETE FROM fact_words WHERE rowid = ?", found)
-
-
-def _any_of(words: Sequence[str]) -> str:
-    """The query for facts that hold any of the words."""
-    return " OR ".join(f'"{word}"' for word in words)

@@ -1,12 +1,14 @@
 """Facts are found by their words and their age, by whoever they were noted for."""
 
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.store.fact_ranking import FEW
 from hermes.store.facts import DAY, Fact, score
 from hermes.store.protocol import EVERYBODY, Viewer
 from hermes.store.sqlite_facts import RANKED, SqliteFacts
@@ -78,13 +80,150 @@ def test_the_many_facts_of_others_take_no_place_of_ones_own(tmp_path: Path) -> N
     facts.close()
 
 
+def fitting(facts: SqliteFacts, message: str) -> list[str]:
+    return [one.id for one in facts.fitting(message, EVERYBODY, limit=6, now=0.0)]
+
+
+TWO = ("The elm stands by the gate.", "The boiler is serviced in March.")
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("elm tree", {"0"}),
+        ("where is the elm", {"0"}),
+        ("Is there an elm tree somewhere here?", {"0"}),
+        ("boiler and elm please", {"0", "1"}),
+        ("ELM?", {"0"}),
+        ("When are the boilers serviced?", {"1"}),
+        ("Is it in there?", set()),
+        ("", set()),
+    ],
+)
+def test_of_two_facts_the_one_that_shares_a_word_is_found(
+    tmp_path: Path, message: str, expected: set[str]
+) -> None:
+    facts = SqliteFacts(tmp_path / "f.db", half_life=0)
+    for number, text in enumerate(TWO):
+        facts.add(fact(str(number), text))
+    assert set(fitting(facts, message)) == expected
+    assert set(found(facts, message)) >= expected
+    facts.close()
+
+
+TWELVE = (
+    *TWO,
+    "Deployments go to the staging cluster first.",
+    "The database password rotates every month.",
+    "Ada prefers tabs and short commit messages.",
+    "The cat is grey and is called Momo.",
+    "Backups run at night and are kept for a week.",
+    "The printer on the second floor is out of order.",
+    "My sister lives in Lisbon.",
+    "The garden hose leaks.",
+    "Use uv for Python projects, not pip.",
+    "The train to work leaves at 7:42.",
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        ("Is there an elm tree somewhere here?", [0]),
+        ("boiler and elm please", [0, 1]),
+        ("How do I commit this and push it for Ada?", [4]),
+        ("What do I have to know about backups?", [6]),
+        ("Which package manager for python?", [10]),
+        ("What is the time?", []),
+        ("Write a function that sorts a list for me and test it in the shell.", []),
+    ],
+)
+def test_of_twelve_facts_those_that_fit_are_found_and_no_others(
+    tmp_path: Path, message: str, expected: list[int]
+) -> None:
+    facts = SqliteFacts(tmp_path / "f.db", half_life=0)
+    for number, text in enumerate(TWELVE):
+        facts.add(fact(str(number), text))
+    assert sorted(fitting(facts, message)) == [str(one) for one in expected]
+    facts.close()
+
+
+def test_of_scripts_without_spaces_and_of_capitals_the_words_are_found(tmp_path: Path) -> None:
+    facts = SqliteFacts(tmp_path / "f.db", half_life=0)
+    for name, text in (
+        ("tokyo", "会議は東京で開かれる"),
+        ("vm", "The VM is called oak."),
+        ("ci", "CI runs at night."),
+    ):
+        facts.add(fact(name, text))
+    assert [fitting(facts, one) for one in ("東京の天気", "Which VM is it?", "is CI slow?")] == [
+        ["tokyo"],
+        ["vm"],
+        ["ci"],
+    ]
+    assert found(facts, "京") == ["tokyo"]
+    facts.close()
+
+
+def test_what_every_fact_holds_is_found_by_a_query_and_comes_with_no_message(tmp_path: Path) -> None:
+    facts = SqliteFacts(tmp_path / "f.db", half_life=0)
+    for number in range(12):
+        facts.put(fact(str(number), f"The boiler has a part number {number}."), "x")
+    assert (fitting(facts, "What about the boiler?"), len(found(facts, "boiler"))) == ([], 9)
+    facts.close()
+
+
+CONTENT = [
+    f"{first}{second}{third}"
+    for first in "bdfgklm"
+    for second in ("ulo", "ir", "ata", "ov")
+    for third in "nkz"
+]
+COMMON = ("al", "wo", "ten", "sie", "unda", "warum", "zwischen")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    size=st.sampled_from([1, 2, 12]),
+    draw=st.randoms(use_true_random=False),
+    common=st.lists(st.sampled_from(COMMON), min_size=1, unique=True),
+)
+def test_a_fact_is_found_by_a_word_of_its_own_among_common_ones_and_by_those_alone_not_at_all(
+    size: int, draw: Random, common: list[str]
+) -> None:
+    own = draw.sample(CONTENT, 2 * size)
+    with TemporaryDirectory() as folder:
+        facts = SqliteFacts(Path(folder, "f.db"), half_life=0)
+        for number in range(size):
+            words = [*common, *own[2 * number : 2 * number + 2]]
+            facts.put(fact(str(number), " ".join(draw.sample(words, len(words)))), "x")
+        chosen = draw.randrange(size)
+        message = [*common, own[2 * chosen], "nowhere", "qelsewhere"]
+        told = fitting(facts, " ".join(draw.sample(message, len(message))))
+        alone = fitting(facts, " ".join(common))
+        facts.close()
+    assert told == [str(chosen)]
+    assert alone == [] or size <= FEW
+
+
+def test_of_a_thousand_facts_the_one_that_shares_a_rare_word_is_found_alone(tmp_path: Path) -> None:
+    facts = SqliteFacts(tmp_path / "f.db", half_life=0)
+    for number in range(1_000):
+        facts.put(
+            fact(str(number), f"al {'wo ' * (number % 3)}unda plant{number} stands by wall{number % 40}"), "x"
+        )
+    assert fitting(facts, "Al wo unda: plant7 warum?") == ["7"]
+    assert fitting(facts, "al wo, unda stands warum") == []
+    facts.close()
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_no_words_make_a_search_fail(text: str, words: str) -> None:
     with TemporaryDirectory() as folder:
         facts = SqliteFacts(Path(folder, "f.db"), half_life=1)
         facts.add(fact("a", text.encode("utf-8", "replace").decode()))
-        assert set(found(facts, words)) <= {"a"}
+        assert {*found(facts, words), *fitting(facts, words)} <= {"a"}
         facts.close()
 
 
