@@ -15,6 +15,7 @@ from hermes.agent.branching import branch
 from hermes.agent.code_execution.script_run import OPENED_ANEW
 from hermes.agent.code_execution.tools_module import module_text
 from hermes.agent.tool_environment import UNDONE
+from hermes.environments.kernel_workspace import READ_OUTSIDE
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.event import ToolProgress
 from hermes.types.script import KernelUse, Script
@@ -190,7 +191,7 @@ async def test_text_from_outside_ends_a_kernel_that_could_change_instructions(
         await session.send("go")
         _, lost, refused = results(session)
     assert (lost["kernel"], lost["variables_lost"]) == (
-        "started", "the process was started under other limits than this script has",
+        "started", READ_OUTSIDE,
     )  # fmt: skip
     assert "NameError: name 'change' is not defined" in lost["stderr"]
     assert (refused["kernel"], "Read-only file system" in refused["stderr"]) == ("kept", True)

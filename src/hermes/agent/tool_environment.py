@@ -31,7 +31,7 @@ from hermes.safety.decide import Policy, is_concealed
 from hermes.safety.grants import lent
 from hermes.safety.redact import redact
 from hermes.safety.settings import AllowlistSettings, ApprovalSettings, CheckpointSettings
-from hermes.safety.sources import sources
+from hermes.safety.sources import Source, sources
 from hermes.tools.settings import ToolOutputSettings
 from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import EnvironmentUnavailable
@@ -81,16 +81,34 @@ UNDONE: Final = "turns of this session were undone, and with them what their scr
 
 
 class ToolEnvironment(Struct, frozen=True, kw_only=True):
-    """A workspace and the gate that every effect in it passes; without `turn_files` no turn's are saved."""
+    """A workspace and the gate that every effect in it passes; without `turn_files` no turn's are saved.
+
+    `read_by_scripts` is what calls of scripts read from outside, whose results are in no log.
+    """
 
     workspace: ScriptWorkspace
     gate: ApprovalGate
     trusting: bool = False
     turn_files: TurnFiles | None = None
+    read_by_scripts: list[Source] = field(default_factory=list)
 
     async def turns_undone(self) -> None:
-        """Forget what scripts of the turns have made that are gone from the log."""
+        """Forget what scripts of the turns have made and read that are gone from the log."""
+        self.read_by_scripts.clear()
         await self.workspace.end_kernel(UNDONE)
+
+    async def read_by_script(self, result: ToolResult) -> None:
+        """A call of a script gave this: where it is from outside, that counts for what the script does
+        next.
+        """
+        known = self.read_by_scripts
+        known += [one for one in sources([result]) if one not in known]
+        await self.protect()
+
+    async def protect(self) -> None:
+        """Once text from outside was read: keep what runs on from before from planting instructions."""
+        if self.gate.read():
+            await self.workspace.protect_instructions()
 
     def attach(self, session: "Session") -> None:
         """Let the gate ask a model, tell of what no person answered, know what was read from outside, and
@@ -111,7 +129,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
             gate.grants = lent(session.above.opened.gate.grants)
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
-            gate.read = lambda: sources(session.log, session.spec.outside)
+            gate.read = lambda: sources(session.log, (*session.spec.outside, *self.read_by_scripts))
 
 
 def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> ToolEnvironmentOptions:

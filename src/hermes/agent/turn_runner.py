@@ -286,6 +286,8 @@ class TurnRunner:
         batch = session.batch = CallBatch(calls, session, user, self._blocked(calls))
         if only_scripts(calls):
             self.steps.refund()
+        if session.opened is not None:
+            await session.opened.protect()
         try:
             await batch.run()
         finally:

@@ -23,6 +23,9 @@ UNCONFINED: Final = (
     "not used: outside the sandbox each script runs in a process of its own, for its text is all that is"
     " decided about"
 )
+READ_OUTSIDE: Final = (
+    "text from outside was read, and what runs on from before could change what agents take as instructions"
+)
 _OF_ONE_SCRIPT: Final = ("PYTHONPATH",)
 
 
@@ -55,6 +58,14 @@ class KernelWorkspace(ScriptWorkspace):
         if kernel is not None:
             self._lost = why
             await kernel.end()
+
+    async def protect_instructions(self) -> None:
+        """Keep what runs on from changing what agents take as instructions: a kernel that could is ended,
+        unless a script runs in it now, and what jobs make of them is moved aside.
+        """
+        if self._kernel is not None and not (self._kernel.protected or self._one_script.locked()):
+            await self.end_kernel(READ_OUTSIDE)
+        self._local.protect_instructions()
 
     async def close(self) -> None:
         """Stop what still runs, and give back what the environment holds."""

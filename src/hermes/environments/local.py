@@ -84,6 +84,7 @@ class LocalEnvironment:
         self._sandbox = sandbox
         self._calls = itertools.count(1)
         self._behind: list[LocalChild] = []  # confined ones in the background
+        self._unprotected: list[LocalChild] = []  # of these, those that can change instructions of agents
         self._orphans = OrphanWatch()
         self._in_front = 0  # confined ones, whose callers wait
 
@@ -156,6 +157,7 @@ class LocalEnvironment:
                     await anyio.sleep(_STEP)
                 if child.begun() or retries is None:
                     self._behind += [child] if job.confined else []
+                    self._unprotected += [child] if job.confined and not job.protected else []
                     return child
                 said = child.read() or b""
                 child.release()
@@ -172,13 +174,24 @@ class LocalEnvironment:
         if not (self._sandbox and job.confined):
             yield
             return
+        allowed = self._sandbox.keeps_instructions and not job.protected  # a person said yes to its changes
         self._sandbox.begin(_confinement(job))
         self._in_front += 1
         try:
             yield
         finally:
             self._in_front -= 1
+            if allowed:
+                self._sandbox.accept_instructions()
             self._notes += self._refused()
+
+    def protect_instructions(self) -> None:
+        """From now on, move aside what confined jobs that run now make of what agents take as
+        instructions.
+        """
+        running, self._unprotected = [one for one in self._unprotected if one.poll() is None], []
+        if self._sandbox and (running or self._in_front):
+            self._sandbox.begin(Confinement(protected=True))
 
     def mounts(self, job: Job) -> list[Mount]:
         """What a confined job would see of the machine now."""

@@ -103,6 +103,11 @@ class LocalKernel:
         holds = self._child and self._environment.still_holds(self._child, job, self._seen)
         return "" if holds else NARROWED
 
+    @property
+    def protected(self) -> bool:
+        """Whether it cannot change what agents take as instructions."""
+        return self._job.protected
+
     def gone(self) -> str:
         """Why it is no more; "" while it lives."""
         if self._killed:

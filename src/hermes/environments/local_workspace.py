@@ -173,6 +173,8 @@ class LocalFiles:
 
     async def write(self, place: Located, data: bytes) -> FileStat:
         """Write a file in one step."""
+        if self._sandbox:
+            self._sandbox.accept(place.at)
         return self._named(await anyio.to_thread.run_sync(files.write_bytes, Path(place.at), data))
 
     async def delete(self, place: Located) -> None:

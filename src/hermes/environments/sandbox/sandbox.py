@@ -38,6 +38,7 @@ from hermes.environments.sandbox.mounts import (
     watched,
 )
 from hermes.environments.sandbox.planted import Watched
+from hermes.environments.sandbox.snapshot import exists
 from hermes.environments.sandbox.watch import Watch
 from hermes.types.capabilities import ALL, Capabilities
 
@@ -269,6 +270,22 @@ class Sandbox:
         if view not in self._watched:
             self._watched[view] = watched(self._mounts, view)
         self._watch.begin(replace(self._watched[view], instructions=guarded))
+
+    @property
+    def keeps_instructions(self) -> bool:
+        """Whether what jobs that run make of what agents take as instructions is moved aside."""
+        return self._watch.keeps_instructions
+
+    def accept(self, path: str) -> None:
+        """Take what is made at this path of the machine for the user's own, who let it be made, while jobs
+        run that may not.
+        """
+        self._watch.accept(path)
+
+    def accept_instructions(self) -> None:
+        """Take what agents take as instructions as it is now: a job has ended that was let change it."""
+        for path in filter(exists, self._instructions.watched):
+            self._watch.accept(path)
 
     def end(self) -> None:
         """No job runs any more, and `take_refused` has told what they left."""

@@ -48,6 +48,20 @@ class Watch:
             self._record = Record(old.watched.plus(new), {**new.secured(), **old.before})
             self._keep(self._words())
 
+    @property
+    def keeps_instructions(self) -> bool:
+        """Whether new instructions for agents are among what is watched."""
+        return bool(self._record.watched.instructions)
+
+    def accept(self, path: str) -> None:
+        """Take what is made at a path, and the folders on the way to it, for the user's own."""
+        watched, before = self._record.watched, self._record.before
+        way = {path, *map(str, Path(path).parents)}
+        made = way.intersection((*watched.instructions, *watched.starts)).difference(before)
+        if made:
+            self._record = Record(watched, {**before, **dict.fromkeys(made, FileSnapshot())})
+            self._keep(self._words())
+
     def take(self) -> list[str]:
         """Move aside what was planted since; a sentence for each."""
         return self._record.watched.take_planted(self._record.before)
