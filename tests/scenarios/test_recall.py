@@ -24,6 +24,8 @@ from hermes.types.error import ConfigError, HermesError
 from hermes.types.event import TextDelta
 from hermes.types.message import ABOUT_MEMORY, Assistant, ToolResult, User
 
+from .test_file_commands import Person
+
 pytestmark = pytest.mark.anyio
 NUMBERS = itertools.count()
 SQLITE = {"memory.provider": "sqlite"}
@@ -301,3 +303,20 @@ async def test_notes_are_not_kept_where_commands_may_write(environ: dict[str, st
             await runtime.session(
                 SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", cwd=top / "work", attended=False)
             )
+
+
+async def test_a_person_is_shown_the_facts_that_his_sessions_may_be_told(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    ada = Actor(app="chat", id="ada")
+    script = model(remember("The elm is old."), say("."), remember("The cat is grey."), say("."))
+    async with runtime(environ, script, SQLITE) as home:
+        async with opened(home, tmp_path, toolsets=("memory",), actor=ada) as session:
+            await session.send("remember it")
+        async with opened(home, tmp_path, toolsets=("memory",)) as session:
+            await session.send("remember it")
+            shown = await Person(session).types("/memory")
+        (fact,) = [one for one in home.services.recall._provider.noted() if not one.origin]  # type: ignore[union-attr]
+    assert "**Facts of sqlite** (1, told when they fit a message)\n\n- The cat is grey." in shown
+    assert f"(id {fact.id}, noted " in shown
+    assert "elm" not in shown

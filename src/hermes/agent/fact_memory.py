@@ -13,6 +13,7 @@ from hermes.agent.memory import MemorySettings
 from hermes.agent.memory_provider import MemoryAnswer, MemoryScope, MemoryTool, ProviderHome, Recalled
 from hermes.lib.lazy import import_object
 from hermes.store.facts import DAY, Fact, FactStore
+from hermes.store.protocol import Viewer
 from hermes.store.sqlite_facts import SqliteFacts
 from hermes.tools.registry import tool_error, tool_result
 from hermes.types.ports import Ports
@@ -21,6 +22,7 @@ RECALLED: Final = 6
 """Facts that come with one message."""
 LONGEST: Final = 2_000
 """Characters of one fact."""
+FACTS: Final = "facts.db"
 _REMEMBER: Final = {
     "name": "remember",
     "description": (
@@ -79,6 +81,15 @@ class FactMemory(Struct, frozen=True, kw_only=True):
             return MemoryAnswer(content=tool_error(f"There is no fact {forgotten}; recall gives their ids."))
         return MemoryAnswer(content=self._remember(str(arguments.get("text") or "").strip(), scope))
 
+    def noted(self) -> Sequence[Fact]:
+        """All facts."""
+        return self.facts.everything()
+
+    def forget(self, fact_id: str) -> bool:
+        """Forget a fact of anybody's."""
+        found = next((one for one in self.facts.everything() if one.id == fact_id), None)
+        return found is not None and self.facts.remove(fact_id, Viewer(origin=found.origin))
+
     def session_ended(self, scope: MemoryScope) -> None:
         """Nothing is to be done."""
 
@@ -117,17 +128,32 @@ class FactMemory(Struct, frozen=True, kw_only=True):
 def sqlite(home: ProviderHome) -> FactMemory:
     """Facts in a file of the home."""
     days = home.settings[MemorySettings].half_life_days
-    facts = SqliteFacts(home.folder / "facts.db", half_life=days * DAY)
+    facts = SqliteFacts(home.folder / FACTS, half_life=days * DAY)
     return FactMemory(name="sqlite", facts=facts, ports=home.ports)
 
 
 def git_notes(home: ProviderHome) -> FactMemory:
     """Facts as notes in the git repository of the user's choice; of the home's own, without one."""
-    settings = home.settings[MemorySettings]
-    folder = Path(settings.notes_folder).expanduser() if settings.notes_folder else home.folder / "notes"
-    index = SqliteFacts(home.folder / "notes.db", half_life=settings.half_life_days * DAY)
-    notes = import_object("hermes.store.git_notes:GitNotes")(folder, home.environ, index)
+    days = home.settings[MemorySettings].half_life_days
+    index = SqliteFacts(home.folder / "notes.db", half_life=days * DAY)
+    notes = import_object("hermes.store.git_notes:GitNotes")(_notes_folder(home), home.environ, index)
     return FactMemory(name="git_notes", facts=notes, ports=home.ports)
+
+
+def place(name: str, home: ProviderHome) -> Path:
+    """Where a provider of this module keeps its facts; StoreError when it cannot keep them there. Nothing is
+    changed by asking.
+    """
+    if name == "sqlite":
+        return Path(home.folder, FACTS)
+    folder = _notes_folder(home)
+    import_object("hermes.store.git_notes:examine")(folder, home.environ)
+    return folder
+
+
+def _notes_folder(home: ProviderHome) -> Path:
+    chosen = home.settings[MemorySettings].notes_folder
+    return Path(chosen).expanduser() if chosen else Path(home.folder, "notes")
 
 
 def _day(fact: Fact) -> str:

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 from hermes.config.sections import doc, section
 from hermes.lib.lazy import import_object
 from hermes.safety.sources import sources
+from hermes.store.facts import Fact
 from hermes.store.notes import Edit, Note, NoteOrigin, Notes, Target
 from hermes.types.error import StoreError
 
@@ -74,9 +75,22 @@ def described(note: Note) -> str:
     origin = note.origin
     if not origin.at:
         return f"{note.text} (written by hand)"
-    when = dt.datetime.fromtimestamp(origin.at, tz=dt.UTC).astimezone().date()
-    outside = f", after text from {', '.join(origin.outside)}" if origin.outside else ""
-    return f"{note.text} (noted {when} in session {origin.session}{outside})"
+    return f"{note.text} ({_noted(origin.at, origin.session)}{_after(origin.outside)})"
+
+
+def described_fact(fact: Fact) -> str:
+    """A fact, its id and where it comes from, for a person."""
+    user = f" for {fact.origin}" if fact.origin else ""
+    return f"{fact.text} (id {fact.id}, {_noted(fact.at, fact.session)}{user}{_after(fact.outside)})"
+
+
+def _noted(at: float, session: str) -> str:
+    day = dt.datetime.fromtimestamp(at, tz=dt.UTC).astimezone().date()
+    return f"noted {day} in session {session}" if session else f"written by hand {day}"
+
+
+def _after(outside: Sequence[str]) -> str:
+    return f", after text from {', '.join(outside)}" if outside else ""
 
 
 def _target(name: str) -> Target:

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hermes.config.sections import Settings
 from hermes.lib.lazy import import_object
+from hermes.store.facts import Fact
 from hermes.store.protocol import Viewer
 from hermes.types.error import ConfigError
 from hermes.types.ports import Ports
@@ -87,6 +88,17 @@ class TurnListener(Protocol):
         """A turn has ended with this reply."""
 
 
+@runtime_checkable
+class FactKeeper(MemoryProvider, Protocol):
+    """A provider whose facts a person can look through and take back; of another one its name is told."""
+
+    def noted(self) -> Sequence[Fact]:
+        """All facts, whoever they were noted for, the oldest first; StoreError when they cannot be read."""
+
+    def forget(self, fact_id: str) -> bool:
+        """Forget a fact, whoever it was noted for; whether there was one. StoreError as before."""
+
+
 class ProviderHome(Struct, frozen=True, kw_only=True):
     """What a provider is made from; `folder` is the home's own for memory, a `pathlib.Path`."""
 
@@ -113,12 +125,16 @@ class MemoryProviders:
 
     def make(self, name: str, home: ProviderHome) -> MemoryProvider:
         """The provider of that name; ConfigError when there is none."""
+        self.require(name)
+        return self._factories[name](home)
+
+    def require(self, name: str) -> None:
+        """ConfigError when no provider has that name."""
         if name not in self._factories:
             raise ConfigError(
                 f"memory.provider is {name}; there are {', '.join(sorted(self._factories))}.",
                 key="memory.provider",
             )
-        return self._factories[name](home)
 
 
 def shipped() -> MemoryProviders:

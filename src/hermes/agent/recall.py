@@ -6,7 +6,7 @@ still at a call that took too long, nobody asks it anything.
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from hermes.agent.memory import MemorySettings
 from hermes.agent.memory_provider import (
+    FactKeeper,
     MemoryProvider,
     MemoryProviders,
     MemoryScope,
@@ -31,6 +32,7 @@ from hermes.lib.lazy import import_object
 from hermes.lib.text import CHARACTERS, clip, tokens
 from hermes.lib.threads import in_thread
 from hermes.safety.sources import sources
+from hermes.store.facts import Fact
 from hermes.tools.registry import ToolRegistry, tool_error
 from hermes.types.error import ConfigError, HermesError
 from hermes.types.message import ContextBlock
@@ -147,6 +149,21 @@ class Recall:
         if provider := self._of(session):
             scope = await scope_of(session)
             self._spawn(partial(self._ask, partial(provider.session_started, scope), AFTERWARDS))
+
+    @property
+    def name(self) -> str:
+        """The name of the provider in use; "" where there is none."""
+        return self._provider.name if self._provider else ""
+
+    async def noted(self, session: "Session") -> Sequence[Fact]:
+        """The facts that the user of a session may be told, the oldest first; none of a provider that does
+        not list them, or not in time.
+        """
+        if not isinstance(self._provider, FactKeeper):
+            return ()
+        viewer = await viewer_of(session)
+        facts = await self._ask(self._provider.noted, AFTERWARDS)
+        return [one for one in facts or () if one.is_for(viewer)]
 
     async def recalled(self, session: "Session", text: str) -> tuple[ContextBlock, ...]:
         """What is recalled for a message: of what is found in time or, failing that, what was found for it

@@ -1,9 +1,11 @@
 """Commands that only tell: help, keys, usage, status, tools, debug."""
 
 from itertools import groupby
+from typing import Final
 
 from hermes.agent.activity import progress
-from hermes.agent.memory import described
+from hermes.agent.memory import described, described_fact
+from hermes.agent.session import Session
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
 from hermes.models.budget import Budget
@@ -13,6 +15,9 @@ from hermes.present.words import money, tokens
 from hermes.safety.grants import write
 from hermes.store.notes import FILES
 from hermes.types.usage import Usage
+
+LISTED: Final = 20
+"""Facts of the memory provider that are listed, the last ones."""
 
 
 async def help_(talk: CommandContext, argument: str) -> None:
@@ -164,6 +169,27 @@ async def memory(talk: CommandContext, _argument: str) -> None:
         lines += [f"**{file}** ({notes.used(target)} of {notes.limits[target]} tokens)", ""]
         lines += [f"- {described(one)}" for one in notes.read(target)] or ["- nothing yet"]
         lines.append("")
+    lines += await _facts(opened(talk))
     talk.tell(
         "\n".join([*lines, f"Files to edit: {notes.folder}; a change counts from the next session on."])
     )
+
+
+async def _facts(session: Session) -> list[str]:
+    """What the memory provider keeps for whoever asks."""
+    if not session.services.recall.name:
+        return []
+    facts = await session.services.recall.noted(session)
+    head = f"**Facts of {session.services.recall.name}** ({len(facts)}, told when they fit a message)"
+    earlier = (
+        [f"- and {len(facts) - LISTED} earlier ones: `hermes memory show`"] if len(facts) > LISTED else []
+    )
+    rows = [f"- {described_fact(one)}" for one in facts[-LISTED:]]
+    return [
+        head,
+        "",
+        *(earlier + rows or ["- nothing yet"]),
+        "",
+        "`hermes memory forget ID` forgets one.",
+        "",
+    ]

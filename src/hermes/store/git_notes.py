@@ -17,8 +17,8 @@ from msgspec.structs import replace
 
 from hermes.lib.beneath import READ_FILE, held, open_path
 from hermes.lib.files import write_atomic
-from hermes.lib.git_commits import GitCommits
-from hermes.lib.safe_git import GitError
+from hermes.lib.git_commits import SECONDS, GitCommits
+from hermes.lib.safe_git import GitError, SafeGit
 from hermes.store.facts import Fact
 from hermes.store.protocol import Viewer
 from hermes.store.sqlite_facts import SqliteFacts
@@ -41,9 +41,7 @@ class GitNotes:
         try:
             self._git = GitCommits(folder, environ, author="Hermes")
         except GitError as error:
-            raise StoreError(
-                f"memory.notes_folder: {folder} cannot keep notes ({error}); make it a git repository."
-            ) from error
+            raise _unfit(folder, error) from error
 
     def add(self, fact: Fact) -> str:
         """Write a note, unless there is one with the same words for the same person; its name."""
@@ -103,6 +101,21 @@ class GitNotes:
                 self._index.put(fact, stamp)
         for name in known.keys() - there.keys():
             self._index.drop(name)
+
+
+def examine(folder: Path, environ: Mapping[str, str]) -> None:
+    """StoreError when a folder cannot keep notes; nothing is changed. One that is missing or empty can: it is
+    made a repository when it is first used.
+    """
+    if folder.exists() and any(folder.iterdir()):
+        try:
+            SafeGit(folder, environ, seconds=SECONDS).text("rev-parse", "--show-prefix")
+        except GitError as error:
+            raise _unfit(folder, error) from error
+
+
+def _unfit(folder: Path, error: GitError) -> StoreError:
+    return StoreError(f"memory.notes_folder: {folder} cannot keep notes ({error}); make it a git repository.")
 
 
 def written(fact: Fact) -> bytes:

@@ -14,12 +14,15 @@ import click
 from msgspec import Struct
 
 from hermes.agent.code_execution.settings import CodeExecutionSettings
+from hermes.agent.fact_memory import place
+from hermes.agent.memory import MemorySettings
+from hermes.agent.memory_provider import ProviderHome, shipped
 from hermes.agent.settings import DelegationSettings
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.variables import variables
 from hermes.apps.settings import Loaded, load
-from hermes.composition import model_cache, open_tools
+from hermes.composition import SYSTEM_PORTS, model_cache, open_tools
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.environments.local_workspace import open_sandbox
@@ -83,6 +86,7 @@ def examine(choices: Choices) -> Iterator[CheckResult]:
         yield _elsewhere(home, loaded.settings[TerminalSettings], environ)
     yield from _programs(environ)
     yield _store(home)
+    yield _memory(home, loaded, environ)
     folder = open_tools(home, loaded.settings[DelegationSettings], loaded.settings[CodeExecutionSettings])
     yield from (CheckResult("warning", f"tool file {one.path}: {one.reason}") for one in folder.faults)
     yield from _tools(folder.registry, environ)
@@ -224,6 +228,21 @@ def _programs(environ: dict[str, str]) -> Iterator[CheckResult]:
             if there
             else CheckResult("fault" if name == "bash" else "warning", f"{name}: not found; {use}")
         )
+
+
+def _memory(home: Home, loaded: Loaded, environ: dict[str, str]) -> CheckResult:
+    name = loaded.settings[MemorySettings].provider
+    if not name:
+        return CheckResult(
+            "ok", "memory: MEMORY.md and USER.md; memory.provider adds facts that come when they fit"
+        )
+    given = ProviderHome(folder=home.memories, settings=loaded.settings, environ=environ, ports=SYSTEM_PORTS)
+    try:
+        shipped().require(name)
+        kept = place(name, given)
+    except (ConfigError, StoreError) as error:
+        return CheckResult("fault", f"memory: {error}")
+    return CheckResult("ok", f"memory: {name}, facts in {kept}{'' if kept.exists() else ' (none yet)'}")
 
 
 def _store(home: Home) -> CheckResult:
