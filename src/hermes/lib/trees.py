@@ -106,16 +106,20 @@ def take_away(target: Path) -> bool:
     return True
 
 
-def move_aside(target: Path, token: str) -> str:
-    """Give what is at a place another name in its folder; that name. OSError where it cannot be."""
-    end = f".aside-{token}"
-    kept = os.fsencode(target.name)[: _LONGEST - len(end)]
-    name = os.fsdecode(kept) + end
+def aside_name(name: str, token: str) -> str:
+    """What something is called once it has made way; names of one `token`, which is hexadecimal, belong
+    together.
+    """
+    end = f".aside-{token[:8]}"
+    return os.fsdecode(os.fsencode(name)[: _LONGEST - len(end)]) + end
+
+
+def rename(target: Path, name: str) -> None:
+    """Give what is at a place another name in its folder, one that is free. OSError where it cannot be."""
     with held(open_path(target.parent, FOLDER)) as folder:
         if _is_there((folder, name)):
             raise OSError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
         os.rename(target.name, name, src_dir_fd=folder, dst_dir_fd=folder)
-    return name
 
 
 def make_folder(target: Path) -> None:

@@ -9,7 +9,7 @@ from hermes.store.tree_diff import one_line
 
 _SHOWN: Final = 20
 _MADE_WAY: Final = "could not be saved and made way: it is `{}` now"
-_BUT_NOT_THOSE: Final = " but for what made way: give that its name again by hand"
+_NAMED_AGAIN: Final = "has its name again: it was `{}`"
 
 
 def planned(plan: RollbackPlan) -> str:
@@ -32,6 +32,7 @@ def told(done: RolledBack, forced: str) -> str:
         *_listed("is as it was", done.written),
         *_listed("is removed", done.removed),
         *(line for path, name in done.aside for line in _listed(_MADE_WAY.format(one_line(name)), [path])),
+        *(line for path, name in done.back for line in _listed(_NAMED_AGAIN.format(one_line(name)), [path])),
         *(line for path, why in done.failed for line in _listed(f"is not as it was: {why}", [path])),
         *_listed(
             f"was left: somebody else has changed it since ({forced} takes it back, too)",
@@ -44,10 +45,9 @@ def told(done: RolledBack, forced: str) -> str:
         *_listed("was left: it is not among what is saved", plan.unsaved),
         *_listed("was left: it would run something", done.kept_back),
     ]
-    if not done.written and not done.removed and not done.aside:
+    if not (done.written or done.removed or done.aside or done.back):
         return "\n".join([*rows, "Nothing was changed."])
-    back = f"`hermes checkpoints restore {done.undo.id}` takes this back"
-    return "\n".join([*rows, "", f"{back}{_BUT_NOT_THOSE if done.aside else ''}."])
+    return "\n".join([*rows, "", f"`hermes checkpoints restore {done.undo.id}` takes this back."])
 
 
 def _by_others(plan: RollbackPlan) -> list[str]:

@@ -10,17 +10,16 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from hermes.lib.beneath import FOLDER, READ_FILE, held, open_path
-from hermes.lib.trees import make_folder, move_aside, put_back, set_mode, take_away
+from hermes.lib.trees import aside_name, make_folder, put_back, rename, set_mode, take_away
 from hermes.store.checkpoints import CheckpointStore
 from hermes.store.packs import digest_of
-from hermes.store.rollback_plan import RollbackPlan
+from hermes.store.rollback_plan import RollbackPlan, is_within
 from hermes.store.snapshot import Entry, Tree
 from hermes.types.error import StoreError
 
 _LENT: Final = 0o7000
 _CHANGED: Final = "it has changed meanwhile"
 _FILLED: Final = "something has come into it meanwhile"
-_TOKEN: Final = 8
 
 
 class Restoration:
@@ -34,6 +33,7 @@ class Restoration:
         self._modes: dict[str, int] = {}
         self.kept_back: dict[str, None] = {}
         self.aside: dict[str, str] = {}
+        self.back: dict[str, str] = {}
         self.removed: list[str] = []
         self.failed: dict[str, str] = {}
 
@@ -42,9 +42,11 @@ class Restoration:
         beside = self._store.beside(f"{token}.back")
         try:
             self._each(plan.write, partial(self._unpack, beside))
-            self._each(plan.aside, partial(self._move_aside, token[:_TOKEN]))
+            self._each(plan.aside, partial(self._move_aside, token))
             self._each(plan.remove[::-1], partial(self._remove, (*plan.unsaved, *plan.changed)))
             self._each([path for path in plan.write if path not in self.failed], partial(self._write, beside))
+            names = dict(plan.back)
+            self._each(list(names), lambda path: self._bring_back(path, names[path]))
         finally:
             shutil.rmtree(beside, ignore_errors=True)
             modes, self._modes = self._modes, {}
@@ -81,7 +83,25 @@ class Restoration:
         if self._store.guarded.starts(str(self._root / path)):
             self.kept_back[str(self._root / path)] = None
         else:
-            self.aside[path] = str(PurePosixPath(path).with_name(move_aside(self._root / path, token)))
+            name = aside_name(PurePosixPath(path).name, token)
+            rename(self._root / path, name)
+            self.aside[path] = str(PurePosixPath(path).with_name(name))
+
+    def _bring_back(self, path: str, aside: str) -> None:
+        """Give what has made way its name again; what is there instead goes, for it was saved."""
+        target, kept = self._root / path, self._root / aside
+        refuses = self._store.guarded.refuses(target, kept)
+        inside = (Path(folder, name) for folder, *names in os.walk(kept) for name in [*names[0], *names[1]])
+        if any(refuses(str(target / one.relative_to(kept))) for one in (kept, *inside)):
+            self.kept_back[str(target)] = None
+            return
+        for one in sorted((one for one in self._now if is_within(one, path)), reverse=True):
+            if not _is_as(self._root / one, self._now[one]):
+                raise OSError(errno.EBUSY, _CHANGED, str(target))
+            if not take_away(self._root / one):
+                raise OSError(errno.ENOTEMPTY, _FILLED, str(target))
+        rename(kept, target.name)
+        self.back[path] = aside
 
     def _remove(self, left: Sequence[str], path: str) -> None:
         target = self._root / path

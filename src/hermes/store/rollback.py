@@ -16,8 +16,9 @@ from hermes.types.error import StoreError
 
 class RolledBack(Struct, frozen=True, kw_only=True):
     """What was done of a plan. `undo` is the checkpoint of what was there before, `kept_back` are files that
-    would run something and were not written, `aside` the paths that made way with their new names, `failed`
-    those that are not as they were, with why; `written` and `removed` are as they were.
+    would run something and were not written, `aside` the paths that made way with their new names, `back`
+    those that had made way and have their names again, with the ones that they had, `failed` those that are
+    not as they were, with why; `written` and `removed` are as they were.
     """
 
     plan: RollbackPlan
@@ -26,6 +27,7 @@ class RolledBack(Struct, frozen=True, kw_only=True):
     removed: tuple[str, ...] = ()
     kept_back: tuple[str, ...] = ()
     aside: tuple[tuple[str, str], ...] = ()
+    back: tuple[tuple[str, str], ...] = ()
     failed: tuple[tuple[str, str], ...] = ()
 
 
@@ -59,6 +61,7 @@ def roll_back(
         removed=tuple(sorted(done.removed)),
         kept_back=tuple(done.kept_back),
         aside=tuple(done.aside.items()),
+        back=tuple(done.back.items()),
         failed=tuple(sorted(done.failed.items())),
     )
 

@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hermes.lib.trees import HALF_WRITTEN, MOVED_ASIDE
+from hermes.lib.trees import HALF_WRITTEN, MOVED_ASIDE, aside_name
 from hermes.store.checkpoints import Checkpoint, CheckpointStore
 from hermes.store.rebuilt import IGNORED, OF_GIT
 from hermes.store.snapshot import HIDDEN, Entry, Tree
@@ -21,14 +21,16 @@ _MOVED_ASIDE: Final = re.compile(MOVED_ASIDE, re.DOTALL)
 
 class RollbackPlan(Struct, frozen=True, kw_only=True):
     """What going back takes, as paths in the workspace: to `write`, to `remove`, and to move `aside`, because
-    what is there now cannot be saved and is in the place of something to write. Left as they are: what was
-    `changed` by others since, and what was not `saved` then or could not be now. Of what was `changed` it is
-    not known who did it where that is `unknown`: it changed in a turn that was cut off, or after that.
+    what is there now cannot be saved and is in the place of something to write; `back` is what has made way
+    after the checkpoint and gets its name again, each with the one that it has now. Left as they are: what
+    was `changed` by others since, and what was not `saved` then or could not be now. Of what was `changed` it
+    is not known who did it where that is `unknown`: it changed in a turn that was cut off, or after that.
     """
 
     write: tuple[str, ...] = ()
     remove: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
+    back: tuple[tuple[str, str], ...] = ()
     changed: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     unsaved: tuple[str, ...] = ()
@@ -61,12 +63,19 @@ def plan(
     """
     made = [one for one in steps(store, start) if one.id != besides]
     before = store.snapshots.tree(bytes.fromhex(start.tree))
+    gaps = list(_gaps(store, made, before, now))
+    others = set[str]() if force else _by_others(gaps, now)
     differ = {path for path in _differences(before, now) if _is_chosen(path, paths)}
+    back = [
+        (path, name)
+        for path, name in _moved(start.id, before, now)
+        if _is_chosen(path, paths) and _can_go(path, now, others)
+    ]
+    differ -= {path for path in differ if any(is_within(path, one) for pair in back for one in pair)}
     differ -= {path for path in differ if _is_out(before, path) and _is_out(now, path)}
     unsaved = set(_unsaved(differ, before, now))
     inside = {path for path in differ if not unsaved.isdisjoint((path, *_above(path)))}
-    gaps = list(_gaps(store, made, before, now))
-    changed = set() if force else (differ & _by_others(gaps, now)) - inside
+    changed = (differ & others) - inside
     free = differ - inside - changed
     remove = {path for path in free if path not in before}
     left = inside | changed
@@ -77,6 +86,7 @@ def plan(
         write=tuple(sorted(write)),
         remove=tuple(sorted(path for path in remove if aside.isdisjoint(_above(path)))),
         aside=tuple(sorted(path for path in aside - blocked if aside.isdisjoint(_above(path)))),
+        back=tuple(back),
         changed=tuple(sorted(changed | blocked)),
         unknown=tuple(sorted(changed - _by_others([one for one in gaps if not one.cut], now))),
         unsaved=tuple(sorted(path for path in unsaved if aside.isdisjoint(_above(path)))),
@@ -117,6 +127,30 @@ def _gaps(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now:
 def _moved_aside(now: Tree) -> set[str]:
     """What an earlier going back has moved aside, with what is in it."""
     return {path for path in now if any(map(_MOVED_ASIDE.fullmatch, PurePosixPath(path).parts))}
+
+
+def _moved(token: str, before: Tree, now: Tree) -> Iterator[tuple[str, str]]:
+    """What has made way for a going back with this token and is still there: its path, and the one it has
+    now.
+    """
+    if not _moved_aside(now):
+        return
+    outs = {path for path in before if _is_out(before, path)}
+    for path in sorted(outs | {above for one in outs for above in _above(one)}):
+        place = PurePosixPath(path)
+        name = str(place.with_name(aside_name(place.name, token)))
+        if name in now:
+            yield path, name
+
+
+def _can_go(top: str, now: Tree, others: set[str]) -> bool:
+    """Whether all that is at a path, or below, is saved and of nobody else."""
+    return not any(is_within(path, top) and (path in others or _is_out(now, path)) for path in now)
+
+
+def is_within(path: str, top: str) -> bool:
+    """Whether one path is another one, or lies below it."""
+    return path == top or path.startswith(f"{top}/")
 
 
 def _sound(store: CheckpointStore, made: Sequence[Checkpoint]) -> Iterator[Checkpoint]:
@@ -191,4 +225,4 @@ def _above(path: str) -> Iterator[str]:
 
 
 def _is_chosen(path: str, paths: Sequence[str]) -> bool:
-    return not paths or any(one in {path, "."} or path.startswith(f"{one}/") for one in paths)
+    return not paths or any(one == "." or is_within(path, one) for one in paths)

@@ -126,7 +126,7 @@ class Desk:
         self.clock += 1
         work = str(self.work)
         return Checkpoint(
-            id=f"c{self.clock}",
+            id=f"{self.clock:08x}0000",
             at=float(self.clock),
             command=command,
             cwd=work,
@@ -200,12 +200,16 @@ def test_all_that_was_saved_comes_back_and_nothing_that_cannot_be_saved_is_lost(
         become(desk.work, first)
         start = desk.turn(second)
         become(desk.work, third if force else second)
-        held = unsaved(there(desk.work))
+        was = there(desk.work)
+        held = unsaved(was)
         done = desk.back(start, force=force)
         now = there(desk.work)
         saved = {path: flat(first)[path] for path in saved_paths(desk, start)}
         assert ({path: now.get(path) for path in saved}, done.failed) == (saved, ())
         assert unsaved(now) == held
+        again = desk.back(done.undo)
+        assert ([path for path, _ in again.back], again.failed) == (sorted(dict(done.aside)), ())
+        assert there(desk.work) == was
 
 
 def test_each_file_is_told_by_name_with_what_became_of_it(desk: Desk) -> None:
@@ -307,14 +311,9 @@ def test_one_path_that_cannot_be_written_stops_no_other_and_a_second_time_brings
     assert there(desk.work) == dict.fromkeys("abc", (b"1", 420))
 
 
-@pytest.mark.parametrize(
-    "ruin", ["too large", "a pipe", "a folder", "ignored", "a folder of a pipe", "too much"]
-)
-def test_what_cannot_be_saved_makes_way_for_what_was_there(desk: Desk, ruin: str) -> None:
-    first = {"a": {"x": (b"1", 0o644), "y": (b"2", 0o600)}, "b": (b"3", 0o644)}
-    become(desk.work, first)
-    start = desk.store.save_tree(desk.about("a turn"))
-    place = desk.work / "a" / "x"
+def ruined(work: Path, ruin: str) -> None:
+    """Put something that no snapshot takes in the place of a file, or beside all."""
+    place = work / "a" / "x"
     place.unlink()
     match ruin:
         case "too large":
@@ -325,15 +324,26 @@ def test_what_cannot_be_saved_makes_way_for_what_was_there(desk: Desk, ruin: str
             (place / "node_modules").mkdir(parents=True)
             (place / "new").write_bytes(b"n")
         case "ignored":
-            (desk.work / ".gitignore").write_text("a/\n")
+            (work / ".gitignore").write_text("a/\n")
             place.write_bytes(b"ruined")
         case "a folder of a pipe":
             shutil.rmtree(place.parent)
             os.mkfifo(place.parent)
         case _:
             for number in range(300):
-                (desk.work / f"many{number}").write_bytes(b"x" * 1_000)
+                (work / f"many{number}").write_bytes(b"x" * 1_000)
+
+
+@pytest.mark.parametrize(
+    "ruin", ["too large", "a pipe", "a folder", "ignored", "a folder of a pipe", "too much"]
+)
+def test_what_cannot_be_saved_makes_way_for_what_was_there(desk: Desk, ruin: str) -> None:
+    first = {"a": {"x": (b"1", 0o644), "y": (b"2", 0o600)}, "b": (b"3", 0o644)}
+    become(desk.work, first)
+    start = desk.store.save_tree(desk.about("a turn"))
+    ruined(desk.work, ruin)
     start = desk.store.end_tree(start, float(desk.clock))
+    was = there(desk.work)
     done = desk.back(start)
     now = there(desk.work)
     moved = {name for _, name in done.aside}
@@ -344,6 +354,52 @@ def test_what_cannot_be_saved_makes_way_for_what_was_there(desk: Desk, ruin: str
         "new",
     }
     assert (len(moved), done.failed, done.plan.changed) == (ruin not in {"ignored", "too much"}, (), ())
+    again = desk.back(done.undo)
+    assert (again.back, again.failed, there(desk.work)) == (done.aside, (), was)
+    assert {path: there(desk.work).get(path) for path in flat(first)} != flat(first)
+    desk.back(again.undo)
+    assert {path: what for path, what in there(desk.work).items() if path in flat(first)} == flat(first)
+
+
+@pytest.fixture
+def moved(desk: Desk) -> RolledBack:
+    """A rollback for which a folder has made way, which cannot be saved whole."""
+    become(desk.work, {"a": (b"1", 0o644)})
+    begun = desk.store.save_tree(desk.about("a turn"))
+    (desk.work / "a").unlink()
+    (desk.work / "a" / "node_modules").mkdir(parents=True)
+    (desk.work / "a" / "new").write_bytes(b"n")
+    return desk.back(desk.store.end_tree(begun, float(desk.clock)))
+
+
+def test_what_made_way_does_not_come_back_over_what_somebody_else_put_there(
+    desk: Desk, moved: RolledBack
+) -> None:
+    (desk.work / "a").write_bytes(b"by hand")
+    done = desk.back(moved.undo)
+    assert (done.back, done.plan.changed[0], (desk.work / "a").read_bytes()) == ((), "a", b"by hand")
+    done = desk.back(moved.undo, force=True)
+    assert (done.back, (desk.work / "a" / "new").read_bytes()) == (moved.aside, b"n")
+    assert desk.store.content(done.undo, str(desk.work / "a")) == b"by hand"
+
+
+def test_only_what_is_chosen_gets_its_name_again(desk: Desk, moved: RolledBack) -> None:
+    assert desk.back(moved.undo, paths=("b",)).back == ()
+    (desk.work / "a").unlink()
+    assert desk.back(moved.undo, paths=("a",)).back == moved.aside
+
+
+def test_what_made_way_and_would_run_something_now_stays_where_it_is(desk: Desk, moved: RolledBack) -> None:
+    aside = desk.work / moved.aside[0][1]
+    guarded = Guarded(starts=lambda path: path == f"{desk.work}/a/.profile")
+    desk.store = CheckpointStore(
+        desk.work.parent / "home" / "checkpoints", CheckpointLimits(file=1_000), guarded
+    )
+    (aside / ".profile").write_text("planted")
+    done = desk.back(moved.undo)
+    assert (done.back, done.kept_back, (desk.work / "a").read_bytes()) == ((), (f"{desk.work}/a",), b"1")
+    (aside / ".profile").unlink()
+    assert desk.back(moved.undo).back == moved.aside
 
 
 def test_what_somebody_else_made_unsaveable_stays_unless_it_is_forced(desk: Desk) -> None:
