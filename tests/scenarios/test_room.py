@@ -236,3 +236,41 @@ async def test_a_smaller_model_makes_room_before_its_first_request(
         await session.send("Go on.")
         assert len(compactions(session)) == 1
         assert [request["model"] for request in model.requests][-1] == "small"
+
+
+@pytest.mark.usefixtures("window")
+@pytest.mark.parametrize("parts", [4, 9, 30])
+async def test_the_plan_stays_as_it_was_last_written_however_often_room_is_made(
+    talk: Talk, parts: int
+) -> None:
+    steps = [
+        {"id": str(one), "content": f"step {one}: " + "look " * 100, "status": "pending"} for one in range(5)
+    ]
+    done = [{"id": "3", "content": steps[3]["content"], "status": "completed"}]
+    model = as_needed(
+        call("todo", {"todos": steps}),
+        call("todo", {"todos": done, "merge": True}),
+        *(call("part", {"number": 1 + number % 8}) for number in range(parts)),
+        say("done"),
+    )
+    async with talk(model, functions=(part,), toolsets=("todo",)) as session:
+        await session.send("Read on.")
+        assert compactions(session)
+        seen, plan = contents(model.requests[-1]), session.todos.read()
+    assert [one["status"] for one in plan] == ["pending"] * 3 + ["completed", "pending"]
+    for one in plan:
+        whole = json.dumps(one)[1:-1]
+        assert whole in seen.replace("\\", "") or f"- {one['content']} ({one['status']})" in seen, one["id"]
+
+
+async def test_a_plan_that_no_result_could_hold_is_refused_and_the_one_before_stays(talk: Talk) -> None:
+    some = [{"id": str(one), "content": "x" * 3_900, "status": "pending"} for one in range(9)]
+    more = [{**one, "id": f"more {one['id']}"} for one in some]
+    model = ScriptedModel(
+        call("todo", {"todos": some}), call("todo", {"todos": more, "merge": True}), say("noted")
+    )
+    async with talk(model, toolsets=("todo",)) as session:
+        await session.send("go")
+        *_, refused = (json.loads(one.content) for one in session.log if isinstance(one, ToolResult))
+        assert session.todos.read() == some
+    assert refused["error"].startswith("A plan has at most 40000 characters in all; this would be 7")

@@ -1,9 +1,22 @@
 """The session's plan, read from the log's own tool results when a session is resumed."""
 
-import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import cast
+
+import msgspec
+from msgspec import Struct
 
 from hermes.types.message import Message, ToolResult
+
+
+class _Item(Struct):
+    id: str
+    content: str
+    status: str
+
+
+class _Plan(Struct):
+    todos: list[_Item]
 
 
 class Todos:
@@ -28,14 +41,24 @@ class Todos:
         return self.read()
 
 
-def from_log(messages: Iterable[Message]) -> Todos:
-    """The plan as the last `todo` result in the log left it."""
-    last = next(
-        (
-            item
-            for item in reversed(tuple(messages))
-            if isinstance(item, ToolResult) and item.name == "todo" and not item.failed
-        ),
-        None,
-    )
-    return Todos(json.loads(last.content).get("todos", []) if last else ())
+def last_plan(messages: Sequence[Message]) -> int:
+    """The place of the `todo` result that holds the plan as it is; -1 where there is none."""
+    return next((at for at in range(len(messages) - 1, -1, -1) if _is_plan(messages[at])), -1)
+
+
+def _is_plan(message: Message) -> bool:
+    return isinstance(message, ToolResult) and message.name == "todo" and not message.failed
+
+
+def from_log(messages: Sequence[Message]) -> Todos:
+    """The plan as the last `todo` result in the log left it; none where that is no plan, as an imported log's
+    may be.
+    """
+    at = last_plan(messages)
+    if at < 0:
+        return Todos()
+    try:
+        plan = msgspec.json.decode(cast("ToolResult", messages[at]).content, type=_Plan)
+    except msgspec.DecodeError:
+        return Todos()
+    return Todos(msgspec.structs.asdict(item) for item in plan.todos)

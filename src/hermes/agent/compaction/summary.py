@@ -195,7 +195,7 @@ def _blocks(message: Message) -> tuple[ContextBlock, ...]:
 
 
 def _plan(left_out: Sequence[Numbered]) -> list[dict[str, str]]:
-    return from_log(one for _, one in left_out).read()
+    return from_log([one for _, one in left_out]).read()
 
 
 def _last(lines: Sequence[str], room: int) -> list[str]:

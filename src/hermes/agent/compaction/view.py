@@ -7,6 +7,7 @@ from msgspec.structs import replace
 
 from hermes.agent.compaction.digests import clipped, shortened
 from hermes.agent.log import Log
+from hermes.agent.todos import last_plan
 from hermes.types.message import Assistant, Compaction, ContextBlock, Message, ToolCall, ToolResult, User
 
 BEGIN: Final = (
@@ -113,10 +114,15 @@ def _renamed(message: Message, entry: Compaction) -> Message:
 def _short(
     messages: Sequence[Message], numbers: Sequence[int], digested: int, calls: Mapping[str, ToolCall]
 ) -> Iterator[tuple[int, Message]]:
-    """The messages in short form: those before a place, and results whose text comes again."""
+    """The messages in short form: those before a place, but the plan as it is, and results whose text comes
+    again.
+    """
     later: set[str] = set()
+    plan = last_plan([messages[number] for number in numbers])
     for number in reversed(numbers):
         message = messages[number]
+        if plan >= 0 and number == numbers[plan]:
+            continue
         call = calls.get(message.call_id) if isinstance(message, ToolResult) else None
         if number < digested:
             yield number, shortened(message, call, number + 1)

@@ -8,7 +8,7 @@ from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.types.tool import ToolManifest
 
 STATUSES = ("pending", "in_progress", "completed", "cancelled")
-MOST_ITEMS, LONGEST = 256, 4000
+MOST_ITEMS, LONGEST, IN_ALL = 256, 4000, 40_000  # in all, so that a result holds the plan whole
 
 SCHEMA = {
     "name": "todo",
@@ -57,7 +57,12 @@ async def todo(args: Mapping[str, Any], **keywords: Any) -> str:
     twice = [number for number, count in Counter(item["id"] for item in items).items() if count > 1]
     if twice:
         return tool_error(f"Each id may stand once; twice: {', '.join(twice)}.")
-    return _shown(context.todos.write(items, merge=bool(args.get("merge"))))
+    before = context.todos.read()
+    written = _shown(context.todos.write(items, merge=bool(args.get("merge"))))
+    if len(written) > IN_ALL:
+        context.todos.write(before, merge=False)
+        return tool_error(f"A plan has at most {IN_ALL} characters in all; this would be {len(written)}.")
+    return written
 
 
 def _shown(items: list[dict[str, str]]) -> str:

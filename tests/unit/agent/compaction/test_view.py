@@ -44,3 +44,27 @@ def test_a_record_that_would_part_a_call_from_its_result_is_found() -> None:
     between = Compaction(id="k", at=0.0, summary="", first_kept="u2", head=2)
     beside = Compaction(id="k", at=0.0, summary="", first_kept="u2", head=4)
     assert (parting((*LOG, between)), parting((*LOG, beside))) == (len(LOG), None)
+
+
+def test_of_the_results_in_short_the_plan_as_it_is_stays_whole() -> None:
+    def step(number: int, name: str, content: str) -> tuple[Message, ...]:
+        call = ToolCall(id=f"c{number}", name=name, arguments={})
+        return (
+            Assistant(id=f"a{number}", at=0.0, calls=(call,)),
+            ToolResult(id=f"r{number}", at=0.0, call_id=call.id, name=name, content=content),
+        )
+
+    plans = [f'{{"todos": "{number} {"look " * 200}"}}' for number in range(2)]
+    log = (
+        User(id="u", at=0.0, text="go on"),
+        *step(1, "todo", plans[0]),
+        *step(2, "todo", plans[1]),
+        *step(3, "terminal", "line\n" * 200),
+        *step(4, "terminal", "last"),
+        Compaction(id="k", at=0.0, summary="", first_kept="u", digested="a4", head=0),
+    )
+    first, second, third, last = (
+        one.content for one in shown(log, len(log) - 1) if isinstance(one, ToolResult)
+    )
+    assert (second, last) == (plans[1], "last")
+    assert (first.startswith("[todo] "), third.startswith("[terminal] ")) == (True, True)
