@@ -1,9 +1,11 @@
 """What a person is told by /diff, /rollback and /undo, and what these do and leave."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.agent.session import Session
 from hermes.commands.run import run_command
@@ -80,6 +82,30 @@ async def test_undo_of_one_part_leaves_the_other(talk: Talk, work: Path) -> None
         assert ((work / "a.txt").read_text(), session.turns, person.edited) == ("two\n", 2, [])
         await person.types("/undo conversation")
         assert ((work / "a.txt").read_text(), session.turns, person.edited) == ("two\n", 1, ["second"])
+
+
+async def test_undo_of_both_says_what_was_left_and_what_takes_it_back_once_the_turn_is_forgotten(
+    talk: Talk, work: Path
+) -> None:
+    asked, said = writes("three\n", "b.txt")
+    model = ScriptedModel(*writes("two\n"), replace(asked, breaks_prefix=True), said)
+    async with talk(model, **OPTIONS) as session:
+        person = Person(session)
+        await session.send("first")
+        (work / "a.txt").write_text("by hand\n")
+        shown = (await person.types("/undo both")).splitlines()
+        taken = re.search("hermes checkpoints restore [0-9a-f]+ --force", shown[0])
+        assert taken is not None
+        assert shown == [
+            f"- `a.txt` was left: somebody else has changed it since (`{taken[0]}` takes it back, too)",
+            "",
+            "Nothing was changed.",
+            "The model has forgotten that turn; what was left of its files is named above.",
+        ]
+        await session.send("second")
+        shown = (await person.types("/undo both")).splitlines()
+        assert shown[-1] == "The model has forgotten that turn, and its files are as they were before."
+        assert (session.turns, (work / "b.txt").exists()) == (0, False)
 
 
 async def test_a_turn_without_changes_is_taken_back_at_once(talk: Talk) -> None:

@@ -28,6 +28,7 @@ _ELSEWHERE: Final = (
     "\n\n- `/undo{} conversation`: the model forgets the turn here; files stay"
 )
 _BOTH: Final = "The model has forgotten that turn, and its files are as they were before."
+_LEFT: Final = "The model has forgotten that turn; what was left of its files is named above."
 
 
 class UndoArgs(Struct, frozen=True):
@@ -98,17 +99,27 @@ async def undo(talk: CommandContext, argument: str) -> None:
         if plan:
             talk.tell(_choices(plan, wish.turns))
             return
+    is_whole = True
     if wish.what in {"files", "both"} and changed:
-        done = await _files(talk).roll_back(first, force=False)
-        talk.tell(told(done, f"`/rollback {first} force`"))
-        _warn_of_processes(talk)
+        is_whole = await _bring_back(talk, first, wish.what)
     elif wish.what in {"files", "both"}:
         _files(talk)
         talk.tell("That turn has changed no files.")
     if wish.what != "files":
         dropped = await drop(talk, wish.turns)
-        talk.tell(_BOTH if wish.what == "both" else _STANDS)
+        talk.tell(_STANDS if wish.what != "both" else _BOTH if is_whole else _LEFT)
         talk.edit(dropped)
+
+
+async def _bring_back(talk: CommandContext, turn: int, what: str) -> bool:
+    """Bring files back to before a turn, and say what came of it; whether all is as it was. Where the turn is
+    to be forgotten only its checkpoint names it afterwards.
+    """
+    done = await _files(talk).roll_back(turn, force=False)
+    by_id = f"hermes checkpoints restore {done.undo.restores} --force"
+    talk.tell(told(done, f"`{by_id}`" if what == "both" else f"`/rollback {turn} force`"))
+    _warn_of_processes(talk)
+    return done.is_whole
 
 
 async def retry(talk: CommandContext, _argument: str) -> None:

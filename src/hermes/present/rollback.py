@@ -46,7 +46,7 @@ def told(done: RolledBack, forced: str) -> str:
         *_listed("was left: it would run something", done.kept_back),
     ]
     if not (done.written or done.removed or done.aside or done.back):
-        return "\n".join([*rows, "Nothing was changed."])
+        return "\n".join([*rows, "", "Nothing was changed."]).lstrip()
     return "\n".join([*rows, "", f"`hermes checkpoints restore {done.undo.id}` takes this back."])
 
 

@@ -30,6 +30,11 @@ class RolledBack(Struct, frozen=True, kw_only=True):
     back: tuple[tuple[str, str], ...] = ()
     failed: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all that was saved is as it was, and nothing stayed that came later."""
+        return not (self.plan.changed or self.plan.unsaved or self.kept_back or self.failed)
+
 
 def roll_back(
     store: CheckpointStore, start: Checkpoint, about: Checkpoint, *, force: bool, paths: Sequence[str] = ()
