@@ -320,3 +320,26 @@ async def test_a_person_is_shown_the_facts_that_his_sessions_may_be_told(
     assert "**Facts of sqlite** (1, told when they fit a message)\n\n- The cat is grey." in shown
     assert f"(id {fact.id}, noted " in shown
     assert "elm" not in shown
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (
+            {"fact": "x", "about": "y"},
+            "remember has no parameter about, fact. Give text, one fact of at most 2,000",
+        ),
+        ({}, "Give text, one fact of at most 2,000 characters, or forget, the id of one."),
+        ({"text": " "}, "text is one fact, of 1 to 2,000 characters; this has 0."),
+        ({"text": "x" * 2001}, "text is one fact, of 1 to 2,000 characters; this has 2,001."),
+    ],
+)
+async def test_a_wrong_call_of_remember_is_told_what_is_wrong_with_it(
+    environ: dict[str, str], tmp_path: Path, arguments: dict[str, str], told: str
+) -> None:
+    script = model(call("remember", arguments), say("."))
+    given = {"toolsets": ("memory",)}
+    async with runtime(environ, script, SQLITE) as home, opened(home, tmp_path, **given) as session:
+        await session.send("remember it")
+        (answer,) = [one.content for one in session.log if isinstance(one, ToolResult)]
+    assert json.loads(answer)["error"].startswith(told)

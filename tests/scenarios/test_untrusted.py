@@ -597,6 +597,30 @@ async def test_the_model_gets_it_fenced_by_a_mark_that_the_text_cannot_know(worl
     assert told.count(mark) == 2
 
 
+async def test_what_hermes_says_of_a_call_that_never_ran_is_no_data_from_outside(talk: Talk) -> None:
+    @hermes.tool(outside=True)
+    def dice(sides: int) -> str:
+        """Throw a die."""
+        if sides < 1:
+            raise ValueError("a die of the outside has sides")
+        return "4"
+
+    given: list[dict[str, Any]] = [{}, {"sides": "many"}, {"sides": 0}, {"sides": 6}]
+    calls = [call("dice", one, call_id=f"c{number}") for number, one in enumerate(given)]
+    model = ScriptedModel(*calls, say("done"))
+    async with talk(model, toolsets=(), functions=(dice,), attended=False) as session:
+        await session.send("go")
+        found = [one for one in session.log if isinstance(one, ToolResult)]
+    assert [one.outside for one in found] == ["", "", "the tool dice", "the tool dice"]
+    told = [one["content"] for one in model.requests[-1]["messages"] if one["role"] == "tool"]
+    assert [one.startswith('{"error": "Invalid arguments for dice: ') for one in told] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
 async def test_ordinary_files_are_no_data_from_outside(world: World) -> None:
     model = ScriptedModel(
         call("read_file", {"path": "notes.txt"}),

@@ -109,7 +109,7 @@ class CallBatch:
             if entry is None:
                 output = ToolOutput(content=unknown_tool(call.name, list(session.tools.tools)), failed=True)
             elif call.fault:
-                output = ToolOutput(content=tool_error(call.fault), failed=True)
+                output = ToolOutput(content=tool_error(call.fault), failed=True, run=False)
             else:
                 if entry.manifest.effects:
                     await services.store.begin(session.id, call.id, call.name, signature(call))
@@ -136,7 +136,7 @@ class CallBatch:
 
     def _examined(self, call: ToolCall, output: ToolOutput, heard: Sequence[str]) -> ToolResult:
         """The result without secrets, and where it came from; long results take milliseconds."""
-        entry = self._session.tools.tools.get(call.name)
+        entry = self._session.tools.tools.get(call.name) if output.run else None
         command = str(call.arguments.get("command", ""))
         outside = self._services.redactor.redact(origin(entry, output.content, heard, command))
         return replace(self._result(call, output), outside=outside)

@@ -23,7 +23,7 @@ RECALLED: Final = 6
 LONGEST: Final = 2_000
 """Characters of one fact."""
 FACTS: Final = "facts.db"
-_REMEMBER: Final = {
+_REMEMBER: Final[dict[str, Any]] = {
     "name": "remember",
     "description": (
         "Facts of which only those that fit come with a later message: note one (text), or forget one by its"
@@ -75,6 +75,8 @@ class FactMemory(Struct, frozen=True, kw_only=True):
         """Note, forget or find facts."""
         if tool == "recall":
             return self._recall(arguments, scope)
+        if not (arguments.get("text") or arguments.get("forget")):
+            return MemoryAnswer(content=tool_error(_neither(arguments)))
         if forgotten := str(arguments.get("forget") or ""):
             if self.facts.remove(forgotten, scope.viewer):
                 return MemoryAnswer(content=tool_result(success=True, forgotten=forgotten))
@@ -99,7 +101,7 @@ class FactMemory(Struct, frozen=True, kw_only=True):
 
     def _remember(self, text: str, scope: MemoryScope) -> str:
         if not text or len(text) > LONGEST:
-            return tool_error(f"text is one fact, of at most {LONGEST} characters.")
+            return tool_error(f"text is one fact, of 1 to {LONGEST:,} characters; this has {len(text):,}.")
         if import_object("hermes.safety.text.scan:scan")(text):
             return tool_error("The text has hidden, encoded or forged stretches; a fact is plain words.")
         fact = Fact(
@@ -154,6 +156,13 @@ def place(name: str, home: ProviderHome) -> Path:
 def _notes_folder(home: ProviderHome) -> Path:
     chosen = home.settings[MemorySettings].notes_folder
     return Path(chosen).expanduser() if chosen else Path(home.folder, "notes")
+
+
+def _neither(arguments: Mapping[str, Any]) -> str:
+    """What is said of a call that gives nothing to note or forget."""
+    unknown = ", ".join(sorted(arguments.keys() - _REMEMBER["parameters"]["properties"].keys()))
+    told = f"remember has no parameter {unknown}. " if unknown else ""
+    return f"{told}Give text, one fact of at most {LONGEST:,} characters, or forget, the id of one."
 
 
 def _day(fact: Fact) -> str:

@@ -12,6 +12,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hermes.hooks import Hooks
 from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
@@ -38,13 +39,14 @@ _FRAMING = re.compile(
 
 
 class ToolOutput(Struct, frozen=True, kw_only=True):
-    """What the model gets for a call, whether that is a failure, and the path of the whole when it was
-    cut.
+    """What the model gets for a call, whether that is a failure, the path of the whole when it was cut, and
+    whether the tool itself has `run`: if not, the words are ours.
     """
 
     content: str
     failed: bool = False
     full: str = ""
+    run: bool = True
 
 
 class Authorize(Protocol):
@@ -86,12 +88,13 @@ class Dispatcher(Struct):
             if "pre_tool_call" in self.hooks or "transform_tool_args" in self.hooks:
                 why, args = await self._before(entry, args, keywords)
                 if why:
-                    return ToolOutput(content=tool_error(why), failed=True)
-            started = self.clock()
+                    return ToolOutput(content=tool_error(why), failed=True, run=False)
+            started, begun = self.clock(), False
             try:
                 ready = self._arguments(entry).prepare(args)
                 if authorize is not None:
                     await authorize(ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest))
+                begun = True
                 with current_registry(self.registry):
                     if entry.is_async and not is_guest(entry):
                         # is_async says that it is awaitable
@@ -105,7 +108,8 @@ class Dispatcher(Struct):
             if self.hooks:
                 milliseconds = (self.clock() - started) * 1000
                 text = await self._after(entry, args, keywords, text, milliseconds, keep)
-            return await self._put_away(entry, text)
+            output = await self._put_away(entry, text)
+            return output if begun else replace(output, run=False)
         # A fault around the handler (a hook, the file of a long result) is a result, too
         except Exception as error:  # noqa: BLE001
             return _dispatch_failure(entry, error)

@@ -8,11 +8,13 @@ from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.settings import DelegationSettings
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.cli_context import here
 from hermes.composition import open_tools
-from hermes.config.environ import environment, with_dotenv
-from hermes.config.home import locate
+from hermes.tools.deferred import TOOLSET as SEARCHING
+from hermes.tools.discovery import BUILT_IN
 from hermes.tools.needs import missing_variables
 from hermes.tools.registry import ToolRegistry
+from hermes.tools.settings import ToolSearchSettings, ToolSettings
 from hermes.tools.toolsets import bundled, known_names, resolve
 from hermes.types.tool import ToolEntry
 
@@ -30,8 +32,9 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
 
     Files that could not be loaded are told on stderr.
     """
-    home = locate(environment(), choices.profile)
-    folder = open_tools(home, DelegationSettings(), CodeExecutionSettings())
+    found = here(choices)
+    settings = found.settings
+    folder = open_tools(found.home, settings[DelegationSettings], settings[CodeExecutionSettings])
     registry = folder.registry
     if by_toolset:
         tables.show(
@@ -39,9 +42,14 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
             head=("TOOLSET", "TOOLS", "WHAT FOR"),
         )
         return
-    environ = with_dotenv(environment(), home.env_file)
+    searching = _search_state(registry, settings[ToolSettings].tool_search)
     shown = [
-        (entry.name, entry.toolset, _state(entry, registry, environ), entry.description)
+        (
+            entry.name,
+            entry.toolset,
+            searching if entry.toolset == SEARCHING else _state(entry, registry, found.environ),
+            entry.description,
+        )
         for entry in registry.entries().values()
     ]
     tables.show(shown, head=("TOOL", "TOOLSET", "STATE", "WHAT IT DOES"))
@@ -54,6 +62,14 @@ def _toolset(name: str, registry: ToolRegistry) -> tuple[str, str, str]:
     tools = sorted(resolve(name, registry) & set(registry.entries()))
     known = bundled().get(name)
     return name, ", ".join(tools) or "none yet", known.description if known else "your own"
+
+
+def _search_state(registry: ToolRegistry, search: ToolSearchSettings) -> str:
+    """The state of the tools that find others: there is nothing to find among the built-in ones."""
+    own = any(entry.source != BUILT_IN for entry in registry.entries().values())
+    if not own or search.enabled == "off":
+        return "not offered"
+    return "ready" if search.enabled == "on" else "offered if your tools are many"
 
 
 def _state(entry: ToolEntry, registry: ToolRegistry, environ: Mapping[str, str]) -> str:
