@@ -67,7 +67,8 @@ def test_a_child_in_the_background_leaves_a_line_when_it_has_ended_and_stop_canc
     )
     with family(place, model) as terminal:
         terminal.type("garden\r")
-        terminal.until("it is being dug")
+        shown = terminal.until("it is being dug")
+        assert re.search(r"[○●] dig a hole · \w", shown)
         (place.project / "released").write_text("")
         terminal.until("✓ dig a hole · done · ")
         terminal.type("again\r")

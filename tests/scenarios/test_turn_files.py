@@ -127,6 +127,33 @@ async def test_what_is_too_large_is_said_once_and_stops_nothing(
     assert (work / "a.txt").read_text() == "three\n"
 
 
+async def test_a_turn_whose_checkpoint_made_room_is_not_answered_for_by_a_later_one(
+    talk: Talk, work: Path, environ: dict[str, str]
+) -> None:
+    config = Path(environ["HERMES_HOME"]) / "config.yaml"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text("checkpoints: {max_turns: 1}\n")
+    model = ScriptedModel(
+        call("write_file", {"path": "a.txt", "content": "two\n"}),
+        say("ok"),
+        call("write_file", {"path": "a.txt", "content": "three\n"}),
+        say("ok"),
+        say("nothing"),
+    )
+    async with talk(model, toolsets=TOOLS, attended=False) as session:
+        for words in ("one", "two", "three"):
+            await session.send(words)
+        files = files_of(session)
+        assert await files.saved_turns() == [SavedTurn(2, "two", session.id)]
+        for work_of in (files.plan(1), files.diff(1, most=9), files.roll_back(1, force=True)):
+            with pytest.raises(HermesError, match="What was there before turn 1 is no longer saved"):
+                await work_of
+        with pytest.raises(HermesError, match="No file is known to have changed since before turn 3"):
+            await files.plan(3)
+        await files.roll_back(2, force=False)
+    assert (work / "a.txt").read_text() == "two\n"
+
+
 async def test_it_can_be_switched_off(talk: Talk, kept: CheckpointStore, environ: dict[str, str]) -> None:
     config = Path(environ["HERMES_HOME"]) / "config.yaml"
     config.parent.mkdir(parents=True, exist_ok=True)

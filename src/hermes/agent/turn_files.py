@@ -32,6 +32,10 @@ ELSEWHERE: Final = (
     "Turn {turn} was taken in the session {session}: `/rollback {turn}` there (`/resume {session}`) brings"
     " its files back, or `hermes checkpoints restore {checkpoint}`."
 )
+GONE: Final = (
+    "What was there before turn {} is no longer saved: room was made for newer turns (checkpoints.keep_days,"
+    " keep_megabytes, max_turns)."
+)
 _TITLE: Final = 60
 T = TypeVar("T")
 
@@ -165,7 +169,9 @@ class TurnFiles:
         users = self._users()
         if not 1 <= turn <= len(users):
             raise HermesError(f"There is no turn {turn}; this session has {len(users)}.")
-        taken = self._taken()
+        taken, asked = self._taken(), users[turn - 1]
+        if asked.id not in taken and asked.at <= self._store.removed_until():
+            raise HermesError(GONE.format(turn))
         found = next((taken[user.id] for user in users[turn - 1 :] if user.id in taken), None)
         if found is None:
             raise HermesError(f"No file is known to have changed since before turn {turn}.")

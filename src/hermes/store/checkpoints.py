@@ -26,6 +26,7 @@ from hermes.types.error import StoreError
 
 _ABOUT: Final = "checkpoint.json"
 _HALF: Final = ".half"
+_REMOVED: Final = "removed.json"
 _MOST_ENTRIES: Final = 50_000
 _MB: Final = 1024 * 1024
 
@@ -163,6 +164,13 @@ class CheckpointStore:
         """All of them, the newest first; what is damaged is left out."""
         return sorted(self._all(), key=lambda one: (one.at, one.id), reverse=True)
 
+    def removed_until(self) -> float:
+        """When the newest of the turns' checkpoints that made room was made; 0 where none has."""
+        try:
+            return msgspec.json.decode((self._folder / _REMOVED).read_bytes(), type=float)
+        except (OSError, ValueError):
+            return 0.0
+
     def damaged(self) -> list[str]:
         """The names of those that cannot be read."""
         whole = {one.id for one in self._all()}
@@ -274,16 +282,18 @@ class CheckpointStore:
         """Remove those that are too old, the oldest of too many, and what a process that died has left, but
         not the one to `keep`.
         """
-        left, turns, kept = self._limits.all - self._limits.one, self._limits.turns, []
-        newest = self.newest()
-        for one in newest:
+        left, turns = self._limits.all - self._limits.one, self._limits.turns
+        kept, gone = list[Checkpoint](), list[Checkpoint]()
+        for one in self.newest():
             left, turns = left - one.size, turns - bool(one.tree)
             old = one.at < now - self._limits.age or (one.tree and turns < 0)
-            if one.id != keep and (left < 0 or old):
-                self._remove(one.id)
-            else:
-                kept.append(one)
-        if any(one.tree for one in newest if one not in kept):
+            (gone if one.id != keep and (left < 0 or old) else kept).append(one)
+        if turned := [one.at for one in gone if one.message]:
+            until = max(*turned, self.removed_until())
+            write_atomic(self._folder / _REMOVED, msgspec.json.encode(until))
+        for one in gone:
+            self._remove(one.id)
+        if any(one.tree for one in gone):
             self._sweep([one for one in kept if one.tree])
         self._forget(self._folder.glob(f"*{_HALF}"), now - 3_600)
         self._forget((self._folder / name for name in self.damaged()), now - self._limits.age)

@@ -4,7 +4,9 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from hermes.present.children import child_line
 from hermes.present.lines import (
     attempt_line,
     failure_lines,
@@ -17,7 +19,7 @@ from hermes.present.lines import (
 from hermes.present.spans import Line, columns, plain
 from hermes.present.theme import Theme, choose
 from hermes.types.error import Failure
-from hermes.types.event import Action, Attempted, Notice
+from hermes.types.event import Action, Attempted, ChildChanged, Notice
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.question import Approve, Deny, Grant
 from hermes.types.usage import NO_USAGE
@@ -243,6 +245,14 @@ def test_a_long_message_is_echoed_by_its_ends() -> None:
 
 def test_notices_carry_their_level_as_a_word() -> None:
     assert shown(notice_lines(Notice(level="warning", text="no sandbox"), 80)) == ["warning: no sandbox"]
+
+
+def test_a_child_in_the_background_that_has_done_nothing_yet_is_said_to_go_on() -> None:
+    one = ChildChanged(call_id="c", child="s", goal="dig", state="running", background=True)
+    assert [
+        plain(child_line(each, 0.0, 60))
+        for each in (one, replace(one, background=False), replace(one, doing="x"))
+    ] == ["● dig · goes on in the background · 0.0s", "● dig · 0.0s", "● dig · x · 0.0s"]
 
 
 def test_no_color_leaves_no_colour_code_and_dumb_no_escape_at_all() -> None:
