@@ -30,6 +30,7 @@ from hermes.environments.settings import TerminalSettings
 from hermes.lib.aio import collect
 from hermes.lib.lazy import import_object
 from hermes.lib.repository import branch_of
+from hermes.lib.text import mend_surrogates
 from hermes.models.settings import CachingSettings, ModelSettings
 from hermes.safety.settings import ApprovalSettings
 from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredSession
@@ -302,6 +303,8 @@ class SessionOpener(Struct, kw_only=True):
         cwd = Path(chosen.cwd or Path(terminal.cwd if local else ".").expanduser()).resolve()
         if local and not cwd.is_dir():
             raise ConfigError(f"{cwd} is no folder: a session works in a folder that is there.")
+        if (shown := mend_surrogates(str(cwd))) != str(cwd):  # nothing that is sent or stored can name it
+            raise ConfigError(f"No session can work in {shown}, whose name is not UTF-8: rename it.")
         self.services.recall.refuse_within(cwd)
         return cwd
 

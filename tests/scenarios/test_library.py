@@ -1,3 +1,4 @@
+import os
 import threading
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,17 @@ async def test_a_folder_that_is_not_there_is_refused_and_not_made(
         async with hermes.open(base_url="http://x/v1", model="m", environ=environ, cwd=missing):
             pass
     assert not missing.exists()
+
+
+@pytest.mark.anyio
+async def test_a_folder_whose_name_is_not_utf_8_is_refused_with_a_sentence(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    odd = tmp_path / os.fsdecode(b"caf\xe9")
+    odd.mkdir()
+    with pytest.raises(ConfigError, match="caf\ufffd, whose name is not UTF-8: rename it"):
+        async with hermes.open(base_url="http://x/v1", model="m", environ=environ, cwd=odd):
+            pass
 
 
 @pytest.mark.anyio
