@@ -251,6 +251,8 @@ class Ground:
         self._deafen()
         named = self.variables_of_sockets()
         for name, (family, kind, address) in named.items():
+            if isinstance(address, str) and address.startswith("/"):  # of a run that was killed, with our pid
+                Path(address).unlink(missing_ok=True)
             listener = socket.socket(family, kind)
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # an earlier connection may linger
             _bind(listener, address)

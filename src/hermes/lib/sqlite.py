@@ -48,6 +48,17 @@ def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
     return connection
 
 
+def is_incomplete(error: Exception) -> bool:
+    """Whether a table, an index or a column is not there that the schema has: no lock, no full disk."""
+    return isinstance(error, sqlite3.OperationalError) and str(error).startswith("no such ")
+
+
+def objects(rows: sqlite3.Connection) -> set[tuple[str, str]]:
+    """The tables, indexes and triggers of a schema, each as its type and name."""
+    query = "SELECT type, name FROM sqlite_master WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+    return set(rows.execute(query))
+
+
 def migrate(connection: sqlite3.Connection, migrations: Sequence[str]) -> None:
     """Apply the migrations that the file has not seen, each in a transaction of its own."""
     version = _version(connection)

@@ -2,10 +2,12 @@
 
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from msgspec import Struct
 
+from hermes.lib.sqlite import objects
 from hermes.store.migrations import scripts
 from hermes.store.reading import reading
 from hermes.store.sessions import SHIFT, message_of
@@ -29,7 +31,8 @@ class StoreCheck(Struct, frozen=True, kw_only=True):
 
 
 def check(path: Path, *, full: bool = False) -> StoreCheck:
-    """Look a store over: its pages, and in full its indexes, every message and each session's row too.
+    """Look a store over: its schema and its pages, and in full its indexes, every message and each session's
+    row too.
 
     StoreError where it cannot be read at all now, or was written by a newer Hermes.
     """
@@ -55,6 +58,9 @@ def refuse_newer(path: Path, rows: sqlite3.Connection) -> None:
 
 
 def _checked(path: Path, rows: sqlite3.Connection, *, full: bool) -> StoreCheck:
+    told = [f"the {kind} {name} is missing" for kind, name in sorted(_lacking(rows))]
+    if told:  # what counts and reads rows would stop there
+        return StoreCheck(path=str(path), faults=tuple(told))
     pragma = "integrity_check" if full else "quick_check"
     told = [str(one) for (one,) in rows.execute(f"PRAGMA {pragma}({_FAULTS})") if one != "ok"]
     return StoreCheck(
@@ -65,6 +71,15 @@ def _checked(path: Path, rows: sqlite3.Connection, *, full: bool) -> StoreCheck:
         faults=tuple(told),
         unreadable=tuple(_unreadable(rows)) if full and not told else (),
     )
+
+
+def _lacking(rows: sqlite3.Connection) -> set[tuple[str, str]]:
+    """What the schema of this number has and the store has not, as type and name."""
+    version = rows.execute("PRAGMA user_version").fetchone()[0]
+    with closing(sqlite3.connect(":memory:")) as whole:
+        for script in scripts("sessions")[:version]:
+            whole.executescript(script)
+        return objects(whole) - objects(rows)
 
 
 def _unreadable(rows: sqlite3.Connection) -> Iterator[str]:

@@ -53,11 +53,15 @@ class Database:
             return StoreError(
                 f"{self.path} was written by a newer Hermes ({error}); update Hermes to open it."
             )
-        if isinstance(error, sqlite3.OperationalError | sqlite3.ProgrammingError | sqlite3.IntegrityError):
+        told = sqlite3.OperationalError | sqlite3.ProgrammingError | sqlite3.IntegrityError
+        if isinstance(error, told) and not sqlite.is_incomplete(error):
             return StoreError(
                 f"{self.path} cannot be used now ({error}); check the disk and its permissions."
             )
-        return StorageDamaged(f"{self.path} is damaged ({error}); restore it from a backup or move it away.")
+        return StorageDamaged(
+            f"{self.path} is damaged ({error}): hermes store repair brings over what can be read, hermes"
+            " store restore FILE brings back a backup."
+        )
 
 
 def _identity(path: Path) -> tuple[int, int]:

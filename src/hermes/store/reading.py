@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
+from hermes.lib.sqlite import is_incomplete
 from hermes.store.presence import is_open
 from hermes.types.error import StorageDamaged, StoreError
 
@@ -40,11 +41,11 @@ def faults_of(path: Path) -> Iterator[None]:
     """Turn the system's and the database's errors into ours."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        raise StoreError(
-            f"{path} cannot be used now ({error}); check the disk and its permissions."
-        ) from error
     except sqlite3.DatabaseError as error:
+        if isinstance(error, sqlite3.OperationalError) and not is_incomplete(error):
+            raise StoreError(
+                f"{path} cannot be used now ({error}); check the disk and its permissions."
+            ) from error
         raise StorageDamaged(f"{path} is damaged ({error}).") from error
     except OSError as error:
         raise StoreError(

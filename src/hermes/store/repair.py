@@ -121,6 +121,7 @@ def _others(old: sqlite3.Connection, new: sqlite3.Connection) -> Iterator[str]:
     for table in _TABLES:
         columns = _shared(old, new, table)
         if not columns:
+            yield f"the table {table} is missing"
             continue
         names, whole = ", ".join(columns), True
         found: list[Sequence[object]] = []

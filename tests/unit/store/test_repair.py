@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from hermes.lib.sqlite import objects
 from hermes.store.check import check
+from hermes.store.migrations import scripts
 from hermes.store.presence import present
 from hermes.store.repair import StoreRepair, repair
-from hermes.types.error import StoreError
+from hermes.types.error import StorageDamaged, StoreError
 from tests.unit.store.filled import contents, fill, logs
 
 NOW = 1_700_000_000.0
@@ -105,3 +107,31 @@ def test_nothing_is_repaired_while_anybody_has_the_store_open(tmp_path: Path) ->
         with pytest.raises(StoreError, match="open in another process"):
             repaired(tmp_path)
         assert contents(tmp_path) == before
+
+
+def _objects() -> list[tuple[str, str]]:
+    with closing(sqlite3.connect(":memory:")) as rows:
+        for script in scripts("sessions"):
+            rows.executescript(script)
+        return sorted(objects(rows))
+
+
+@pytest.mark.parametrize(("kind", "name"), _objects())
+def test_what_the_schema_has_and_the_store_lacks_is_damage_and_no_absence(
+    tmp_path: Path, kind: str, name: str
+) -> None:
+    before, path = fill(tmp_path), tmp_path / "sessions.db"
+    with closing(sqlite3.connect(path)) as rows:
+        rows.execute(f"DROP {kind} {name}")
+        rows.commit()
+    assert f"the {kind} {name} is missing" in check(path).faults
+    try:
+        assert logs(tmp_path) == before
+    except StorageDamaged as error:
+        assert "hermes store repair" in str(error)  # noqa: PT017  # some are not needed to read
+    if name in {"sessions", "messages"}:
+        with pytest.raises(StoreError, match="has no sessions in it; restore it from a backup"):
+            repaired(tmp_path)
+        return
+    lost = (f"the table {name} is missing",) if kind == "table" else ()
+    assert (repaired(tmp_path).lost, logs(tmp_path), check(path, full=True).faults) == (lost, before, ())

@@ -633,7 +633,7 @@ async def test_damage_is_never_reported_as_absence(tmp_path: Path) -> None:
     data = bytearray((tmp_path / "s.db").read_bytes())
     data[8192:40960] = b"\x55" * (40960 - 8192)
     (tmp_path / "s.db").write_bytes(bytes(data))
-    with pytest.raises(StorageDamaged, match=r"is damaged \(.*\); restore it from a backup"):
+    with pytest.raises(StorageDamaged, match=r"is damaged \(.*\): hermes store repair brings over"):
         async with opened(tmp_path) as store:
             await store.load("one")
 
