@@ -108,7 +108,7 @@ class SessionOpener(Struct, kw_only=True):
         await self.store.create(
             row, system=spec.system, tools=tool_offer.kept(spec.tools), capabilities=spec.capabilities
         )
-        async with self._claimed(row.id, chosen):
+        async with self._claimed(row, chosen):
             session = Session(spec, self.services)
             self.living.add(session)
             self._open_environment(session)
@@ -119,7 +119,7 @@ class SessionOpener(Struct, kw_only=True):
         """The session that `resume` names; ConfigError and StoreError say what cannot be."""
         endpoint = self._endpoint(chosen)
         found = await self.store.resolve(chosen.resume, cwd=str(self._cwd(chosen)))
-        async with self._claimed(found.id, chosen):
+        async with self._claimed(found, chosen):
             session = await self._continued(await self.store.load(found.id), chosen, endpoint)
             self._open_environment(session)
             await opened(session, resumed=True)
@@ -143,14 +143,14 @@ class SessionOpener(Struct, kw_only=True):
             _ = session.environment
 
     @asynccontextmanager
-    async def _claimed(self, session_id: str, chosen: SessionOptions) -> AsyncIterator[None]:
+    async def _claimed(self, row: SessionRow, chosen: SessionOptions) -> AsyncIterator[None]:
         """Have a session from now on, unless it cannot be opened."""
-        await self.store.claim(session_id, self._owner(chosen))
+        await self.store.claim(row.id, self._owner(row, chosen))
         try:
             yield
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self.store.release(session_id)
+                await self.store.release(row.id)
             raise
 
     async def _continued(self, stored: StoredSession, chosen: SessionOptions, endpoint: Endpoint) -> Session:
@@ -181,9 +181,9 @@ class SessionOpener(Struct, kw_only=True):
         session.questions.restore([one for one in questions if one.answer or one.is_open(now)])
         return session
 
-    def _owner(self, chosen: SessionOptions) -> Owner:
+    def _owner(self, row: SessionRow, chosen: SessionOptions) -> Owner:
         pid, host = self.ports.pid(), platform.node()
-        return Owner(pid=pid, host=host, app=chosen.source, since=self.ports.now())
+        return Owner(pid=pid, host=host, app=chosen.source, since=self.ports.now(), cwd=row.cwd)
 
     def _spec(
         self,

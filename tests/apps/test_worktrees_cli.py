@@ -1,6 +1,7 @@
 """`hermes -w`: a session in a worktree of its own, what it leaves, and `hermes worktrees`."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -8,11 +9,16 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import create_task_group, to_thread
 
+from hermes.agent.spec import SessionOptions
+from hermes.environments.worktrees import Worktrees
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, ScriptedServer, Turn, call, say
 from tests.apps.conftest import Done, Run
 from tests.apps.screen import Terminal
@@ -41,7 +47,7 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
-def ask(program: Run, *arguments: str, replies: tuple[Turn | str, ...] = ("done",)) -> Done:
+def ask(program: Run, *arguments: str, replies: tuple[Any, ...] = ("done",)) -> Done:
     with ScriptedServer(ScriptedModel(*replies)).running() as server:
         return program(*arguments, "--base-url", server.base_url)
 
@@ -57,7 +63,7 @@ def test_what_was_committed_there_is_kept_named_and_can_be_merged(program: Run, 
     assert [line for line in done.stderr.splitlines() if line.startswith("hermes: ")] == [
         f"hermes: working in {tree}, on the branch hermes/fix",
         f"hermes: kept {tree}: 1 commit",
-        "hermes: git merge hermes/fix takes it over, hermes worktrees remove fix removes it",
+        "hermes: git merge hermes/fix takes over what it has, then hermes worktrees remove fix removes it",
     ]
     listed = program("worktrees", "list").stdout
     refused = program("worktrees", "remove", "fix")
@@ -82,24 +88,71 @@ def test_one_with_nothing_new_is_removed_and_files_that_are_not_committed_keep_i
     assert ((tree / "new.txt").read_text(), (work / "new.txt").exists()) == ("x", False)
 
 
+def test_the_lines_after_a_session_name_what_works(program: Run, work: Path) -> None:
+    wrote = call("write_file", {"path": "new.txt", "content": "x"})
+    both = ask(program, "-z", "go", "-w", "both", replies=(*commits("two")[:1], wrote, "done"))
+    files = ask(program, "-z", "go", "-w", "files", replies=(wrote, "done"))
+    assert (both.stderr.splitlines()[-1], files.stderr.splitlines()[-1]) == (
+        "hermes: git merge hermes/both takes the commits over, hermes worktrees remove both --force removes it with the rest",
+        "hermes: hermes worktrees remove files --force removes it with them",
+    )
+    taken = ask(program, "-z", "go", "-w", "files")
+    assert taken.stderr == "hermes: There is a worktree files already; hermes worktrees list shows it.\n"
+    git(work, "merge", "-q", "hermes/both")
+    removed = [program("worktrees", "remove", name, "--force") for name in ("both", "files")]
+    assert [one.stdout for one in removed] == [
+        f"Removed {work}.worktrees/{name} and the branch hermes/{name}.\n" for name in ("both", "files")
+    ]
+
+
+def test_typed_in_the_worktree_the_commands_answer_as_in_the_checkout(
+    program: Run, environ: dict[str, str], work: Path
+) -> None:
+    ask(program, "-z", "go", "-w", "fix", replies=commits("two"))
+    tree = work.with_name("work.worktrees") / "fix"
+
+    def there(*words: str) -> Done:
+        return subprocess.run(
+            [sys.executable, "-m", "hermes", *words],
+            cwd=tree, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    assert there("worktrees", "list").stdout == program("worktrees", "list").stdout != ""
+    refused = [there("worktrees", "remove", "fix", *more) for more in ((), ("--force",))]
+    assert [(one.returncode, one.stderr) for one in refused] == [
+        (1, f"hermes: You are in {tree}; change to {work} first.\n")
+    ] * 2
+    assert there("-w", "more", "-z", "x").stderr == (
+        f"hermes: This is a worktree of sessions itself; start in {work}.\n"
+    )
+    assert (tree / "two.txt").exists()
+
+
 def test_a_session_that_is_resumed_goes_back_into_its_worktree(program: Run, work: Path) -> None:
     ask(program, "-z", "go", "-w", "fix", replies=commits("two"))
     listed = program("sessions", "list").stdout.split()[0]
-    ask(program, "-z", "again", "-r", listed, replies=commits("three"))
+    done = ask(program, "-z", "again", "-r", listed, replies=commits("three"))
+    assert f"hermes: hermes/fix in {work}: 2 commits\n" in done.stderr
     assert git(work, "log", "--format=%s", "hermes/fix").split() == ["three", "two", "one"]
     both = program("-z", "x", "-w", "-c")
     assert (both.returncode, "-w begins a new session" in both.stderr) == (2, True)
 
 
 def test_one_whose_folder_or_branch_is_gone_is_listed_and_can_be_removed(program: Run, work: Path) -> None:
-    for name in ("gone", "lost"):
+    names = ("broken", "gone", "lost")
+    for name in names:
         ask(program, "-z", "go", "-w", name, replies=commits(name))
+    shutil.rmtree(work.with_name("work.worktrees") / "broken/.git")
     shutil.rmtree(work.with_name("work.worktrees") / "gone")
     git(work, "update-ref", "-d", "refs/heads/hermes/lost")
-    listed = [line.split("  ")[2] for line in program("worktrees", "list").stdout.splitlines()]
-    refused = [program("worktrees", "remove", name).returncode for name in ("gone", "lost")]
-    removed = [program("worktrees", "remove", name, "--force").returncode for name in ("gone", "lost")]
-    assert (listed, refused, removed) == (["1 commit", "cannot be told"], [1, 1], [0, 0])
+    done = program("worktrees", "list")
+    listed = [re.split(" {2,}", line)[2] for line in done.stdout.splitlines()]
+    refused = [program("worktrees", "remove", name).returncode for name in names]
+    removed = [program("worktrees", "remove", name, "--force").returncode for name in names]
+    assert (listed, refused, removed) == (["cannot be told", "1 commit", "1 commit"], [1, 1, 1], [0, 0, 0])
+    assert [line.partition(":")[2][:37] for line in done.stderr.splitlines()] == [
+        f" What is in {work}"[:37], " lost: its commits were not taken over: t"[:37],
+    ]  # fmt: skip
     assert (program("worktrees", "list").stdout, git(work, "branch")) == ("", "* main\n")
 
 
@@ -167,7 +220,7 @@ REFUSED = {
     "is in a submodule; start in the repository": submodule,
     "has no commit yet": unborn,
     "There is a branch hermes/fix already": taken,
-    "The worktree could not be made: git worktree: ": no_room,
+    "work.worktrees is no folder": no_room,
 }
 
 
@@ -241,3 +294,86 @@ def test_the_screen_works_there_too_and_one_in_use_is_not_removed(tmp_path: Path
         terminal.type("/quit\r")
         terminal.until(lambda: "new and was removed" in terminal.text.replace("\n", ""))
         assert (terminal.wait(), refused.returncode, "end it first" in refused.stderr) == (0, 1, True)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("folder", ["", "inner"])
+async def test_one_in_which_a_session_is_open_is_never_removed(
+    program: Run, environ: dict[str, str], work: Path, folder: str
+) -> None:
+    (work / "inner").mkdir()
+    (work / "inner" / "b.txt").write_text("b")
+    git(work, "add", "-A")
+    git(work, "commit", "-qm", "more")
+    model, home = ScriptedModel(), Path(environ["HERMES_HOME"])
+    tree = Worktrees(work, environ, home).make("fix")
+    options = SessionOptions(
+        cwd=tree.path / folder, base_url="http://127.0.0.1:1/v1", model="m", attended=False
+    )
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        session = await runtime.session(options)  # nothing is said in it yet
+        removed = await to_thread.run_sync(partial(program, "worktrees", "remove", "fix", "--force"))
+        await session.close()
+    assert (removed.returncode, removed.stderr, tree.path.is_dir()) == (
+        1, f"hermes: Session {session.spec.id} works in {tree.path}; end it first.\n", True,
+    )  # fmt: skip
+    assert program("worktrees", "remove", "fix").returncode == 0
+
+
+@pytest.mark.anyio
+async def test_the_end_of_w_leaves_one_in_which_another_session_is_open(
+    program: Run, environ: dict[str, str], work: Path
+) -> None:
+    model, tree = ScriptedModel(), work.with_name("work.worktrees") / "fix"
+
+    async def beside() -> None:
+        options = SessionOptions(cwd=tree, base_url="http://127.0.0.1:1/v1", model="m", attended=False)
+        async with open_runtime(environ=environ, http=model.http()) as runtime:
+            session = await runtime.session(options)
+            opened.set()
+            await to_thread.run_sync(over.wait)
+            await session.close()
+
+    asked, opened, over = threading.Event(), threading.Event(), threading.Event()
+
+    def reply(_request: dict[str, Any]) -> Turn:
+        asked.set()
+        assert opened.wait(60)
+        return say("done")
+
+    async with create_task_group() as group:
+        first = partial(ask, program, "-z", "go", "-w", "fix", replies=(reply,))
+        done: list[Done] = []
+
+        async def run() -> None:
+            done.append(await to_thread.run_sync(first))
+            over.set()
+
+        group.start_soon(run)
+        await to_thread.run_sync(asked.wait)
+        group.start_soon(beside)
+    assert re.search(rf"hermes: kept {tree}: nothing new, and session \S+ works in it\n$", done[0].stderr)
+    assert tree.is_dir()
+
+
+def test_commits_of_a_session_that_was_killed_are_taken_over_by_the_list_and_when_it_is_resumed(
+    program: Run, work: Path
+) -> None:
+    ask(program, "-z", "go", "-w", "fix", replies=commits("two"))
+    tree = work.with_name("work.worktrees") / "fix"
+    for how in (("worktrees", "list"), ("-z", "x", "-r", "latest", "--base-url", "http://127.0.0.1:1/v1")):
+        git(tree, "commit", "-q", "--allow-empty", "-m", "left")
+        program(*how)
+        assert git(work, "rev-parse", "hermes/fix") == git(tree, "rev-parse", "HEAD")
+
+
+def test_a_name_that_is_not_all_seen_is_shown_so(environ: dict[str, str], work: Path) -> None:
+    folder = work.with_name("a\u202eb")
+    work.rename(folder)
+    Worktrees(folder, environ, Path(environ["HERMES_HOME"])).make("fix")
+    done = subprocess.run(
+        [sys.executable, "-m", "hermes", "worktrees", "list"],
+        cwd=folder, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout.endswith("/a⟨U+202E⟩b.worktrees/fix\n"), done
+    work.mkdir()

@@ -1,179 +1,267 @@
 """Worktrees of a repository for sessions: a folder and a branch for each, beside what the user works on.
 
 They lie in REPOSITORY.worktrees, beside the repository: inside of it they would be part of what is searched
-and saved there, and our own home is hidden from commands.
+and saved there, and our own home is hidden from commands. Each is a repository of its own that only reads the
+objects of the user's: what a session writes is in its workspace, and what of that goes into the user's
+repository goes through our hands.
 """
 
+import errno
+import os
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from hermes.environments.sandbox.git_folders import BRANCHES, WORKTREES
+from hermes.environments.project_repository import ProjectRepository
+from hermes.environments.worktree_copy import WorktreeCopy, copied, join
+from hermes.environments.worktree_records import WORKTREES, Worktree, WorktreeRecords
+from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.safe_git import GitError, SafeGit
+from hermes.lib.trees import Room, copy_aside, set_mode
 from hermes.types.error import HermesError
 
-_SECONDS: Final = 600.0
-"""What git may take: a large repository is written out whole."""
+_FILLING: Final = 600.0
+"""Seconds in which git must have written all files of a new worktree."""
 _NAME = re.compile(r"(?!.*(?:\.\.|\.lock$|\.$))[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
 
 
-class Worktree(Struct, frozen=True, kw_only=True):
-    """A folder with a branch of its own of the repository at `main`."""
-
-    name: str
-    path: Path
-    main: Path
-
-    @property
-    def branch(self) -> str:
-        """Its branch, as people write it."""
-        return f"{BRANCHES}/{self.name}"
-
-
 class WorktreeState(Struct, frozen=True, kw_only=True):
-    """What is in a worktree and nowhere else: commits, and files that are not committed."""
+    """What is in a worktree and nowhere else: commits of its branch that no other has, commits that no branch
+    has any more, other branches, and files that are not committed.
+
+    `left` says why its commits are not in the user's repository, where they are not.
+    """
 
     commits: int = 0
+    strays: int = 0
+    branches: int = 0
     files: int = 0
+    left: str = ""
 
     @property
     def is_empty(self) -> bool:
         """Whether nothing is lost with it."""
-        return not (self.commits or self.files)
+        return not (self.commits or self.strays or self.branches or self.files)
 
 
 class Worktrees:
-    """The worktrees for sessions of the repository that a folder lies in.
+    """The worktrees for sessions of the repository that a folder lies in, be it in one of them.
 
-    HermesError where there is no repository that could have some, and for what git cannot do.
+    HermesError where there is no repository that could have some, and for what cannot be done.
     """
 
-    def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
-        self._here = _git(folder, environ)
-        self._environ = environ
-        self.main = self._found(folder)
+    def __init__(self, folder: Path, environ: Mapping[str, str], home: Path) -> None:
+        self._environ, self._records = environ, WorktreeRecords(home)
+        self.around = self._records.around(folder)
+        self._project = ProjectRepository(self.around.main if self.around else folder, environ)
+        self.main = self._project.main
 
     def make(self, name: str) -> Worktree:
         """A new worktree with a branch of this name, on the commit that is checked out here."""
-        if not _NAME.fullmatch(name):
-            raise HermesError(f"{name!r} is no name for a worktree: take letters, digits, dots and dashes.")
-        made = self.named(name)
-        head = self._said("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
-        if not head:
-            raise HermesError(f"{self.main} has no commit yet; a worktree begins with one.")
-        if self._said("rev-parse", "--quiet", "--verify", f"refs/heads/{made.branch}"):
-            raise HermesError(
-                f"There is a branch {made.branch} already; give another name. hermes worktrees list"
-            )
-        if made.path.exists():
-            raise HermesError(f"There is {made.path} already; give another name.")
+        made = self._planned(name)
+        _claim(made.path)
         try:
-            add = ("worktree", "add", "--quiet", "--no-checkout", "-b", made.branch)
-            self._here.run(*add, str(made.path), head)
-            there = _git(made.path, self._environ)  # settings may hold there that do not hold here
-            there.run("reset", "--quiet", "--hard", "--no-recurse-submodules", extra=there.without_filters())
+            self._records.keep(made)
+            with self._records.room() as room:
+                tree = room / "tree"
+                self._fill(tree, made)
+                _put(tree, made.path)
         except BaseException as error:  # Ctrl-C too
-            self._take_away(made)
-            if isinstance(error, GitError):
+            with suppress(OSError):
+                _clear(made)
+                self._records.drop(made)
+            if isinstance(error, GitError | OSError):
                 raise HermesError(f"The worktree could not be made: {error}.") from error
             raise
         return made
 
-    def named(self, name: str) -> Worktree:
-        """The worktree of that name, there or not."""
-        return Worktree(
-            name=name, path=self.main.with_name(f"{self.main.name}{WORKTREES}") / name, main=self.main
-        )
-
     def all(self) -> list[Worktree]:
-        """Those that are there, by name."""
-        listed = self._said("worktree", "list", "--porcelain")
-        paths = [
-            line.removeprefix("worktree ") for line in listed.splitlines() if line.startswith("worktree ")
-        ]
-        known = (self.named(Path(path).name) for path in paths)
-        return sorted((one for one in known if str(one.path) in paths), key=lambda one: one.name)
+        """Those that are known, by name."""
+        return [one for one in self._records.all() if one.main == self.main]
 
-    def notes(self, made: Worktree) -> Iterator[str]:
+    def named(self, name: str) -> Worktree:
+        """The worktree of that name; HermesError where there is none."""
+        for one in self.all():
+            if one.name == name:
+                return one
+        path = self._path(name)
+        if path.is_dir() and _NAME.fullmatch(name):
+            raise HermesError(
+                f"{path} was not made by hermes -w, or with another HERMES_HOME; it stays as it is."
+            )
+        raise HermesError(f"There is no worktree {name!r}; hermes worktrees list shows what there is.")
+
+    def notes(self) -> Iterator[str]:
         """What a new worktree does not have, or begins with, that somebody could take otherwise; HermesError
         when git cannot say.
         """
         try:
-            here = self._here.without_filters()
-            filtered = here or _git(made.path, self._environ).without_filters()
+            if self._project.has_changes():
+                yield "changes here that are not committed are not in it"
+            if self._project.is_detached():
+                yield f"HEAD is on no branch here: it begins with {self._project.head()[:7]}"
+            if self._project.has_filters():
+                yield "files that a filter makes (such as git-lfs) are there as they are stored"
         except GitError as error:
-            raise HermesError(f"What {made.path} begins with cannot be told: {error}.") from error
-        if self._said("status", "--porcelain", "--ignore-submodules=all", extra=here):
-            yield "changes here that are not committed are not in it"
-        if not self._said("symbolic-ref", "--quiet", "HEAD"):
-            yield f"HEAD is on no branch here: it begins with {self._said('rev-parse', '--short', 'HEAD')}"
-        if filtered:
-            yield "files that a filter makes (such as git-lfs) are there as they are stored"
+            raise HermesError(f"What it begins with cannot be told: {error}.") from error
 
-    def state(self, worktree: Worktree) -> WorktreeState:
-        """What is in it and nowhere else; HermesError when git cannot say."""
-        others = ("--not", f"--exclude={worktree.branch}", "--branches", "--remotes", "--tags")
-        try:
-            here = self._here.text("rev-parse", "HEAD")
-            if not worktree.path.is_dir():  # somebody took it away
-                commits = self._here.text("rev-list", "--count", worktree.branch, *others, here)
-                return WorktreeState(commits=int(commits))
-            git = SafeGit(worktree.path, self._environ, seconds=_SECONDS)
-            shown = ("status", "--porcelain", "--untracked-files=all", "--ignore-submodules=none")
-            files = git.text(*shown, extra=git.without_filters()).splitlines()
-            commits = git.text("rev-list", "--count", "HEAD", worktree.branch, *others, here)
-        except GitError as error:
-            raise HermesError(f"What is in {worktree.path} cannot be told: {error}.") from error
-        return WorktreeState(commits=int(commits), files=len(files))
+    def take_over(self, worktree: Worktree) -> WorktreeState:
+        """Have the branch of a worktree in the user's repository as it is there, and give what is in it and
+        nowhere else; HermesError when that cannot be told, and nothing is changed then.
+        """
+        worktree = self._records.around(worktree.path) or worktree
+        if not os.path.lexists(worktree.path):  # somebody took it away
+            return WorktreeState(commits=self._commits_left(worktree))
+        with copied(worktree, self._project, self._records, self._environ) as (copy, room):
+            others = self._project.tips(besides=worktree.branch)
+            left = self._taken(worktree, copy, room / "pack", others)
+            there = self._project.commit_of(worktree.branch)
+            of_branch = (copy.commit, *([there] if there else []))
+            return WorktreeState(
+                commits=copy.count(of_branch, others),
+                strays=copy.strays((*others, *of_branch)),
+                branches=copy.other_branches,
+                files=copy.changed_files(),
+                left=left,
+            )
 
-    def remove(self, worktree: Worktree) -> None:
-        """Take a worktree away, with its branch and all that is in it; HermesError when that fails."""
+    def remove(self, worktree: Worktree) -> str:
+        """Take a worktree away, with its branch and all that is in it; why the branch stays, where it does.
+        HermesError when that fails.
+        """
         try:
-            self._here.run("worktree", "remove", "--force", str(worktree.path))
-            if self._said("rev-parse", "--quiet", "--verify", f"refs/heads/{worktree.branch}"):
-                self._here.run("branch", "--quiet", "-D", worktree.branch)
-        except GitError as error:
+            _clear(worktree)
+            stays = self._without_branch(worktree.branch)
+            self._records.drop(worktree)
+        except (GitError, OSError) as error:
             raise HermesError(f"{worktree.path} could not be removed whole: {error}.") from error
-        with suppress(OSError):  # others are there
-            worktree.path.parent.rmdir()
+        return stays
 
-    def _take_away(self, worktree: Worktree) -> None:
-        """What is left of one that could not be made."""
-        for words in (
-            ("worktree", "remove", "--force", str(worktree.path)),
-            ("branch", "-D", worktree.branch),
-        ):
-            self._said(*words)
-        with suppress(OSError):
-            worktree.path.parent.rmdir()
+    def _planned(self, name: str) -> Worktree:
+        if not _NAME.fullmatch(name):
+            raise HermesError(f"{name!r} is no name for a worktree: take letters, digits, dots and dashes.")
+        if self.around:
+            raise HermesError(f"This is a worktree of sessions itself; start in {self.main}.")
+        made = Worktree(name=name, path=self._path(name), main=self.main, base=self._project.head())
+        if not made.base:
+            raise HermesError(f"{self.main} has no commit yet; a worktree begins with one.")
+        if "\n" in str(made.path) or "\udc80" <= max(str(made.path)) <= "\udcff":
+            raise HermesError(f"{self.main} has a name that is no line of text; give the folder another one.")
+        if any(one.name == name for one in self.all()):
+            raise HermesError(f"There is a worktree {name} already; hermes worktrees list shows it.")
+        if self._project.commit_of(made.branch):
+            how = f"git branch -D {made.branch} removes it"
+            raise HermesError(f"There is a branch {made.branch} already; give another name, or {how}.")
+        if self._project.commit_of(above := made.branch.partition("/")[0]):
+            raise HermesError(f"There is a branch {above}, beside which git takes no {made.branch}.")
+        return made
 
-    def _found(self, folder: Path) -> Path:
-        """The top of the repository that has the worktrees."""
-        if self._said("rev-parse", "--is-bare-repository") == "true":
-            raise HermesError(f"{folder} is a bare repository; start in a checkout of it.")
-        if self._said("rev-parse", "--is-inside-work-tree") != "true":
-            raise HermesError(f"{folder} is in no git repository; a worktree needs one.")
-        if self._said("rev-parse", "--show-superproject-working-tree"):
-            raise HermesError(f"{folder} is in a submodule; start in the repository that it belongs to.")
-        common = Path(self._said("rev-parse", "--path-format=absolute", "--git-common-dir"))
-        if common.name != ".git" or not common.is_dir() or (common / "reftable").exists():
-            raise HermesError(f"The repository of {folder} keeps itself in another form than a folder .git.")
-        return common.parent
+    def _path(self, name: str) -> Path:
+        return self.main.with_name(f"{self.main.name}{WORKTREES}") / name
 
-    def _said(self, *arguments: str, extra: Mapping[str, str] | None = None) -> str:
-        """What git says; "" when it fails."""
-        try:
-            return self._here.text(*arguments, extra=extra)
-        except GitError:
+    def _fill(self, tree: Path, made: Worktree) -> None:
+        """Make the repository with its files, in a folder of ours: no command of a session reaches it yet."""
+        tree.mkdir()
+        git = SafeGit(tree, self._environ, seconds=_FILLING)
+        form = f"--object-format={self._project.hashes()}"
+        git.run("init", "--quiet", "--template=", form, f"--initial-branch={made.branch}")
+        join(tree / ".git", self._project)
+        for key in ("user.name", "user.email"):
+            if said := self._project.setting(key):
+                git.run("config", key, said)
+        (tree / ".git" / "packed-refs").write_bytes(os.fsencode("".join(self._packed())))
+        git.run("reset", "--quiet", "--hard", "--no-recurse-submodules", made.base)
+
+    def _packed(self) -> Iterator[str]:
+        """The lines of the user's branches, as those of a remote, and of remote branches and tags."""
+        for name, commit in self._project.refs():
+            if not name.startswith("refs/remotes/project/"):
+                yield f"{commit} {name.replace('refs/heads/', 'refs/remotes/project/', 1)}\n"
+
+    def _taken(self, worktree: Worktree, copy: WorktreeCopy, pack: Path, others: list[str]) -> str:
+        """Take the commits over; why they are not, where they are not."""
+        there, branch = self._project.commit_of(worktree.branch), worktree.branch
+        if not copy.count((copy.commit,), (*others, *([there] if there else []))):
             return ""
+        if copy.commit == worktree.taken:
+            return f"the branch {branch} was moved or removed; git branch NAME {copy.commit[:12]} gets them"
+        if there and there != worktree.taken and copy.count((there,), (copy.commit,)):
+            return f"the branch {branch} has others; rename it, then hermes worktrees list takes them over"
+        if there and (place := self._project.place_of(branch)):
+            return f"{branch} is checked out in {place}; after a switch there hermes worktrees list does it"
+        copy.pack(pack, (*others, *([there] if there else [])))
+        self._project.receive(pack, copy.commit)
+        self._project.move(branch, copy.commit, there)
+        self._records.keep(replace(worktree, taken=copy.commit))
+        return ""
+
+    def _commits_left(self, worktree: Worktree) -> int:
+        try:
+            there = self._project.commit_of(worktree.branch)
+            others = self._project.tips(besides=worktree.branch)
+            return self._project.count(there, others) if there else 0
+        except GitError as error:
+            raise HermesError(f"What the branch {worktree.branch} has cannot be told: {error}.") from error
+
+    def _without_branch(self, branch: str) -> str:
+        """Remove a branch of the user's repository, if it is there; why it stays, where it does."""
+        there = self._project.commit_of(branch)
+        if there and (place := self._project.place_of(branch)):
+            return f"it is checked out in {place}"
+        if there:
+            self._project.remove(branch, there)
+        return ""
 
 
-def _git(folder: Path, environ: Mapping[str, str]) -> SafeGit:
+def _claim(path: Path) -> None:
+    """Make the folder, which of all that want it only one can; HermesError for the others."""
     try:
-        return SafeGit(folder, environ, seconds=_SECONDS)
-    except GitError as error:
-        raise HermesError(f"A worktree needs git: {error}.") from error
+        path.parent.mkdir(exist_ok=True)
+        if path.parent.is_symlink():
+            raise HermesError(f"{path.parent} is a link; a worktree would lie elsewhere.")
+        path.mkdir()
+    except FileExistsError:
+        if not path.parent.is_dir():
+            raise HermesError(f"{path.parent} is no folder; worktrees would lie in it.") from None
+        raise HermesError(f"There is {path} already; give another name.") from None
+    except OSError as error:
+        raise HermesError(f"The worktree could not be made: {error}.") from error
+
+
+def _clear(worktree: Worktree) -> None:
+    """Remove its folder, and the one for all where it was the last."""
+    with suppress(FileNotFoundError), held(open_path(worktree.path.parent, FOLDER)) as above:
+        try:
+            shutil.rmtree(worktree.name, dir_fd=above)
+        except PermissionError:
+            _open_up(worktree.path)
+            shutil.rmtree(worktree.name, dir_fd=above)
+    with suppress(OSError):  # others are there
+        worktree.path.parent.rmdir()
+
+
+def _put(tree: Path, path: Path) -> None:
+    """Have the tree in the place of an empty folder; across file systems it is copied, by descriptors."""
+    try:
+        tree.rename(path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        room = Room(1 << 50, 1 << 40)
+        for one in sorted(tree.iterdir()):
+            copy_aside(one, path / one.name, room)
+
+
+def _open_up(path: Path) -> None:
+    """Let folders be emptied that were closed to us; links are not followed."""
+    set_mode(path, 0o700)
+    with os.scandir(path) as found:
+        for one in found:
+            if one.is_dir(follow_symlinks=False):
+                _open_up(Path(one.path))

@@ -8,6 +8,7 @@ from pathlib import Path
 from hermes.lib.files import make_private
 
 _TRIES, _PAUSE = 4, 0.005
+_LONGEST = 20_000  # a path in JSON, every byte of it escaped
 
 
 class HeldFile:
@@ -106,7 +107,7 @@ def holder(path: Path) -> bytes | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return os.read(handle, 4096)
+        return os.read(handle, _LONGEST)
     finally:
         os.close(handle)
     return None

@@ -4,9 +4,9 @@ is fetched, and the user's own settings are not read.
 
 import os
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from hermes.lib.programs import find_program, search_path
 
@@ -60,18 +60,39 @@ class SafeGit:
 
     def run(self, *arguments: str, data: bytes = b"", extra: Mapping[str, str] | None = None) -> bytes:
         """What it prints when it reads this; `extra` is added to its environment."""
+        return self._printed(arguments, extra, input=data, stdout=subprocess.PIPE)
+
+    def write(self, file: Path, *arguments: str, data: bytes = b"") -> None:
+        """Write what it prints to a new file."""
+        try:
+            with file.open("xb") as printed:
+                self._printed(arguments, None, input=data, stdout=printed)
+        except OSError as error:
+            raise GitError(f"git {arguments[0]}: {error}") from error
+
+    def read(self, file: Path, *arguments: str) -> None:
+        """Have it read a file."""
+        try:
+            with file.open("rb") as given:
+                self._printed(arguments, None, stdin=given, stdout=subprocess.PIPE)
+        except OSError as error:
+            raise GitError(f"git {arguments[0]}: {error}") from error
+
+    def _printed(self, arguments: Sequence[str], extra: Mapping[str, str] | None, **streams: Any) -> bytes:
         command = [self._program, "-C", str(self._folder), *_SAFE, *arguments]
         environ = {**self._environ, **(extra or {})}
         try:
             done = subprocess.run(
-                command, input=data, env=environ, capture_output=True, timeout=self._seconds, check=False
+                command, env=environ, stderr=subprocess.PIPE, timeout=self._seconds, check=False, **streams
             )
-        except (OSError, subprocess.TimeoutExpired) as error:
+        except subprocess.TimeoutExpired as error:
+            raise GitError(f"git {arguments[0]} took more than {self._seconds:g} seconds") from error
+        except OSError as error:
             raise GitError(f"git {arguments[0]}: {error}") from error
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise GitError(f"git {arguments[0]}: {said[-1] if said else f'exit code {done.returncode}'}")
-        return done.stdout
+        return bytes(done.stdout or b"")
 
     def without_filters(self) -> dict[str, str]:
         """The environment in which no filter is run that settings name: files are as they are stored.

@@ -51,6 +51,14 @@ class Owners:
         except msgspec.DecodeError:
             return _UNKNOWN
 
+    def at_work_in(self, folder: Path) -> str:
+        """The id of a session that a living process has open in a folder or below it; "" without one."""
+        for file in sorted(self._folder.glob("*.lock")):
+            owner = self.owner_of(file.stem)
+            if owner is not None and owner.cwd and Path(owner.cwd).is_relative_to(folder):
+                return file.stem
+        return ""
+
     def evict(self, session_id: str) -> None:
         """Take a session from whoever has it, which can write nothing to it from now on."""
         self._file(session_id).unlink(missing_ok=True)
@@ -86,6 +94,16 @@ class Owners:
         if not is_session_id(session_id):
             raise StoreError(f"{session_id[:80]!r} is no id of a session.")
         return self._folder / f"{session_id}.lock"
+
+
+def owners_of(sessions_db: Path) -> Owners:
+    """The claims of the store in that file."""
+    return Owners(owners_folder(sessions_db))
+
+
+def owners_folder(sessions_db: Path) -> Path:
+    """Where the claims of the store in that file lie."""
+    return sessions_db.with_name(f"{sessions_db.stem}.locks")
 
 
 def owned(session_id: str, owner: Owner) -> SessionOwned:

@@ -125,12 +125,13 @@ class Hit(Struct, frozen=True, kw_only=True):
 
 
 class Owner(Struct, frozen=True, kw_only=True):
-    """A process that works in a session: which, on what host, as what app, and since when."""
+    """A process that works in a session: which, on what host, as what app, since when, and where."""
 
     pid: int
     host: str
     app: str
     since: float
+    cwd: str = ""
 
 
 Ended = Literal["used", "expired", "withdrawn"]

@@ -17,7 +17,7 @@ from hermes.lib.worker import Worker, WorkerClosedError
 from hermes.store.backup import backup_before_migration
 from hermes.store.database import Database
 from hermes.store.log_reader import LogReader
-from hermes.store.owners import Owners
+from hermes.store.owners import owners_folder, owners_of
 from hermes.store.presence import present
 from hermes.store.protocol import (
     ANY,
@@ -78,7 +78,7 @@ class SqliteStore:
         self._index: SearchIndex | None = None
         self._sessions, self._usage = SessionTables(database), UsageTable(database)
         self._questions, self._logs = QuestionTable(database), LogReader(database)
-        self._owners = Owners(_owners_folder(database.path))
+        self._owners = owners_of(database.path)
         self._counted: list[UsageEntry] = []
         self._open = True
         self._worker = Worker("hermes-store", batch=self._transaction, idle=self._tidy, pause=PAUSE)
@@ -345,10 +345,6 @@ def _is_emptied(path: Path) -> bool:
     (invariant 5).
     """
     try:
-        return not path.stat().st_size and _owners_folder(path).is_dir()
+        return not path.stat().st_size and owners_folder(path).is_dir()
     except FileNotFoundError:
         return False
-
-
-def _owners_folder(path: Path) -> Path:
-    return path.with_name(f"{path.stem}.locks")

@@ -12,6 +12,8 @@ import click
 from hermes import __version__
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.streams import abandon_stdout, prepare
+from hermes.config.environ import environment
+from hermes.config.home import locate
 from hermes.lib.collector import keep_start
 from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError, EnvironmentUnavailable, HermesError
@@ -45,7 +47,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "store": ("hermes.apps.cli.store:store", "Check, back up, restore and repair what sessions are kept in."),
     "tools": ("hermes.apps.cli.tools:tools", "What the model can call, and what could not be loaded."),
     "usage": ("hermes.apps.cli.usage:usage", "Tokens and money, by day, model, session or task."),
-    "worktrees": ("hermes.apps.cli.worktrees:worktrees", "Git worktrees of sessions (-w): list, remove."),
+    "worktrees": ("hermes.apps.cli.worktrees:worktrees", "Worktrees of sessions (-w): list, remove."),
 }
 """Name, where the command is, and its line in the help: the modules are imported when they are used."""
 
@@ -129,7 +131,7 @@ _OPTIONS = (
         is_flag=False,
         flag_value="?",
         metavar="NAME",
-        help="Work in a new git worktree, on the branch hermes/NAME; without a name one is made up.",
+        help="Work in a worktree of the repository, on a new branch hermes/NAME; without one it is made up.",
     ),
     click.option(
         "--goal",
@@ -182,9 +184,12 @@ def chosen(
 
 def begin(question: str | None, choices: Choices) -> int:
     """Answer a question, or open the screen where there is none; in a worktree, if one is wanted."""
+    run = partial(_begin, question)
     if choices.worktree:
-        return int(import_object("hermes.apps.cli.worktrees:work_in")(choices, partial(_begin, question)))
-    return _begin(question, choices)
+        return int(import_object("hermes.apps.cli.worktrees:work_in")(choices, run))
+    if (locate(environment(), choices.profile).root / "worktrees").is_dir():
+        return int(import_object("hermes.apps.cli.worktrees:work_on")(choices, run))
+    return run(choices)
 
 
 def _begin(question: str | None, choices: Choices) -> int:

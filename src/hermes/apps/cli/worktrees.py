@@ -1,11 +1,10 @@
-"""`hermes -w`: a session in a git worktree of its own; `hermes worktrees`: what they have left."""
+"""`hermes -w`: a session in a worktree of its own; `hermes worktrees`: what they have left."""
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 
-import anyio
 import click
 from msgspec.structs import replace
 
@@ -15,9 +14,11 @@ from hermes.apps.cli.cli_context import Here, here
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.home import Home
 from hermes.environments.settings import TerminalSettings
-from hermes.environments.worktrees import Worktree, Worktrees, WorktreeState
+from hermes.environments.worktree_copy import tip
+from hermes.environments.worktree_records import Worktree, WorktreeRecords
+from hermes.environments.worktrees import Worktrees, WorktreeState
 from hermes.lib.visible import visible
-from hermes.store.sqlite_store import open_store
+from hermes.store.owners import owners_of
 from hermes.types.error import ConfigError, HermesError
 
 
@@ -28,17 +29,47 @@ def work_in(choices: Choices, run: Callable[[Choices], int]) -> int:
     at = here(choices)
     if at.settings[TerminalSettings].backend != "local":
         raise ConfigError("-w makes worktrees on this machine; terminal.backend names another place.")
-    found = Worktrees(at.cwd, at.environ)
+    found = _of(at)
     made = found.make(_name() if choices.worktree == "?" else choices.worktree)
     _tell(f"working in {made.path}, on the branch {made.branch}")
     try:
-        for note in found.notes(made):
+        for note in found.notes():
             _tell(note)
         os.chdir(made.path)
         return run(replace(choices, worktree=made.name))
     finally:
         os.chdir(at.cwd)
-        _end(found, made)
+        _end(found, made, at.home)
+
+
+def work_on(choices: Choices, run: Callable[[Choices], int]) -> int:
+    """Run where there are worktrees, and give the exit code: a session that is resumed may work in one.
+
+    Commits that are left there are taken over before, those of the session after it.
+    """
+    at = here(choices)
+    for one in WorktreeRecords(at.home.root).all():
+        if choices.resume and tip(one) not in {"", one.base, one.taken}:
+            with suppress(HermesError):  # hermes worktrees list says it
+                _of(at, one).take_over(one)
+    before = {one.path: tip(one) for one in WorktreeRecords(at.home.root).all()}
+    try:
+        return run(choices)
+    finally:
+        for one in WorktreeRecords(at.home.root).all():
+            if before.get(one.path) not in {None, tip(one)} and not _user_of(at.home, one):
+                _after(at, one)
+
+
+def _after(at: Here, worktree: Worktree) -> None:
+    """Take over what a session that was resumed has committed; a fault is told."""
+    try:
+        state = _of(at, worktree).take_over(worktree)
+        _tell(f"{worktree.branch} in {worktree.main}: {_told(state)}")
+        if state.left:
+            _tell(_LEFT.format(state.left))
+    except HermesError as error:
+        _tell(str(error))
 
 
 def _name() -> str:
@@ -46,37 +77,64 @@ def _name() -> str:
     return f"{day:%m%d-%H%M}-{SYSTEM_PORTS.token()[:6]}"
 
 
-def _end(found: Worktrees, made: Worktree) -> None:
+def _end(found: Worktrees, made: Worktree, home: Home) -> None:
     """Remove it, or say what is in it and how to get that; a fault is told and leaves it."""
     try:
-        state = found.state(made)
-        if state.is_empty:
+        state, user = found.take_over(made), _user_of(home, made)
+        if state.is_empty and not user:
             found.remove(made)
             _tell(f"{made.path} had nothing new and was removed")
             return
-        _tell(f"kept {made.path}: {_told(state)}")
-        how = f"git merge {made.branch}" if state.commits else f"cd {made.path}"
-        _tell(f"{how} takes it over, hermes worktrees remove {made.name} removes it")
+        _tell(f"kept {made.path}: {_told(state)}{f', and session {user} works in it' if user else ''}")
+        if state.left:
+            _tell(_LEFT.format(state.left))
+        if how := _how(made, state):
+            _tell(how)
     except HermesError as error:
-        _tell(str(error))
+        _tell(f"{error} It was kept.")
+
+
+def _how(worktree: Worktree, state: WorktreeState) -> str:
+    """What brings its commits into the branch that one is on, and what removes it."""
+    remove = f"hermes worktrees remove {worktree.name}"
+    is_more = state.strays or state.branches or state.files
+    if state.left or not state.commits:
+        return f"{remove} --force removes it with them" if not state.is_empty else ""
+    if is_more:
+        return (
+            f"git merge {worktree.branch} takes the commits over, {remove} --force removes it with the rest"
+        )
+    return f"git merge {worktree.branch} takes over what it has, then {remove} removes it"
+
+
+_LEFT = "its commits were not taken over: {}"
+_COUNTED = (
+    ("commits", "commit", "commits"),
+    ("strays", "commit that its branch has no more", "commits that its branch has no more"),
+    ("branches", "other branch", "other branches"),
+    ("files", "file that is not committed", "files that are not committed"),
+)
 
 
 def _told(state: WorktreeState) -> str:
-    counted = ((state.commits, "commit"), (state.files, "file that is not committed"))
-    words = [f"{count} {_many(count, name)}" for count, name in counted if count]
+    words = [
+        f"{count} {one if count == 1 else many}"
+        for name, one, many in _COUNTED
+        if (count := getattr(state, name))
+    ]
     return ", ".join(words) or "nothing new"
 
 
 def _in(found: Worktrees, worktree: Worktree) -> str:
     """What is only there, for a list, which one that is damaged does not end."""
     try:
-        return _told(found.state(worktree))
-    except HermesError:
+        state = found.take_over(worktree)
+    except HermesError as error:
+        _tell(str(error))
         return "cannot be told"
-
-
-def _many(count: int, name: str) -> str:
-    return name if count == 1 else {"commit": "commits"}.get(name, "files that are not committed")
+    if state.left:
+        _tell(f"{worktree.name}: {_LEFT.format(state.left)}")
+    return _told(state)
 
 
 def _tell(sentence: str) -> None:
@@ -85,15 +143,15 @@ def _tell(sentence: str) -> None:
 
 @click.group()
 def worktrees() -> None:
-    """The git worktrees that sessions of this repository have left (`hermes -w`)."""
+    """The worktrees that sessions of this repository have left (`hermes -w`)."""
 
 
 @worktrees.command("list")
 @click.pass_obj
 def list_worktrees(choices: Choices) -> None:
-    """All of them, with what is in them and nowhere else."""
+    """All of them, with what is in them and on no other branch; their commits are taken over."""
     found = _of(here(choices))
-    rows = [(one.name, one.branch, _in(found, one), str(one.path)) for one in found.all()]
+    rows = [(one.name, one.branch, _in(found, one), visible(str(one.path))) for one in found.all()]
     if not rows:
         click.echo("This repository has no worktrees of sessions.", err=True)
         return
@@ -108,25 +166,31 @@ def remove(choices: Choices, name: str, *, force: bool) -> None:
     """Remove one with its branch, unless something is in it and nowhere else, or a session works in it."""
     at = here(choices)
     found = _of(at)
-    chosen = next((one for one in found.all() if one.name == name), None)
-    if chosen is None:
-        raise HermesError(f"There is no worktree {name!r}; hermes worktrees list shows what there is.")
-    if user := anyio.run(partial(_user_of, at.home, chosen)):
+    chosen = found.named(name)
+    if at.cwd.is_relative_to(chosen.path):
+        raise HermesError(f"You are in {chosen.path}; change to {found.main} first.")
+    if user := _user_of(at.home, chosen):
         raise HermesError(f"Session {user} works in {chosen.path}; end it first.")
-    if not force and not (state := found.state(chosen)).is_empty:
-        raise HermesError(f"{chosen.path} has {_told(state)}; --force removes them with it.")
-    found.remove(chosen)
-    click.echo(f"Removed {chosen.path} and the branch {chosen.branch}.")
+    if not force:
+        _refuse_loss(found, chosen)
+    stays = found.remove(chosen)
+    branch = f"; the branch {chosen.branch} stays: {stays}." if stays else f" and the branch {chosen.branch}."
+    click.echo(f"Removed {visible(str(chosen.path))}{visible(branch)}")
 
 
-async def _user_of(home: Home, worktree: Worktree) -> str:
-    """The id of a session that a living process has open there; "" without one."""
-    async with open_store(home.sessions_db, home.search_db) as store:
-        for row in await store.recent(limit=100, cwd=str(worktree.path)):
-            if await store.owner_of(row.id):
-                return row.id
-    return ""
+def _refuse_loss(found: Worktrees, chosen: Worktree) -> None:
+    try:
+        state = found.take_over(chosen)
+    except HermesError as error:
+        raise HermesError(f"{error} --force removes it all the same.") from error
+    if not state.is_empty:
+        raise HermesError(f"{chosen.path} has {_told(state)}; --force removes it with that.")
 
 
-def _of(at: Here) -> Worktrees:
-    return Worktrees(at.cwd, at.environ)
+def _user_of(home: Home, worktree: Worktree) -> str:
+    """The id of a session that a living process has open there or below; "" without one."""
+    return owners_of(home.sessions_db).at_work_in(worktree.path)
+
+
+def _of(at: Here, worktree: Worktree | None = None) -> Worktrees:
+    return Worktrees(worktree.path if worktree else at.cwd, at.environ, at.home.root)

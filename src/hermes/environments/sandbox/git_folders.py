@@ -6,27 +6,12 @@ from contextlib import suppress
 from functools import lru_cache
 from typing import Final
 
-from msgspec import Struct
-
 from hermes.lib.git_index import gitlinks, stamp_of
 from hermes.lib.repository import named_work, read_plain
 from hermes.types.error import ExecError
 
 MOST: Final = 400
 """Repositories of one workspace that can be kept from being changed: each takes places in the sandbox."""
-
-
-BRANCHES: Final = "hermes"
-"""Before the names of branches that worktrees for sessions are on."""
-WORKTREES: Final = ".worktrees"
-"""After the name of a repository's folder: the folder beside it that has its worktrees for sessions."""
-
-
-class LinkedWorktree(Struct, frozen=True):
-    """A worktree for sessions: the repository that it belongs to, and what of that a commit in it writes."""
-
-    main: str
-    writable: tuple[str, ...]
 
 
 class TooManyRepositories(ExecError):
@@ -44,33 +29,6 @@ def own_folder(top: str) -> str:
     """Where git keeps itself for the work in `top`: its `.git`, or what that leads to where it is a link."""
     git = f"{top}/.git"
     return os.path.realpath(git) if os.path.islink(git) else git  # noqa: PTH114  # each command waits for this
-
-
-def linked_worktree(top: str) -> LinkedWorktree | None:
-    """What `top` is a worktree for sessions of; None when it is none.
-
-    A `.git` file can name any repository. So it must lie where such worktrees do, and the repository must
-    name it, too, where only the user's git writes.
-    """
-    beside, _, name = top.rpartition("/")
-    main = beside.removesuffix(WORKTREES)
-    with suppress(OSError):
-        folder = read_plain(f"{top}/.git").strip().removeprefix("gitdir: ")
-        if not name or beside == main or folder.rpartition("/")[0] != f"{main}/.git/worktrees":
-            return None
-        back = [read_plain(f"{folder}/{name}").strip() for name in ("gitdir", "commondir")]
-        ways = ("objects", f"refs/heads/{BRANCHES}", f"logs/refs/heads/{BRANCHES}")
-        if back == [f"{top}/.git", "../.."]:
-            writable = (folder, *(f"{main}/.git/{way}" for way in ways))
-            return LinkedWorktree(main, tuple(filter(_is_real, writable)))
-    return None
-
-
-def _is_real(folder: str) -> bool:
-    """Whether a folder is there, with no link on the way; git takes some away while they are empty."""
-    with suppress(OSError):
-        os.makedirs(folder, exist_ok=True)  # noqa: PTH103  # words, as below
-    return os.path.isdir(folder) and os.path.realpath(folder) == folder  # noqa: PTH112
 
 
 def git_folders(top: str, git: str) -> Iterator[str]:

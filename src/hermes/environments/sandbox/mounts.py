@@ -13,10 +13,11 @@ from msgspec.structs import replace
 
 from hermes.config.home import other_homes
 from hermes.config.sensitive import at_home, of_machine, sensitive
-from hermes.environments.sandbox.git_folders import git_files, git_folders, linked_worktree, own_folder
+from hermes.environments.sandbox.git_folders import git_files, git_folders, own_folder
 from hermes.environments.sandbox.planted import Watched
 from hermes.environments.sandbox.snapshot import on_the_way
 from hermes.environments.sandbox.sockets import listening
+from hermes.environments.worktree_records import WorktreeRecords
 from hermes.lib.beneath import FOLDER, held, open_beneath
 from hermes.lib.repository import OLD_REMOTES, STEERING
 from hermes.types.capabilities import ALL, Capabilities, shared
@@ -128,17 +129,26 @@ def default_mounts(
     if _is_root():
         secrets += map(Path, of_machine(table.secrets))
         starts += map(Path, of_machine(table.starts))
-    linked = linked_worktree(str(workspace))
     return Mounts(
-        writable=(workspace, *(map(Path, linked.writable) if linked else ())),
+        writable=(workspace,),
         hidden=(*secrets, *dict.fromkeys((hermes_home, home / ".hermes", *others))),
         readable=(*starts, *programs, scratch.root),
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
-        repositories=(workspace, *((Path(linked.main),) if linked else ())),
+        repositories=(workspace,),
         starts=tuple(path for path in (*starts, *secrets) if "*" not in path.name),
-        shown=(Path(linked.main, ".git"),) if linked and _is_below(linked.main, _TEMPORARY) else (),
+        shown=_objects(workspace, hermes_home),
         journal=hermes_home / "watch",
     )
+
+
+def _objects(workspace: Path, hermes_home: Path) -> tuple[Path, ...]:
+    """Where git in a worktree for sessions finds the objects of its repository, if only the sandbox's own
+    /tmp hides them.
+    """
+    known = WorktreeRecords(hermes_home).around(workspace)
+    objects = f"{known.main}/.git/objects" if known else ""
+    is_hidden_alone = _is_below(objects, _TEMPORARY) and os.path.realpath(objects) == objects
+    return (Path(objects),) if is_hidden_alone else ()
 
 
 def narrowed(mounts: Mounts, bounds: Capabilities, *, home: Path, programs: tuple[Path, ...]) -> Mounts:
@@ -148,7 +158,9 @@ def narrowed(mounts: Mounts, bounds: Capabilities, *, home: Path, programs: tupl
     if bounds.write != ALL.write:
         writable = shared(bounds.write, tuple(map(str, mounts.writable)))
         mounts = replace(
-            mounts, writable=tuple(map(Path, writable)) or mounts.writable, shown=mounts.repositories
+            mounts,
+            writable=tuple(map(Path, writable)) or mounts.writable,
+            shown=(*mounts.shown, *mounts.repositories),
         )
     if bounds.read == ALL.read:
         return mounts

@@ -1,0 +1,150 @@
+"""A worktree as git may look at it: what lies in its own `.git` is a session's, so git is never run with
+that, but with a repository of our making that has copies of its objects.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from hermes.environments.project_repository import SECONDS, ProjectRepository
+from hermes.environments.worktree_records import Worktree, WorktreeRecords
+from hermes.lib import foreign_git
+from hermes.lib.beneath import held
+from hermes.lib.safe_git import GitError, SafeGit
+from hermes.lib.trees import Room, TooLarge
+from hermes.types.error import HermesError
+
+MOST_BYTES: Final = 2 << 30
+MOST_OBJECTS: Final = 200_000
+_GITLINK: Final = b"160000"
+_AS_WRITTEN: Final = "--format=%an%x00%ae%x00%at%x00%s"
+"""What an amended or rebased commit keeps of the one that it stands for."""
+
+
+class WorktreeCopy:
+    """A bare repository with the objects of a worktree, beside those of its project."""
+
+    def __init__(
+        self, git: SafeGit, branches: Mapping[str, str], made: list[str], worktree: Worktree
+    ) -> None:
+        self._git, self._branches, self._made, self._worktree = git, branches, made, worktree
+
+    @property
+    def commit(self) -> str:
+        """What its branch stands for; what it began with, where that branch is gone."""
+        return self._branches.get(self._worktree.branch, self._worktree.base)
+
+    @property
+    def other_branches(self) -> int:
+        """How many branches were made there besides."""
+        return sum(name != self._worktree.branch for name in self._branches)
+
+    def count(self, commits: Iterable[str], known: Iterable[str]) -> int:
+        """How many commits these have in their history that the known ones have not; GitError when they
+        cannot be read.
+        """
+        return int(self._git.run("rev-list", "--count", "--stdin", data=_range(commits, known)))
+
+    def strays(self, known: Iterable[str]) -> int:
+        """How many commits were made there that neither its branch nor the known ones have, and that were not
+        only written anew.
+        """
+        left = self._written(self._made, (*known, self.commit))
+        again = set(self._written((self.commit,), (self._worktree.base,))) if left else set()
+        return sum(one not in again for one in left)
+
+    def changed_files(self) -> int:
+        """How many files differ from the commit, or are new and not ignored; a repository in a folder is one,
+        whatever the commit says of it.
+        """
+        self._git.run("read-tree", self.commit)
+        listed = self._git.run("ls-files", "--stage", "-z").split(b"\0")
+        links = [line.partition(b"\t")[2] for line in listed if line.startswith(_GITLINK)]
+        if links:
+            self._git.run("update-index", "--force-remove", "-z", "--stdin", data=b"\0".join([*links, b""]))
+        changed = self._git.run("diff", "--name-only", "--no-ext-diff", "--no-renames", "-z")
+        others = self._git.run("ls-files", "--others", "--exclude-standard", "-z")
+        return changed.count(b"\0") + others.count(b"\0")
+
+    def pack(self, file: Path, known: Iterable[str]) -> None:
+        """Write what its branch has and the known commits have not to a pack."""
+        wanted = _range((self.commit,), (*known, self._worktree.base))
+        self._git.write(file, "pack-objects", "--revs", "--thin", "--stdout", "--quiet", data=wanted)
+
+    def _written(self, commits: Iterable[str], known: Iterable[str]) -> list[bytes]:
+        """Who wrote the commits, when, and in which words."""
+        shown = ("rev-list", "--no-commit-header", _AS_WRITTEN, "--stdin")
+        return self._git.run(*shown, data=_range(commits, known)).split(b"\n")[:-1]
+
+
+@contextmanager
+def copied(
+    worktree: Worktree, project: ProjectRepository, records: WorktreeRecords, environ: Mapping[str, str]
+) -> Iterator[tuple[WorktreeCopy, Path]]:
+    """A copy of a worktree's repository, and a folder of our own, for as long as they are needed.
+
+    HermesError says why it cannot be had: it is damaged, too large, or git fails, then and later.
+    """
+    try:
+        with records.room() as room:
+            yield _copy(worktree, project, room, environ), room
+    except TooLarge:
+        why = f"it has more than {MOST_OBJECTS:,} objects, or more than {MOST_BYTES >> 30} GiB of them"
+        raise HermesError(f"What is in {worktree.path} cannot be told: {why}.") from None
+    except (GitError, OSError) as error:
+        raise HermesError(f"What is in {worktree.path} cannot be told: {error}.") from error
+
+
+def _copy(
+    worktree: Worktree, project: ProjectRepository, room: Path, environ: Mapping[str, str]
+) -> WorktreeCopy:
+    own = room / "git"
+    own.mkdir()
+    form = f"--object-format={project.hashes()}"
+    SafeGit(own, environ, seconds=SECONDS).run("init", "--quiet", "--bare", "--template=", form)
+    (own / "objects").rename(own / "empty")
+    with held(foreign_git.open_git(worktree.path)) as git:
+        branches = foreign_git.branches(git)
+        foreign_git.copy_objects(git, own / "objects", Room(MOST_BYTES, MOST_OBJECTS))
+    if branches.get(worktree.branch) == "":
+        raise GitError(f"its branch {worktree.branch} stands for no commit")
+    git_there = SafeGit(worktree.path, environ, _places(own, worktree.path), seconds=SECONDS)
+    made = _commits(git_there)  # before the objects of the project are beside them
+    join(own, project)
+    return WorktreeCopy(git_there, branches, made, worktree)
+
+
+def tip(worktree: Worktree) -> str:
+    """The commit that its branch stands for; "" where that cannot be told."""
+    try:
+        with held(foreign_git.open_git(worktree.path)) as git:
+            return foreign_git.branches(git).get(worktree.branch, "")
+    except OSError:
+        return ""
+
+
+def join(git: Path, project: ProjectRepository) -> None:
+    """Have a git folder find the objects of the project; it stays as it is."""
+    (git / "objects" / "info").mkdir(exist_ok=True)
+    (git / "objects" / "info" / "alternates").write_bytes(bytes(project.objects) + b"\n")
+    if shallow := project.shallow:
+        (git / "shallow").write_text(shallow)
+
+
+def _places(git: Path, work: Path) -> dict[str, str]:
+    return {"GIT_DIR": str(git), "GIT_WORK_TREE": str(work), "GIT_INDEX_FILE": str(git / "index")}
+
+
+def _commits(git: SafeGit) -> list[str]:
+    """The commits among the objects of a repository."""
+    form = "--batch-check=%(objecttype) %(objectname)"
+    listed = git.text("cat-file", "--batch-all-objects", "--unordered", form).splitlines()
+    if any(line.endswith(" missing") for line in listed):
+        raise GitError("an object there is damaged")
+    return [line.removeprefix("commit ") for line in listed if line.startswith("commit ")]
+
+
+def _range(commits: Iterable[str], known: Iterable[str]) -> bytes:
+    return os.fsencode("".join([*(f"{one}\n" for one in commits), *(f"^{one}\n" for one in known)]))
