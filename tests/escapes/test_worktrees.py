@@ -278,3 +278,19 @@ def test_content_under_the_name_of_an_object_of_the_users_stays_in_the_worktree(
     assert state(repository, environ, tree).commits == 1
     assert git(repository, environ, "show", "hermes/x:a.txt") == "one\n"
     assert git(repository, environ, "fsck", "--strict", "--no-dangling") == ""
+
+
+def test_a_commit_whose_files_are_hidden_behind_a_forged_object_is_not_taken_over(
+    repository: Path, environ: dict[str, str]
+) -> None:
+    tree = made(repository, environ)
+    old = git(repository, environ, "rev-parse", "main^{tree}").strip()
+    left_by(tree, environ, "echo 2 > b; git add b; git commit -qm two")
+    kept = git(tree.path, environ, "rev-parse", "HEAD:b").strip()
+    listed = b"100644 b\0" + bytes.fromhex(kept)  # as if the project had the file already
+    (tree.path / ".git/objects" / old[:2]).mkdir(exist_ok=True)
+    forged = zlib.compress(b"tree %d\0" % len(listed) + listed)
+    (tree.path / ".git/objects" / old[:2] / old[2:]).write_bytes(forged)
+    with pytest.raises(HermesError, match="cannot be told: git index-pack: "):
+        state(repository, environ, tree)
+    assert (git(repository, environ, "branch"), tree.path.is_dir()) == ("* main\n", True)
