@@ -74,6 +74,11 @@ class SecretValues:
                 return len(text) - at
         return 0
 
+    def passes(self, text: str) -> bool:
+        """Whether a quick look tells that no secret is in a short text, and none begins there."""
+        begun = self._known().begun
+        return begun is None or (len(text) < SHORTEST and not begun.search(text))
+
     def divide(self, text: str) -> tuple[str, str]:
         """A text that goes on, without secrets: what can be shown, and what may be the beginning of one."""
         text = self.redact(text)

@@ -8,6 +8,9 @@ from typing import Protocol
 class TextFilter(Protocol):
     """Takes something out of a text of which only the beginning may be there yet."""
 
+    def passes(self, text: str) -> bool:
+        """Whether a quick look tells that all of it can be shown now."""
+
     def divide(self, text: str) -> tuple[str, str]:
         """What of the text can be shown now, and what has to wait for what follows; the second stands before
         it when it comes.
@@ -26,12 +29,15 @@ class TextStream:
 
     def add(self, text: str) -> None:
         """More of the text."""
-        shown, self._kept = self._filter.divide(self._kept + text if self._kept else text)
-        if shown:
-            self._show(shown)
+        if self._kept or not self._filter.passes(text):
+            text, self._kept = self._filter.divide(self._kept + text)
+        if text:
+            self._show(text)
 
     def end(self) -> None:
         """Nothing follows."""
+        if not self._kept:
+            return
         text = self.waiting
         self._kept = ""
         if text:
@@ -62,6 +68,10 @@ class TagFilter:
         """A whole text without it."""
         shown, waiting = self.divide(text)
         return shown + self.rest(waiting)
+
+    def passes(self, text: str) -> bool:
+        """Whether no tag can be in it or begin there."""
+        return "<" not in text and not text.endswith("`")
 
     def divide(self, text: str) -> tuple[str, str]:
         """What of the text stands outside, and what may be the beginning of a tag, or is open."""

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hermes.lib.text_stream import TagFilter, TextStream
+from hermes.lib.secretvalues import SecretValues
+from hermes.lib.text_stream import TagFilter, TextFilter, TextStream
 
 TAG = TagFilter("memory-context")
 OPEN, CLOSE = "<memory-context>", "</memory-context>"
@@ -43,6 +44,19 @@ def test_every_split_gives_the_same_text(text: str, cuts: list[int]) -> None:
     places = sorted({min(cut, len(text)) for cut in (0, *cuts, len(text))})
     assert shown([text[start:end] for start, end in itertools.pairwise(places)]) == expected
     assert shown(list(text)) == expected
+
+
+KEY = "sk-key-0123456789"
+
+
+@given(
+    st.sampled_from([TAG, SecretValues(KEY), SecretValues()]),
+    texts | st.text("sk-ey012 <`", max_size=24) | st.integers(0, 17).map(lambda cut: f"a {KEY[:cut]}"),
+)
+def test_of_what_passes_at_a_quick_look_nothing_is_taken_out_and_nothing_waits(
+    through: TextFilter, text: str
+) -> None:
+    assert not through.passes(text) or through.divide(text) == (text, "")
 
 
 @pytest.mark.parametrize("cut", range(len(f"Yes. {OPEN}\nsecret\n{CLOSE} No.") + 1))
