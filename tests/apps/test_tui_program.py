@@ -796,3 +796,21 @@ def test_without_escapes_a_summary_is_told(place: Place) -> None:
         terminal.until("summed up")
         terminal.type("\n")
         assert terminal.wait() == 0
+
+
+@pytest.mark.parametrize(("typed", "said"), [("/status\n2\n", ["green"]), ("/stop\n", [])])
+def test_without_escapes_a_command_typed_at_a_question_runs_and_is_no_answer(
+    place: Place, typed: str, said: list[str]
+) -> None:
+    heard: list[str] = []
+    with plainly(place, WHICH, listening(heard)) as terminal:
+        terminal.type("paint\n")
+        terminal.until("Type a number or your own answer >")
+        for part in typed.splitlines(keepends=True):
+            terminal.type(part)
+            terminal.until(
+                "now: waiting for an answer" if part == "/status\n" else "painted" if said else "✗ stopped"
+            )
+        terminal.type("\n")
+        assert terminal.wait() == 0
+    assert heard == said

@@ -208,7 +208,8 @@ def receipt_lines(question: Question, answer: Answer, by: str, width: int) -> li
         }[answer.scope]
         head = (Span("✓ ", "good"), Span(f"{scope} by {who}: "))
     elif isinstance(answer, Deny):
-        head = (Span("✗ ", "error"), Span(f"denied by {who}: "))
+        what = "denied" if isinstance(question, Approve) else "left unanswered"
+        head = (Span("✗ ", "error"), Span(f"{what} by {who}: "))
     else:
         return wrap(line(answer.text, "dim"), width, first=(Span("❓ "),), rest=(Span("  "),))
     rows = [cut((*head, Span(question_words(question), "dim")), width)]

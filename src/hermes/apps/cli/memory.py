@@ -1,5 +1,6 @@
 """`hermes memory`: what later sessions are told, and what comes when it fits."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -32,17 +33,19 @@ def show(choices: Choices, words: Sequence[str]) -> None:
     from; with WORDS those that hold all of them.
     """
     found = here(choices)
-    notes = _notes(found)
+    notes, held = _notes(found), 0
     for target, file in FILES.items():
         click.echo(f"{notes.folder / file}: {notes.used(target)} of {notes.limits[target]} tokens")
-        _list([described(one) for one in notes.read(target)], words)
+        held += _list([described(one) for one in notes.read(target)], words)
     with _provider(found) as provider:
         if isinstance(provider, FactKeeper):
             facts = provider.noted()
             click.echo(f"Facts of {provider.name} (memory.provider): {len(facts)}")
-            _list([described_fact(one) for one in facts], words)
+            held += _list([described_fact(one) for one in facts], words)
         elif provider is not None:
             click.echo(f"Facts of {provider.name} (memory.provider): it does not list them")
+    if words and not held:
+        click.echo("None of them holds these words.", err=True)
 
 
 @memory.command()
@@ -78,6 +81,8 @@ def reset(choices: Choices, *, target: str, yes: bool) -> None:
         files: list[Target] = [one for one in FILES if target in {"all", one}]
         names = " and ".join([*(FILES[one] for one in files), *_counted(keeper, facts)])
         if names and not yes:
+            if not sys.stdin.isatty():
+                raise click.UsageError("There is nobody to ask; -y forgets without asking.")
             click.confirm(f"Forget all of {names}?", abort=True)
         for one in files:
             _notes(found).clear(one)
@@ -91,11 +96,12 @@ def _counted(keeper: FactKeeper | None, facts: Sequence[Fact]) -> list[str]:
     return [f"the facts of {keeper.name} ({len(facts)})"] if keeper and facts else []
 
 
-def _list(texts: Sequence[str], words: Sequence[str]) -> None:
-    """The texts that hold all the words."""
-    for text in texts:
-        if all(word.casefold() in text.casefold() for word in words):
-            click.echo(f"  - {strip_escapes(text)}")
+def _list(texts: Sequence[str], words: Sequence[str]) -> int:
+    """Show the texts that hold all the words; how many do."""
+    held = [text for text in texts if all(word.casefold() in text.casefold() for word in words)]
+    for text in held:
+        click.echo(f"  - {strip_escapes(text)}")
+    return len(held)
 
 
 def _notes(found: Here) -> Notes:

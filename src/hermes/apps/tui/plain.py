@@ -28,7 +28,7 @@ from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Span, line, plain, wrap
 from hermes.present.theme import Theme
-from hermes.types.event import Asked, Attempted, Event, GoalChanged, TurnFinished
+from hermes.types.event import Answered, Asked, Attempted, Event, GoalChanged, TurnFinished
 from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class Lines:
         return (await self._ask("> ")).strip()
 
     async def _turn(self, talk: PlainCommands, turn: AbstractAsyncContextManager[Listener]) -> None:
-        session = opened(talk)
+        session, asked = opened(talk), list[Asked]()
         transcript = self._transcript()
         end: TurnFinished | None = None
         async with turn as events, background() as start:
@@ -136,9 +136,12 @@ class Lines:
                     talk.failure, end = event.failure, event
                     talk.waiting += [note.text for note in event.unsent if note.kind == "note"]
                 elif isinstance(event, Asked) and not event.decided:
-                    self._typing.cancel()  # the next line is the answer
-                    session.answer(event.id, await self._answer(event.question))
-                    start(partial(self._typed, talk))
+                    asked.append(event)
+                    if len(asked) == 1:
+                        self._typing.cancel()  # the next line is the answer
+                        start(partial(self._answered, talk, asked))
+                elif isinstance(event, Answered) and asked and asked[0].id == event.id:
+                    self._asking.cancel()  # by somebody else
         if end is not None and session.goal is not None and not talk.waiting:
             await self._pursue(talk, end)
 
@@ -174,9 +177,16 @@ class Lines:
             for row in goal_lines(GoalChanged(goal=session.goal), WIDTH):
                 self._print(plain(row))
 
-    async def _answer(self, question: Question) -> Answer:
+    async def _answered(self, talk: PlainCommands, asked: list[Asked]) -> None:
+        """Have the questions answered one after the other; then what is typed is read as before."""
+        while asked:
+            opened(talk).answer(asked[0].id, await self._answer(talk, asked[0].question))
+            asked.pop(0)
+        await self._typed(talk)
+
+    async def _answer(self, talk: PlainCommands, question: Question) -> Answer:
         if not isinstance(question, Approve):
-            return await self._clarified(question)
+            return await self._clarified(talk, question)
         told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
         wider = [f"session covers: {question.session_pattern}"] if question.session_pattern else []
         wider += [f"always covers: {question.always_pattern}"] if question.always_pattern else []
@@ -186,17 +196,26 @@ class Lines:
             *(plain(part) for text in [told, *wider] for part in wrap(line(text), WIDTH)),
         ]:
             self._print(row)
-        return answer_from(await self._ask(f"Type {HOW}; or what to do instead > "), time.time())  # noqa: TID251  # the user's own time
+        said = await self._said(talk, f"Type {HOW}; or what to do instead > ")
+        return answer_from(said, time.time())  # noqa: TID251  # the user's own time
 
-    async def _clarified(self, question: Clarify) -> Answer:
+    async def _clarified(self, talk: PlainCommands, question: Clarify) -> Answer:
         """The words typed, or the choice whose number was; no words leave the question unanswered."""
         self._print(visible(question.text))
         for number, option in enumerate(question.options, 1):
             self._print(f"  {number}  {visible(option)}")
-        asked = "Type a number or your own answer > " if question.options else "Type your answer > "
-        said = (await self._ask(asked)).strip()
+        asked = "Type a number or your own answer" if question.options else "Type your answer"
+        said = (await self._said(talk, f"{asked} > ")).strip()
         chosen = dict(zip(map(str, range(1, 10)), question.options, strict=False)).get(said, said)
         return Reply(text=chosen) if chosen else Deny()
+
+    async def _said(self, talk: PlainCommands, prompt: str) -> str:
+        """The words typed as an answer; commands typed before them run at once."""
+        while is_command(text := await self._ask(prompt)):
+            await run_command(text.strip(), talk)
+            if talk.left:
+                opened(talk).interrupt()
+        return text
 
     async def _ask(self, prompt: str) -> str:
         """One typed line; empty at the end of input."""
