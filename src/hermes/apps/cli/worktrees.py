@@ -1,6 +1,7 @@
 """`hermes -w`: a session in a worktree of its own; `hermes worktrees`: what they have left."""
 
 import os
+import shlex
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -96,21 +97,21 @@ def _end(found: Worktrees, made: Worktree, home: Home) -> None:
 
 def _how(worktree: Worktree, state: WorktreeState) -> str:
     """What brings its commits into the branch that one is on, and what removes it."""
-    remove = f"hermes worktrees remove {worktree.name}"
-    is_more = state.strays or state.branches or state.files
-    if state.left or not state.commits:
-        return f"{remove} --force removes it with them" if not state.is_empty else ""
-    if is_more:
-        return (
-            f"git merge {worktree.branch} takes the commits over, {remove} --force removes it with the rest"
-        )
-    return f"git merge {worktree.branch} takes over what it has, then {remove} removes it"
+    remove, merge = f"hermes worktrees remove {worktree.name}", f"git merge {worktree.branch}"
+    if state.is_empty:
+        return ""
+    if state.commits and not (state.left or state.strays or state.branches or state.files):
+        return f"{merge} takes over what it has, then {remove} removes it"
+    fetch = f"git fetch {shlex.quote(str(worktree.path))} BRANCH:BRANCH"
+    takes = [f"{merge} takes the commits over"] if state.commits and not state.left else []
+    takes += [f"{fetch} takes over another branch"] if state.branches else []
+    return ", ".join([*takes, f"{remove} --force removes it with {'the rest' if takes else 'them'}"])
 
 
 _LEFT = "its commits were not taken over: {}"
 _COUNTED = (
     ("commits", "commit", "commits"),
-    ("strays", "commit that its branch has no more", "commits that its branch has no more"),
+    ("strays", "commit outside its branch", "commits outside its branch"),
     ("branches", "other branch", "other branches"),
     ("files", "file that is not committed", "files that are not committed"),
 )
