@@ -89,14 +89,24 @@ def copy_verified(path: Path, to: Path) -> StoreCheck:
         raise StoreError(f"There is no store at {path}.")
     with reading(path) as rows, faults_of(to), closing(sqlite3.connect(to, isolation_level=None)) as copy:
         to.chmod(0o600)
-        rows.backup(copy)
+        _copy_pages(path, rows, copy)
         copy.execute("PRAGMA journal_mode=DELETE").fetchone()  # one file holds all of it
     found = check(to, full=True)
     if found.faults:
-        raise StorageDamaged(f"{path} is not whole: {found.faults[0]}. hermes store check --full tells more.")
+        fault = found.faults[0].replace(str(to), "its copy").rstrip(".")
+        raise StorageDamaged(f"{path} is not whole: {fault}. hermes store check --full tells more.")
     with faults_of(to):
         sync(to)
     return found
+
+
+def _copy_pages(path: Path, rows: sqlite3.Connection, copy: sqlite3.Connection) -> None:
+    try:
+        rows.backup(copy)
+    except sqlite3.OperationalError:  # of the disk that the copy is on
+        raise
+    except sqlite3.DatabaseError as error:
+        raise StorageDamaged(f"{path} is damaged ({error}).") from error
 
 
 def put_in_place(path: Path, index: Path, new: Path, now: float, why: str) -> Path | None:

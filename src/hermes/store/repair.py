@@ -1,7 +1,7 @@
 """What can be read of a damaged store, in a new one."""
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hermes.lib import sqlite
 from hermes.store.backup import clear, put_in_place, sync
+from hermes.store.cut_file import at_full_length
 from hermes.store.database import Database
 from hermes.store.log_reader import LogReader
 from hermes.store.migrations import scripts
@@ -55,7 +56,11 @@ def repair(path: Path, index: Path, now: float) -> StoreRepair:
 
 def _brought_over(path: Path, half: Path) -> tuple[int, int, list[str]]:
     clear(half)
-    with faults_of(path), closing(sqlite3.connect(path, isolation_level=None)) as old:
+    with (
+        faults_of(path),
+        at_full_length(path) as whole,
+        closing(sqlite3.connect(whole, isolation_level=None)) as old,
+    ):
         old.execute("PRAGMA query_only=1")
         old.text_factory = _text
         _refuse_unreadable(path, old)
@@ -79,13 +84,21 @@ def _refuse_unreadable(path: Path, old: sqlite3.Connection) -> None:
         version = old.execute("PRAGMA user_version").fetchone()[0]
         tables = {name for (name,) in old.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.DatabaseError as error:
-        raise StoreError(f"Nothing of {path} can be read ({error}); restore it from a backup.") from error
+        raise StoreError(
+            f"Nothing of {path} can be read ({error}); restore it from a backup{_newest(path)}."
+        ) from error
     if version > len(scripts("sessions")):
         raise StoreError(
             f"{path} was written by a newer Hermes (schema {version}); update Hermes to open it."
         )
     if not {"sessions", "messages"} <= tables:
-        raise StoreError(f"{path} has no sessions in it; restore it from a backup.")
+        raise StoreError(f"{path} has no sessions in it; restore it from a backup{_newest(path)}.")
+
+
+def _newest(path: Path) -> str:
+    """The newest backup, in words that follow."""
+    found = sorted((path.parent / "backups").glob(f"{path.stem}*.db"), key=lambda one: one.stat().st_mtime)
+    return f": hermes store restore {found[-1]}" if found else ""
 
 
 def _sessions(old: sqlite3.Connection, new: sqlite3.Connection) -> Iterator[str]:
@@ -99,8 +112,9 @@ def _sessions(old: sqlite3.Connection, new: sqlite3.Connection) -> Iterator[str]
 def _messages(old: sqlite3.Connection, new: sqlite3.Connection) -> Iterator[str]:
     """The messages of each session by themselves; those of a session whose row is lost get a new row."""
     columns = _shared(old, new, "messages")
-    known = {key for (key,) in new.execute("SELECT key FROM sessions")}
+    known = dict(new.execute("SELECT key, id FROM sessions"))
     for key in range(1, _last_key(old, known) + 1):
+        name = known.get(key, f"recovered-{key}")
         rows, holes = _rows(old, "messages", "place", columns, key << SHIFT, ((key + 1) << SHIFT) - 1)
         if rows and key not in known:
             new.execute(
@@ -109,11 +123,11 @@ def _messages(old: sqlite3.Connection, new: sqlite3.Connection) -> Iterator[str]
             )
             yield f"the row of session {key} is lost; its messages are in recovered-{key}"
         if left_out := _insert(new, "messages", columns, rows):
-            yield f"session {key}: {left_out} messages are no whole rows"
+            yield f"session {name}: {left_out} messages are no whole rows"
         for place, end in holes:
-            first, last = place & _NUMBERS, end & _NUMBERS
+            first, last = max(1, place & _NUMBERS), end & _NUMBERS
             until = f" to {last}" if end & _NUMBERS < _NUMBERS else " on"
-            yield f"session {key}: messages from number {first}{until} cannot be read"
+            yield f"session {name}: messages from number {first}{until} cannot be read"
 
 
 def _others(old: sqlite3.Connection, new: sqlite3.Connection) -> Iterator[str]:
@@ -229,7 +243,7 @@ class _Probe:
         self.holes.append((low, high))
 
 
-def _last_key(old: sqlite3.Connection, known: set[int]) -> int:
+def _last_key(old: sqlite3.Connection, known: Mapping[int, str]) -> int:
     """The highest key of a session, as far as anything says it."""
     found = [max(known, default=0)]
     for query in (

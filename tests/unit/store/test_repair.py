@@ -135,3 +135,28 @@ def test_what_the_schema_has_and_the_store_lacks_is_damage_and_no_absence(
         return
     lost = (f"the table {name} is missing",) if kind == "table" else ()
     assert (repaired(tmp_path).lost, logs(tmp_path), check(path, full=True).faults) == (lost, before, ())
+
+
+@pytest.mark.parametrize("missing", [1, 3, 8])
+def test_of_a_store_that_was_cut_short_all_that_is_left_comes_over(tmp_path: Path, missing: int) -> None:
+    before, path = fill(tmp_path), tmp_path / "sessions.db"
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - missing * PAGE)
+    cut = path.read_bytes()
+    done = repaired(tmp_path)
+    after = logs(tmp_path)
+    assert Path(done.kept).read_bytes() == cut
+    read, was = ({one.id for log in some.values() for one in log} for some in (after, before))
+    assert read <= was
+    assert done.messages >= len(was) - 17 * missing, done.lost  # 16 fill a page
+    assert [one.name for one in tmp_path.iterdir() if "whole" in one.name] == []
+
+
+def test_where_nothing_can_be_read_the_newest_backup_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    path.write_bytes(b"x" * 9_000)
+    kept = tmp_path / "backups" / "sessions-20260101-000000.db"
+    kept.parent.mkdir()
+    kept.touch()
+    with pytest.raises(StoreError, match=f"restore it from a backup: hermes store restore {kept}"):
+        repaired(tmp_path)
