@@ -67,5 +67,6 @@ def test_whenever_it_is_killed_the_repository_is_whole_and_the_worktree_can_be_r
         left = [one.name for one in (project.parent / "home/worktrees").iterdir()]
         half_written = [name for name in left if name.startswith(".")]
         assert (git(project, "branch"), path.exists(), left) == ("* main\n", False, half_written), step
+        assert git(project, "for-each-ref", "--format=%(refname)") == "refs/heads/main\n", step
         step += STRIDE
     assert step > 60

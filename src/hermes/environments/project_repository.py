@@ -102,6 +102,23 @@ class ProjectRepository:
         wanted = "".join([f"{commit}\n", *(f"^{one}\n" for one in known)])
         return int(self._git.run("rev-list", "--count", "--stdin", data=wanted.encode()))
 
+    def hold(self, name: str, objects: Iterable[str]) -> set[str]:
+        """Keep objects, with all that they need, for the worktree of that name, whatever becomes of branches
+        here; those of them that are there.
+        """
+        found = self._present(objects)
+        self._refuse_led(_held_by(name))
+        updates = "".join(f"update {_held_by(name)}/{one} {one}\n" for one in sorted(found))
+        self._git.run(*_UPDATE, "--stdin", data=updates.encode())
+        return found
+
+    def release(self, name: str) -> None:
+        """Keep nothing for the worktree of that name any longer."""
+        held = self._git.text("for-each-ref", "--format=delete %(refname)", _held_by(name))
+        if held:
+            self._refuse_led(_held_by(name))
+            self._git.run(*_UPDATE, "--stdin", data=f"{held}\n".encode())
+
     def receive(self, pack: Path, commit: str) -> None:
         """Take in the objects of a pack, each named anew after what it contains, and see that with them this
         commit is there with all that it needs.
@@ -111,18 +128,23 @@ class ProjectRepository:
 
     def move(self, branch: str, commit: str, was: str) -> None:
         """Have a branch, made where `was` is "", stand for another commit, if it still stands for `was`."""
-        self._refuse_led(branch)
+        self._refuse_led(f"refs/heads/{branch}")
         self._git.run(*_UPDATE, f"refs/heads/{branch}", commit, was or "0" * len(commit))
 
     def remove(self, branch: str, was: str) -> None:
         """Take a branch away, if it still stands for `was`."""
-        self._refuse_led(branch)
+        self._refuse_led(f"refs/heads/{branch}")
         self._git.run(*_UPDATE, "-d", f"refs/heads/{branch}", was)
 
-    def _refuse_led(self, branch: str) -> None:
-        """GitError where git would write the branch, or its log, through a link."""
-        for above in ("refs/heads", "logs/refs/heads"):
-            path = f"{self.main}/.git/{above}/{branch}"
+    def _present(self, objects: Iterable[str]) -> set[str]:
+        """Those of the objects that are there."""
+        wanted = "".join(f"{one}\n" for one in dict.fromkeys(objects))
+        said = self._git.run("cat-file", "--batch-check=%(objectname)", data=wanted.encode())
+        return {line for line in said.decode().splitlines() if not line.endswith(" missing")}
+
+    def _refuse_led(self, ref: str) -> None:
+        """GitError where git would write the ref, those below it, or their logs, through a link."""
+        for path in (f"{self.main}/.git/{ref}", f"{self.main}/.git/logs/{ref}"):
             if os.path.realpath(path) != path:
                 raise GitError(f"{path} is a link, or lies behind one")
 
@@ -141,6 +163,11 @@ class ProjectRepository:
 
 
 _UPDATE: Final = ("-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref")
+
+
+def _held_by(name: str) -> str:
+    """Above the refs that keep what a worktree reads; `git branch` and `git tag` do not show them."""
+    return f"refs/hermes/worktrees/{name}"
 
 
 def _refuse_odd(folder: Path) -> None:

@@ -73,8 +73,9 @@ class Worktrees:
                 self._fill(tree, made)
                 _put(tree, made.path)
         except BaseException as error:  # Ctrl-C too
-            with suppress(OSError):
+            with suppress(OSError, GitError):  # what stays is known, so that it can be removed
                 _clear(made)
+                self._project.release(made.name)
                 self._records.drop(made)
             if isinstance(error, GitError | OSError):
                 raise HermesError(f"The worktree could not be made: {error}.") from error
@@ -138,6 +139,7 @@ class Worktrees:
         try:
             _clear(worktree)
             stays = self._without_branch(worktree.branch)
+            self._project.release(worktree.name)
             self._records.drop(worktree)
         except (GitError, OSError) as error:
             raise HermesError(f"{worktree.path} could not be removed whole: {error}.") from error
@@ -175,13 +177,18 @@ class Worktrees:
         for key in ("user.name", "user.email"):
             if said := self._project.setting(key):
                 git.run("config", key, said)
-        (tree / ".git" / "packed-refs").write_bytes(os.fsencode("".join(self._packed())))
+        (tree / ".git" / "packed-refs").write_bytes(os.fsencode("".join(self._packed(made))))
         git.run("reset", "--quiet", "--hard", "--no-recurse-submodules", made.base)
 
-    def _packed(self) -> Iterator[str]:
-        """The lines of the user's branches, as those of a remote, and of remote branches and tags."""
-        for name, commit in self._project.refs():
-            if not name.startswith("refs/remotes/project/"):
+    def _packed(self, made: Worktree) -> Iterator[str]:
+        """The lines of the user's branches, as those of a remote, and of remote branches and tags.
+
+        The user may remove or rewrite any of them, so what they stand for is kept for the worktree.
+        """
+        refs = [one for one in self._project.refs() if not one[0].startswith("refs/remotes/project/")]
+        there = self._project.hold(made.name, (made.base, *(commit for _, commit in refs)))
+        for name, commit in refs:
+            if commit in there:
                 yield f"{commit} {name.replace('refs/heads/', 'refs/remotes/project/', 1)}\n"
 
     def _taken(self, worktree: Worktree, copy: WorktreeCopy, pack: Path, others: list[str]) -> str:
@@ -197,6 +204,8 @@ class Worktrees:
             return f"{branch} is checked out in {place}; after a switch there hermes worktrees list does it"
         copy.pack(pack, (*others, *([there] if there else [])))
         self._project.receive(pack, copy.commit)
+        # git there removes its own copies of what it finds here
+        self._project.hold(worktree.name, (worktree.base, copy.commit))
         self._project.move(branch, copy.commit, there)
         self._records.keep(replace(worktree, taken=copy.commit))
         return ""

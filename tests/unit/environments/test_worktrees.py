@@ -149,6 +149,54 @@ def test_a_branch_that_the_session_wrote_anew_follows_and_one_that_the_user_move
     assert git(project, "branch", "--list", "hermes/*") == ""
 
 
+def forget(project: Path) -> None:
+    """Have git forget all that no ref of the user's holds."""
+    git(project, "reflog", "expire", "--expire=now", "--all")
+    git(project, "gc", "-q", "--prune=now")
+
+
+def test_whatever_the_user_rewrites_removes_and_clears_away_the_worktree_keeps_what_it_reads(
+    project: Path,
+) -> None:
+    git(project, "switch", "-q", "-c", "old")
+    commit(project, "old")
+    git(project, "tag", "-a", "v1", "-m", "v1")
+    git(project, "switch", "-q", "main")
+    commit(project, "draft")
+    tree = of(project).make("fix")
+    made = [commit(tree.path, "two")]
+    git(project, "commit", "-q", "--amend", "-m", "done")
+    git(project, "tag", "-d", "v1")
+    git(project, "branch", "-D", "old")
+    forget(project)
+    seen = git(tree.path, "log", "--all", "--format=%s").split()
+    assert (git(tree.path, "fsck", "--no-dangling"), sorted(seen)) == ("", ["draft", "old", "one", "two"])
+    assert of(project).take_over(tree) == WorktreeState(commits=2)
+    git(tree.path, "gc", "-q", "--prune=now")  # its own copies of what was taken over go
+    git(project, "branch", "-D", "hermes/fix")
+    forget(project)
+    made.append(commit(tree.path, "three"))
+    assert git(tree.path, "rev-list", "HEAD~2..HEAD").split() == made[::-1]
+    assert (git(tree.path, "fsck", "--no-dangling"), git(project, "branch"), git(project, "tag")) == (
+        "",
+        "* main",
+        "",
+    )
+    of(project).remove(tree)
+    forget(project)
+    assert git(project, "for-each-ref", "--format=%(refname)") == "refs/heads/main"
+    assert git(project, "cat-file", "--batch-all-objects", "--batch-check").count(" commit ") == 2
+
+
+def test_a_ref_of_the_users_whose_object_is_gone_is_not_in_it(project: Path) -> None:
+    (project / ".git/refs/heads/broken").write_text("1" * 40 + "\n")
+    tree = of(project).make("fix")
+    assert git(tree.path, "for-each-ref", "--format=%(refname)").split() == [
+        "refs/heads/hermes/fix",
+        "refs/remotes/project/main",
+    ]
+
+
 def test_typed_in_a_worktree_it_answers_as_in_the_checkout_and_makes_none(project: Path) -> None:
     tree = of(project).make("fix")
     inner = tree.path / "inner"
