@@ -138,3 +138,25 @@ async def test_what_a_session_may_not_use_is_neither_found_nor_called(environ: d
         "tool_call",
         "There is no tool 'say_loudly' to call; tool_search finds those that there are.",
     )
+
+
+@pytest.mark.parametrize(
+    ("window", "tools"),
+    [
+        (0, ["say_loudly", "say_softly", "todo"]),
+        (20_000, ["todo", "tool_call", "tool_describe", "tool_search"]),
+    ],
+)
+async def test_the_window_that_a_server_has_told_counts_for_a_new_session(
+    environ: dict[str, str], window: int, tools: list[str]
+) -> None:
+    home = home_of(environ, "{threshold_pct: 0.2}")
+    if window:
+        (home / "cache").mkdir()
+        (home / "cache" / "windows.json").write_text(json.dumps({"http://127.0.0.1:1/v1 m": window}))
+    model = ScriptedModel("hello")
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        session = await runtime.session(SessionOptions(**OPTIONS))
+        await session.send("hi")
+        await session.close()
+    assert sorted(offered(model)) == tools

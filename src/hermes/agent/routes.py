@@ -50,15 +50,19 @@ class Routes(Struct, kw_only=True):
     _seen: set[str] = field(default_factory=set)
 
     def endpoint(self, model: str = "", base_url: str = "") -> Endpoint:
-        """The endpoint that a choice, or the settings, lead to; ConfigError when it cannot be had."""
-        return resolve(
-            self.settings, self.environ, model=model, base_url=base_url, stored=self.auth.providers()
-        )
+        """The endpoint that a choice, or the settings, lead to, with the window that is known of it;
+        ConfigError when it cannot be had.
+        """
+        stored = self.auth.providers()
+        found = resolve(self.settings, self.environ, model=model, base_url=base_url, stored=stored)
+        return self._measured(found)
 
     def unkeyed(self, model: str = "", base_url: str = "") -> Endpoint:
         """The same where nothing is going to be sent, so that no key is needed."""
         known = known_providers(self.settings)
-        return resolve(self.settings, self.environ, model=model, base_url=base_url, stored=known)
+        return self._measured(
+            resolve(self.settings, self.environ, model=model, base_url=base_url, stored=known)
+        )
 
     def route_for(self, endpoint: Endpoint, prepare: Prepare) -> Route:
         """A session's route: its endpoint, then the fallbacks of the settings."""
@@ -67,7 +71,8 @@ class Routes(Struct, kw_only=True):
             if self.settings[ProviderSettings].fallback_providers
             else ()
         )
-        return self.chain_for((endpoint, *(one for one in others if one != endpoint)), prepare)
+        measured = map(self._measured, others)
+        return self.chain_for((endpoint, *(one for one in measured if one != endpoint)), prepare)
 
     def chain_for(self, endpoints: Sequence[Endpoint], prepare: Prepare) -> Route:
         """A route over these endpoints.
