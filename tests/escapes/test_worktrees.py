@@ -294,3 +294,31 @@ def test_a_commit_whose_files_are_hidden_behind_a_forged_object_is_not_taken_ove
     with pytest.raises(HermesError, match="cannot be told: git index-pack: "):
         state(repository, environ, tree)
     assert (git(repository, environ, "branch"), tree.path.is_dir()) == ("* main\n", True)
+
+
+LED = {
+    "packs": "mv .git/objects/pack .git/packs; ln -s {out} .git/objects/pack",
+    "objects": "mv .git/objects {out}/objects; ln -s {out}/objects .git/objects",
+    "branches": "mkdir {out}/heads; ln -s {out}/heads .git/refs/heads/hermes",
+    "packed branches": "ln -s {out}/packed .git/packed-refs",
+    "what is kept": "mv .git/refs/hermes {out}/; ln -s {out}/hermes .git/refs/hermes",
+    "a log": "mkdir -p .git/logs/refs/heads/hermes; ln -s {out}/log .git/logs/refs/heads/hermes/x",
+}
+
+
+@pytest.mark.parametrize("what", LED)
+def test_nothing_is_written_through_a_link_that_came_into_the_repository_meanwhile(
+    repository: Path, environ: dict[str, str], tmp_path: Path, what: str
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "log").touch()
+    found = of(repository, environ)
+    tree = found.make("x")
+    left_by(tree, environ, "echo 2 > b; git add b; git commit -qm two")
+    command = LED[what].format(out=out)
+    subprocess.run(["bash", "-ec", command], cwd=repository, env=environ, check=True)
+    before = whole(out)
+    with pytest.raises(HermesError, match=r"cannot be told: .*link"):
+        found.take_over(tree)
+    assert (whole(out), tree.path.is_dir()) == (before, True)

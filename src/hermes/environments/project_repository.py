@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
+from hermes.lib.git_packs import add_pack
 from hermes.lib.repository import read_plain
 from hermes.lib.safe_git import GitError, SafeGit
 from hermes.types.error import HermesError
@@ -19,7 +20,11 @@ _PLAIN_FILES: Final = (
     *("info/exclude", "info/attributes", "info/sparse-checkout", "info/grafts"),
     *("objects/info/alternates", "objects/info/commit-graph"),
 )
-_PLAIN_FOLDERS: Final = ("info", "objects", "objects/info", "objects/pack", "refs", "refs/heads")
+_NO_LINKS: Final = (
+    *("info", "objects", "objects/info", "objects/pack"),
+    *("packed-refs", "refs", "refs/heads", "refs/hermes", "refs/hermes/worktrees"),
+)
+"""Where git, or we, would write through a link."""
 _SPAN: Final = ("refs/heads", "refs/remotes", "refs/tags")
 
 
@@ -36,7 +41,8 @@ class ProjectRepository:
         except GitError as error:
             raise HermesError(f"A worktree needs git: {error}.") from error
         self.main = self._found(folder)
-        _refuse_links(self.main / ".git")
+        if link := _link(self.main / ".git"):
+            raise HermesError(f"{link} is a link; no worktrees are made of such a repository.")
         self._git = SafeGit(self.main, environ, seconds=SECONDS)
 
     @property
@@ -107,7 +113,7 @@ class ProjectRepository:
         here; those of them that are there.
         """
         found = self._present(objects)
-        self._refuse_led(_held_by(name))
+        self._refuse_led(*(f"{_held_by(name)}/{one}" for one in found))
         updates = "".join(f"update {_held_by(name)}/{one} {one}\n" for one in sorted(found))
         self._git.run(*_UPDATE, "--stdin", data=updates.encode())
         return found
@@ -121,9 +127,12 @@ class ProjectRepository:
 
     def receive(self, pack: Path, commit: str) -> None:
         """Take in the objects of a pack, each named anew after what it contains, and see that with them this
-        commit is there with all that it needs.
+        commit is there with all that it needs; the folder of the pack is used meanwhile.
         """
-        self._git.read(pack, "index-pack", "--stdin", "--fix-thin", "--strict")
+        whole = pack.with_name("whole.pack")
+        words = ("--stdin", "--fix-thin", "--strict", "-o", str(whole.with_suffix(".idx")), str(whole))
+        said = self._git.read(pack, "index-pack", *words)
+        add_pack(self.objects, whole, f"pack-{said.split()[-1]}")
         self._git.run("rev-list", "--objects", "--quiet", commit, "--not", "--all")
 
     def move(self, branch: str, commit: str, was: str) -> None:
@@ -142,9 +151,12 @@ class ProjectRepository:
         said = self._git.run("cat-file", "--batch-check=%(objectname)", data=wanted.encode())
         return {line for line in said.decode().splitlines() if not line.endswith(" missing")}
 
-    def _refuse_led(self, ref: str) -> None:
-        """GitError where git would write the ref, those below it, or their logs, through a link."""
-        for path in (f"{self.main}/.git/{ref}", f"{self.main}/.git/logs/{ref}"):
+    def _refuse_led(self, *refs: str) -> None:
+        """GitError where git would write a ref, those below it, or their logs, through a link."""
+        git = self.main / ".git"
+        if link := _link(git):
+            raise GitError(f"{link} is a link")
+        for path in [f"{git}/{above}{ref}" for ref in refs for above in ("", "logs/")]:
             if os.path.realpath(path) != path:
                 raise GitError(f"{path} is a link, or lies behind one")
 
@@ -196,11 +208,9 @@ def _is_plain(path: str) -> bool:
         return True
 
 
-def _refuse_links(git: Path) -> None:
-    """HermesError where a folder of git's own is a link: what is written there would be elsewhere."""
-    for folder in (git, *(git / name for name in _PLAIN_FOLDERS)):
-        if folder.is_symlink():
-            raise HermesError(f"{folder} is a link; no worktrees are made of such a repository.")
+def _link(git: Path) -> Path | None:
+    """What of git's own is a link: what is written there would be elsewhere."""
+    return next((path for path in (git, *(git / name for name in _NO_LINKS)) if path.is_symlink()), None)
 
 
 def _read(path: Path) -> str:

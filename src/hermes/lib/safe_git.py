@@ -70,13 +70,14 @@ class SafeGit:
         except OSError as error:
             raise GitError(f"git {arguments[0]}: {error}") from error
 
-    def read(self, file: Path, *arguments: str) -> None:
-        """Have it read a file."""
+    def read(self, file: Path, *arguments: str) -> str:
+        """What it prints when it reads this file, without the space around it."""
         try:
             with file.open("rb") as given:
-                self._printed(arguments, None, stdin=given, stdout=subprocess.PIPE)
+                printed = self._printed(arguments, None, stdin=given, stdout=subprocess.PIPE)
         except OSError as error:
             raise GitError(f"git {arguments[0]}: {error}") from error
+        return printed.decode("utf-8", "replace").strip()
 
     def _printed(self, arguments: Sequence[str], extra: Mapping[str, str] | None, **streams: Any) -> bytes:
         command = [self._program, "-C", str(self._folder), *_SAFE, *arguments]
