@@ -194,21 +194,30 @@ class Worktrees:
     def _taken(self, worktree: Worktree, copy: WorktreeCopy, pack: Path, others: list[str]) -> str:
         """Take the commits over; why they are not, where they are not."""
         there, branch = self._project.commit_of(worktree.branch), worktree.branch
-        if not copy.count((copy.commit,), (*others, *([there] if there else []))):
+        known = (*others, *([there] if there else []))
+        if not copy.count((copy.commit,), known):
+            if there == copy.commit != worktree.taken:  # we were killed right after it was moved
+                self._records.keep(replace(worktree, taken=there))
             return ""
-        if copy.commit == worktree.taken:
+        if _was_moved(worktree, copy, there, others):
+            if copy.commit != worktree.taken:
+                self._receive(worktree, copy, pack, known)
+                self._records.keep(replace(worktree, taken=copy.commit))
             return f"the branch {branch} was moved or removed; git branch NAME {copy.commit[:12]} gets them"
         if there and there != worktree.taken and copy.count((there,), (copy.commit,)):
             return f"the branch {branch} has others; rename it, then hermes worktrees list takes them over"
         if there and (place := self._project.place_of(branch)):
             return f"{branch} is checked out in {place}; after a switch there hermes worktrees list does it"
-        copy.pack(pack, (*others, *([there] if there else [])))
-        self._project.receive(pack, copy.commit)
-        # git there removes its own copies of what it finds here
-        self._project.hold(worktree.name, (worktree.base, copy.commit))
+        self._receive(worktree, copy, pack, known)
         self._project.move(branch, copy.commit, there)
         self._records.keep(replace(worktree, taken=copy.commit))
         return ""
+
+    def _receive(self, worktree: Worktree, copy: WorktreeCopy, pack: Path, known: tuple[str, ...]) -> None:
+        copy.pack(pack, known)
+        self._project.receive(pack, copy.commit)
+        # git there removes its own copies of what it finds here
+        self._project.hold(worktree.name, (worktree.base, copy.commit))
 
     def _commits_left(self, worktree: Worktree) -> int:
         try:
@@ -226,6 +235,13 @@ class Worktrees:
         if there:
             self._project.remove(branch, there)
         return ""
+
+
+def _was_moved(worktree: Worktree, copy: WorktreeCopy, there: str, others: list[str]) -> bool:
+    """Whether the user took commits off the branch, or removed it before they were on another."""
+    if worktree.taken in {"", there}:
+        return False
+    return copy.count((worktree.taken,), (there,) if there else others) > 0
 
 
 def _claim(path: Path) -> None:

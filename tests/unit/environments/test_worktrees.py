@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.environments.worktree_records import Worktree, WorktreeRecords
 from hermes.environments.worktrees import Worktrees, WorktreeState
@@ -147,6 +148,51 @@ def test_a_branch_that_the_session_wrote_anew_follows_and_one_that_the_user_move
     state = of(project).take_over(tree)
     assert (state.left.partition(";")[0], state.commits) == ("the branch hermes/fix was moved or removed", 1)
     assert git(project, "branch", "--list", "hermes/*") == ""
+
+
+@pytest.mark.parametrize("how", [("-f", "hermes/fix", "hermes/fix~1"), ("-D", "hermes/fix")])
+def test_a_branch_that_the_user_moved_back_or_removed_is_left_whatever_is_committed_later(
+    project: Path, how: tuple[str, ...]
+) -> None:
+    tree = of(project).make("fix")
+    for name in ("two", "three"):
+        commit(tree.path, name)
+    of(project).take_over(tree)
+    git(project, "branch", *how)
+    branches = git(project, "for-each-ref", "refs/heads")
+    for name in ("four", "five"):
+        made = commit(tree.path, name)
+        said = f"the branch hermes/fix was moved or removed; git branch NAME {made[:12]} gets them"
+        assert [of(project).take_over(tree).left for _ in range(2)] == [said, said]
+    assert git(project, "for-each-ref", "refs/heads") == branches
+    git(project, "branch", "-f", "hermes/fix", made[:12])
+    assert of(project).take_over(tree) == WorktreeState(commits=4)
+    made = commit(tree.path, "six")
+    assert (of(project).take_over(tree).left, git(project, "rev-parse", "hermes/fix")) == ("", made)
+
+
+def test_killed_right_after_the_branch_was_moved_it_follows_again_after_the_next_look(project: Path) -> None:
+    tree = of(project).make("fix")
+    two = commit(tree.path, "two")
+    of(project).take_over(tree)
+    git(tree.path, "commit", "-q", "--amend", "-m", "deux")
+    of(project).take_over(tree)
+    WorktreeRecords(project.parent / "home").keep(replace(tree, taken=two))  # as it was before
+    assert of(project).take_over(tree) == WorktreeState(commits=1, strays=1)
+    git(tree.path, "commit", "-q", "--amend", "-m", "zwei")
+    assert of(project).take_over(tree).left == ""
+    assert git(project, "log", "-1", "--format=%s", "hermes/fix") == "zwei"
+
+
+def test_a_branch_that_the_user_removed_after_a_merge_is_made_anew(project: Path) -> None:
+    tree = of(project).make("fix")
+    commit(tree.path, "two")
+    of(project).take_over(tree)
+    git(project, "merge", "-q", "hermes/fix")
+    git(project, "branch", "-d", "hermes/fix")
+    three = commit(tree.path, "three")
+    assert of(project).take_over(tree) == WorktreeState(commits=1)
+    assert git(project, "rev-parse", "hermes/fix") == three
 
 
 def forget(project: Path) -> None:
