@@ -65,7 +65,7 @@ class WorktreeCopy:
         if links:
             self._git.run("update-index", "--force-remove", "-z", "--stdin", data=b"\0".join([*links, b""]))
         changed = self._git.run("diff", "--name-only", "--no-ext-diff", "--no-renames", "-z")
-        others = self._git.run("ls-files", "--others", "--exclude-standard", "-z")
+        others = self._git.look("ls-files", "--others", "--exclude-standard", "-z")
         return changed.count(b"\0") + others.count(b"\0")
 
     def pack(self, file: Path, known: Iterable[str]) -> None:

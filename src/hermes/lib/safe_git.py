@@ -26,6 +26,7 @@ _ENVIRONMENT: Final = {
     "HOME": "/nonexistent",
     "LC_ALL": "C",
 }
+_UNSEEN: Final = b"could not open directory"
 _RUN_BY_FILTERS: Final = ("clean", "smudge", "process")
 
 
@@ -60,13 +61,20 @@ class SafeGit:
 
     def run(self, *arguments: str, data: bytes = b"", extra: Mapping[str, str] | None = None) -> bytes:
         """What it prints when it reads this; `extra` is added to its environment."""
-        return self._printed(arguments, extra, input=data, stdout=subprocess.PIPE)
+        return self._done(arguments, extra, input=data, stdout=subprocess.PIPE).stdout
+
+    def look(self, *arguments: str) -> bytes:
+        """What it prints; GitError also where it cannot look into a folder, of which it only warns."""
+        done = self._done(arguments, None, stdout=subprocess.PIPE)
+        if _UNSEEN in done.stderr:
+            raise GitError(f"git {arguments[0]} cannot look into all folders")
+        return done.stdout
 
     def write(self, file: Path, *arguments: str, data: bytes = b"") -> None:
         """Write what it prints to a new file."""
         try:
             with file.open("xb") as printed:
-                self._printed(arguments, None, input=data, stdout=printed)
+                self._done(arguments, None, input=data, stdout=printed)
         except OSError as error:
             raise GitError(f"git {arguments[0]}: {error}") from error
 
@@ -74,12 +82,14 @@ class SafeGit:
         """What it prints when it reads this file, without the space around it."""
         try:
             with file.open("rb") as given:
-                printed = self._printed(arguments, None, stdin=given, stdout=subprocess.PIPE)
+                done = self._done(arguments, None, stdin=given, stdout=subprocess.PIPE)
         except OSError as error:
             raise GitError(f"git {arguments[0]}: {error}") from error
-        return printed.decode("utf-8", "replace").strip()
+        return done.stdout.decode("utf-8", "replace").strip()
 
-    def _printed(self, arguments: Sequence[str], extra: Mapping[str, str] | None, **streams: Any) -> bytes:
+    def _done(
+        self, arguments: Sequence[str], extra: Mapping[str, str] | None, **streams: Any
+    ) -> subprocess.CompletedProcess[bytes]:
         command = [self._program, "-C", str(self._folder), *_SAFE, *arguments]
         environ = {**self._environ, **(extra or {})}
         try:
@@ -93,7 +103,7 @@ class SafeGit:
         if done.returncode:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             raise GitError(f"git {arguments[0]}: {said[-1] if said else f'exit code {done.returncode}'}")
-        return bytes(done.stdout or b"")
+        return done
 
     def without_filters(self) -> dict[str, str]:
         """The environment in which no filter is run that settings name: files are as they are stored.

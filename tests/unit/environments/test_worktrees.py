@@ -276,6 +276,21 @@ def test_one_that_somebody_took_away_is_known_with_what_its_branch_has(project: 
     assert (of(project).all(), git(project, "branch", "--list", "hermes/*")) == ([], "* hermes/fix")
 
 
+def test_with_folders_that_git_cannot_look_into_it_is_never_taken_for_empty(project: Path) -> None:
+    tree = of(project).make("fix")
+    at = os.open(tree.path, os.O_RDONLY)
+    for _ in range(25):  # longer than a path may be
+        os.mkdir("x" * 200, dir_fd=at)
+        above, at = at, os.open("x" * 200, os.O_RDONLY, dir_fd=at)
+        os.close(above)
+    os.close(os.open("work", os.O_CREAT | os.O_WRONLY, dir_fd=at))
+    os.close(at)
+    with pytest.raises(HermesError, match="cannot be told: git ls-files cannot look into all folders"):
+        of(project).take_over(tree)
+    of(project).remove(tree)
+    assert not tree.path.exists()
+
+
 def test_folders_that_are_closed_go_too(project: Path) -> None:
     tree = of(project).make("fix")
     closed = tree.path / "cache" / "inner"
