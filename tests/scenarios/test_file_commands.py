@@ -88,24 +88,45 @@ async def test_undo_of_both_says_what_was_left_and_what_takes_it_back_once_the_t
     talk: Talk, work: Path
 ) -> None:
     asked, said = writes("three\n", "b.txt")
-    model = ScriptedModel(*writes("two\n"), replace(asked, breaks_prefix=True), said)
+    model = ScriptedModel(
+        writes("two\n")[0], *writes("new\n", "c.txt"), replace(asked, breaks_prefix=True), said
+    )
     async with talk(model, **OPTIONS) as session:
         person = Person(session)
         await session.send("first")
         (work / "a.txt").write_text("by hand\n")
         shown = (await person.types("/undo both")).splitlines()
-        taken = re.search("hermes checkpoints restore [0-9a-f]+ --force", shown[0])
+        taken = re.search("hermes checkpoints restore [0-9a-f]+ --force", shown[1])
         assert taken is not None
-        assert shown == [
+        assert shown[:2] == [
+            "- `c.txt` is removed",
             f"- `a.txt` was left: somebody else has changed it since (`{taken[0]}` takes it back, too)",
-            "",
-            "Nothing was changed.",
-            "The model has forgotten that turn; what was left of its files is named above.",
         ]
+        assert shown[-1] == "The model has forgotten that turn; what was left of its files is named above."
         await session.send("second")
         shown = (await person.types("/undo both")).splitlines()
         assert shown[-1] == "The model has forgotten that turn, and its files are as they were before."
         assert (session.turns, (work / "b.txt").exists()) == (0, False)
+
+
+async def test_a_turn_of_which_no_file_goes_back_stays_until_that_is_forced(talk: Talk, work: Path) -> None:
+    async with talk(ScriptedModel(*writes("two\n")), **OPTIONS) as session:
+        person = Person(session)
+        await session.send("first")
+        (work / "a.txt").write_text("by hand\n")
+        assert (await person.types("/undo both")).splitlines() == [
+            "- `a.txt` was left: somebody else has changed it since (`/undo both force` takes it back, too)",
+            "",
+            "Nothing was changed.",
+            (
+                "The turn stays, for none of its files went back. `/undo both force` takes back all that is named"
+                " above; `/undo conversation` has the model forget the turn, and files stay."
+            ),
+        ]
+        assert (session.turns, (work / "a.txt").read_text()) == (1, "by hand\n")
+        shown = (await person.types("/undo both force")).splitlines()
+        assert shown[-1] == "The model has forgotten that turn, and its files are as they were before."
+        assert (session.turns, (work / "a.txt").read_text()) == (0, "one\n")
 
 
 async def test_a_turn_without_changes_is_taken_back_at_once(talk: Talk) -> None:

@@ -12,6 +12,7 @@ from hermes.types.error import HermesError
 
 if TYPE_CHECKING:
     from hermes.agent.turn_files import SavedTurn, TurnFiles
+    from hermes.store.rollback import RolledBack
 
 _PAGE: Final = 200
 _NONE: Final = (
@@ -28,14 +29,21 @@ _ELSEWHERE: Final = (
     "\n\n- `/undo{} conversation`: the model forgets the turn here; files stay"
 )
 _BOTH: Final = "The model has forgotten that turn, and its files are as they were before."
+_STAYS: Final = (
+    "The turn stays, for none of its files went back. `/undo{0} both force` takes back all that is named"
+    " above; `/undo{0} conversation` has the model forget the turn, and files stay."
+)
 _LEFT: Final = "The model has forgotten that turn; what was left of its files is named above."
 
 
 class UndoArgs(Struct, frozen=True):
-    """How many turns to take back, and what of them; "" where that was not said."""
+    """How many turns to take back, and what of them ("" where that was not said); with `force` also what
+    others may have changed.
+    """
 
     turns: int = 1
     what: str = ""
+    force: bool = False
 
 
 async def diff(talk: CommandContext, argument: str) -> None:
@@ -99,27 +107,39 @@ async def undo(talk: CommandContext, argument: str) -> None:
         if plan:
             talk.tell(_choices(plan, wish.turns))
             return
-    is_whole = True
+    done = None
     if wish.what in {"files", "both"} and changed:
-        is_whole = await _bring_back(talk, first, wish.what)
+        done = await _bring_back(talk, first, wish)
+        if _stays(done, wish):
+            talk.tell(_STAYS.format(_times(wish.turns)))
+            return
     elif wish.what in {"files", "both"}:
         _files(talk)
         talk.tell("That turn has changed no files.")
     if wish.what != "files":
         dropped = await drop(talk, wish.turns)
-        talk.tell(_STANDS if wish.what != "both" else _BOTH if is_whole else _LEFT)
+        talk.tell(_STANDS if wish.what != "both" else _BOTH if done is None or done.is_whole else _LEFT)
         talk.edit(dropped)
 
 
-async def _bring_back(talk: CommandContext, turn: int, what: str) -> bool:
-    """Bring files back to before a turn, and say what came of it; whether all is as it was. Where the turn is
-    to be forgotten only its checkpoint names it afterwards.
+async def _bring_back(talk: CommandContext, turn: int, wish: UndoArgs) -> "RolledBack":
+    """Bring files back to before a turn, and say what came of it. Where the turn is forgotten then, only its
+    checkpoint names it.
     """
-    done = await _files(talk).roll_back(turn, force=False)
-    by_id = f"hermes checkpoints restore {done.undo.restores} --force"
-    talk.tell(told(done, f"`{by_id}`" if what == "both" else f"`/rollback {turn} force`"))
+    done = await _files(talk).roll_back(turn, force=wish.force)
+    again = (
+        f"/undo{_times(wish.turns)} {wish.what} force"
+        if wish.what == "files" or _stays(done, wish)
+        else f"hermes checkpoints restore {done.undo.restores} --force"
+    )
+    talk.tell(told(done, f"`{again}`"))
     _warn_of_processes(talk)
-    return done.is_whole
+    return done
+
+
+def _stays(done: "RolledBack", wish: UndoArgs) -> bool:
+    """Whether a turn is not forgotten, for that would leave what it did to files without a name."""
+    return wish.what == "both" and done.is_nothing and not (done.is_whole or wish.force)
 
 
 async def retry(talk: CommandContext, _argument: str) -> None:
@@ -157,12 +177,13 @@ def _whose(talk: CommandContext, turn: "SavedTurn") -> str:
 
 
 def _undo_args(argument: str) -> UndoArgs:
-    found = re.fullmatch(r"(\d{1,9})?\s*(conversation|files|both)?", argument)
+    found = re.fullmatch(r"(\d{1,9})?\s*(?:(conversation)|(files|both)(?:\s+(?:--)?(force))?)?", argument)
     if found is None or found[1] == "0":
         raise HermesError(
-            f"{argument!r} is not what /undo takes: a number of turns, and conversation, files or both."
+            f"{argument!r} is not what /undo takes: a number of turns, and conversation, files or both, the"
+            " last two also with force."
         )
-    return UndoArgs(int(found[1] or 1), found[2] or "")
+    return UndoArgs(int(found[1] or 1), found[2] or found[3] or "", bool(found[4]))
 
 
 def _times(turns: int) -> str:
@@ -172,8 +193,9 @@ def _times(turns: int) -> str:
 def _choices(plan: str, turns: int) -> str:
     number = _times(turns)
     return (
-        f"Files have changed since. Taking that back would do this:\n\n{plan}\n\n"
+        f"Files were changed. Taking that back would do this:\n\n{plan}\n\n"
         f"- `/undo{number} both`: files, and the model forgets the turn\n"
         f"- `/undo{number} files`: files; the conversation stays\n"
-        f"- `/undo{number} conversation`: the model forgets the turn; files stay"
+        f"- `/undo{number} conversation`: the model forgets the turn; files stay\n\n"
+        "With `force` behind `both` or `files` what stays above goes back, too, where it was saved."
     )

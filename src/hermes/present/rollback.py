@@ -45,7 +45,7 @@ def told(done: RolledBack, forced: str) -> str:
         *_listed("was left: it is not among what is saved", plan.unsaved),
         *_listed("was left: it would run something", done.kept_back),
     ]
-    if not (done.written or done.removed or done.aside or done.back):
+    if done.is_nothing:
         return "\n".join([*rows, "", "Nothing was changed."]).lstrip()
     return "\n".join([*rows, "", f"`hermes checkpoints restore {done.undo.id}` takes this back."])
 

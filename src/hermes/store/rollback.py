@@ -31,6 +31,11 @@ class RolledBack(Struct, frozen=True, kw_only=True):
     failed: tuple[tuple[str, str], ...] = ()
 
     @property
+    def is_nothing(self) -> bool:
+        """Whether all stayed as it is."""
+        return not (self.written or self.removed or self.aside or self.back)
+
+    @property
     def is_whole(self) -> bool:
         """Whether all that was saved is as it was, and nothing stayed that came later."""
         return not (self.plan.changed or self.plan.unsaved or self.kept_back or self.failed)

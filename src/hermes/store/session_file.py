@@ -109,7 +109,7 @@ async def _is_taken(store: SessionStore, session_id: str) -> bool:
 def _header(line: bytes) -> _Header:
     try:
         header = _headers.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"Line 1 does not begin a session: {error}.") from error
     if header.kind != "session":
         raise StoreError("Line 1 does not begin a session: its kind is another one.")
@@ -121,7 +121,7 @@ def _header(line: bytes) -> _Header:
 def _message(number: int, line: bytes) -> Message:
     try:
         message = MESSAGES.decode(line)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise StoreError(f"Line {number} is no message: {error}.") from error
     if not 0 <= message.at < LATEST:
         raise StoreError(f"Line {number} is no message: its time is none that a clock shows.")

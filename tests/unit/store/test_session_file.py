@@ -231,3 +231,11 @@ async def test_an_id_that_hermes_never_gave_is_not_taken_over(tmp_path: Path, wo
     async with open_store(tmp_path / "sessions.db", tmp_path / "search.db") as store:
         row = await import_session(store, session, free_id="new", cwd="/here", now=9.0)
     assert (row.id, len(row.outside) < 60, row.outside.isprintable()) == ("new", True, True)
+
+
+def test_json_that_is_nested_too_deep_is_a_fault_of_its_line() -> None:
+    deep = b'{"kind":"user","at":1,"id":"u","text":"x","blocks":' + b"[" * 200_000
+    with pytest.raises(StoreError, match="Line 1 does not begin a session"):
+        read_session([b'{"kind":"session","tools":' + b"[" * 200_000])
+    with pytest.raises(StoreError, match="Line 2 is no message"):
+        read_session([next(iter(session_lines(stored()))), deep])

@@ -197,8 +197,11 @@ def import_(choices: Choices, file: BinaryIO) -> None:
     row = _in_store(choices, imported)
     number = len(found.log)
     click.echo(f"{row.id}: {number} messages.")
-    if number < (read.announced or 0):
-        click.echo(f"hermes: the file ends after {number} of {read.announced} messages.", err=True)
+    announced = number if read.announced is None else read.announced
+    if number < announced:
+        click.echo(f"hermes: the file ends after {number} of {announced} messages.", err=True)
+    elif number > announced:
+        click.echo(f"hermes: the file has {number} messages, and its first line says {announced}.", err=True)
 
 
 @sessions.command()

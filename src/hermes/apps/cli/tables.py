@@ -9,6 +9,7 @@ import click
 from wcwidth import wcswidth
 
 from hermes.lib.text import strip_escapes
+from hermes.lib.visible import visible
 from hermes.present.spans import cut_text
 
 NARROW = 100
@@ -29,7 +30,7 @@ def show(rows: Sequence[Sequence[str]], *, head: Sequence[str] = ()) -> None:
 
 
 def _one_line(cell: str) -> str:
-    return strip_escapes(_BREAKS.sub(" ", cell)).rstrip()
+    return visible(strip_escapes(_BREAKS.sub(" ", cell))).rstrip()
 
 
 def _width(cell: str) -> int:
