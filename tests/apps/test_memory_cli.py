@@ -120,3 +120,18 @@ def test_doctor_names_the_memory_provider_and_why_its_place_will_not_do(
     subprocess.run(["git", "init", "--quiet", notes], check=True)
     assert doctor(provider="git_notes", notes_folder=str(notes)) == f"✓ memory: git_notes, facts in {notes}"
     assert not kept.exists()
+
+
+def test_a_reset_without_an_answer_says_what_to_give_and_forgets_nothing(
+    run: Run, facts: Callable[[], list[str]]
+) -> None:
+    before = facts()
+    asked = run("memory", "reset", given="")
+    assert (asked.returncode, "There was no answer; -y forgets without asking." in asked.stderr) == (2, True)
+    assert facts() == before
+
+
+def test_words_that_nothing_holds_are_told(run: Run, facts: Callable[[], list[str]]) -> None:
+    assert facts()
+    shown = run("memory", "show", "nobody-wrote-this")
+    assert (shown.returncode, shown.stderr) == (0, "None of them holds these words.\n")

@@ -1,6 +1,5 @@
 """`hermes memory`: what later sessions are told, and what comes when it fits."""
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -81,15 +80,23 @@ def reset(choices: Choices, *, target: str, yes: bool) -> None:
         files: list[Target] = [one for one in FILES if target in {"all", one}]
         names = " and ".join([*(FILES[one] for one in files), *_counted(keeper, facts)])
         if names and not yes:
-            if not sys.stdin.isatty():
-                raise click.UsageError("There is nobody to ask; -y forgets without asking.")
-            click.confirm(f"Forget all of {names}?", abort=True)
+            _ask(f"Forget all of {names}?")
         for one in files:
             _notes(found).clear(one)
         for fact in facts:
             if keeper:
                 keeper.forget(fact.id)
     click.echo(f"{names}: forgotten. {_OPEN}" if names else "There are no facts.")
+
+
+def _ask(question: str) -> None:
+    """Abort unless the answer is yes."""
+    try:
+        agreed = click.confirm(question)
+    except click.Abort:
+        raise click.UsageError("There was no answer; -y forgets without asking.") from None
+    if not agreed:
+        raise click.Abort
 
 
 def _counted(keeper: FactKeeper | None, facts: Sequence[Fact]) -> list[str]:
