@@ -13,6 +13,7 @@ from hermes.types.error import HermesError
 if TYPE_CHECKING:
     from hermes.agent.turn_files import SavedTurn, TurnFiles
     from hermes.store.rollback import RolledBack
+    from hermes.store.rollback_plan import RollbackPlan
 
 _PAGE: Final = 200
 _NONE: Final = (
@@ -103,8 +104,8 @@ async def undo(talk: CommandContext, argument: str) -> None:
         if any(one.number >= first and one.session != session.id for one in saved):
             talk.tell(_ELSEWHERE.format(first, _times(wish.turns)))
             return
-        plan = planned(await files.plan(first))
-        if plan:
+        plan = await files.plan(first)
+        if planned(plan):
             talk.tell(_choices(plan, wish.turns))
             return
     done = None
@@ -190,12 +191,13 @@ def _times(turns: int) -> str:
     return f" {turns}" if turns > 1 else ""
 
 
-def _choices(plan: str, turns: int) -> str:
+def _choices(plan: "RollbackPlan", turns: int) -> str:
     number = _times(turns)
+    more = "\n\nWith `force` behind `both` or `files` what others may have changed goes back, too."
     return (
-        f"Files were changed. Taking that back would do this:\n\n{plan}\n\n"
+        f"Files were changed. Taking that back would do this:\n\n{planned(plan)}\n\n"
         f"- `/undo{number} both`: files, and the model forgets the turn\n"
         f"- `/undo{number} files`: files; the conversation stays\n"
-        f"- `/undo{number} conversation`: the model forgets the turn; files stay\n\n"
-        "With `force` behind `both` or `files` what stays above goes back, too, where it was saved."
+        f"- `/undo{number} conversation`: the model forgets the turn; files stay"
+        f"{more if plan.changed else ''}"
     )
