@@ -138,6 +138,16 @@ def test_a_session_that_is_resumed_goes_back_into_its_worktree(program: Run, wor
     assert (both.returncode, "-w begins a new session" in both.stderr) == (2, True)
 
 
+def test_a_damaged_record_is_a_fault_and_no_empty_list(program: Run, work: Path) -> None:
+    ask(program, "-z", "go", "-w", "fix", replies=commits("fix"))
+    (record,) = (work.parent / "home/.hermes/worktrees").glob("*.json")
+    record.write_text("{")
+    listed, removed = program("worktrees", "list"), program("worktrees", "remove", "fix")
+    assert (listed.returncode, listed.stdout, removed.returncode) == (1, "", 1)
+    assert f"{record}, the record of a worktree for sessions, cannot be read" in listed.stderr
+    assert str(record) in removed.stderr
+
+
 def test_one_whose_folder_or_branch_is_gone_is_listed_and_can_be_removed(program: Run, work: Path) -> None:
     names = ("broken", "gone", "lost")
     for name in names:

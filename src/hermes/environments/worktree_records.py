@@ -16,12 +16,17 @@ from msgspec import Struct
 
 from hermes.lib import locks
 from hermes.lib.files import make_private, write_atomic
+from hermes.types.error import StorageDamaged
 
 BRANCHES: Final = "hermes"
 """Before the names of branches that worktrees for sessions are on."""
 WORKTREES: Final = ".worktrees"
 """After the name of a repository's folder: the folder beside it that has its worktrees for sessions."""
 
+DAMAGED: Final = (
+    "{}, the record of a worktree for sessions, cannot be read ({}). Its folder is as it was: `git fetch"
+    " FOLDER BRANCH:BRANCH` takes its commits. Remove the record to have the worktree forgotten."
+)
 _LOOK: Final = "look-"
 
 
@@ -61,17 +66,28 @@ class WorktreeRecords:
             self._folder.rmdir()
 
     def around(self, folder: Path) -> Worktree | None:
-        """The worktree that a folder is, or lies in."""
+        """The worktree that a folder is, or lies in; StorageDamaged where its record cannot be read."""
         for place in (folder, *folder.parents):
             if place.parent.name.endswith(WORKTREES) and (found := _read(self._file(place))):
                 return found
         return None
 
-    def all(self) -> Iterator[Worktree]:
-        """All that are known, by repository and name; what is damaged is left out."""
-        with suppress(OSError):
-            found = [one for file in self._folder.glob("*.json") if (one := _read(file))]
-            yield from sorted(found, key=lambda one: (one.main, one.name))
+    def all(self) -> list[Worktree]:
+        """All that are known, by repository and name; those that cannot be read are `damaged`."""
+        found = [one for one in self._found() if isinstance(one, Worktree)]
+        return sorted(found, key=lambda one: (one.main, one.name))
+
+    def damaged(self) -> list[StorageDamaged]:
+        """The records that cannot be read: nobody can tell of which worktree they are."""
+        return [one for one in self._found() if isinstance(one, StorageDamaged)]
+
+    def _found(self) -> Iterator[Worktree | StorageDamaged]:
+        for file in sorted(self._folder.glob("*.json")):
+            try:
+                if found := _read(file):
+                    yield found
+            except StorageDamaged as error:
+                yield error
 
     @contextmanager
     def room(self) -> Iterator[Path]:
@@ -109,10 +125,13 @@ def _clear(room: Path, lock: locks.HeldFile) -> None:
 
 
 def _read(file: Path) -> Worktree | None:
+    """What a file tells; None where there is none, StorageDamaged where it cannot be read."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Worktree, dec_hook=_path)
-    except (OSError, msgspec.DecodeError):
+    except FileNotFoundError:
         return None
+    except (OSError, ValueError) as error:  # also what is no text, or no path
+        raise StorageDamaged(DAMAGED.format(file, error)) from error
 
 
 def _path(kind: type, words: object) -> object:

@@ -24,7 +24,7 @@ from hermes.environments.worktree_records import WORKTREES, Worktree, WorktreeRe
 from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.safe_git import GitError, SafeGit
 from hermes.lib.trees import Room, copy_aside, set_mode
-from hermes.types.error import HermesError
+from hermes.types.error import HermesError, StorageDamaged
 
 _FILLING: Final = 600.0
 """Seconds in which git must have written all files of a new worktree."""
@@ -86,11 +86,17 @@ class Worktrees:
         """Those that are known, by name."""
         return [one for one in self._records.all() if one.main == self.main]
 
+    def damaged(self) -> list[StorageDamaged]:
+        """What is known of others and cannot be read."""
+        return self._records.damaged()
+
     def named(self, name: str) -> Worktree:
-        """The worktree of that name; HermesError where there is none."""
+        """The worktree of that name; HermesError where there is none, or none that can be read."""
         for one in self.all():
             if one.name == name:
                 return one
+        for damage in self.damaged():
+            raise damage
         path = self._path(name)
         if path.is_dir() and _NAME.fullmatch(name):
             raise HermesError(

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hermes.environments.worktree_records import Worktree, WorktreeRecords
 from hermes.environments.worktrees import Worktrees, WorktreeState
-from hermes.types.error import HermesError
+from hermes.types.error import HermesError, StorageDamaged
 
 WHO = {f"GIT_{one}_{two}": "a@b" for one in ("AUTHOR", "COMMITTER") for two in ("NAME", "EMAIL")}
 
@@ -331,10 +331,24 @@ def test_what_a_killed_process_left_of_a_look_goes_with_the_next(tmp_path: Path)
     assert list((tmp_path / "worktrees").iterdir()) == []
 
 
-def test_a_record_that_is_damaged_is_left_out(project: Path) -> None:
-    of(project).make("fix")
-    (project.parent / "home/worktrees/x.json").write_text("{")
-    assert [one.name for one in of(project).all()] == ["fix"]
+@pytest.mark.parametrize("damage", ["", "{", "\0" * 200, '{"name": 1}', "folder"])
+def test_a_record_that_is_damaged_is_told_and_never_taken_for_none(project: Path, damage: str) -> None:
+    tree, found = of(project).make("fix"), of(project)
+    found.make("other")
+    (record,) = (
+        one for one in (project.parent / "home/worktrees").glob("*.json") if '"fix"' in one.read_text()
+    )
+    record.unlink()
+    if damage == "folder":
+        record.mkdir()
+    else:
+        record.write_text(damage)
+    assert [one.name for one in found.all()] == ["other"]
+    assert [str(one).partition(",")[0] for one in found.damaged()] == [str(record)]
+    for look in (lambda: found.named("fix"), lambda: of(tree.path)):
+        with pytest.raises(StorageDamaged, match="cannot be read"):
+            look()
+    assert found.named("other").name == "other"
 
 
 @pytest.mark.parametrize("name", ["..", "a..b", "-f", "a b", "a\n", "x.lock", "../../q", "", "a/b", "é"])

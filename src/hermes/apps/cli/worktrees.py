@@ -2,6 +2,7 @@
 
 import os
 import shlex
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -153,10 +154,15 @@ def list_worktrees(choices: Choices) -> None:
     """All of them, with what is in them and on no other branch; their commits are taken over."""
     found = _of(here(choices))
     rows = [(one.name, one.branch, _in(found, one), visible(str(one.path))) for one in found.all()]
-    if not rows:
+    damaged = found.damaged()
+    if rows:
+        tables.show(rows, head=("NAME", "BRANCH", "ONLY THERE", "FOLDER"))
+    elif not damaged:
         click.echo("This repository has no worktrees of sessions.", err=True)
-        return
-    tables.show(rows, head=("NAME", "BRANCH", "ONLY THERE", "FOLDER"))
+    for damage in damaged:
+        _tell(str(damage))
+    if damaged:
+        sys.exit(1)
 
 
 @worktrees.command()
