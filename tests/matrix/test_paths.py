@@ -55,6 +55,7 @@ FREE: Final = {
     "config/environ.py": "reads",
     "lib/files.py": "writes for its callers, which stand here themselves",
     "lib/git_commits.py": "in the folder that a setting names for notes",
+    "lib/git_packs.py": "one pack in the repository that hermes -w was typed in, for its caller, which stands here itself",
     "lib/safe_git.py": "git with an environment of its own that runs nothing else, for its callers, which stand here themselves",
     "lib/trees.py": "copies for its callers, which stand here themselves",
     "lib/locks.py": "lock files of its callers, which stand here themselves",
