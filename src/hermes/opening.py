@@ -41,7 +41,7 @@ from hermes.types.capabilities import Capabilities
 from hermes.types.error import ConfigError, StoreError
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options
-from hermes.types.tool import Snapshot
+from hermes.types.tool import ToolSnapshot
 
 AT_ONCE: Final = 32
 """Sessions that are closed side by side."""
@@ -193,7 +193,7 @@ class SessionOpener(Struct, kw_only=True):
         *,
         cwd: Path,
         system: str,
-        tools: Snapshot,
+        tools: ToolSnapshot,
         bounds: Capabilities,
     ) -> SessionSpec:
         return SessionSpec(
@@ -238,7 +238,9 @@ class SessionOpener(Struct, kw_only=True):
             cache=_kept(self.settings[CachingSettings].cache_ttl),
         )
 
-    def _tools(self, chosen: SessionOptions, endpoint: Endpoint, parent: Session | None = None) -> Snapshot:
+    def _tools(
+        self, chosen: SessionOptions, endpoint: Endpoint, parent: Session | None = None
+    ) -> ToolSnapshot:
         self.tool_folder.refresh()
         self.services.recall.open()
         if parent is not None and chosen.toolsets is None:
@@ -262,7 +264,7 @@ class SessionOpener(Struct, kw_only=True):
         left = [partial(_close, one) for one in list(self.living) if not one.closed]
         await collect(left, limit=AT_ONCE)
 
-    async def prompt_spans(self, chosen: SessionOptions) -> tuple[list[tuple[str, PromptSpan]], Snapshot]:
+    async def prompt_spans(self, chosen: SessionOptions) -> tuple[list[tuple[str, PromptSpan]], ToolSnapshot]:
         """The stretches of the prompt that a new session would get, each with the name of its section, and
         its tools.
         """
@@ -282,7 +284,7 @@ class SessionOpener(Struct, kw_only=True):
         self,
         chosen: SessionOptions,
         endpoint: Endpoint,
-        tools: Snapshot,
+        tools: ToolSnapshot,
         bounds: Capabilities,
         session_id: str,
     ) -> PromptContext:

@@ -46,7 +46,7 @@ from hermes.types.actor import Actor
 from hermes.types.ports import Ports
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint
-from hermes.types.tool import Snapshot
+from hermes.types.tool import ToolSnapshot
 
 
 class Runtime(Struct, kw_only=True):
@@ -123,7 +123,7 @@ class Runtime(Struct, kw_only=True):
         chosen = options or SessionOptions()
         return await (self.opener.resumed(chosen) if chosen.resume else self.opener.new(chosen))
 
-    async def prompt_spans(self, chosen: SessionOptions) -> tuple[list[tuple[str, PromptSpan]], Snapshot]:
+    async def prompt_spans(self, chosen: SessionOptions) -> tuple[list[tuple[str, PromptSpan]], ToolSnapshot]:
         """The stretches of the prompt that a new session would get, each with the name of its section, and
         its tools.
         """

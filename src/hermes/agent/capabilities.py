@@ -11,7 +11,7 @@ from hermes.config.sections import doc, section
 from hermes.lib.hosts import check_hosts, entry
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import ConfigError
-from hermes.types.tool import Snapshot
+from hermes.types.tool import ToolSnapshot
 
 
 @section("capabilities")
@@ -71,7 +71,7 @@ def resolved(given: Capabilities, *, cwd: Path, home: Path) -> Capabilities:
     return replace(given, read=absolute(given.read), write=absolute(given.write))
 
 
-def within(found: Snapshot, capabilities: Capabilities) -> Snapshot:
+def within(found: ToolSnapshot, capabilities: Capabilities) -> ToolSnapshot:
     """The tools that may be used."""
     return replace(
         found,

@@ -47,14 +47,14 @@ _ENDS: Final = re.compile(r"(\\[nrt]|[\n\r\t.!?]+)")
 Word = Literal["done", "continue", "blocked"]
 
 
-class Verdict(Struct, frozen=True):
+class Judgement(Struct, frozen=True):
     """What the judge found."""
 
     verdict: Word
     reason: str = ""
 
 
-async def judge(session: Session, goal: Goal) -> Verdict | Literal["unreadable"] | None:
+async def judge(session: Session, goal: Goal) -> Judgement | Literal["unreadable"] | None:
     """The verdict on the last turn; None when no model answers, `unreadable` when no answer is a verdict.
 
     ModelError when the budget does not allow the question.
@@ -152,19 +152,19 @@ def _texts(value: Any) -> Iterator[str]:
             yield from _texts(one)
 
 
-def read(answer: str) -> Verdict | None:
+def read(answer: str) -> Judgement | None:
     """The verdict in an answer, which small models give as a single word, with its reason in one short line;
     None when there is none.
     """
     for word in get_args(Word):
         if answer.strip(" \t\n\"'`*.").lower() == word:
-            return Verdict(word)
+            return Judgement(word)
     found = re.search(r"\{.*\}", answer, re.DOTALL)
     try:
-        verdict = msgspec.json.decode(found[0], type=Verdict) if found else None
+        verdict = msgspec.json.decode(found[0], type=Judgement) if found else None
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
-    return verdict and Verdict(verdict.verdict, clip(" ".join(verdict.reason.split()), REASON, notice="…"))
+    return verdict and Judgement(verdict.verdict, clip(" ".join(verdict.reason.split()), REASON, notice="…"))
 
 
 class Quotations:

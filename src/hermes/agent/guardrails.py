@@ -134,12 +134,12 @@ def failed(result: ToolResult) -> bool:
     if result.failed or not result.content.startswith("{"):
         return result.failed
     try:
-        return bool(msgspec.json.decode(result.content, type=_Ended).exit_code)
+        return bool(msgspec.json.decode(result.content, type=_CommandEnd).exit_code)
     except (msgspec.DecodeError, msgspec.ValidationError, UnicodeEncodeError):
         return False
 
 
-class _Ended(Struct, frozen=True):
+class _CommandEnd(Struct, frozen=True):
     """The end of a command, as a result tells it."""
 
     exit_code: int | None = None

@@ -4,6 +4,7 @@
 
 from msgspec import Struct
 
+from hermes.safety.sources import Source, sources
 from hermes.types.error import HermesError
 from hermes.types.message import Compaction, Message, ToolCall, User
 
@@ -16,7 +17,8 @@ class Log(Struct, frozen=True):
     """Messages in order; `open` are the calls that wait for their answer, in call order; `awaits` says that a
     reply is due.
 
-    `turns` counts what users said; `compacted` is where the last compaction stands, -1 without one.
+    `turns` counts what users said; `compacted` is where the last compaction stands, -1 without one; `outside`
+    is what the messages brought in from outside.
     """
 
     messages: tuple[Message, ...] = ()
@@ -24,13 +26,15 @@ class Log(Struct, frozen=True):
     awaits: bool = False
     turns: int = 0
     compacted: int = -1
+    outside: tuple[Source, ...] = ()
 
     def add(self, message: Message) -> "Log":
         """The log with one more message; PairingError when it may not follow."""
         open_calls, awaits = _after(self.open, self.awaits, message)
         turns = self.turns + isinstance(message, User)
         compacted = len(self.messages) if isinstance(message, Compaction) else self.compacted
-        return Log((*self.messages, message), open_calls, awaits, turns, compacted)
+        outside = sources((message,), self.outside)
+        return Log((*self.messages, message), open_calls, awaits, turns, compacted, outside)
 
     @property
     def waits_for_reply(self) -> bool:
@@ -54,7 +58,7 @@ def replay(messages: tuple[Message, ...]) -> Log:
         open_calls, awaits = _after(open_calls, awaits, message)
     kinds = [message.kind for message in messages]
     last = kinds[::-1].index("compaction") if "compaction" in kinds else len(kinds)
-    return Log(messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last)
+    return Log(messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last, sources(messages))
 
 
 def misplaced(messages: tuple[Message, ...]) -> int | None:

@@ -5,7 +5,7 @@ it is.
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from hermes.safety.sources import Source, sources
+from hermes.safety.sources import Source, joined, sources
 from hermes.store.protocol import SessionRow, SessionStore
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import StoreError
@@ -27,7 +27,7 @@ async def read_by(session_id: str, living: Collection["Session"], store: Session
     if not session_id:
         return ()
     if found := running(session_id, living):
-        return sources(found.log, found.spec.outside)
+        return joined(found.spec.outside, found.whole_log.outside)
     try:
         stored = await store.read(session_id)
     except StoreError:

@@ -13,7 +13,7 @@ from hermes.types.actor import Actor
 from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options
-from hermes.types.tool import Snapshot
+from hermes.types.tool import ToolSnapshot
 
 
 class SessionOptions(Struct, frozen=True, kw_only=True):
@@ -60,7 +60,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
 
     id: str
     system: str
-    tools: Snapshot
+    tools: ToolSnapshot
     endpoint: Endpoint
     options: Options
     cwd: Path

@@ -31,7 +31,7 @@ from hermes.safety.decide import Policy, is_concealed
 from hermes.safety.grants import lent
 from hermes.safety.redact import redact
 from hermes.safety.settings import AllowlistSettings, ApprovalSettings, CheckpointSettings
-from hermes.safety.sources import Source, sources
+from hermes.safety.sources import Source, joined, sources
 from hermes.tools.settings import ToolOutputSettings
 from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import EnvironmentUnavailable
@@ -129,7 +129,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
             gate.grants = lent(session.above.opened.gate.grants)
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
-            gate.read = lambda: sources(session.log, (*session.spec.outside, *self.read_by_scripts))
+            gate.read = lambda: joined(session.spec.outside, self.read_by_scripts, session.whole_log.outside)
 
 
 def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> ToolEnvironmentOptions:

@@ -23,7 +23,7 @@ from hermes.tools.schemas import Schemas
 from hermes.tools.settings import ToolSearchSettings, ToolsetSettings, ToolSettings
 from hermes.types.capabilities import Capabilities
 from hermes.types.request import Endpoint
-from hermes.types.tool import Snapshot
+from hermes.types.tool import ToolSnapshot
 
 _DEFERRED = "deferred"
 
@@ -34,7 +34,7 @@ def offered(
     chosen: SessionOptions,
     environ: Mapping[str, str],
     endpoint: Endpoint,
-) -> Snapshot:
+) -> ToolSnapshot:
     """The tools of a new session."""
     enabled = chosen.toolsets if chosen.toolsets is not None else tuple(settings[ToolsetSettings].toolsets)
     functions = FunctionSource(chosen.functions, environ)
@@ -51,12 +51,12 @@ def offered(
     return found
 
 
-def inherited(parent: Snapshot, bounds: Capabilities) -> Snapshot:
+def inherited(parent: ToolSnapshot, bounds: Capabilities) -> ToolSnapshot:
     """The tools of a child: those of its parent that it may use, told of in words that name no others."""
     tools = {name: one for name, one in parent.tools.items() if bounds.uses(name)}
     told = definitions(tools.values(), present=tools, known=parent.tools)
     unseen = {one["function"]["name"] for one in parent.deferred}
-    return Snapshot(
+    return ToolSnapshot(
         tools=tools,
         definitions=tuple(one for one in told if one["function"]["name"] not in unseen),
         generation=parent.generation,
@@ -64,18 +64,18 @@ def inherited(parent: Snapshot, bounds: Capabilities) -> Snapshot:
     )
 
 
-def kept(tools: Snapshot) -> tuple[Mapping[str, Any], ...]:
+def kept(tools: ToolSnapshot) -> tuple[Mapping[str, Any], ...]:
     """The definitions as they are stored with a session; `stored` reads them."""
     return (*tools.definitions, *({**one, _DEFERRED: True} for one in tools.deferred))
 
 
-def stored(rows: Sequence[object], registry: ToolRegistry, functions: Sequence[FunctionTool]) -> Snapshot:
+def stored(rows: Sequence[object], registry: ToolRegistry, functions: Sequence[FunctionTool]) -> ToolSnapshot:
     """The tools that a session was frozen with, as far as they still exist."""
     found = [one for one in rows if isinstance(one, dict)]
     entries = {**registry.entries(), **{one.entry.name: one.entry for one in functions}}
     names = [one["function"]["name"] for one in found]
     left = [one for one in found if _DEFERRED in one]
-    return Snapshot(
+    return ToolSnapshot(
         tools={name: entries[name] for name in names if name in entries},
         definitions=tuple(one for one in found if _DEFERRED not in one),
         generation=registry.generation,
@@ -91,7 +91,7 @@ def _is_too_much(left: Sequence[Mapping[str, Any]], search: ToolSearchSettings, 
     return size > endpoint.context_window * search.threshold_pct / 100
 
 
-def _small(found: Snapshot) -> Snapshot:
+def _small(found: ToolSnapshot) -> ToolSnapshot:
     """The tools in the short form of a small model; functions of the session stay as they are."""
     own = tuple(one for one in found.definitions if found.tools[one["function"]["name"]].toolset == TOOLSET)
     return replace(

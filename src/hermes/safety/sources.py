@@ -1,6 +1,7 @@
 """What a session has read from outside, as its log and that of its parent tell."""
 
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from msgspec import Struct
 
@@ -18,10 +19,14 @@ def sources(log: Iterable[Message], before: Iterable[Source] = ()) -> tuple[Sour
     """What the messages of a log brought in from outside, after what was read `before`; each once, in
     order.
     """
-    found = {one.name: one for one in before}
-    for message in log:
-        for name in _outside(message):
-            found.setdefault(name, Source(name=name, at=message.at))
+    return joined(before, (Source(name=name, at=one.at) for one in log for name in _outside(one)))
+
+
+def joined(*read: Iterable[Source]) -> tuple[Source, ...]:
+    """What was read, each once, as it was read first."""
+    found: dict[str, Source] = {}
+    for one in chain.from_iterable(read):
+        found.setdefault(one.name, one)
     return tuple(found.values())
 
 

@@ -69,22 +69,22 @@ class SearchIndex:
         wanted = asked(words)
         if not wanted:
             return []
-        choice = _Choice(self._logs, select, limit)
+        hits = _Hits(self._logs, select, limit)
         whole = " ".join(f'"{word}"' for word in wanted)
-        if self._look(whole, choice, RANKED) >= RANKED and not choice.is_full:
-            choice = _Choice(self._logs, select, limit)
-            self._look(whole, choice, ALL)
-        if not choice.is_full:
-            self._look(self._as_parts(wanted), choice, RANKED)
-        return choice.hits(words)
+        if self._look(whole, hits, RANKED) >= RANKED and not hits.is_full:
+            hits = _Hits(self._logs, select, limit)
+            self._look(whole, hits, ALL)
+        if not hits.is_full:
+            self._look(self._as_parts(wanted), hits, RANKED)
+        return hits.ranked(words)
 
-    def _look(self, query: str, choice: "_Choice", most: int) -> int:
+    def _look(self, query: str, hits: "_Hits", most: int) -> int:
         """Offer the best of the last `most` messages that match; how many were looked at."""
         seen = 0
-        with self._database.faults(), closing(self._rows.execute(*choice.ordered(query, most))) as ranked:
-            while not choice.is_full and (rows := ranked.fetchmany(choice.missing)):
+        with self._database.faults(), closing(self._rows.execute(*hits.ordered(query, most))) as ranked:
+            while not hits.is_full and (rows := ranked.fetchmany(hits.missing)):
                 seen += len(rows)
-                choice.offer([place for (place,) in rows])
+                hits.offer([place for (place,) in rows])
         return seen
 
     def _as_parts(self, words: Sequence[str]) -> str:
@@ -146,7 +146,7 @@ class SearchIndex:
         return rows
 
 
-class _Choice:
+class _Hits:
     """The hits of one search, as they are found: each message once, and only what was selected."""
 
     def __init__(self, logs: LogReader, select: Selection, limit: int) -> None:
@@ -178,7 +178,7 @@ class _Choice:
             if message.id not in self._select.unseen and (not kinds or message.kind in kinds):
                 self._found[place] = (session, message)
 
-    def hits(self, words: str) -> list[Hit]:
+    def ranked(self, words: str) -> list[Hit]:
         """What was found, with what stands around it."""
         return [self._hit(place, *found, words) for place, found in self._found.items()]
 

@@ -15,7 +15,7 @@ from hermes.lib.jsonfix import parse_arguments
 from hermes.tools.definitions import Definition
 from hermes.tools.discovery import BUILT_IN
 from hermes.types.message import ToolCall
-from hermes.types.tool import Snapshot
+from hermes.types.tool import ToolSnapshot
 
 TOOLSET: Final = "tool_search"
 """The tools that find and call the others; they are offered where there are others."""
@@ -25,7 +25,7 @@ NAMED: Final = 600
 _words: Final = re.compile(r"[^\W_]+").findall
 
 
-def left_to_find(found: Snapshot, kept: str) -> tuple[Definition, ...]:
+def left_to_find(found: ToolSnapshot, kept: str) -> tuple[Definition, ...]:
     """The definitions that a model can do without at first: not of a built-in tool, nor of the toolset
     `kept`.
     """
@@ -33,7 +33,7 @@ def left_to_find(found: Snapshot, kept: str) -> tuple[Definition, ...]:
     return tuple(one for one, entry in entries if entry.source != BUILT_IN and entry.toolset != kept)
 
 
-def deferred(found: Snapshot, left: Sequence[Definition], bridge: Snapshot) -> Snapshot:
+def deferred(found: ToolSnapshot, left: Sequence[Definition], bridge: ToolSnapshot) -> ToolSnapshot:
     """The snapshot with some of its definitions `left` to be found by the tools of `bridge`."""
     return replace(
         found,
@@ -58,7 +58,7 @@ def search(query: str, found: Iterable[Definition], limit: int) -> list[Definiti
     return [one for _, one in best[:limit]]
 
 
-def called(call: ToolCall, tools: Snapshot) -> ToolCall:
+def called(call: ToolCall, tools: ToolSnapshot) -> ToolCall:
     """What a call through tool_call calls: the tool with its own arguments, or a call with a fault. Any other
     call as it is.
     """

@@ -11,7 +11,7 @@ from hermes.tools.definitions import Definition, definitions
 from hermes.tools.discovery import discover_builtin_tools
 from hermes.tools.registry import PROCESS, ToolRegistry, selected_registry
 from hermes.tools.toolsets import known_names, resolve_all
-from hermes.types.tool import Snapshot
+from hermes.types.tool import ToolSnapshot
 
 logger = logging.getLogger(__name__)
 
@@ -26,11 +26,11 @@ class Schemas(Struct):
 
     registry: ToolRegistry
     config_file: Path | None = None
-    _answers: dict[tuple[object, ...], tuple[float, Snapshot]] = field(default_factory=dict)
+    _answers: dict[tuple[object, ...], tuple[float, ToolSnapshot]] = field(default_factory=dict)
 
     def snapshot(
         self, enabled: Iterable[str] | None = None, disabled: Iterable[str] | None = None
-    ) -> Snapshot:
+    ) -> ToolSnapshot:
         """The tools a session gets, fixed; ConfigError when a toolset is unknown."""
         chosen = (None if enabled is None else tuple(enabled), None if disabled is None else tuple(disabled))
         key = (self.registry.generation, _stamp(self.config_file), *chosen)
@@ -45,7 +45,7 @@ class Schemas(Struct):
         self._answers[key] = (checks.fresh_until(entry.check_fn for entry in entries), answer)
         return answer
 
-    def _make(self, enabled: tuple[str, ...] | None, disabled: tuple[str, ...] | None) -> Snapshot:
+    def _make(self, enabled: tuple[str, ...] | None, disabled: tuple[str, ...] | None) -> ToolSnapshot:
         registry = self.registry
         wanted = resolve_all(known_names(registry) if enabled is None else enabled, registry)
         wanted -= resolve_all(disabled or (), registry)
@@ -53,7 +53,7 @@ class Schemas(Struct):
         chosen = {name: one for name, one in offered.items() if registry.checks.available(one.check_fn)}
         known = registry.get_all_tool_names()
         shown = definitions(chosen.values(), present=chosen, known=known)
-        return Snapshot(tools=chosen, definitions=shown, generation=registry.generation)
+        return ToolSnapshot(tools=chosen, definitions=shown, generation=registry.generation)
 
 
 def _stamp(path: Path | None) -> tuple[int, int]:

@@ -68,7 +68,7 @@ class ToolEntry(Struct, frozen=True, kw_only=True):
     source: str = ""
 
 
-class Snapshot(Struct, frozen=True, kw_only=True):
+class ToolSnapshot(Struct, frozen=True, kw_only=True):
     """The tools of one session, fixed: entries by name, definitions in the OpenAI function form, the
     registry's generation. `deferred` are definitions that the model is not shown: it finds those tools with
     tool_search and calls them through tool_call.

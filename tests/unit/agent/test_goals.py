@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.agent.goal_judge import LAST, REASON, Quotations, Verdict, asked, read, said_before
+from hermes.agent.goal_judge import LAST, REASON, Judgement, Quotations, asked, read, said_before
 from hermes.agent.goals import contract, left, message, parsed
 from hermes.types.error import HermesError
 from hermes.types.goal import Goal
@@ -54,10 +54,10 @@ def test_of_any_answer_a_verdict_is_read_or_none(answer: str) -> None:
 
 
 def test_a_verdict_is_found_between_other_words() -> None:
-    assert read('Well.\n```json\n{"verdict": "done", "reason": "it\\nis"}\n```') == Verdict("done", "it is")
+    assert read('Well.\n```json\n{"verdict": "done", "reason": "it\\nis"}\n```') == Judgement("done", "it is")
     assert [read("**Done.**\n"), read('"blocked"'), read("not done")] == [
-        Verdict("done"),
-        Verdict("blocked"),
+        Judgement("done"),
+        Judgement("blocked"),
         None,
     ]
 

@@ -3,6 +3,8 @@
 import os
 import random
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 from pathlib import Path
 
@@ -135,10 +137,15 @@ def _write_until_full(home: Path) -> int:
     return 0
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_without_permission_the_store_is_not_called_damaged(tmp_path: Path) -> None:
     fill(tmp_path)
     (tmp_path / "sessions.db").chmod(0)
-    found = told(tmp_path)
-    assert isinstance(found, StoreError)
-    assert not isinstance(found, StorageDamaged)
+    words = [sys.executable, "-m", "tests.unit.store.test_damage", str(tmp_path)]
+    if os.geteuid() == 0:  # root without the right to read everything
+        words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *words]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout == "StoreError"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(type(told(Path(sys.argv[1]))).__name__)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hermes.tools.deferred import called, search
 from hermes.types.message import ToolCall
-from hermes.types.tool import Snapshot, ToolEntry
+from hermes.types.tool import ToolEntry, ToolSnapshot
 
 
 def definition(name: str, description: str, *parameters: str) -> Mapping[str, Any]:
@@ -55,7 +55,7 @@ def entry(name: str) -> ToolEntry:
     return ToolEntry(name=name, toolset="mine", schema={}, handler=str)
 
 
-TOOLS = Snapshot(
+TOOLS = ToolSnapshot(
     tools={name: entry(name) for name in ("tool_call", "send_mail")}, definitions=(), generation=0
 )
 
@@ -89,6 +89,6 @@ def test_arguments_that_had_to_be_guessed_are_a_fault() -> None:
 
 
 def test_where_nothing_is_deferred_a_call_is_what_it_says() -> None:
-    plain = Snapshot(tools={"send_mail": entry("send_mail")}, definitions=(), generation=0)
+    plain = ToolSnapshot(tools={"send_mail": entry("send_mail")}, definitions=(), generation=0)
     call = through("send_mail", {})
     assert called(call, plain) is call

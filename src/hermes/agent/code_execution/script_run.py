@@ -120,8 +120,10 @@ class ScriptRun:
         """Why variables of earlier scripts are gone, if they are; a log may tell of some that another process
         of Hermes has run.
         """
+        if use.lost or use.state != "started":
+            return use.lost
         had = any(isinstance(one, ToolResult) and _IN_KERNEL.search(one.content) for one in self._session.log)
-        return use.lost or (OPENED_ANEW if use.state == "started" and had else "")
+        return OPENED_ANEW if had else ""
 
     def _shown(self, text: str) -> None:
         self.output = (self.output + text)[-_KEPT:]

@@ -6,7 +6,7 @@ from importlib.resources import files
 from typing import Any, Final
 
 from hermes.tools.function import TOOLSET
-from hermes.types.tool import Snapshot, ToolEntry
+from hermes.types.tool import ToolEntry, ToolSnapshot
 
 CALLABLE: Final = frozenset(
     {"web_search", "web_extract", "read_file", "write_file", "search_files", "patch", "terminal"}
@@ -19,7 +19,7 @@ WITHHELD: Final[Mapping[str, tuple[str, ...]]] = {"terminal": ("background", "pt
 _LASTING: Final = frozenset({"memory", "settings"})
 
 
-def callable_tools(tools: Snapshot) -> dict[str, ToolEntry]:
+def callable_tools(tools: ToolSnapshot) -> dict[str, ToolEntry]:
     """The tools of a session that its scripts may call."""
     return {
         name: one

@@ -14,7 +14,6 @@ from hermes.agent.delegation.last_words import last_words
 from hermes.agent.delegation.narrowing import child_options
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.title import title_of
-from hermes.safety.sources import sources
 from hermes.types.delegation import ChildReport, ChildState, ChildTask
 from hermes.types.error import HermesError
 from hermes.types.event import (
@@ -176,7 +175,7 @@ class ChildRun:
     def _reported(self) -> ChildReport:
         state, reason = self._why or self._outcome()
         session, end = self.session, self._end
-        read = sources(session.log) if session else ()
+        read = session.whole_log.outside if session else ()
         return ChildReport(
             session=session.id if session else "",
             goal=self.task.goal,

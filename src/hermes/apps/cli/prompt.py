@@ -11,7 +11,7 @@ from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.lib.text import strip_escapes, tokens
 from hermes.runtime import open_runtime
-from hermes.types.tool import Snapshot
+from hermes.types.tool import ToolSnapshot
 
 Spans = list[tuple[str, PromptSpan]]
 
@@ -41,12 +41,12 @@ def show(choices: Choices, *, whole: bool, as_json: bool) -> None:
         tables.show(lines, head=("PART", "TOKENS", "FROM"))
 
 
-async def _spans(choices: Choices) -> tuple[Spans, Snapshot]:
+async def _spans(choices: Choices) -> tuple[Spans, ToolSnapshot]:
     async with open_runtime(profile=choices.profile) as runtime:
         return await runtime.prompt_spans(session_options(choices, attended=True))
 
 
-def _told(tools: Snapshot) -> str:
+def _told(tools: ToolSnapshot) -> str:
     found = f", {len(tools.deferred)} more found by tool_search" if tools.deferred else ""
     return f"{len(tools.definitions)} definitions{found}"
 
@@ -55,5 +55,5 @@ def _row(name: str, span: PromptSpan) -> dict[str, object]:
     return {"part": name, "source": span.source, "tokens": tokens(span.text)}
 
 
-def _tools(tools: Snapshot) -> dict[str, int]:
+def _tools(tools: ToolSnapshot) -> dict[str, int]:
     return {one["function"]["name"]: tokens(written(one)) for one in tools.definitions}

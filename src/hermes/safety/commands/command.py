@@ -6,7 +6,7 @@ from typing import Final
 
 from hermes.safety.commands.expansion import VariableScope
 from hermes.safety.commands.grammar import other_readings, parse, straight
-from hermes.safety.commands.script import Script
+from hermes.safety.commands.script import ShellScript
 from hermes.safety.commands.walk import Walk
 
 LONGEST: Final = 128_000
@@ -18,7 +18,7 @@ _RUNS_ITSELF: Final = re.compile(
 
 def carried(text: str, *, cwd: str, variables: Mapping[str, str]) -> VariableScope:
     """What a shell knows after `text`, which defines aliases and functions."""
-    walk = Walk(Script(), VariableScope(cwd=cwd, variables={"PWD": cwd, **variables}))
+    walk = Walk(ShellScript(), VariableScope(cwd=cwd, variables={"PWD": cwd, **variables}))
     if text.strip() and len(text) <= LONGEST:
         walk.visit(parse(text), 0)
     return walk.scope
@@ -26,9 +26,9 @@ def carried(text: str, *, cwd: str, variables: Mapping[str, str]) -> VariableSco
 
 def read(
     source: str, *, cwd: str, variables: Mapping[str, str], scope: VariableScope | None = None
-) -> Script:
+) -> ShellScript:
     """What a command line would run, started in `cwd`; `scope` continues an outer script."""
-    script = Script()
+    script = ShellScript()
     if len(source) > LONGEST:
         script.faults.append("it is longer than can be checked")
         return script

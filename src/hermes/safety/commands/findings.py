@@ -22,7 +22,7 @@ from hermes.safety.commands.paths import (
     place_of,
 )
 from hermes.safety.commands.rules import Finding, findings, findings_in_code
-from hermes.safety.commands.script import Script, Simple
+from hermes.safety.commands.script import ShellScript, Simple
 from hermes.safety.commands.signals import signalled
 from hermes.safety.commands.wrappers import see_through
 
@@ -77,7 +77,7 @@ def read_command(source: str, *, cwd: str, folders: Map, before: str = "") -> Re
     return Reading(tuple(script.commands), tuple(dict.fromkeys(found)))
 
 
-def _of_script(script: Script, source: str) -> Iterator[Finding]:
+def _of_script(script: ShellScript, source: str) -> Iterator[Finding]:
     if script.bombs:
         yield Finding("fork-bomb", "halt", "it starts copies of itself without end")
     if script.loops:

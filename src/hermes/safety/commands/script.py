@@ -47,7 +47,7 @@ class Simple:
 
 
 @dataclass(slots=True)
-class Script:
+class ShellScript:
     """The simple commands of a command line in order, what made parts of it unreadable, and loops that go on
     behind it.
     """

@@ -16,7 +16,7 @@ from hermes.safety.commands.expansion import (
     value,
 )
 from hermes.safety.commands.grammar import is_endless, nodes, parse
-from hermes.safety.commands.script import Script, Simple
+from hermes.safety.commands.script import ShellScript, Simple
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -37,7 +37,7 @@ _BRANCHES: Final = frozenset(
 class Walk:
     """Walks a tree in source order; `scope` is what is known where it stands."""
 
-    def __init__(self, script: Script, scope: VariableScope) -> None:
+    def __init__(self, script: ShellScript, scope: VariableScope) -> None:
         self._script = script
         self.scope = scope
         self._calling: list[str] = []

@@ -23,7 +23,7 @@ from hermes.safety.commands.nested_commands import (
 )
 from hermes.safety.commands.options import after_options, has_option, operands, option_values
 from hermes.safety.commands.prefixes import prefixes
-from hermes.safety.commands.script import Script, Simple
+from hermes.safety.commands.script import ShellScript, Simple
 
 _DEEPEST: Final = 8
 
@@ -47,7 +47,7 @@ _PROMPT: Final = re.compile(r"PS[0-4]")
 _ADDS_WORDS: Final = frozenset({"xargs", "parallel", "entr"})
 
 
-def see_through(source: str, *, cwd: str, variables: Mapping[str, str], before: str = "") -> Script:
+def see_through(source: str, *, cwd: str, variables: Mapping[str, str], before: str = "") -> ShellScript:
     """All simple commands that a command line would run, those inside others included, each known wrapper in
     `through`.
 
@@ -84,7 +84,7 @@ def _fed(command: Simple, inside: Mapping[tuple[object, ...], Sequence[Simple]])
     return replace(command, sources=(*command.sources, *inner)) if inner else command
 
 
-def _inner(command: Simple, script: Script) -> Iterator[Simple]:
+def _inner(command: Simple, script: ShellScript) -> Iterator[Simple]:
     for name, text in command.assignments:
         yield from _set_to_run(command, name, text)
     if command.argv:
@@ -95,10 +95,10 @@ def _set_to_run(command: Simple, name: str, text: str) -> Iterator[Simple]:
     """What a variable makes programs run: a command line, or a prompt that substitutes."""
     if is_loader(name) or _PROMPT.fullmatch(name):
         for line in (text, *substituted([text])):
-            yield from _parsed(command, line, Script(), name)  # text that is no command is no fault
+            yield from _parsed(command, line, ShellScript(), name)  # text that is no command is no fault
 
 
-def _started(command: Simple, script: Script) -> Iterator[Simple]:
+def _started(command: Simple, script: ShellScript) -> Iterator[Simple]:
     """What the program of a command starts."""
     if (
         UNKNOWN not in command.argv[0]
@@ -133,7 +133,7 @@ def _guessed(command: Simple) -> Iterator[Simple]:
         return
     yield from embedded_words(command)
     for text in embedded_texts(command):
-        yield from _parsed(command, text, Script(), QUOTED)  # text that is no command is no fault
+        yield from _parsed(command, text, ShellScript(), QUOTED)  # text that is no command is no fault
 
 
 def _sets_up_shell(command: Simple) -> bool:
@@ -157,7 +157,7 @@ def _started_by_code(command: Simple) -> Iterator[Simple]:
             yield replace(command, argv=said, text=None, through=(*command.through, GUESSED))
         for text in shell_texts(code):
             yield from _parsed(
-                command, text, Script(), command.program
+                command, text, ShellScript(), command.program
             )  # text that is no command is no fault
 
 
@@ -175,7 +175,7 @@ def _quote(words: Sequence[str]) -> list[str]:
     return ['"$UNKNOWN_PART"' if UNKNOWN in word else shlex.quote(word) for word in words]
 
 
-def _parsed(command: Simple, text: str, script: Script, wrapper: str) -> Iterator[Simple]:
+def _parsed(command: Simple, text: str, script: ShellScript, wrapper: str) -> Iterator[Simple]:
     """The commands of a script that a command would give to a shell; an unknown part of it may be
     anything.
     """
@@ -192,7 +192,7 @@ def _parsed(command: Simple, text: str, script: Script, wrapper: str) -> Iterato
         yield replace(one, through=(*command.through, wrapper), sources=one.sources or command.sources)
 
 
-def _behind(command: Simple, script: Script) -> Iterator[Simple]:
+def _behind(command: Simple, script: ShellScript) -> Iterator[Simple]:
     """The program behind a prefix such as `sudo -u me` or `timeout 5`."""
     name = command.program
     prefix = prefixes()[name]
@@ -266,7 +266,7 @@ def _given(command: Simple) -> list[str]:
     return [f"{folder.rstrip('/')}/{UNKNOWN}" for folder in folders] or [UNKNOWN]
 
 
-def _environment(command: Simple, script: Script) -> Iterator[Simple]:
+def _environment(command: Simple, script: ShellScript) -> Iterator[Simple]:
     """The program behind `env`, its assignments taken over."""
     words = tuple(word for word in command.argv[1:2] if word != "-") + command.argv[2:]
     rest = after_options(words, frozenset({"-u", "--unset", "-C", "--chdir"}))
