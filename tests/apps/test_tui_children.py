@@ -98,3 +98,28 @@ def test_without_escapes_agents_lists_and_cancels_a_child_in_the_background(tmp_
         terminal.until("Cancelled: dig a hole")
         terminal.type("/quit\n")
         assert terminal.wait() == 0
+
+
+def test_without_escapes_a_child_in_the_background_leaves_a_line_when_it_has_ended(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    model = FamilyModel(
+        {
+            "garden": [call(*task("dig a hole", background=True)), say("it is being dug"), say("thanks")],
+            "dig a hole": [call("terminal", {"command": HOLD}), say("Done: dug.")],
+        }
+    )
+    with (
+        ScriptedServer(model).running() as server,
+        place.window(server.base_url, 80, 24, "", {"TERM": "dumb"}) as terminal,
+    ):
+        terminal.until("an empty line leaves", 40)
+        terminal.type("garden\n")
+        terminal.until("it is being dug")
+        (place.project / "released").write_text("")
+        terminal.until("✓ dig a hole · done · ")
+        terminal.type("and now?\n")
+        shown = terminal.until("thanks")
+        assert re.search(r"it is being dug\n>\n✓ dig a hole · done · [^\n]+\n> and now\?\n", shown)
+        assert shown.count("✓ dig a hole") == 1
+        terminal.type("/quit\n")
+        assert terminal.wait() == 0

@@ -61,4 +61,7 @@ async def test_children_of_a_killed_process_are_readable_and_told_of_at_resume(
     else:
         assert [block.source for block in blocks] == told["children"]
         assert all(ENDED in block.text and "Half dug." in block.text for block in blocks)
+        reports = [json.loads(block.text.partition("\n")[2]) for block in blocks]
+        assert [(one["status"], one["model"]) for one in reports] == [("cancelled", "m")] * 2
+        assert all("duration_seconds" not in one for one in reports), "nobody saw how long they ran"
     assert (len(model.requests), [row.id for row in rows]) == (1, [told["session"]])

@@ -1,5 +1,6 @@
 """Every child reports, however it ends, and nobody waits for it past its time (invariant 27)."""
 
+import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -347,6 +348,38 @@ async def test_closing_the_parent_cancels_background_children_and_resuming_it_te
     )  # fmt: skip
     assert isinstance(stored.log[-1], Assistant)
     assert [one.failed for one in stored.log if isinstance(one, ToolResult)] == [True]
+
+
+async def test_a_child_that_ended_unheard_is_told_of_at_resume_with_its_answer_and_its_time(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    clock, held = VirtualClock(), Held()
+    model = FamilyModel(
+        {
+            "go": [call(*task("long work", background=True)), say("it runs"), say("ok", breaks_prefix=True)],
+            "long work": [call("hold", {}), say("Done: all of it.")],
+        }
+    )
+    async with parent(environ, tmp_path, model, clock=clock, functions=(held.tool,)) as (runtime, session):
+        await session.send("go")
+        await held.began.wait()
+        clock.advance(7)
+        held.release.set()
+        await until(lambda: not session.children.living)
+        await session.close()
+        again = await runtime.session(
+            SessionOptions(
+                resume=session.id, base_url="http://127.0.0.1:1/v1", model="scripted", cwd=tmp_path
+            )
+        )
+        await again.send("what became of it?")
+        await again.close()
+    (block,) = (block for one in again.log if isinstance(one, User) for block in one.blocks)
+    told = json.loads(block.text.partition("\n")[2])
+    assert (told["status"], told["summary"], told["duration_seconds"], told["model"]) == (
+        "done", "Done: all of it.", 7.0, "scripted",
+    )  # fmt: skip
+    assert "exit_reason" not in told
 
 
 @pytest.mark.parametrize("limit", ["budget__turn_tokens", "budget__session_tokens"])

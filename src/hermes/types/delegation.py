@@ -32,7 +32,8 @@ class ChildReport(Struct, frozen=True, kw_only=True):
     """How a child ended. `text` is its answer, or its last words; `reason` says why it is not done.
 
     `changed` are the files that its tools wrote, `refused` what it was not allowed, `outside` the name of
-    what it has read that neither user nor workspace wrote; `seconds` is how long it ran.
+    what it has read that neither user nor workspace wrote; `seconds` is how long it ran, None where nobody
+    saw its end.
     """
 
     session: str
@@ -43,7 +44,7 @@ class ChildReport(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
-    seconds: float = 0.0
+    seconds: float | None = None
     model: str = ""
     outside: str = ""
 
@@ -51,6 +52,7 @@ class ChildReport(Struct, frozen=True, kw_only=True):
         """The report as a part of a tool's result, for the task of that number."""
         used = self.usage
         optional = {"exit_reason": self.reason, "refused": list(self.refused)}
+        clock = {} if self.seconds is None else {"duration_seconds": round(self.seconds, 2)}
         return {
             "task_index": number,
             "session_id": self.session,
@@ -61,6 +63,6 @@ class ChildReport(Struct, frozen=True, kw_only=True):
             "tokens": {"input": used.input_tokens, "output": used.output_tokens},
             "cost": None if used.unpriced else round(used.cost, 6),
             "api_calls": used.requests,
-            "duration_seconds": round(self.seconds, 2),
+            **clock,
             "model": self.model,
         }

@@ -2,7 +2,7 @@
 started, their own logs how they ended.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -14,7 +14,7 @@ from hermes.safety.sources import sources
 from hermes.store.protocol import StoredSession
 from hermes.types.delegation import ChildReport
 from hermes.types.error import StoreError
-from hermes.types.message import ToolResult, User
+from hermes.types.message import Assistant, Message, ToolResult, User
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -63,15 +63,25 @@ def _blocks(session: "Session") -> Iterator[Any]:
 
 
 def _report(stored: StoredSession) -> ChildReport:
-    task = next((one.text for one in stored.log if isinstance(one, User)), "")
+    begun = next((one for one in stored.log if isinstance(one, User)), None)
     read = sources(stored.log)
+    answer = _answer(stored.log)
     return ChildReport(
         session=stored.row.id,
-        goal=task,
-        state="cancelled",
+        goal=begun.text if begun else "",
+        state="done" if answer else "cancelled",
         text=last_words(stored.log),
-        reason=ENDED,
+        reason="" if answer else ENDED,
         usage=stored.used,
-        model=stored.row.model,
+        seconds=answer.at - begun.at if begun and answer else None,
+        model=stored.row.model.partition("/")[2],
         outside=read[0].name if read else "",
     )
+
+
+def _answer(log: Sequence[Message]) -> Assistant | None:
+    """The reply of a model that ends a log; None where something cut its turn off."""
+    last = log[-1] if log else None
+    if isinstance(last, Assistant) and last.usage.requests and last.stop == "end" and not last.calls:
+        return last
+    return None

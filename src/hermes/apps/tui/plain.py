@@ -28,14 +28,24 @@ from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Span, line, plain, wrap
 from hermes.present.theme import Theme
-from hermes.types.event import Answered, Asked, Attempted, Event, GoalChanged, TurnFinished
+from hermes.types.event import (
+    Answered,
+    Asked,
+    Attempted,
+    ChildChanged,
+    Event,
+    GoalChanged,
+    TurnFinished,
+)
 from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
 if TYPE_CHECKING:
+    from hermes.agent.session import Session
     from hermes.runtime import Runtime
 
 _INTERRUPTED = 130
 _CUT = " …"
+_PROMPT = "> "
 _LEAVE = frozenset({"", "/quit", "/exit"})
 
 
@@ -66,6 +76,7 @@ class Lines:
         # invariant: one task reads the terminal; who was cancelled has left before the next one begins
         self._reading = anyio.Lock()
         self._judging = False
+        self._shown: dict[str, int] = {}  # by session, the number of its last event that was shown
 
     async def handle(self, scope: anyio.CancelScope, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Let Ctrl-C stop the running turn, and leave where none runs."""
@@ -120,7 +131,22 @@ class Lines:
         if talk.waiting:
             self._print(_echo(talk.waiting[0]))
             return talk.waiting.pop(0)
-        return (await self._ask("> ")).strip()
+        return (await self._at_rest(opened(talk))).strip()
+
+    async def _at_rest(self, session: "Session") -> str:
+        """The next line; a child that has ended since the last turn is told, over a new prompt."""
+        with session.watch(since=self._shown.get(session.id)) as events:
+            async with background() as start:
+                start(partial(self._tell_of_children, events))
+                return await self._ask(_PROMPT)
+
+    async def _tell_of_children(self, events: Listener) -> None:
+        transcript = self._transcript()
+        async for event in events:
+            if isinstance(event, ChildChanged) and event.background and event.has_ended:
+                self._print("")
+                self._show(transcript, event)
+                print(self._theme.text(_PROMPT), end="", flush=True)
 
     async def _turn(self, talk: PlainCommands, turn: AbstractAsyncContextManager[Listener]) -> None:
         session, asked = opened(talk), list[Asked]()
@@ -153,6 +179,7 @@ class Lines:
     def _show(self, transcript: Transcript, event: Event) -> None:
         for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
             self._print(plain(row))
+        self._shown[event.stamp.session] = event.stamp.sequence
 
     async def _typed(self, talk: PlainCommands) -> None:
         """What is typed while a turn runs: commands run at once, words wait for its end."""
