@@ -13,8 +13,6 @@ from hermes.lib.repository import read_plain
 from hermes.lib.safe_git import GitError, SafeGit
 from hermes.types.error import HermesError
 
-SECONDS: Final = 30.0
-"""What git may take for one command."""
 _PLAIN_FILES: Final = (
     *("config", "config.worktree", "commondir", "HEAD", "packed-refs", "shallow", "index"),
     *("info/exclude", "info/attributes", "info/sparse-checkout", "info/grafts"),
@@ -37,13 +35,13 @@ class ProjectRepository:
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
         _refuse_odd(folder)
         try:
-            self._here = SafeGit(folder, environ, seconds=SECONDS)
+            self._here = SafeGit(folder, environ)
         except GitError as error:
             raise HermesError(f"A worktree needs git: {error}.") from error
         self.main = self._found(folder)
         if link := _link(self.main / ".git"):
             raise HermesError(f"{link} is a link; no worktrees are made of such a repository.")
-        self._git = SafeGit(self.main, environ, seconds=SECONDS)
+        self._git = SafeGit(self.main, environ)
 
     @property
     def objects(self) -> Path:

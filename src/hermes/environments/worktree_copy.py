@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from hermes.environments.project_repository import SECONDS, ProjectRepository
+from hermes.environments.project_repository import ProjectRepository
 from hermes.environments.worktree_records import Worktree, WorktreeRecords
 from hermes.lib import foreign_git
 from hermes.lib.beneath import held
@@ -103,14 +103,14 @@ def _copy(
     own = room / "git"
     own.mkdir()
     form = f"--object-format={project.hashes()}"
-    SafeGit(own, environ, seconds=SECONDS).run("init", "--quiet", "--bare", "--template=", form)
+    SafeGit(own, environ).run("init", "--quiet", "--bare", "--template=", form)
     (own / "objects").rename(own / "empty")
     with held(foreign_git.open_git(worktree.path)) as git:
         branches = foreign_git.branches(git)
         foreign_git.copy_objects(git, own / "objects", Room(MOST_BYTES, MOST_OBJECTS))
     if branches.get(worktree.branch) == "":
         raise GitError(f"its branch {worktree.branch} stands for no commit")
-    git_there = SafeGit(worktree.path, environ, _places(own, worktree.path), seconds=SECONDS)
+    git_there = SafeGit(worktree.path, environ, _places(own, worktree.path))
     made = _commits(git_there)  # before the objects of the project are beside them
     join(own, project)
     return WorktreeCopy(git_there, branches, made, worktree)

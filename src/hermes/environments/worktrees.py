@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,8 +25,6 @@ from hermes.lib.safe_git import GitError, SafeGit
 from hermes.lib.trees import Room, copy_aside, set_mode
 from hermes.types.error import HermesError, StorageDamaged
 
-_FILLING: Final = 600.0
-"""Seconds in which git must have written all files of a new worktree."""
 _NAME = re.compile(r"(?!.*(?:\.\.|\.lock$|\.$))[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
 
 
@@ -176,7 +173,7 @@ class Worktrees:
     def _fill(self, tree: Path, made: Worktree) -> None:
         """Make the repository with its files, in a folder of ours: no command of a session reaches it yet."""
         tree.mkdir()
-        git = SafeGit(tree, self._environ, seconds=_FILLING)
+        git = SafeGit(tree, self._environ)
         form = f"--object-format={self._project.hashes()}"
         git.run("init", "--quiet", "--template=", form, f"--initial-branch={made.branch}")
         join(tree / ".git", self._project)

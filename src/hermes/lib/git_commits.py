@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from hermes.lib.bounded_process import Bounds
 from hermes.lib.safe_git import GitError, SafeGit
 
 ATTEMPTS: Final = 20
 """How often a commit is made anew because another process was faster."""
-SECONDS: Final = 10.0
+BOUNDS: Final = Bounds(idle=10, seconds=10)
 _NOBODY: Final = "0" * 40
 
 
@@ -24,7 +25,7 @@ class GitCommits:
     def __init__(self, folder: Path, environ: Mapping[str, str], *, author: str) -> None:
         named = {"NAME": author, "EMAIL": f"{author.lower()}@localhost"}
         roles = {f"GIT_{role}_{key}": said for role in ("AUTHOR", "COMMITTER") for key, said in named.items()}
-        self._git = SafeGit(folder, environ, roles, seconds=SECONDS)
+        self._git = SafeGit(folder, environ, roles, BOUNDS)
         if not folder.exists() or not any(folder.iterdir()):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._git.text("init", "--quiet", "--template=")

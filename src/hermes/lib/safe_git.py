@@ -3,17 +3,18 @@ is fetched, and the user's own settings are not read.
 """
 
 import os
-import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import IO, Final
 
+from hermes.lib.bounded_process import Bounds, Ended, OverBounds, run_bounded
 from hermes.lib.programs import find_program, search_path
 
 _SAFE: Final = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null",
     "-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "commit.gpgSign=false",
     "-c", "submodule.recurse=false", "-c", "worktree.useRelativePaths=false",
+    "-c", "pack.threads=2", "-c", "pack.windowMemory=64m", "-c", "core.bigFileThreshold=64m",
 )  # fmt: skip
 _ENVIRONMENT: Final = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -27,6 +28,7 @@ _ENVIRONMENT: Final = {
     "LC_ALL": "C",
 }
 _UNSEEN: Final = b"could not open directory"
+_BOUNDS: Final = Bounds()
 _RUN_BY_FILTERS: Final = ("clean", "smudge", "process")
 
 
@@ -37,7 +39,7 @@ class GitError(Exception):
 class SafeGit:
     """git in a folder; GitError when there is none, and for all that fails later.
 
-    `more` is added to its environment; a command may take `seconds`.
+    `more` is added to its environment; each command is held in `bounds`.
     """
 
     def __init__(
@@ -45,10 +47,9 @@ class SafeGit:
         folder: Path,
         environ: Mapping[str, str],
         more: Mapping[str, str] | None = None,
-        *,
-        seconds: float,
+        bounds: Bounds = _BOUNDS,
     ) -> None:
-        self._folder, self._seconds = folder, seconds
+        self._folder, self._bounds = folder, bounds
         program = find_program("git", environ, (folder,))
         if program is None:
             raise GitError("git is not installed")
@@ -61,20 +62,20 @@ class SafeGit:
 
     def run(self, *arguments: str, data: bytes = b"", extra: Mapping[str, str] | None = None) -> bytes:
         """What it prints when it reads this; `extra` is added to its environment."""
-        return self._done(arguments, extra, input=data, stdout=subprocess.PIPE).stdout
+        return self._done(arguments, data, extra=extra).output
 
     def look(self, *arguments: str) -> bytes:
         """What it prints; GitError also where it cannot look into a folder, of which it only warns."""
-        done = self._done(arguments, None, stdout=subprocess.PIPE)
-        if _UNSEEN in done.stderr:
+        done = self._done(arguments)
+        if _UNSEEN in done.errors:
             raise GitError(f"git {arguments[0]} cannot look into all folders")
-        return done.stdout
+        return done.output
 
     def write(self, file: Path, *arguments: str, data: bytes = b"") -> None:
         """Write what it prints to a new file."""
         try:
             with file.open("xb") as printed:
-                self._done(arguments, None, input=data, stdout=printed)
+                self._done(arguments, data, target=printed)
         except OSError as error:
             raise GitError(f"git {arguments[0]}: {error}") from error
 
@@ -82,27 +83,30 @@ class SafeGit:
         """What it prints when it reads this file, without the space around it."""
         try:
             with file.open("rb") as given:
-                done = self._done(arguments, None, stdin=given, stdout=subprocess.PIPE)
+                done = self._done(arguments, given)
         except OSError as error:
             raise GitError(f"git {arguments[0]}: {error}") from error
-        return done.stdout.decode("utf-8", "replace").strip()
+        return done.output.decode("utf-8", "replace").strip()
 
     def _done(
-        self, arguments: Sequence[str], extra: Mapping[str, str] | None, **streams: Any
-    ) -> subprocess.CompletedProcess[bytes]:
+        self,
+        arguments: Sequence[str],
+        given: IO[bytes] | bytes = b"",
+        *,
+        extra: Mapping[str, str] | None = None,
+        target: IO[bytes] | None = None,
+    ) -> Ended:
         command = [self._program, "-C", str(self._folder), *_SAFE, *arguments]
         environ = {**self._environ, **(extra or {})}
         try:
-            done = subprocess.run(
-                command, env=environ, stderr=subprocess.PIPE, timeout=self._seconds, check=False, **streams
-            )
-        except subprocess.TimeoutExpired as error:
-            raise GitError(f"git {arguments[0]} took more than {self._seconds:g} seconds") from error
+            done = run_bounded(command, environ, self._bounds, given=given, target=target)
+        except OverBounds as error:
+            raise GitError(f"git {arguments[0]} {error}") from error
         except OSError as error:
             raise GitError(f"git {arguments[0]}: {error}") from error
-        if done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
-            raise GitError(f"git {arguments[0]}: {said[-1] if said else f'exit code {done.returncode}'}")
+        if done.code:
+            said = done.errors.decode("utf-8", "replace").strip().splitlines()
+            raise GitError(f"git {arguments[0]}: {said[-1] if said else f'exit code {done.code}'}")
         return done
 
     def without_filters(self) -> dict[str, str]:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from hermes.lib.beneath import READ_FILE, held, open_path
 from hermes.lib.files import write_atomic
-from hermes.lib.git_commits import SECONDS, GitCommits
+from hermes.lib.git_commits import BOUNDS, GitCommits
 from hermes.lib.safe_git import GitError, SafeGit
 from hermes.store.facts import Fact
 from hermes.store.protocol import Viewer
@@ -109,7 +109,7 @@ def examine(folder: Path, environ: Mapping[str, str]) -> None:
     """
     if folder.exists() and any(folder.iterdir()):
         try:
-            SafeGit(folder, environ, seconds=SECONDS).text("rev-parse", "--show-prefix")
+            SafeGit(folder, environ, bounds=BOUNDS).text("rev-parse", "--show-prefix")
         except GitError as error:
             raise _unfit(folder, error) from error
 
