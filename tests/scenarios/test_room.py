@@ -179,6 +179,89 @@ async def test_without_a_model_for_the_record_an_outline_stands_and_none_is_aske
         assert asked == ["record"] * 6
 
 
+@pytest.mark.usefixtures("window")
+async def test_the_record_after_an_outline_is_made_from_the_entries_that_it_lists(talk: Talk) -> None:
+    asked: list[str] = []
+    written = ["", "", RECORD, RECORD]
+    answers = [f"answer {number} {'word ' * 400}tail of {number}." for number in range(24)]
+    left = list(answers)
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if not is_record(request):
+            return counted(say(left.pop(0)), request)
+        asked.append(request["messages"][-1]["content"])
+        return say(written.pop(0) or "I would rather not.", breaks_prefix=True)
+
+    async def record(session: Session, turns: int) -> Compaction | None:
+        for _ in range(turns):
+            await session.send("go on")
+        return await session.compact()
+
+    async with talk(ScriptedModel(*[reply] * 60)) as session:
+        outline = await record(session, 12)
+        made = [await record(session, 6), await record(session, 6)]
+    assert outline is not None
+    assert (outline.fallback, "answer 5" in outline.summary, "tail of 5" in outline.summary) == (
+        True, True, False,
+    )  # fmt: skip
+    assert [one and (one.fallback, one.summary) for one in made] == [(False, RECORD)] * 2
+    _, _, afterwards, later = asked
+    assert ("The record so far follows" in afterwards, "tail of 5." in afterwards) == (False, True)
+    assert "answer 2 " in afterwards
+    assert (RECORD in later, "tail of 5." in later) == (True, False)
+
+
+async def test_what_does_not_fit_the_summing_model_is_listed_and_the_rest_is_whole(
+    talk: Talk, environ: dict[str, str]
+) -> None:
+    settings(environ, {"scripted": 200_000, "small": 17_000})
+    config = Path(environ["HERMES_HOME"], "config.yaml")
+    config.write_text(
+        config.read_text() + "auxiliary:\n  compression: {model: small, base_url: 'http://127.0.0.1:1/v1'}\n"
+    )
+    asked: list[str] = []
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if not is_record(request):
+            return counted(say("noted"), request)
+        asked.append(contents(request))
+        return say(RECORD, breaks_prefix=True)
+
+    async with talk(ScriptedModel(*[reply] * 60)) as session:
+        for number in range(30):
+            await session.send(f"request {number} " + "x" * 3_000 + f" tail {number}")
+        entry = await session.compact()
+    assert entry is not None
+    assert not entry.fallback
+    (question,) = asked
+    assert len(question) / 4 < 17_000 * 0.8
+    assert "tail 20" in question
+    assert "tail 2\n" not in question
+    assert "The user said: request 2 xxx" in question
+
+
+@pytest.mark.usefixtures("window")
+async def test_a_model_is_asked_for_a_record_again_ten_minutes_after_it_wrote_none(talk: Talk) -> None:
+    asked: list[float] = []
+    clock = VirtualClock()
+    ports = clock.ports(SYSTEM_PORTS)
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if is_record(request):
+            asked.append(ports.monotonic())
+            return say("I would rather not.", breaks_prefix=True)
+        return counted(say("words " * 800), request)
+
+    async with talk(ScriptedModel(*[reply] * 400), ports=ports) as session:
+        begun = ports.monotonic()
+        for number in range(120):
+            clock.advance(30)
+            await session.send(f"request {number}")
+        pauses = [later - sooner for sooner, later in zip(asked[::2], asked[2::2], strict=False)]
+        assert pauses
+        assert all(600 <= one < 1_200 for one in pauses), (begun, asked)
+
+
 async def test_a_person_sums_up_with_a_topic_and_pinned_facts_stay(talk: Talk) -> None:
     model = as_needed(*(say(f"answer {number}" * 50) for number in range(12)))
     async with talk(model) as session:

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from hermes.agent.compaction.compactor import thrashes
 from hermes.agent.context import ContextRequest
 from hermes.types.error import ContextOverflow
@@ -29,12 +31,14 @@ async def make_room(session: "Session", overflow: ContextOverflow | None = None)
     context, wanted = session.services.context, request_of(session)
     if overflow is None and not context.is_full(wanted):
         return False
+    wanted = replace(wanted, asked_window=_asked_window(session))
     return await _append(session, context.make_room(wanted, overflow=overflow)) is not None
 
 
 async def compact(session: "Session", focus: str) -> Compaction | None:
     """Shorten it because a person wants it."""
-    return await _append(session, session.services.context.make_room(request_of(session), focus=focus))
+    wanted = replace(request_of(session), asked_window=_asked_window(session))
+    return await _append(session, session.services.context.make_room(wanted, focus=focus))
 
 
 def request_of(session: "Session") -> ContextRequest:
@@ -50,6 +54,13 @@ def request_of(session: "Session") -> ContextRequest:
         ask=lambda question: session.ask_aside("compression", question),
         redact=services.redactor.redact,
     )
+
+
+def _asked_window(session: "Session") -> int:
+    """The smallest window of the models that may be asked for a record, in tokens."""
+    routes = session.services.routes
+    chain = routes.side_task("compression", session.endpoint).chain
+    return min((one.endpoint.context_window for one in routes.chain_for(session, chain).targets), default=0)
 
 
 async def _append(session: "Session", making: Awaitable[Compaction | None]) -> Compaction | None:

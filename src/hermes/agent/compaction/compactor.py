@@ -120,13 +120,13 @@ class Compactor(Struct, frozen=True):
         self, wanted: ContextRequest, kept: "_Division", limits: RequestLimits, focus: str | None
     ) -> Compaction:
         """The entry with a record of all that is not kept; without a model's words it is an outline."""
-        fresh, messages = kept.fresh, wanted.log.messages
-        if not fresh:
-            return kept.in_short(wanted.ports)
-        budget = limits.record(total(one for _, one in fresh))
-        words = ""
+        messages, words = wanted.log.messages, ""
         rests = focus is None and _cools_down(wanted)  # a person who asks for it does not wait
-        if wanted.endpoint.context_window > SMALL and not rests:
+        asks = wanted.endpoint.context_window > SMALL and not rests
+        if not (kept.unrecorded if asks else kept.fresh):
+            return kept.in_short(wanted.ports)
+        budget = limits.record(total(one for _, one in kept.unrecorded))
+        if asks:
             words = await self._asked(wanted, kept, budget, focus or "")
         left_out = summary.numbered(messages, kept.head, kept.cut)
         return Compaction(
@@ -143,14 +143,16 @@ class Compactor(Struct, frozen=True):
 
     async def _asked(self, wanted: ContextRequest, kept: "_Division", budget: int, focus: str) -> str:
         """The words of a model, asked once more where its first ones are no record."""
-        before = kept.previous.summary if kept.previous else ""
-        question = summary.question(kept.fresh, before=before, budget=budget, focus=focus)
+        before, entries = kept.record.summary if kept.record else "", kept.unrecorded
+        window = int((wanted.asked_window or wanted.endpoint.context_window) * LEAST_SHARE)
+        room = max(SMALLEST, window - budget - tokens(summary.instructions()) - tokens(before))
+        question = summary.question(entries, before=before, budget=budget, focus=focus, room=room)
         question = replace(question, text=wanted.redact(question.text))
         for _ in range(2):
             answer = await wanted.ask(question)
             if answer is None:
                 return ""
-            words = summary.accepted(answer, first=kept.fresh[0][0], last=kept.cut, budget=budget)
+            words = summary.accepted(answer, first=entries[0][0], last=kept.cut, budget=budget)
             if words:
                 return words
         return ""
@@ -203,8 +205,21 @@ class _Division(Struct, frozen=True, kw_only=True):
 
     @property
     def fresh(self) -> list[summary.Numbered]:
-        """What no record stands for yet."""
+        """What no entry stands for yet."""
         return summary.numbered(self.messages, self.start, self.cut)
+
+    @property
+    def record(self) -> Compaction | None:
+        """The last record that a model wrote: an outline is none."""
+        entries = (one for one in reversed(self.messages) if isinstance(one, Compaction) and one.dropped)
+        return next((one for one in entries if not one.fallback), None)
+
+    @property
+    def unrecorded(self) -> list[summary.Numbered]:
+        """What no such record stands for yet."""
+        record = self.record
+        begin = place(self.messages, record.first_kept, self.start) if record else self.head
+        return summary.numbered(self.messages, begin, self.cut)
 
     def in_short(self, ports: Ports) -> Compaction:
         """An entry that leaves nothing more out, and shows what is not among the end in short."""
@@ -225,6 +240,12 @@ def thrashes(log: Log) -> bool:
 
 
 def _cools_down(wanted: ContextRequest) -> bool:
-    """Whether no model wrote a record a short time ago, though one was asked."""
-    last = next((one for one in reversed(wanted.log.messages) if isinstance(one, Compaction)), None)
-    return last is not None and last.fallback and wanted.ports.now() - last.at < COOL_DOWN
+    """Whether no model wrote a record a short time ago, though one was asked.
+
+    An outline that was made while none was asked does not make that time any longer.
+    """
+    asked = 0.0
+    for one in wanted.log.messages:
+        if isinstance(one, Compaction):
+            asked = 0.0 if not one.fallback else one.at if one.at - asked >= COOL_DOWN else asked
+    return bool(asked) and wanted.ports.now() - asked < COOL_DOWN

@@ -39,11 +39,17 @@ def headings() -> frozenset[str]:
     return frozenset(_HEADING.findall(instructions()))
 
 
-def question(left_out: Sequence[Numbered], *, before: str, budget: int, focus: str) -> SideQuestion:
+def question(
+    left_out: Sequence[Numbered], *, before: str, budget: int, focus: str, room: int
+) -> SideQuestion:
     """The side call that asks for a record of so many tokens, or for the record `before` brought up to date.
 
-    `focus` is what most of its room belongs to.
+    `focus` is what most of its room belongs to. The entries take at most `room` tokens: where they are more,
+    the first ones are only listed.
     """
+    text = material(left_out)
+    if len(text) > room * CHARACTERS:
+        text = _partly_listed(left_out, room)
     parts = [
         f"The record may take {budget} tokens.",
         f"About two thirds of it are for this topic, the rest as short as it can be: {focus}"
@@ -53,15 +59,26 @@ def question(left_out: Sequence[Numbered], *, before: str, budget: int, focus: s
         f" answered to its heading, and bring the active task up to date:\n{before}"
         if before
         else "",
-        "Entries:\n" + material(left_out),
+        "Entries:\n" + text,
     ]
     return SideQuestion(instructions=instructions(), text="\n\n".join(filter(None, parts)))
 
 
+def _partly_listed(left_out: Sequence[Numbered], room: int) -> str:
+    """The last entries that fit in three quarters of the room, in words; a list of those before them."""
+    kept = _last(_in_words(left_out), room * CHARACTERS * 3 // 4)
+    listed = outline(left_out[: len(left_out) - len(kept)], room // 4)
+    return "\n".join([listed, "", "The entries after these:", *kept])
+
+
 def material(left_out: Sequence[Numbered]) -> str:
     """The entries in words, each after its number; long ones as their beginning and end."""
+    return "\n".join(_in_words(left_out))
+
+
+def _in_words(left_out: Sequence[Numbered]) -> list[str]:
     calls = {call.id: call for _, one in left_out if isinstance(one, Assistant) for call in one.calls}
-    return "\n".join(f"[{number}] {words}" for number, one in left_out if (words := _words(one, calls)))
+    return [f"[{number}] {_words(one, calls)}" for number, one in left_out]
 
 
 def outline(left_out: Sequence[Numbered], budget: int) -> str:
