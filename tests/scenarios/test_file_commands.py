@@ -109,6 +109,34 @@ async def test_undo_of_both_says_what_was_left_and_what_takes_it_back_once_the_t
         assert (session.turns, (work / "b.txt").exists()) == (0, False)
 
 
+async def test_undo_of_several_turns_names_the_command_that_takes_them_all_back(
+    talk: Talk, work: Path
+) -> None:
+    async with talk(ScriptedModel(*writes("two\n"), *writes("three\n", "b.txt")), **OPTIONS) as session:
+        person = Person(session)
+        await session.send("first")
+        await session.send("second")
+        shown = (await person.types("/undo 2")).splitlines()
+        assert shown[-5:] == [
+            "- `/undo 2 both`: files, and the model forgets the 2 turns",
+            "- `/undo 2 files`: files; the conversation stays",
+            "- `/undo 2 conversation`: the model forgets the 2 turns; files stay",
+            "",
+            "Without the 2 only the last turn is taken back.",
+        ]
+        (work / "a.txt").write_text("by hand\n")
+        (work / "b.txt").write_text("by hand\n")
+        shown = (await person.types("/undo 2 both")).splitlines()
+        assert shown[-1] == (
+            "Nothing of those 2 turns was taken back, for none of their files went back. `/undo 2 both force`"
+            " takes back all that is named above; `/undo 2 conversation` has the model forget those 2 turns,"
+            " and files stay."
+        )
+        shown = (await person.types("/undo 2 both force")).splitlines()
+        assert shown[-1] == "The model has forgotten those 2 turns, and their files are as they were before."
+        assert (session.turns, (work / "a.txt").read_text(), (work / "b.txt").exists()) == (0, "one\n", False)
+
+
 async def test_a_turn_of_which_no_file_goes_back_stays_until_that_is_forced(talk: Talk, work: Path) -> None:
     async with talk(ScriptedModel(*writes("two\n")), **OPTIONS) as session:
         person = Person(session)
@@ -119,8 +147,8 @@ async def test_a_turn_of_which_no_file_goes_back_stays_until_that_is_forced(talk
             "",
             "Nothing was changed.",
             (
-                "The turn stays, for none of its files went back. `/undo both force` takes back all that is named"
-                " above; `/undo conversation` has the model forget the turn, and files stay."
+                "Nothing of that turn was taken back, for none of its files went back. `/undo both force` takes back all that is named"
+                " above; `/undo conversation` has the model forget that turn, and files stay."
             ),
         ]
         assert (session.turns, (work / "a.txt").read_text()) == (1, "by hand\n")

@@ -22,19 +22,19 @@ _NONE: Final = (
 )
 _RUNS: Final = "In the background still runs {}: it may change files again. `/stop` ends it."
 _STANDS: Final = (
-    "The model has forgotten that turn; what it did to files stands. `hermes checkpoints list` shows what"
+    "The model has forgotten {that}; what {it} did to files stands. `hermes checkpoints list` shows what"
     " was saved before."
 )
 _ELSEWHERE: Final = (
     "A turn that this branch began with has changed files; `/rollback {}` says where they are brought back."
     "\n\n- `/undo{} conversation`: the model forgets the turn here; files stay"
 )
-_BOTH: Final = "The model has forgotten that turn, and its files are as they were before."
+_BOTH: Final = "The model has forgotten {that}, and {its} files are as they were before."
 _STAYS: Final = (
-    "The turn stays, for none of its files went back. `/undo{0} both force` takes back all that is named"
-    " above; `/undo{0} conversation` has the model forget the turn, and files stay."
+    "Nothing of {that} was taken back, for none of {its} files went back. `/undo{number} both force` takes"
+    " back all that is named above; `/undo{number} conversation` has the model forget {that}, and files stay."
 )
-_LEFT: Final = "The model has forgotten that turn; what was left of its files is named above."
+_LEFT: Final = "The model has forgotten {that}; what was left of {its} files is named above."
 
 
 class UndoArgs(Struct, frozen=True):
@@ -112,14 +112,17 @@ async def undo(talk: CommandContext, argument: str) -> None:
     if wish.what in {"files", "both"} and changed:
         done = await _bring_back(talk, first, wish)
         if _stays(done, wish):
-            talk.tell(_STAYS.format(_times(wish.turns)))
+            talk.tell(_of_turns(_STAYS, wish.turns))
             return
     elif wish.what in {"files", "both"}:
         _files(talk)
-        talk.tell("That turn has changed no files.")
+        talk.tell(
+            "That turn has changed no files." if wish.turns == 1 else "Those turns have changed no files."
+        )
     if wish.what != "files":
         dropped = await drop(talk, wish.turns)
-        talk.tell(_STANDS if wish.what != "both" else _BOTH if done is None or done.is_whole else _LEFT)
+        end = _STANDS if wish.what != "both" else _BOTH if done is None or done.is_whole else _LEFT
+        talk.tell(_of_turns(end, wish.turns))
         talk.edit(dropped)
 
 
@@ -191,13 +194,20 @@ def _times(turns: int) -> str:
     return f" {turns}" if turns > 1 else ""
 
 
+def _of_turns(sentence: str, turns: int) -> str:
+    """A sentence about the turns that are taken back, be it one or several."""
+    that, it, its = ("that turn", "it", "its") if turns == 1 else (f"those {turns} turns", "they", "their")
+    return sentence.format(that=that, it=it, its=its, number=_times(turns))
+
+
 def _choices(plan: "RollbackPlan", turns: int) -> str:
-    number = _times(turns)
-    more = "\n\nWith `force` behind `both` or `files` what others may have changed goes back, too."
+    number, which = _times(turns), "the turn" if turns == 1 else f"the {turns} turns"
+    force = "\n\nWith `force` behind `both` or `files` what others may have changed goes back, too."
+    count = f"\n\nWithout the {turns} only the last turn is taken back."
     return (
         f"Files were changed. Taking that back would do this:\n\n{planned(plan)}\n\n"
-        f"- `/undo{number} both`: files, and the model forgets the turn\n"
+        f"- `/undo{number} both`: files, and the model forgets {which}\n"
         f"- `/undo{number} files`: files; the conversation stays\n"
-        f"- `/undo{number} conversation`: the model forgets the turn; files stay"
-        f"{more if plan.changed else ''}"
+        f"- `/undo{number} conversation`: the model forgets {which}; files stay"
+        f"{count if turns > 1 else ''}{force if plan.changed else ''}"
     )
