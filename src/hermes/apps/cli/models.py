@@ -9,10 +9,12 @@ from msgspec import Struct
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here
+from hermes.apps.cli.own_server import listed_window, own_server
 from hermes.apps.cli.progress import fetch
 from hermes.composition import model_cache
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import (
+    CUSTOM,
     Model,
     Provider,
     address,
@@ -28,7 +30,7 @@ from hermes.models.catalog.catalogue import (
 )
 from hermes.models.catalog.endpoint import RULES, local, protocol_of
 from hermes.models.local import catalogue
-from hermes.models.settings import ProviderSettings
+from hermes.models.settings import ModelSettings, ProviderSettings
 from hermes.runtime import open_runtime
 from hermes.store.auth import AuthFile
 from hermes.types.error import ConfigError
@@ -123,8 +125,12 @@ def info(choices: Choices, name: str) -> None:
             f"{name!r} names no provider; write provider/{name}. hermes models search {name} shows who"
             " has it."
         )
-    found = provider(prefix, known.providers)
-    tables.show(list(_facts(known, found, id_)), head=("WHAT", "VALUE", "FROM"))
+    if prefix == CUSTOM and CUSTOM not in known.providers:
+        found = own_server(id_, choices.base_url, known.settings)
+        listed = anyio.run(listed_window, here(choices).home, known.settings, known.environ, found, id_)
+    else:
+        found, listed = provider(prefix, known.providers), 0
+    tables.show(list(_facts(known, found, id_, listed)), head=("WHAT", "VALUE", "FROM"))
 
 
 @models.command()
@@ -184,23 +190,21 @@ def _price(model: Model) -> str:
     return f"${model.price.input:g} in, ${model.price.output:g} out" if model.price else "price not known"
 
 
-def _facts(known: Shelf, found: Provider, id_: str) -> Iterator[tuple[str, str, str]]:
-    """What, value and where it is known from."""
+def _facts(known: Shelf, found: Provider, id_: str, listed: int) -> Iterator[tuple[str, str, str]]:
+    """What, value and where it is known from; `listed` is the window that the server tells."""
     model = model_of(found.name, id_, known.models)
     table = "config.yaml" if model.own else "models.toml"
     ours = found.name in known.settings[ProviderSettings].providers or found.own
-    provider_table = "config.yaml" if ours else "providers.toml"
+    provider_table = (
+        "--base-url or config.yaml" if found.name == CUSTOM else "config.yaml" if ours else "providers.toml"
+    )
     family = model.family or profile_of(id_, found.name).family
     yield "model", f"{found.name}/{id_}", ""
     yield "provider", found.title or found.name, provider_table
     yield "address", known_address(found, known.environ), provider_table
     yield "protocol", *_protocol(found, known.environ, id_)
     yield "family", family or "not known", table if model.family else "families.toml, by the name"
-    yield (
-        "window",
-        f"{model.window or window_of(family or id_):,} tokens",
-        table if model.window else "families.toml, by the name",
-    )
+    yield "window", *_window(known, model, listed)
     yield (
         "longest reply",
         f"{model.max_output:,} tokens" if model.max_output else "the provider decides",
@@ -212,6 +216,18 @@ def _facts(known: Shelf, found: Provider, id_: str) -> Iterator[tuple[str, str, 
         f"{table}, US dollars for a million tokens" if model.price else "set models in config.yaml",
     )
     yield "key", known.state(found), "the environment, .env or auth.json"
+
+
+def _window(known: Shelf, model: Model, listed: int) -> tuple[str, str]:
+    table = "config.yaml" if model.own else "models.toml"
+    by_name = "families.toml, by the name" if profile_of(model.id).family else "assumed: nobody told"
+    told = (
+        (known.settings[ModelSettings].context_window, "model.context_window"),
+        (listed, "the server"),
+        (model.window, table),
+        (window_of(model.family or model.id), "families.toml" if model.family else by_name),
+    )
+    return next((f"{window:,} tokens", source) for window, source in told if window)
 
 
 def _all_prices(model: Model) -> str:
