@@ -1,13 +1,16 @@
 """Remove what sessions left on disk long ago: shell states, uncut outputs, long results, their /tmp."""
 
-import shutil
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 import anyio.to_thread
 
+from hermes.lib.beneath import FOLDER, held
+from hermes.lib.removal import remove_tree
 from hermes.lib.session_ids import is_session_id
+from hermes.lib.walk import walk
 from hermes.store.protocol import SessionStore
 from hermes.types.error import StoreError
 
@@ -71,15 +74,13 @@ def _unused_since(folders: Sequence[Path], before: float) -> Iterator[Path]:
 def _last_change(path: Path) -> float:
     """When an entry or anything in it changed; now, so to say, when that cannot be told."""
     try:
-        inner = path.rglob("*") if path.is_dir() and not path.is_symlink() else ()
-        return max((one.lstat().st_mtime for one in (path, *inner)), default=0.0)
+        inner = walk(str(path)) if path.is_dir() and not path.is_symlink() else ()
+        there = (f"{at}/{name}" for at, *names in inner for name in (*names[0], *names[1]))
+        return max(os.lstat(one).st_mtime for one in (str(path), *there))
     except OSError:
         return float("inf")
 
 
 def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        with suppress(OSError):
-            path.unlink()
+    with suppress(OSError), held(os.open(path.parent, FOLDER)) as above:
+        remove_tree(above, path.name)

@@ -1,9 +1,10 @@
 """Files that agents take as instructions: how their paths look, and which of them lie in a folder."""
 
-import os
 import re
 from collections.abc import Iterator
 from typing import Final
+
+from hermes.lib.walk import walk
 
 NAMES: Final = (
     *("AGENTS.md", "CLAUDE.md", "GEMINI.md", "SKILL.md", "SOUL.md", ".hermes.md", "HERMES.md"),
@@ -53,7 +54,7 @@ def below(folder: str) -> Iterator[str]:
     large tree its first 20,000 entries are looked at.
     """
     left = _MOST
-    for at, folders, files in os.walk(folder):
+    for at, folders, files in walk(folder):
         folders[:] = sorted(one for one in folders if not one.startswith(".") and one not in _SKIPPED)
         yield from (f"{at}/{name}" for name in files if name.lower() in _FOLDED)
         left -= len(files) + len(folders)

@@ -3,21 +3,16 @@ and a branch of theirs is moved. It may be anybody's, so git runs nothing that i
 """
 
 import os
-import stat
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from hermes.lib.git_packs import add_pack
+from hermes.lib.odd_files import odd_around, odd_below
 from hermes.lib.repository import read_plain
 from hermes.lib.safe_git import GitError, SafeGit
 from hermes.types.error import HermesError
 
-_PLAIN_FILES: Final = (
-    *("config", "config.worktree", "commondir", "HEAD", "packed-refs", "shallow", "index"),
-    *("info/exclude", "info/attributes", "info/sparse-checkout", "info/grafts"),
-    *("objects/info/alternates", "objects/info/commit-graph"),
-)
 _NO_LINKS: Final = (
     *("info", "objects", "objects/info", "objects/pack"),
     *("packed-refs", "refs", "refs/heads", "refs/hermes", "refs/hermes/worktrees"),
@@ -33,7 +28,8 @@ class ProjectRepository:
     """
 
     def __init__(self, folder: Path, environ: Mapping[str, str]) -> None:
-        _refuse_odd(folder)
+        if odd := odd_around(folder):  # git would wait for it
+            raise HermesError(f"{odd} is no file; git is not started there.")
         try:
             self._here = SafeGit(folder, environ)
         except GitError as error:
@@ -63,6 +59,8 @@ class ProjectRepository:
 
     def has_changes(self) -> bool:
         """Whether something is changed where we are and not committed."""
+        if odd := odd_below(Path(self._here.text("rev-parse", "--show-toplevel"))):
+            raise GitError(f"{odd} is no file, and git would wait for it")
         shown = ("status", "--porcelain", "--ignore-submodules=all")
         return bool(self._here.text(*shown, extra=self._here.without_filters()))
 
@@ -127,6 +125,7 @@ class ProjectRepository:
         """Take in the objects of a pack, each named anew after what it contains, and see that with them this
         commit is there with all that it needs; the folder of the pack is used meanwhile.
         """
+        self._refuse_led()
         whole = pack.with_name("whole.pack")
         words = ("--stdin", "--fix-thin", "--strict", "-o", str(whole.with_suffix(".idx")), str(whole))
         said = self._git.read(pack, "index-pack", *words)
@@ -150,7 +149,7 @@ class ProjectRepository:
         return {line for line in said.decode().splitlines() if not line.endswith(" missing")}
 
     def _refuse_led(self, *refs: str) -> None:
-        """GitError where git would write a ref, those below it, or their logs, through a link."""
+        """GitError where we, or git, would write objects, refs, those below them, or logs, through a link."""
         git = self.main / ".git"
         if link := _link(git):
             raise GitError(f"{link} is a link")
@@ -178,32 +177,6 @@ _UPDATE: Final = ("-c", "core.logAllRefUpdates=false", "update-ref", "--no-deref
 def _held_by(name: str) -> str:
     """Above the refs that keep what a worktree reads; `git branch` and `git tag` do not show them."""
     return f"refs/hermes/worktrees/{name}"
-
-
-def _refuse_odd(folder: Path) -> None:
-    """HermesError where a pipe or the like stands for what git would read, which would have no end."""
-    for above in (folder, *folder.parents):
-        for git in _own_folders(above / ".git"):
-            odd = next((name for name in _PLAIN_FILES if not _is_plain(f"{git}/{name}")), "")
-            if odd:
-                raise HermesError(f"{git}/{odd} is no file; git is not started there.")
-
-
-def _own_folders(git: Path) -> Iterator[Path]:
-    """The folder that a `.git` is, or the one that it names with the one which that shares."""
-    if git.is_dir():
-        yield git
-    elif named := _read(git).strip().removeprefix("gitdir: "):
-        yield git.parent / named
-        yield (git.parent / named).parent.parent
-
-
-def _is_plain(path: str) -> bool:
-    """Whether it is a file, links followed, or not there."""
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)  # noqa: PTH116  # words, as the caller has them
-    except OSError:
-        return True
 
 
 def _link(git: Path) -> Path | None:

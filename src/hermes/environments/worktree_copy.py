@@ -2,6 +2,7 @@
 that, but with a repository of our making that has copies of its objects.
 """
 
+import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -12,13 +13,20 @@ from hermes.environments.project_repository import ProjectRepository
 from hermes.environments.worktree_records import Worktree, WorktreeRecords
 from hermes.lib import foreign_git
 from hermes.lib.beneath import held
+from hermes.lib.odd_files import odd_below
 from hermes.lib.safe_git import GitError, SafeGit
 from hermes.lib.trees import Room, TooLarge
 from hermes.types.error import HermesError
 
 MOST_BYTES: Final = 2 << 30
 MOST_OBJECTS: Final = 200_000
+_LARGEST: Final = 16 << 20
+"""Bytes of a commit, tree or tag: git has each of them in memory whole."""
 _GITLINK: Final = b"160000"
+_CHANGED: Final = (
+    *("-c", "core.bigFileThreshold=4g"),  # above it git compresses a file to know its name
+    *("ls-files", "--modified", "--others", "--exclude-standard", "-z"),
+)
 _AS_WRITTEN: Final = "--format=%an%x00%ae%x00%at%x00%s"
 """What an amended or rebased commit keeps of the one that it stands for."""
 
@@ -59,14 +67,15 @@ class WorktreeCopy:
         """How many files differ from the commit, or are new and not ignored; a repository in a folder is one,
         whatever the commit says of it.
         """
+        if odd := odd_below(self._worktree.path):
+            raise GitError(f"{odd} is no file, and git would wait for it")
         self._git.run("read-tree", self.commit)
         listed = self._git.run("ls-files", "--stage", "-z").split(b"\0")
         links = [line.partition(b"\t")[2] for line in listed if line.startswith(_GITLINK)]
         if links:
             self._git.run("update-index", "--force-remove", "-z", "--stdin", data=b"\0".join([*links, b""]))
-        changed = self._git.run("diff", "--name-only", "--no-ext-diff", "--no-renames", "-z")
-        others = self._git.look("ls-files", "--others", "--exclude-standard", "-z")
-        return changed.count(b"\0") + others.count(b"\0")
+        # not git diff, which has both contents of a file in memory
+        return self._git.look(*_CHANGED).count(b"\0")
 
     def pack(self, file: Path, known: Iterable[str]) -> None:
         """Write what its branch has and the known commits have not to a pack."""
@@ -91,10 +100,10 @@ def copied(
         with records.room() as room:
             yield _copy(worktree, project, room, environ), room
     except TooLarge:
-        why = f"it has more than {MOST_OBJECTS:,} objects, or more than {MOST_BYTES >> 30} GiB of them"
+        why = f"it has more than {MOST_OBJECTS:,} objects, or they are more than {MOST_BYTES >> 30} GiB"
         raise HermesError(f"What is in {worktree.path} cannot be told: {why}.") from None
     except (GitError, OSError) as error:
-        raise HermesError(f"What is in {worktree.path} cannot be told: {error}.") from error
+        raise HermesError(f"What is in {worktree.path} cannot be told: {_why(error)}.") from error
 
 
 def _copy(
@@ -114,6 +123,13 @@ def _copy(
     made = _commits(git_there)  # before the objects of the project are beside them
     join(own, project)
     return WorktreeCopy(git_there, branches, made, worktree)
+
+
+def _why(error: GitError | OSError) -> str:
+    if isinstance(error, OSError) and error.errno == errno.ELOOP:
+        where = "" if os.path.isabs(error.filename) else " below its .git"  # noqa: PTH117  # words
+        return f"{error.filename}{where} is a link"
+    return str(error)
 
 
 def tip(worktree: Worktree) -> str:
@@ -138,12 +154,23 @@ def _places(git: Path, work: Path) -> dict[str, str]:
 
 
 def _commits(git: SafeGit) -> list[str]:
-    """The commits among the objects of a repository."""
-    form = "--batch-check=%(objecttype) %(objectname)"
-    listed = git.text("cat-file", "--batch-all-objects", "--unordered", form).splitlines()
-    if any(line.endswith(" missing") for line in listed):
-        raise GitError("an object there is damaged")
-    return [line.removeprefix("commit ") for line in listed if line.startswith("commit ")]
+    """The commits among the objects of a repository; TooLarge or GitError before git has read one whole, for
+    what is small when packed may be as large as it likes.
+    """
+    form = "--batch-check=%(objecttype) %(objectsize) %(objectname)"
+    listed = git.run("cat-file", "--batch-all-objects", "--unordered", form)
+    room, found = Room(MOST_BYTES, MOST_OBJECTS), []
+    for line in listed.decode().splitlines():
+        kind, _, rest = line.partition(" ")
+        size, _, name = rest.partition(" ")
+        if not size.isdecimal():
+            raise GitError("an object there is damaged")
+        if kind != "blob" and int(size) > _LARGEST:
+            raise GitError(f"the {kind} {name[:12]} is larger than {_LARGEST >> 20} MiB")
+        room.take(int(size))
+        if kind == "commit":
+            found.append(name)
+    return found
 
 
 def _range(commits: Iterable[str], known: Iterable[str]) -> bytes:

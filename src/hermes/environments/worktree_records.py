@@ -4,7 +4,6 @@ it is found by the place of a worktree as well as by that of its repository.
 
 import hashlib
 import os
-import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,7 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from hermes.lib import locks
+from hermes.lib.beneath import FOLDER, held
 from hermes.lib.files import make_private, write_atomic
+from hermes.lib.removal import remove_tree
 from hermes.types.error import StorageDamaged
 
 BRANCHES: Final = "hermes"
@@ -120,7 +121,8 @@ class WorktreeRecords:
 
 
 def _clear(room: Path, lock: locks.HeldFile) -> None:
-    shutil.rmtree(room, ignore_errors=True)
+    with suppress(OSError), held(os.open(room.parent, FOLDER)) as above:
+        remove_tree(above, room.name)
     lock.close()
 
 

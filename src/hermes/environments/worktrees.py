@@ -9,7 +9,6 @@ repository goes through our hands.
 import errno
 import os
 import re
-import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -21,8 +20,9 @@ from hermes.environments.project_repository import ProjectRepository
 from hermes.environments.worktree_copy import WorktreeCopy, copied, join
 from hermes.environments.worktree_records import WORKTREES, Worktree, WorktreeRecords
 from hermes.lib.beneath import FOLDER, held, open_path
+from hermes.lib.removal import remove_tree
 from hermes.lib.safe_git import GitError, SafeGit
-from hermes.lib.trees import Room, copy_aside, set_mode
+from hermes.lib.trees import Room, copy_aside
 from hermes.types.error import HermesError, StorageDamaged
 
 _NAME = re.compile(r"(?!.*(?:\.\.|\.lock$|\.$))[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
@@ -265,11 +265,7 @@ def _claim(path: Path) -> None:
 def _clear(worktree: Worktree) -> None:
     """Remove its folder, and the one for all where it was the last."""
     with suppress(FileNotFoundError), held(open_path(worktree.path.parent, FOLDER)) as above:
-        try:
-            shutil.rmtree(worktree.name, dir_fd=above)
-        except PermissionError:
-            _open_up(worktree.path)
-            shutil.rmtree(worktree.name, dir_fd=above)
+        remove_tree(above, worktree.name)
     with suppress(OSError):  # others are there
         worktree.path.parent.rmdir()
 
@@ -284,12 +280,3 @@ def _put(tree: Path, path: Path) -> None:
         room = Room(1 << 50, 1 << 40)
         for one in sorted(tree.iterdir()):
             copy_aside(one, path / one.name, room)
-
-
-def _open_up(path: Path) -> None:
-    """Let folders be emptied that were closed to us; links are not followed."""
-    set_mode(path, 0o700)
-    with os.scandir(path) as found:
-        for one in found:
-            if one.is_dir(follow_symlinks=False):
-                _open_up(Path(one.path))

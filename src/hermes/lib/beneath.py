@@ -91,6 +91,12 @@ def stat_entry(folder: int, name: str) -> os.stat_result:
     return info
 
 
+def change_mode(folder: int, mode: int) -> None:
+    """Give an open folder a mode, also where its descriptor only names it."""
+    by_name = hasattr(os, "O_PATH")
+    os.chmod(f"/proc/self/fd/{folder}" if by_name else folder, mode)  # noqa: PTH101
+
+
 @contextmanager
 def held(descriptor: int) -> Iterator[int]:
     """The descriptor, closed at the end."""

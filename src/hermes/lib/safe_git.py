@@ -68,7 +68,7 @@ class SafeGit:
         """What it prints; GitError also where it cannot look into a folder, of which it only warns."""
         done = self._done(arguments)
         if _UNSEEN in done.errors:
-            raise GitError(f"git {arguments[0]} cannot look into all folders")
+            raise GitError(f"git {_name(arguments)} cannot look into all folders")
         return done.output
 
     def write(self, file: Path, *arguments: str, data: bytes = b"") -> None:
@@ -77,7 +77,7 @@ class SafeGit:
             with file.open("xb") as printed:
                 self._done(arguments, data, target=printed)
         except OSError as error:
-            raise GitError(f"git {arguments[0]}: {error}") from error
+            raise GitError(f"git {_name(arguments)}: {error}") from error
 
     def read(self, file: Path, *arguments: str) -> str:
         """What it prints when it reads this file, without the space around it."""
@@ -85,7 +85,7 @@ class SafeGit:
             with file.open("rb") as given:
                 done = self._done(arguments, given)
         except OSError as error:
-            raise GitError(f"git {arguments[0]}: {error}") from error
+            raise GitError(f"git {_name(arguments)}: {error}") from error
         return done.output.decode("utf-8", "replace").strip()
 
     def _done(
@@ -101,12 +101,12 @@ class SafeGit:
         try:
             done = run_bounded(command, environ, self._bounds, given=given, target=target)
         except OverBounds as error:
-            raise GitError(f"git {arguments[0]} {error}") from error
+            raise GitError(f"git {_name(arguments)} {error}") from error
         except OSError as error:
-            raise GitError(f"git {arguments[0]}: {error}") from error
+            raise GitError(f"git {_name(arguments)}: {error}") from error
         if done.code:
             said = done.errors.decode("utf-8", "replace").strip().splitlines()
-            raise GitError(f"git {arguments[0]}: {said[-1] if said else f'exit code {done.code}'}")
+            raise GitError(f"git {_name(arguments)}: {said[-1] if said else f'exit code {done.code}'}")
         return done
 
     def without_filters(self) -> dict[str, str]:
@@ -126,3 +126,8 @@ class SafeGit:
             **{f"GIT_CONFIG_KEY_{number}": key for number, (key, _) in numbered},
             **{f"GIT_CONFIG_VALUE_{number}": value for number, (_, value) in numbered},
         }
+
+
+def _name(arguments: Sequence[str]) -> str:
+    """The command, which settings may stand before."""
+    return arguments[2] if arguments[0] == "-c" else arguments[0]

@@ -13,7 +13,8 @@ from typing import Final
 
 from msgspec import Struct
 
-from hermes.lib.beneath import FOLDER, held, make_folders, open_path
+from hermes.lib.beneath import FOLDER, change_mode, held, make_folders, open_path
+from hermes.lib.removal import remove_tree
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -135,8 +136,7 @@ def set_mode(target: Path, mode: int) -> None:
     `put_back`.
     """
     with held(open_path(target, FOLDER)) as folder:
-        by_name = hasattr(os, "O_PATH")  # such a descriptor only names its folder
-        os.chmod(f"/proc/self/fd/{folder}" if by_name else folder, mode)  # noqa: PTH101
+        change_mode(folder, mode)
         if stat.S_IMODE(os.fstat(folder).st_mode) != mode:
             raise OSError(errno.EPERM, f"it did not take the mode {mode:o}", str(target))
 
@@ -240,10 +240,7 @@ def _make_way(target: _At, keep: Callable[[int], bool]) -> None:
         mode = _stat(target).st_mode
         if keep(mode):
             return
-        if stat.S_ISDIR(mode):
-            shutil.rmtree(name, dir_fd=folder)
-        else:
-            os.unlink(name, dir_fd=folder)
+        remove_tree(folder, name)
 
 
 def _names(folder: int, depth: int) -> list[str]:

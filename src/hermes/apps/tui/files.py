@@ -10,6 +10,7 @@ from pathlib import Path
 import anyio
 
 from hermes.apps.tui.git import run_git
+from hermes.lib.walk import walk
 from hermes.present.outcome import size
 
 _MOST = 100_000
@@ -31,7 +32,7 @@ async def list_files(root: Path) -> list[str]:
 
 def _walk(root: Path) -> list[str]:
     paths: list[str] = []
-    for folder, folders, names in os.walk(root):
+    for folder, folders, names in walk(str(root)):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         here = os.path.relpath(folder, root)
         paths += [name if here == "." else f"{here}/{name}" for name in names]

@@ -8,6 +8,7 @@ from typing import Final
 
 from hermes.config.instruction_files import at_top, below
 from hermes.environments.sandbox.snapshot import on_the_way
+from hermes.lib.walk import walk
 
 _MOST: Final = 1_000
 
@@ -36,4 +37,4 @@ class Instructions:
         """All that is there now; of a folder of them its first thousand files."""
         for path in dict.fromkeys([*self.fixed, *self.watched]):
             yield path
-            yield from islice((f"{at}/{name}" for at, _, names in os.walk(path) for name in names), _MOST)
+            yield from islice((f"{at}/{name}" for at, _, names in walk(path) for name in names), _MOST)
