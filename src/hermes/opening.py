@@ -76,6 +76,7 @@ class SessionOpener(Struct, kw_only=True):
 
     async def new(self, chosen: SessionOptions) -> Session:
         """A new session; ConfigError and StoreError say what cannot be."""
+        await self.store.verify()
         parent = running(chosen.parent, self.living)
         endpoint = self._endpoint(chosen, parent)
         now, cwd = self.ports.now(), self._cwd(chosen)
@@ -117,6 +118,7 @@ class SessionOpener(Struct, kw_only=True):
 
     async def resumed(self, chosen: SessionOptions) -> Session:
         """The session that `resume` names; ConfigError and StoreError say what cannot be."""
+        await self.store.verify()
         endpoint = self._endpoint(chosen)
         found = await self.store.resolve(chosen.resume, cwd=str(self._cwd(chosen)))
         async with self._claimed(found, chosen):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from hermes.store.migrations import scripts
+from hermes.testing import ScriptedModel, ScriptedServer
 from tests.unit.store.filled import contents, fill, logs
 
 
@@ -44,6 +45,35 @@ def test_a_store_is_checked_backed_up_lost_and_brought_back(home: Path, tmp_path
     assert (done.returncode, json.loads(done.stdout)["messages"]) == (0, 200)
     assert Path(json.loads(done.stdout)["kept"]).read_bytes() == b"no database at all" * 500
     assert logs(home) == before
+
+
+def test_damage_to_other_sessions_is_said_by_whatever_opens_the_store(home: Path) -> None:
+    with ScriptedServer(ScriptedModel("hello")).running() as server:
+        model = ("-m", "fake-1", "--base-url", server.base_url)
+        assert hermes(home, *model, "-z", "hi").returncode == 0
+        store = home / "sessions.db"
+        pages = bytearray(store.read_bytes())
+        (root,) = _pages(store, "intents")  # which no list reads
+        pages[root * 4096 - 4096 : root * 4096] = bytes(range(256)) * 16
+        store.write_bytes(pages)
+        before = len(pages)
+        for words in (["-z", "new"], ["-c", "-z", "more"], ["-z", "new", "--json"]):
+            done = hermes(home, *model, *words)
+            assert (done.returncode, done.stdout.count("hello")) == (1, 0)
+            assert done.stderr.startswith(f"hermes: {store} is damaged (")
+            assert done.stderr.endswith("hermes store restore FILE brings back a backup.\n")
+        assert len(store.read_bytes()) == before
+        assert len(server.model.requests) == 1
+    listed = hermes(home, "sessions", "list")
+    assert len(listed.stdout.splitlines()) == 5, "what can be read is shown"
+    assert listed.stderr.startswith(f"hermes: {store} is damaged (")
+
+
+def _pages(store: Path, name: str) -> tuple[int]:
+    with closing(sqlite3.connect(store)) as rows:
+        query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
+        page: tuple[int] = rows.execute(query, (name,)).fetchone()
+        return page
 
 
 def test_a_repair_that_loses_something_says_what_and_with_its_exit_code(home: Path) -> None:

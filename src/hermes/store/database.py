@@ -4,12 +4,18 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from hermes.lib import sqlite
 from hermes.store.migrations import scripts
 from hermes.types.error import StorageDamaged, StoreError
+
+DAMAGED: Final = (
+    "{} is damaged ({}): hermes store repair brings over what can be read, hermes store restore FILE brings"
+    " back a backup."
+)
 
 
 class Database:
@@ -58,10 +64,7 @@ class Database:
             return StoreError(
                 f"{self.path} cannot be used now ({error}); check the disk and its permissions."
             )
-        return StorageDamaged(
-            f"{self.path} is damaged ({error}): hermes store repair brings over what can be read, hermes"
-            " store restore FILE brings back a backup."
-        )
+        return StorageDamaged(DAMAGED.format(self.path, error))
 
 
 def _identity(path: Path) -> tuple[int, int]:

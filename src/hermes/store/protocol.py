@@ -248,6 +248,12 @@ class SessionStore(Protocol):
     ) -> None:
         """Change a session's title, model or goal (JSON; "" is none)."""
 
+    async def verify(self) -> None:
+        """StorageDamaged where what all sessions are kept in is damaged, be it in others than those in use.
+
+        Looked at once for each opened store; one that is too large for that is met where it is read.
+        """
+
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """Sessions, the last used first; those of one directory if `cwd` is given."""
 

@@ -168,6 +168,9 @@ class MemoryStore:
             kept.row = replace(kept.row, title=title or kept.row.title, model=model or kept.row.model)
             kept.goal = kept.goal if goal is None else goal
 
+    async def verify(self) -> None:
+        """Memory is whole."""
+
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """List sessions."""
         own = (kept for kept in self._kept.values() if not kept.row.parent)

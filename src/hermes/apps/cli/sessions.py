@@ -31,7 +31,7 @@ from hermes.store.protocol import Hit, Owner, Selection, SessionRow, SessionStor
 from hermes.store.search import text_of
 from hermes.store.session_file import FIRST_MESSAGE, import_session, read_session, session_lines
 from hermes.store.sqlite_store import open_store
-from hermes.types.error import StoreError
+from hermes.types.error import StorageDamaged, StoreError
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
 RESULT_LINES = 12
@@ -283,12 +283,17 @@ def _section(message: Message) -> str:
 
 
 def _in_store(choices: Choices, work: Callable[[SessionStore], Awaitable[T]]) -> T:
-    """What `work` gives on the store of the chosen home."""
+    """What `work` gives on the store of the chosen home; damage to what it did not read is told."""
 
     async def run() -> T:
         home = locate(environment(), choices.profile)
         async with open_store(home.sessions_db, home.search_db) as store:
-            return await work(store)
+            done = await work(store)
+            try:
+                await store.verify()
+            except StorageDamaged as error:
+                click.echo(f"hermes: {error}", err=True)
+            return done
 
     return anyio.run(run)
 
