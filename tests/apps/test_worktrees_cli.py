@@ -69,11 +69,30 @@ def test_what_was_committed_there_is_kept_named_and_can_be_merged(program: Run, 
     refused = program("worktrees", "remove", "fix")
     git(work, "merge", "-q", "hermes/fix")
     removed = program("worktrees", "remove", "fix")
+    (session,) = re.findall(r"\d{8}_\d{6}_[0-9a-f]{12}", listed)
     assert (listed, refused.returncode, "has 1 commit; --force" in refused.stderr) == (
-        f"fix  hermes/fix  1 commit  {tree}\n", 1, True,
+        f"fix  hermes/fix  1 commit  {tree}  {session} go\n", 1, True,
     )  # fmt: skip
     assert (removed.returncode, (work / "two.txt").exists(), tree.parent.exists()) == (0, True, False)
     assert git(work, "branch", "--list", "hermes/*") == ""
+
+
+def test_going_on_where_the_worktree_was_made_names_the_session_that_worked_in_it(
+    program: Run, work: Path
+) -> None:
+    ask(program, "-z", "go", "-w", "fix", replies=commits("two"))
+    listed = program("worktrees", "list").stdout
+    (session,) = re.findall(r"\d{8}_\d{6}_[0-9a-f]{12}", listed)
+    words = f"hermes: the last session here worked in the worktree fix (go): hermes -r {session} goes on with it there"
+    none = program("-c", "-z", "more")
+    assert (none.returncode, words in none.stderr.splitlines()) == (1, True)
+    there = ask(
+        program, "-r", session, "-z", "where?", replies=(call("terminal", {"command": "pwd"}), "done")
+    )
+    assert (there.returncode, words in there.stderr) == (0, False)
+    ask(program, "-z", "something else")
+    own = ask(program, "-c", "-z", "more")
+    assert (own.returncode, "worked in the worktree" in own.stderr) == (0, False)
 
 
 def test_one_with_nothing_new_is_removed_and_files_that_are_not_committed_keep_it(
@@ -184,7 +203,8 @@ def test_a_killed_one_stays_and_its_name_counts_before_and_after_chat(
         process.kill()
         process.wait()
     tree = work.with_name("work.worktrees") / "fix"
-    assert program("worktrees", "list").stdout == f"fix  hermes/fix  nothing new  {tree}\n"
+    listed = program("worktrees", "list").stdout
+    assert re.fullmatch(rf"fix  hermes/fix  nothing new  {tree}  \d{{8}}_\d{{6}}_[0-9a-f]{{12}} go\n", listed)
     assert (program("worktrees", "remove", "fix").returncode, tree.exists()) == (0, False)
 
 

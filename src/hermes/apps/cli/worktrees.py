@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import click
 from msgspec.structs import replace
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here
+from hermes.apps.cli.worktree_sessions import elsewhere, last_in, told
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.home import Home
 from hermes.environments.settings import TerminalSettings
@@ -21,7 +23,8 @@ from hermes.environments.worktree_records import Worktree, WorktreeRecords
 from hermes.environments.worktrees import Worktrees, WorktreeState
 from hermes.lib.visible import visible
 from hermes.store.owners import owners_of
-from hermes.types.error import ConfigError, HermesError
+from hermes.store.protocol import SessionRow
+from hermes.types.error import ConfigError, HermesError, StoreError
 
 
 def work_in(choices: Choices, run: Callable[[Choices], int]) -> int:
@@ -50,6 +53,8 @@ def work_on(choices: Choices, run: Callable[[Choices], int]) -> int:
     Commits that are left there are taken over before, those of the session after it.
     """
     at = here(choices)
+    if choices.resume in {"latest", "last"}:
+        _tell_of_another(at)
     for one in WorktreeRecords(at.home.root).all():
         if choices.resume and tip(one) not in {"", one.base, one.taken}:
             with suppress(HermesError):  # hermes worktrees list says it
@@ -61,6 +66,15 @@ def work_on(choices: Choices, run: Callable[[Choices], int]) -> int:
         for one in WorktreeRecords(at.home.root).all():
             if before.get(one.path) not in {None, tip(one)} and not _user_of(at.home, one):
                 _after(at, one)
+
+
+def _tell_of_another(at: Here) -> None:
+    """Say so where the last session of the repository worked in a worktree: it does not go on here."""
+    words = ""
+    with suppress(StoreError):  # who opens it says it
+        words = elsewhere(at.home, at.cwd, WorktreeRecords(at.home.root).all())
+    if words:
+        _tell(words)
 
 
 def _after(at: Here, worktree: Worktree) -> None:
@@ -127,6 +141,15 @@ def _told(state: WorktreeState) -> str:
     return ", ".join(words) or "nothing new"
 
 
+def _sessions(home: Home, worktrees: list[Worktree]) -> dict[Path, SessionRow]:
+    """The last session of each, as far as the store tells."""
+    try:
+        return last_in(home, [one.path for one in worktrees])
+    except StoreError as error:
+        _tell(str(error))
+        return {}
+
+
 def _in(found: Worktrees, worktree: Worktree) -> str:
     """What is only there, for a list, which one that is damaged does not end."""
     try:
@@ -151,12 +174,19 @@ def worktrees() -> None:
 @worktrees.command("list")
 @click.pass_obj
 def list_worktrees(choices: Choices) -> None:
-    """All of them, with what is in them and on no other branch; their commits are taken over."""
-    found = _of(here(choices))
-    rows = [(one.name, one.branch, _in(found, one), visible(str(one.path))) for one in found.all()]
+    """All of them, with what is in them and on no other branch, and the session that last worked there;
+    their commits are taken over.
+    """
+    at = here(choices)
+    found = _of(at)
+    sessions = _sessions(at.home, found.all())
+    rows = [
+        (one.name, one.branch, _in(found, one), visible(str(one.path)), told(sessions.get(one.path)))
+        for one in found.all()
+    ]
     damaged = found.damaged()
     if rows:
-        tables.show(rows, head=("NAME", "BRANCH", "ONLY THERE", "FOLDER"))
+        tables.show(rows, head=("NAME", "BRANCH", "ONLY THERE", "FOLDER", "SESSION"))
     elif not damaged:
         click.echo("This repository has no worktrees of sessions.", err=True)
     for damage in damaged:
