@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from hermes.apps.cli.home_check import what_hinders
+from hermes.config.home import locate
 from hermes.store.migrations import scripts
 from hermes.testing import ScriptedModel, ScriptedServer
 from tests.unit.store.filled import contents, fill, logs
@@ -103,6 +106,66 @@ def test_doctor_and_check_change_no_byte_of_the_home(home: Path, state: str) -> 
         run = hermes(home, *words)
         assert ("damaged" in run.stdout) == (state == "damaged")
     assert contents(home) == before
+
+
+def faults(home: Path) -> tuple[int, list[str]]:
+    """The exit code of doctor, and what it says does not work."""
+    done = hermes(home, "doctor")
+    return done.returncode, [line for line in done.stdout.splitlines() if line.startswith("✗ ")]
+
+
+def test_doctor_tells_of_a_key_without_effect_and_of_damage_behind_settings_it_cannot_read(
+    home: Path,
+) -> None:
+    (home / "config.yaml").write_text("modle:\n  default: x\n")
+    assert faults(home) == (
+        1,
+        [
+            "✗ config.yaml line 2: nobody knows the key modle.default (did you mean model.default?); it has no effect."
+        ],
+    )
+    (home / "config.yaml").write_text("model:\n  context_window: many\n")
+    os.truncate(home / "sessions.db", 8192)
+    before = contents(home)
+    code, (settings, store) = faults(home)
+    assert (code, settings) == (
+        1,
+        "✗ config.yaml line 2: model.context_window is 'many': expected a whole number, got text.",
+    )
+    assert re.fullmatch(
+        rf"✗ sessions: {home}/sessions.db is damaged \(.*\); hermes store repair brings over what can be read,"
+        " hermes store restore FILE brings back a backup",
+        store,
+    )
+    assert contents(home) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything")
+def test_doctor_names_what_may_not_be_written_and_what_allows_it(home: Path) -> None:
+    (home / "sessions.db").chmod(0o400)
+    home.chmod(0o500)
+    try:
+        assert list(what_hinders(locate({"HERMES_HOME": str(home)}, ""))) == [
+            (
+                f"home: {home} cannot be written, so no session can be kept; chmod u+rwx {home} mends that, or"
+                " set HERMES_HOME to a folder of yours"
+            ),
+            (
+                f"sessions: {home}/sessions.db cannot be written, so no session can go on; chmod u+rw"
+                f" {home}/sessions.db mends that"
+            ),
+        ]
+    finally:
+        home.chmod(0o700)
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="a file system without any room")
+def test_doctor_names_a_disk_without_room() -> None:
+    *_, told = what_hinders(locate({"HERMES_HOME": "/proc/hermes"}, ""))
+    assert told == (
+        "disk: 0.0 MB are left for /proc, too little to keep sessions; make room there, or set HERMES_HOME to a"
+        " folder on another disk"
+    )
 
 
 def test_a_list_with_an_undecodable_row_shows_the_others_and_names_it(home: Path) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from hermes.config.unreadable import unreadable
 from hermes.types.error import ConfigError
 
 CONFINED = "HERMES_SANDBOXED"
@@ -43,6 +44,6 @@ def with_dotenv(environ: Mapping[str, str], env_file: Path) -> dict[str, str]:
     try:
         found = dotenv_values(env_file, interpolate=False)
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{env_file} cannot be read ({error}); mend it or move it away.") from error
+        raise unreadable(env_file, error) from error
     kept = {name: value for name, value in found.items() if value is not None}
     return {**kept, **environ}

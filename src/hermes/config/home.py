@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from hermes.config.unreadable import unreadable
 from hermes.lib.session_ids import is_session_id
 from hermes.types.error import ConfigError
 
@@ -138,6 +139,4 @@ def _sticky(base: Path) -> str:
     except NotADirectoryError as error:
         raise ConfigError(f"{base} is no folder; HERMES_HOME names one.") from error
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(
-            f"{base / 'active_profile'} cannot be read ({error}); mend it or move it away."
-        ) from error
+        raise unreadable(base / "active_profile", error) from error

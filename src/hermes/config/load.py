@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from hermes.config.names import setting_names
 from hermes.config.sections import Known, Settings, assemble, known_keys
+from hermes.config.unreadable import unreadable
 from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError
 
@@ -33,11 +34,14 @@ class Value(Struct, frozen=True, kw_only=True):
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """Settings in force, the origin of every key, and warnings about keys nobody knows."""
+    """Settings in force, the origin of every key, and warnings: those about keys that nobody knows, which are
+    `ignored`, and others.
+    """
 
     settings: Settings
     values: Mapping[str, Value]
     warnings: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
     def value_of(self, key: str) -> Any:
         """The value of a key, or of a place in one that holds a mapping, such as providers.mine.base_url;
@@ -60,6 +64,7 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
     values = {key: Value(value=item.default, origin="default") for key, item in known.items()}
     faults: list[str] = []
     warnings: list[str] = []
+    ignored: list[str] = []
     for key, value, line in _file_items(config_file, known):
         origin = f"{config_file.name} line {line}"
         if new := setting_names().renamed.get(key):
@@ -72,7 +77,7 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
         if key not in known:
             bound = _nearest_bound(key, known)
             told = f"{origin}: nobody knows the key {key}{_nearest(key, known)}"
-            (faults if bound else warnings).append(f"{told}{bound or '; it has no effect'}.")
+            (faults if bound else ignored).append(f"{told}{bound or '; it has no effect'}.")
             continue
         _take(
             values,
@@ -95,7 +100,7 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
             "\n".join(faults), origin=str(config_file), hint="hermes config path shows the file"
         )
     settings = assemble({key: one.value for key, one in values.items()})
-    return Loaded(settings=settings, values=values, warnings=tuple(warnings))
+    return Loaded(settings=settings, values=values, warnings=(*warnings, *ignored), ignored=tuple(ignored))
 
 
 def unknown(key: str) -> ConfigError:
@@ -152,7 +157,7 @@ def _file_items(path: Path, known: Mapping[str, Known]) -> Iterator[tuple[str, A
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read ({error}); mend it or move it away.") from error
+        raise unreadable(path, error) from error
     yield from _leaves("", _parse(path, text), known)
 
 

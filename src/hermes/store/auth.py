@@ -134,7 +134,9 @@ class AuthFile(Struct, frozen=True):
         except FileNotFoundError:
             return {"version": VERSION, "providers": {}}
         except OSError as error:
-            raise StoreError(f"{self.path} cannot be read now: {error.strerror}.") from error
+            raise StoreError(
+                f"{self.path} cannot be read now ({error.strerror}); check its permissions."
+            ) from error
         except ValueError as error:
             raise StorageDamaged(
                 f"{self.path} cannot be read ({_reason(error)}); mend it, or move it away and sign in again."

@@ -112,7 +112,9 @@ def test_a_damaged_file_is_told_and_never_overwritten(keep: AuthFile, text: str)
 
 def test_a_file_that_cannot_be_read_now_is_not_called_damaged(keep: AuthFile) -> None:
     keep.path.mkdir(parents=True)
-    with pytest.raises(StoreError, match=r"auth\.json cannot be read now: Is a directory\.$") as fault:
+    with pytest.raises(
+        StoreError, match=r"auth\.json cannot be read now \(Is a directory\); check its permissions\.$"
+    ) as fault:
         keep.credentials("p")
     assert not isinstance(fault.value, StorageDamaged)
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import anyio
 import click
@@ -20,6 +20,7 @@ from hermes.agent.memory_provider import ProviderHome, shipped
 from hermes.agent.settings import DelegationSettings
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.home_check import what_hinders
 from hermes.apps.cli.variables import variables
 from hermes.apps.settings import Loaded, load
 from hermes.composition import SYSTEM_PORTS, model_cache, open_tools
@@ -47,6 +48,11 @@ State = Literal["ok", "warning", "fault"]
 MARKS: dict[State, str] = {"ok": "✓", "warning": "!", "fault": "✗"}
 
 
+_MENDED: Final = (
+    "hermes store repair brings over what can be read, hermes store restore FILE brings back a backup"
+)
+
+
 class CheckResult(Struct, frozen=True):
     """One line of the report."""
 
@@ -69,12 +75,16 @@ def examine(choices: Choices) -> Iterator[CheckResult]:
     """Every finding, in the order a person would look."""
     environ = environment()
     yield CheckResult("ok", f"Python {platform.python_version()} on {platform.system()} {platform.machine()}")
+    home: Home | None = None
     try:
         home = locate(environ, choices.profile)
         environ = with_dotenv(environ, home.env_file)
         loaded = load(home.config_file, environ)
     except ConfigError as error:
         yield from (CheckResult("fault", line) for line in str(error).splitlines())
+        yield from _programs(environ)
+        if home is not None:
+            yield from _kept(home)
         return
     yield from _settings(home, loaded)
     yield from _model(choices, home, loaded, environ)
@@ -85,7 +95,7 @@ def examine(choices: Choices) -> Iterator[CheckResult]:
     else:
         yield _elsewhere(home, loaded.settings[TerminalSettings], environ)
     yield from _programs(environ)
-    yield _store(home)
+    yield from _kept(home)
     yield _memory(home, loaded, environ)
     folder = open_tools(home, loaded.settings[DelegationSettings], loaded.settings[CodeExecutionSettings])
     yield from (CheckResult("warning", f"tool file {one.path}: {one.reason}") for one in folder.faults)
@@ -97,7 +107,8 @@ def _settings(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
     yield CheckResult(
         "ok", f"settings: {home.config_file}" + ("" if there else " (none, defaults are in force)")
     )
-    yield from (CheckResult("warning", warning) for warning in loaded.warnings)
+    for told in loaded.warnings:
+        yield CheckResult("fault" if told in loaded.ignored else "warning", told)
 
 
 def _model(choices: Choices, home: Home, loaded: Loaded, environ: dict[str, str]) -> Iterator[CheckResult]:
@@ -245,6 +256,12 @@ def _memory(home: Home, loaded: Loaded, environ: dict[str, str]) -> CheckResult:
     return CheckResult("ok", f"memory: {name}, facts in {kept}{'' if kept.exists() else ' (none yet)'}")
 
 
+def _kept(home: Home) -> Iterator[CheckResult]:
+    """Whether sessions can be kept, and those that are."""
+    yield from (CheckResult("fault", told) for told in what_hinders(home))
+    yield _store(home)
+
+
 def _store(home: Home) -> CheckResult:
     if not home.sessions_db.is_file():
         return CheckResult("ok", "sessions: none yet")
@@ -253,5 +270,5 @@ def _store(home: Home) -> CheckResult:
     except StoreError as error:
         return CheckResult("fault", f"sessions: {error}")
     if found.faults:
-        return CheckResult("fault", f"sessions: {found.faults[0].rstrip('.')}; hermes store check tells more")
+        return CheckResult("fault", f"sessions: {found.faults[0].rstrip('.')}; {_MENDED}")
     return CheckResult("ok", f"sessions: {found.sessions} in {home.sessions_db}, ok")
