@@ -174,6 +174,35 @@ def test_a_fault_before_the_turn_ends_the_json_lines_too(run: Run) -> None:
     assert json.loads(done.stdout.splitlines()[0])["message"] in done.stderr
 
 
+def test_json_lines_tell_of_what_goes_on_for_long(run: Run, environ: dict[str, str], work: Path) -> None:
+    run("config", "set", "agent.long_seconds", "0.2")
+    wait = "while [ ! -e told ]; do sleep 0.1; done"
+    model = ScriptedModel(call("terminal", {"command": wait}), say("done"))
+    with ScriptedServer(model).running() as server:
+        argv = [sys.executable, "-m", "hermes", "--json", "-z", "go", "--base-url", server.base_url]
+        with subprocess.Popen(
+            argv, cwd=work, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            lines = (json.loads(line) for line in process.stdout)
+            told = next(line for line in lines if line["kind"] == "notice" and "running" in line["text"])
+            (work / "told").touch()
+            assert list(lines)[-1]["answer"] == "done"
+    assert told["text"].startswith(f"Still at it: running terminal {wait}, ")
+    assert (told["doing"], told["seconds"] >= 0.2) == (f"running terminal {wait}", True)
+
+
+def test_json_lines_say_that_older_messages_are_summed_up_and_what_came_of_it(
+    run: Run, environ: dict[str, str]
+) -> None:
+    Path(environ["HERMES_HOME"]).mkdir(parents=True, exist_ok=True)
+    Path(environ["HERMES_HOME"], "config.yaml").write_text("model:\n  context_window: 20000\n")
+    done = ask(run, ScriptedModel("short"), "--json", given="the quick brown fox\n" * 6_000)
+    begun, made = (json.loads(row) for row in done.stdout.splitlines() if '"compaction' in row)
+    assert begun == {"v": 1, "kind": "compaction_start", "tokens": 0}
+    assert (made["kind"], made["dropped"], made["after"] < made["before"]) == ("compaction", 0, True)
+
+
 def test_json_lines_are_few_versioned_and_end_with_end(run: Run) -> None:
     done = ask(
         run,

@@ -1,7 +1,7 @@
 """The events of a turn for programs: one JSON object a line, few and stable kinds, `end` always last.
 
 Kinds of version 1: start, text, restart (text so far is void), tool_start, tool_end, child, approval, retry,
-notice, goal, usage, error, end.
+notice, compaction_start, compaction, goal, usage, error, end.
 """
 
 import sys
@@ -67,13 +67,13 @@ class JsonLines:
                 self._approval(event)
             case Attempted() | ReplyRestarted():
                 self._attempt(event)
-            case Notice() | ChildChanged() | GoalChanged():
+            case Notice() | ChildChanged() | GoalChanged() | CompactionStarted():
                 self._noticed(event)
             case Added():
                 self._used(event.message)
             case TurnFinished():
                 self._failed(event)
-            case TurnStarted() | StepStarted() | CompactionStarted() | PrefixBroken() | Titled():
+            case TurnStarted() | StepStarted() | PrefixBroken() | Titled():
                 pass
             case ThinkingDelta() | ToolProgress():
                 pass
@@ -89,17 +89,26 @@ class JsonLines:
         name, seconds = self._names.get(event.call_id, ""), round(event.seconds, 3)
         self._write("tool_end", id=event.call_id, name=name, seconds=seconds, failed=event.failed)
 
-    def _noticed(self, event: Notice | ChildChanged | GoalChanged) -> None:
+    def _noticed(self, event: Notice | ChildChanged | GoalChanged | CompactionStarted) -> None:
+        if isinstance(event, CompactionStarted):
+            self._write("compaction_start", tokens=event.tokens)
+            return
         if isinstance(event, GoalChanged):
             self._judged(event.goal)
             return
         if isinstance(event, Notice):
-            self._write("notice", level=event.level, text=event.text)
+            doing, seconds = self._activity()
+            self._write("notice", level=event.level, text=event.text, doing=doing, seconds=seconds)
             return
         self._write(
             "child", call=event.call_id, session=event.child, goal=event.goal, state=event.state,
             doing=event.doing, tokens=event.tokens, seconds=round(event.seconds, 2),
         )  # fmt: skip
+
+    def _activity(self) -> tuple[str, float]:
+        """What the session does, as /status tells it, and for how many seconds."""
+        now = self._session.activity.now
+        return now.words, round(self._session.services.ports.monotonic() - now.since, 1)
 
     def _judged(self, goal: Goal | None) -> None:
         if goal is not None:
