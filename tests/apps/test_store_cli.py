@@ -15,7 +15,7 @@ from hermes.apps.cli.home_check import what_hinders
 from hermes.config.home import locate
 from hermes.store.migrations import scripts
 from hermes.testing import ScriptedModel, ScriptedServer
-from tests.unit.store.filled import contents, fill, logs
+from tests.unit.store.filled import contents, damage_elsewhere, fill, logs
 
 
 def hermes(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -55,28 +55,18 @@ def test_damage_to_other_sessions_is_said_by_whatever_opens_the_store(home: Path
         model = ("-m", "fake-1", "--base-url", server.base_url)
         assert hermes(home, *model, "-z", "hi").returncode == 0
         store = home / "sessions.db"
-        pages = bytearray(store.read_bytes())
-        (root,) = _pages(store, "intents")  # which no list reads
-        pages[root * 4096 - 4096 : root * 4096] = bytes(range(256)) * 16
-        store.write_bytes(pages)
-        before = len(pages)
+        damage_elsewhere(home)
+        before = store.stat().st_size
         for words in (["-z", "new"], ["-c", "-z", "more"], ["-z", "new", "--json"]):
             done = hermes(home, *model, *words)
             assert (done.returncode, done.stdout.count("hello")) == (1, 0)
             assert done.stderr.startswith(f"hermes: {store} is damaged (")
             assert done.stderr.endswith("hermes store restore FILE brings back a backup.\n")
-        assert len(store.read_bytes()) == before
+        assert store.stat().st_size == before
         assert len(server.model.requests) == 1
     listed = hermes(home, "sessions", "list")
     assert len(listed.stdout.splitlines()) == 5, "what can be read is shown"
     assert listed.stderr.startswith(f"hermes: {store} is damaged (")
-
-
-def _pages(store: Path, name: str) -> tuple[int]:
-    with closing(sqlite3.connect(store)) as rows:
-        query = "SELECT rootpage FROM sqlite_master WHERE name = ?"
-        page: tuple[int] = rows.execute(query, (name,)).fetchone()
-        return page
 
 
 def test_a_repair_that_loses_something_says_what_and_with_its_exit_code(home: Path) -> None:

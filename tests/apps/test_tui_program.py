@@ -19,6 +19,7 @@ import pytest
 from hermes import __version__
 from hermes.testing import ScriptedModel, ScriptedServer, Turn, call, calls, fail, say
 from tests.apps.screen import Terminal
+from tests.unit.store.filled import damage_elsewhere, fill
 
 MARKDOWN = "# Title\n\nSome **bold** text, [x] kept.\n\n- one\n- two\n\n| a | b |\n|---|--:|\n| 1 | 22 |\n\n```python\nprint(1)\n```\n"
 SLOW = "for i in 1 2 3 4 5 6 7 8 9; do echo line $i; sleep 0.1; done"
@@ -680,6 +681,17 @@ def test_without_escapes_a_session_is_chosen_by_its_number(place: Place) -> None
         terminal.until("go on")
         terminal.type("/quit\n")
         assert terminal.wait() == 0
+
+
+@pytest.mark.parametrize("resume", ["", "latest"])
+def test_a_damaged_store_opens_no_screen_and_is_told_once(place: Place, resume: str) -> None:
+    fill(place.home / ".hermes")
+    damage_elsewhere(place.home / ".hermes")
+    with place.window("http://127.0.0.1:1/v1", 80, 24, resume, {}) as terminal:
+        assert terminal.wait() == 1
+    shown = " ".join(terminal.everything.split())
+    assert shown.count("is damaged (") == 1
+    assert "hermes store repair brings over what can be read" in shown
 
 
 def test_a_setting_that_nobody_knows_is_told_under_the_header(place: Place) -> None:

@@ -1,5 +1,7 @@
 """A store with sessions in it, to be damaged, copied and brought back."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import anyio
@@ -43,3 +45,13 @@ async def _logs(home: Path) -> dict[str, tuple[Message, ...]]:
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file below a folder, byte for byte."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def damage_elsewhere(home: Path) -> None:
+    """Overwrite a page of the store that neither lists nor new sessions read."""
+    store = home / "sessions.db"
+    with closing(sqlite3.connect(store)) as rows:
+        (root,) = rows.execute("SELECT rootpage FROM sqlite_master WHERE name = 'intents'").fetchone()
+    pages = bytearray(store.read_bytes())
+    pages[root * 4096 - 4096 : root * 4096] = bytes(range(256)) * 16
+    store.write_bytes(pages)

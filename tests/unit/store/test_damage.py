@@ -16,7 +16,7 @@ from hermes.store.protocol import SessionRow
 from hermes.store.sqlite_store import open_store
 from hermes.types.error import HermesError, StorageDamaged, StoreError
 from hermes.types.message import Message, User
-from tests.unit.store.filled import contents, fill, logs
+from tests.unit.store.filled import contents, damage_elsewhere, fill, logs
 
 pytestmark = pytest.mark.anyio
 
@@ -67,6 +67,18 @@ async def test_a_file_that_is_removed_while_it_is_open_is_noticed_and_nothing_is
         moved.rename(tmp_path / "sessions.db")
         await store.append("s", User(id="u3", at=1.0, text="three"))
         assert [message.id for message in (await store.read("s")).log] == ["u1", "u3"]
+
+
+async def test_a_store_that_is_verified_tells_of_damage_to_what_nobody_reads(tmp_path: Path) -> None:
+    await anyio.to_thread.run_sync(fill, tmp_path)
+    async with open_store(tmp_path / "sessions.db", tmp_path / "search.db") as store:
+        await store.verify()
+    damage_elsewhere(tmp_path)
+    async with open_store(tmp_path / "sessions.db", tmp_path / "search.db") as store:
+        assert len(await store.recent()) == 4
+        for _ in range(2):
+            with pytest.raises(StorageDamaged, match=r"is damaged \(.+\): hermes store repair brings"):
+                await store.verify()
 
 
 async def test_a_list_with_a_row_that_is_no_text_shows_the_others_and_names_it(tmp_path: Path) -> None:

@@ -177,7 +177,9 @@ async def open_first(talk: TuiCommands, desk: TuiState) -> None:
         desk.introduce()
         desk.warn(f"{error} /model NAME http://host:port/v1 sets one here.")
     except StoreError as error:
+        if not desk.start.resume:
+            raise
+        await talk.open()  # where no session can be had that is said, and once
         desk.warn(str(error))
-        await talk.open()
     if choose:
         await talk.pick()
