@@ -216,9 +216,7 @@ async def test_what_does_not_fit_the_summing_model_is_listed_and_the_rest_is_who
 ) -> None:
     settings(environ, {"scripted": 200_000, "small": 17_000})
     config = Path(environ["HERMES_HOME"], "config.yaml")
-    config.write_text(
-        config.read_text() + "auxiliary:\n  compression: {model: small, base_url: 'http://127.0.0.1:1/v1'}\n"
-    )
+    config.write_text(config.read_text() + "auxiliary:\n  compression: {model: small}\n")
     asked: list[str] = []
 
     def reply(request: dict[str, Any]) -> Turn:

@@ -11,12 +11,11 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.budget import Budget
 from hermes.models.catalog.catalogue import CUSTOM, Provider, known_provider, known_providers, provider
-from hermes.models.catalog.endpoint import resolve
+from hermes.models.catalog.endpoint import resolve, sibling
 from hermes.models.reliability.executor import ReplyListener, RequestExecutor
 from hermes.models.reliability.route import Route
 from hermes.models.settings import AuxiliarySettings, ModelSettings, TaskSettings
@@ -133,7 +132,7 @@ class _TaskModels(Struct, frozen=True):
         if not (own.provider or own.model or own.base_url):
             return ()
         if own.provider in {"", OWN} and not own.base_url and "/" not in own.model:
-            return (replace(main, model=own.model or main.model), main)
+            return (sibling(main, own.model, self.settings), main) if own.model else (main,)
         name = f"{own.provider}/{own.model}" if own.provider and own.provider != OWN else own.model
         set_ = resolve(self.settings, self.environ, model=name, base_url=own.base_url, stored=self.stored)
         return (set_, main)

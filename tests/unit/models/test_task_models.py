@@ -71,6 +71,19 @@ def test_what_the_user_set_comes_first_and_the_session_s_model_after_it() -> Non
     ]
 
 
+def test_another_model_of_the_session_s_provider_has_a_window_and_a_price_of_its_own() -> None:
+    settings = Settings((msgspec.convert({"compression": {"model": "claude-haiku-4-5"}}, AuxiliarySettings),))
+    main = resolve(settings, KEYS, model="anthropic/claude-opus-4-8")
+    alone = resolve(settings, KEYS, model="anthropic/claude-haiku-4-5")
+    first, last = side_task("compression", main, settings, KEYS).chain
+    assert (first, last) == (alone, main)
+    assert (main.context_window, main.price) != (alone.context_window, alone.price)
+    unknown = {"compression": {"model": "nobody-knows"}}
+    own = replace(OWN, context_window=20_000)
+    settings = Settings((msgspec.convert(unknown, AuxiliarySettings),))
+    assert side_task("compression", own, settings, {}).chain[0] == replace(own, model="nobody-knows")
+
+
 @pytest.mark.parametrize("name", ["max_tokens", "max_output"])
 def test_time_and_length_are_the_task_s(name: str) -> None:
     own = msgspec.convert({"compression": {"timeout": 7.0, name: 99}}, AuxiliarySettings)

@@ -165,6 +165,24 @@ def with_credential(endpoint: Endpoint, credential: str) -> Endpoint:
     return replace(changed, auth=auth, headers={**endpoint.headers, **more})
 
 
+def sibling(endpoint: Endpoint, model: str, settings: Settings) -> Endpoint:
+    """Another model at the same address with the same credential; what is not known of it is taken to be as
+    the endpoint has it.
+    """
+    told = model_of(endpoint.provider, model, known_models(settings, of=endpoint.provider))
+    kind = told.family or model
+    profile = profile_of(kind, endpoint.provider)
+    by_name = window_of(kind) if profile.family else endpoint.context_window
+    return replace(
+        endpoint,
+        model=model,
+        profile=profile,
+        price=told.price,
+        context_window=told.window or by_name,
+        max_output=told.max_output or endpoint.max_output,
+    )
+
+
 def _is_local(chosen: str) -> bool:
     return not chosen or chosen.partition("/")[0] == LOCAL or chosen.endswith(".gguf")
 
