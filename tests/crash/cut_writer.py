@@ -1,6 +1,6 @@
 """A process that is killed in mid-turn: its turn has written `made.txt` and over `a.txt`; prints the session's id first.
 
-Usage: cut_writer.py FOLDER, which has the workspace `work`
+Usage: cut_writer.py FOLDER [child], which has the workspace `work`; with `child` a child of the session does it
 """
 
 import os
@@ -13,7 +13,8 @@ import anyio
 import hermes
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
-from hermes.testing import ScriptedModel, call
+from hermes.testing import call
+from tests.scenarios.family import FamilyModel, task
 
 
 @hermes.tool
@@ -23,19 +24,21 @@ def die() -> str:
     return ""
 
 
-async def main(folder: Path) -> None:
-    model = ScriptedModel(
+async def main(folder: Path, *child: str) -> None:
+    writes = (
         call("write_file", {"path": "made.txt", "content": "begun\n"}),
         call("write_file", {"path": "a.txt", "content": "begun\n"}),
         call("die", {}),
     )
+    own = [call(*task("do it for me"))] if child else writes
+    model = FamilyModel({"write": own, "do it for me": writes})
     environ = {"HOME": str(folder), "HERMES_HOME": str(folder / "home"), "PATH": "/usr/bin:/bin"}
     async with open_runtime(environ=environ, http=model.http()) as runtime:
         session = await runtime.session(
             SessionOptions(
                 base_url="http://127.0.0.1:1/v1",
                 model="m",
-                toolsets=("file",),
+                toolsets=("file", "delegation"),
                 functions=(die,),
                 cwd=folder / "work",
                 attended=False,
@@ -46,4 +49,4 @@ async def main(folder: Path) -> None:
         await session.send("write")
 
 
-anyio.run(main, Path(sys.argv[1]))
+anyio.run(main, Path(sys.argv[1]), *sys.argv[2:])

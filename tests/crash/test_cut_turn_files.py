@@ -16,6 +16,15 @@ WRITER = Path(__file__).with_name("cut_writer.py")
 pytestmark = pytest.mark.anyio
 
 
+def killed(folder: Path, *child: str) -> str:
+    """The id of the session whose process was killed in mid-turn."""
+    done = subprocess.run(
+        [sys.executable, WRITER, folder, *child], stdout=subprocess.PIPE, check=False,
+        env={**os.environ, "PYTHONPATH": str(WRITER.parents[2])},
+    )  # fmt: skip
+    return done.stdout.decode()
+
+
 def there(work: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in work.iterdir()}
 
@@ -27,7 +36,7 @@ async def test_a_turn_that_was_killed_and_went_on_goes_back_to_before_its_first_
     work.mkdir()
     (work / "a.txt").write_text("one\n")
     (work / "by_hand.txt").write_text("one\n")
-    done = subprocess.run([sys.executable, WRITER, tmp_path], stdout=subprocess.PIPE, check=False)
+    session_id = killed(tmp_path)
     (work / "by_hand.txt").write_text("by hand\n")
     environ = {"HOME": str(tmp_path), "HERMES_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
     model = ScriptedModel(
@@ -38,7 +47,7 @@ async def test_a_turn_that_was_killed_and_went_on_goes_back_to_before_its_first_
     options = SessionOptions(
         base_url="http://127.0.0.1:1/v1",
         model="m",
-        resume=done.stdout.decode(),
+        resume=session_id,
         toolsets=("file",),
         cwd=work,
         attended=False,
@@ -64,4 +73,30 @@ async def test_a_turn_that_was_killed_and_went_on_goes_back_to_before_its_first_
         assert there(work) == {"a.txt": "gone on\n", "by_hand.txt": "by hand\n", "made.txt": "begun\n"}
         await files.roll_back(1, force=True)
         assert there(work) == {"a.txt": "one\n", "by_hand.txt": "one\n"}
+        await session.close()
+
+
+async def test_what_a_child_of_a_killed_process_changed_is_told_and_goes_back_with_the_turn(
+    tmp_path: Path,
+) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "a.txt").write_text("one\n")
+    environ = {"HOME": str(tmp_path), "HERMES_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    options = SessionOptions(
+        base_url="http://127.0.0.1:1/v1",
+        model="m",
+        resume=killed(tmp_path, "child"),
+        cwd=work,
+        attended=False,
+    )
+    async with open_runtime(environ=environ, http=ScriptedModel().http()) as runtime:
+        session = await runtime.session(options)
+        files = session.environment.turn_files
+        assert files is not None
+        assert await files.saved_turns() == [SavedTurn(1, "write", session.id)]
+        left = (await files.roll_back(1, force=False)).plan
+        assert (left.changed, left.unknown) == (("a.txt", "made.txt"), ("a.txt", "made.txt"))
+        await files.roll_back(1, force=True)
+        assert there(work) == {"a.txt": "one\n"}
         await session.close()

@@ -1,6 +1,7 @@
 """The files of a session's workspace as its turns found and left them."""
 
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import anyio
 import anyio.to_thread
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.lib.trees import TooLarge
 from hermes.lib.visible import visible
@@ -52,7 +54,10 @@ class SavedTurn(Struct, frozen=True):
 
 class TurnFiles:
     """Saves the workspace of one session before a turn first changes it and after that turn, and brings it
-    back.
+    back. What its children change, at whatever depth, is saved with the turn of this session.
+
+    A child in the background may go on after its turn: what it changes then belongs to the turn that runs, or
+    else to the last one, whose end is noted once more when the child has ended.
     """
 
     def __init__(self, store: CheckpointStore, ports: Ports, workspace: Path) -> None:
@@ -60,6 +65,7 @@ class TurnFiles:
         self._session: Session | None = None
         self._lock = anyio.Lock()
         self._begun: Checkpoint | None = None
+        self._changing: set[str] = set()  # children that have changed files, and may go on
         self._given_up = False
 
     def attach(self, session: "Session") -> None:
@@ -67,18 +73,41 @@ class TurnFiles:
         self._session = session
 
     async def save_before(self) -> None:
-        """Save the workspace, once in a turn. Where that cannot be, the user is told, once in a session."""
-        session = self._session
-        if session is not None and not self._given_up:
-            await session.home.run(partial(self._save_before, session))
+        """Save the workspace, once in a turn of the session at the top of the family. Where that cannot be,
+        the user is told, once in a session.
+        """
+        if self._session is not None:
+            top, child = _family(self._session)
+            await top.home.run(partial(_save_family, top, child))
+
+    async def begin(self, child: str) -> None:
+        """Save the workspace, once in the turn that runs, or for a child that goes on after the last one."""
+        session, users = self._session, self._users()
+        if session is None or self._given_up or not users or not (session.busy or child):
+            return
+        async with self._lock:
+            if child:
+                self._changing.add(child)
+            if self._begun is None or self._begun.message != users[-1].id:
+                await self._note_end()
+                about = self._about(users[-1].id, " ".join(users[-1].text.split())[:_TITLE])
+                self._begun = await self._tried(partial(self._store.save_tree, about))
 
     async def save_after(self) -> None:
-        """Save what a turn has left, where it was saved before; nothing cuts this short."""
+        """Save what a turn has left, where it was saved before; nothing cuts this short. What children change
+        that go on is saved from here on.
+        """
+        with anyio.CancelScope(shield=True):
+            async with self._between():
+                pass
+
+    async def save_after_child(self, child: str) -> None:
+        """Save what a child has left that went on after its turn; a turn that runs does so at its own end."""
         with anyio.CancelScope(shield=True):
             async with self._lock:
-                begun, self._begun = self._begun, None
-                if begun is not None:
-                    await self._tried(partial(self._store.end_tree, begun, self._ports.now()))
+                self._changing.discard(child)
+                if self._session is not None and not self._session.busy and not self._changing:
+                    await self._note_end()
 
     async def diff(self, turn: int, *, first: int = 0, most: int) -> list[str]:
         """What has changed since before a turn, as lines of a diff: at most so many from the `first` on."""
@@ -106,14 +135,32 @@ class TurnFiles:
             if any(one.tree != one.after for one in taken.get(user.id, ()))
         ]
 
-    async def _save_before(self, session: "Session") -> None:
-        users = self._users()
-        if not session.busy or not users:
-            return
+    @asynccontextmanager
+    async def _between(self) -> AsyncIterator[None]:
+        """Between what was saved last, whose end is noted, and what children change that go on."""
         async with self._lock:
-            if self._begun is None or self._begun.message != users[-1].id:
-                about = self._about(users[-1].id, " ".join(users[-1].text.split())[:_TITLE])
-                self._begun = await self._tried(partial(self._store.save_tree, about))
+            begun = self._begun
+            await self._note_end()
+            try:
+                yield
+            finally:
+                if begun is not None and self._is_changing():
+                    self._begun = await self._tried(partial(self._store.save_tree, self._again(begun)))
+
+    async def _note_end(self) -> None:
+        """Note what is there now as the end of what was saved last."""
+        begun, self._begun = self._begun, None
+        if begun is not None:
+            await self._tried(partial(self._store.end_tree, begun, self._ports.now()))
+
+    def _is_changing(self) -> bool:
+        """Whether children that have changed files go on."""
+        living = self._session.children.living if self._session else ()
+        self._changing &= {one.session.id for one in living if one.session is not None}
+        return bool(self._changing)
+
+    def _again(self, begun: Checkpoint) -> Checkpoint:
+        return replace(self._about(begun.message, ""), command=begun.command)
 
     async def _tried(self, work: Callable[[], Checkpoint]) -> Checkpoint | None:
         """What was saved. A turn that is stopped meanwhile does not wait for it."""
@@ -133,7 +180,7 @@ class TurnFiles:
     async def _run(self, work: Callable[[], T]) -> T:
         if self._session is not None and self._session.busy:
             raise HermesError(BUSY)
-        async with self._lock:
+        async with self._between():
             try:
                 return await anyio.to_thread.run_sync(work)
             except TooLarge as error:
@@ -207,3 +254,17 @@ class TurnFiles:
             paths=(self._workspace,),
             message=message,
         )
+
+
+def _family(session: "Session") -> tuple["Session", str]:
+    """The session at the top, and the id of its child that this one is or belongs to; "" for the top."""
+    child = ""
+    while session.above is not None:
+        child, session = session.id, session.above
+    return session, child
+
+
+async def _save_family(top: "Session", child: str) -> None:
+    files = top.environment.turn_files
+    if files is not None:
+        await files.begin(child)

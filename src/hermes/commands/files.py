@@ -21,6 +21,9 @@ _NONE: Final = (
     " another machine."
 )
 _RUNS: Final = "In the background still runs {}: it may change files again. `/stop` ends it."
+_GO_ON: Final = (
+    "Children in the background still work ({}): they may change files again. `/agents stop all` ends them."
+)
 _STANDS: Final = (
     "The model has forgotten {that}; what {it} did to files stands. `hermes checkpoints list` shows what"
     " was saved before."
@@ -85,7 +88,7 @@ async def rollback(talk: CommandContext, argument: str) -> None:
         raise HermesError("/rollback takes the number of a turn: /rollback 3, or /rollback 3 force.")
     done = await files.roll_back(int(found[1]), force=bool(found[2]))
     talk.tell(told(done, f"`/rollback {found[1]} force`"))
-    _warn_of_processes(talk)
+    _warn_of_work(talk)
 
 
 async def undo(talk: CommandContext, argument: str) -> None:
@@ -137,7 +140,7 @@ async def _bring_back(talk: CommandContext, turn: int, wish: UndoArgs) -> "Rolle
         else f"hermes checkpoints restore {done.undo.restores} --force"
     )
     talk.tell(told(done, f"`{again}`"))
-    _warn_of_processes(talk)
+    _warn_of_work(talk)
     return done
 
 
@@ -160,12 +163,15 @@ async def drop(talk: CommandContext, turns: int) -> str:
     return dropped
 
 
-def _warn_of_processes(talk: CommandContext) -> None:
-    """Name what runs in the background, for it may change files once more."""
+def _warn_of_work(talk: CommandContext) -> None:
+    """Name what goes on in the background, for it may change files once more."""
     running = [one for one in opened(talk).workspace.processes.list() if one.code is None]
     if running:
         names = ", ".join(f"`{one_line(one.command)}`" for one in running)
         talk.tell(_RUNS.format(names))
+    children = [one.standing for _, one in opened(talk).children.tree()]
+    if children:
+        talk.tell(_GO_ON.format(", ".join(f"`{one_line(one.goal)}`" for one in children)))
 
 
 def _files(talk: CommandContext) -> "TurnFiles":

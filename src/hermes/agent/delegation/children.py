@@ -102,7 +102,14 @@ class Children:
         try:
             await run.run(self._places)
         finally:
+            await self._save_files(run)
             await self._end([run])
             if run.report is not None:
                 news_of = import_object("hermes.agent.delegation.news:news_of")
                 self._session.mailbox.add_news(news_of(run.report, self._session.services.redactor))
+
+    async def _save_files(self, run: "ChildRun") -> None:
+        """Note what files it has left."""
+        opened = self._session.opened
+        if run.session is not None and opened is not None and opened.turn_files is not None:
+            await opened.turn_files.save_after_child(run.session.id)
