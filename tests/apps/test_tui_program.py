@@ -694,6 +694,13 @@ def test_a_damaged_store_opens_no_screen_and_is_told_once(place: Place, resume: 
     assert "hermes store repair brings over what can be read" in shown
 
 
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_a_session_whose_folder_is_gone_says_so_when_it_is_opened(place: Place, term: str) -> None:
+    fill(place.home / ".hermes", sessions=1)  # which worked in /w
+    with place.window("http://127.0.0.1:1/v1", 120, 60, "s0", {"TERM": term}) as terminal:
+        terminal.until("/w, where this session worked, is gone: no command of it runs", 40)
+
+
 def test_a_setting_that_nobody_knows_is_told_under_the_header(place: Place) -> None:
     settings(place, "display: {belll: true}\n")
     with place.open() as terminal:

@@ -95,6 +95,24 @@ def test_going_on_where_the_worktree_was_made_names_the_session_that_worked_in_i
     assert (own.returncode, "worked in the worktree" in own.stderr) == (0, False)
 
 
+def test_a_session_whose_worktree_was_removed_says_so_when_it_is_gone_on_with(
+    program: Run, work: Path
+) -> None:
+    ask(program, "-z", "go", "-w", "fix", replies=commits("two"))
+    (session,) = re.findall(r"\d{8}_\d{6}_[0-9a-f]{12}", program("worktrees", "list").stdout)
+    program("worktrees", "remove", "fix", "--force")
+    done = ask(program, "-r", session, "-z", "on")
+    tree = work.with_name("work.worktrees") / "fix"
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        "done\n",
+        (
+            f"hermes: {tree}, where this session worked, is gone: no command of it runs until the folder is there"
+            " again. A new session works in another one.\n"
+        ),
+    )
+
+
 def test_one_with_nothing_new_is_removed_and_files_that_are_not_committed_keep_it(
     program: Run, work: Path
 ) -> None:

@@ -2,8 +2,10 @@
 
 from typing import Final
 
+from hermes.agent.lost_folder import lost_folder
 from hermes.agent.settings import AgentSettings
 from hermes.commands.context import CommandContext, idle, opened
+from hermes.environments.settings import TerminalSettings
 from hermes.types.error import HermesError
 
 CUT: Final = "The last turn was cut off before its end; /continue goes on with it, a new message ends it."
@@ -44,6 +46,12 @@ def met_cut_turn(talk: CommandContext, settings: AgentSettings) -> None:
     talk.notice(GOES_ON if settings.auto_continue else CUT)
     if settings.auto_continue:
         talk.continue_turn()
+
+
+def met_lost_folder(talk: CommandContext, terminal: TerminalSettings) -> None:
+    """Say that the folder of a session that was just opened is gone, if so."""
+    if told := lost_folder(opened(talk), terminal):
+        talk.notice(told)
 
 
 async def title(talk: CommandContext, argument: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import anyio
 import click
 
+from hermes.agent.lost_folder import lost_folder
 from hermes.agent.session import Session
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.jsonlines import JsonLines
@@ -19,7 +20,9 @@ from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.steps import Steps
 from hermes.config.environ import environment, publish
 from hermes.config.home import locate
+from hermes.environments.settings import TerminalSettings
 from hermes.lib.lazy import import_object
+from hermes.lib.visible import visible
 from hermes.runtime import Runtime, open_runtime
 from hermes.types.event import Outcome, TurnFinished
 
@@ -52,6 +55,8 @@ async def _run(text: str, choices: Choices) -> int:
 
 async def _ask(runtime: Runtime, text: str, choices: Choices) -> int:
     session = await runtime.session(session_options(choices, attended=False))
+    if lost := lost_folder(session, runtime.settings[TerminalSettings]):
+        click.echo(f"hermes: {visible(lost)}", err=True)
     consumer: JsonLines | Steps = JsonLines(session) if choices.as_json else Steps(verbose=choices.verbose)
     try:
         if choices.goal:

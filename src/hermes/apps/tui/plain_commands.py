@@ -10,7 +10,8 @@ from hermes.apps.tui.backing import CHOOSE, StartFacts
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
 from hermes.commands.goals import met_goal
-from hermes.commands.session import met_cut_turn
+from hermes.commands.session import met_cut_turn, met_lost_folder
+from hermes.environments.settings import TerminalSettings
 from hermes.lib.visible import visible
 from hermes.present.lines import notice_lines
 from hermes.present.markdown import markdown_lines
@@ -113,6 +114,7 @@ class PlainCommands:
             await old.close()
             self._show(f"session “{fresh.title}”" if fresh.title else f"session {fresh.id}")
             await self.replay(_SHOWN_ON_RESUME)
+        met_lost_folder(self, self._runtime.settings[TerminalSettings])
         met_cut_turn(self, self._runtime.settings[AgentSettings])
         met_goal(self)
 
