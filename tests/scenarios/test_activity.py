@@ -1,5 +1,7 @@
 """A session says what it does: to whoever asks, by notices, and when its time is over."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import anyio
@@ -11,6 +13,7 @@ from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, VirtualClock, call, say
 from hermes.tools.function import tool
 from hermes.types.event import Notice, ToolStarted
+from hermes.types.message import Message, ToolResult
 
 pytestmark = pytest.mark.anyio
 
@@ -24,6 +27,14 @@ async def passed(clock: VirtualClock, seconds: float) -> None:
 
 async def turn(environ: dict[str, str], tmp_path: Path, **flags: float) -> tuple[list[str], list[str], str]:
     """The notices of a turn whose only call takes ten minutes, what was done at its middle, and its end."""
+    told, doing, log = await logged_turn(environ, tmp_path, **flags)
+    return told, doing, getattr(log[-1], "text", "")
+
+
+async def logged_turn(
+    environ: dict[str, str], tmp_path: Path, **flags: float
+) -> tuple[list[str], list[str], Sequence[Message]]:
+    """The same with its log."""
     clock, begun = VirtualClock(), anyio.Event()
 
     @tool
@@ -61,10 +72,9 @@ async def turn(environ: dict[str, str], tmp_path: Path, **flags: float) -> tuple
             async for _ in stream:
                 pass
             group.cancel_scope.cancel()
-        end = session.log[-1]
         middle.append(session.activity.now.words)
         await session.close()
-    return told, middle, getattr(end, "text", "")
+    return told, middle, session.log
 
 
 async def test_a_long_call_is_told_of_ever_more_seldom(environ: dict[str, str], tmp_path: Path) -> None:
@@ -96,3 +106,14 @@ async def test_a_turn_is_stopped_at_its_time_limit_and_says_what_it_was_doing(
         "(No reply: The time budget of this turn is spent: 120 s; it was running dig here, 2m 00s, no output"
         " yet. hermes config set budget.turn_seconds raises it.)"
     )
+
+
+async def test_a_call_that_the_time_limit_cut_is_not_told_as_the_users_doing(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    _, _, log = await logged_turn(environ, tmp_path, **{"agent.long_seconds": 0, "budget.turn_seconds": 120})
+    (result,) = (one for one in log if isinstance(one, ToolResult))
+    assert json.loads(result.content) == {
+        "error": "The call was stopped as the time for this turn was over; what it had done until then stands.",
+        "status": "interrupted",
+    }

@@ -14,7 +14,7 @@ import hermes
 from hermes.agent.branching import branch
 from hermes.agent.code_execution.script_run import OPENED_ANEW
 from hermes.agent.code_execution.tools_module import module_text
-from hermes.agent.tool_environment import UNDONE
+from hermes.agent.outside import UNDONE
 from hermes.environments.kernel_workspace import READ_OUTSIDE
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.event import ToolProgress

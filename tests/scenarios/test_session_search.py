@@ -16,7 +16,7 @@ from hermes.agent.spec import SessionOptions
 from hermes.runtime import Runtime, open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.testing.script import Turn
-from hermes.types.actor import Actor
+from hermes.types.actor import DELEGATION, Actor
 from hermes.types.capabilities import Capabilities
 from hermes.types.message import ToolResult
 
@@ -162,7 +162,7 @@ async def test_nobody_sees_more_than_what_he_could_have_read_himself(
         "owner": {},
         "ada": {"actor": ada},
         "narrow": {"capabilities": Capabilities(read=(str(tmp_path),))},
-        "child of bob": {"parent": parent},
+        "child of bob": {"parent": parent, "actor": Actor(app=DELEGATION, id=parent)},
     }
     for name, options in cases.items():
         async with (

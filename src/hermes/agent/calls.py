@@ -16,6 +16,7 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from hermes.agent.guardrails import signature
+from hermes.agent.outside import count
 from hermes.agent.provenance import listening, origin
 from hermes.agent.questions import calling
 from hermes.agent.tool_context import ToolRunContext
@@ -37,6 +38,8 @@ SIDE_BY_SIDE = 8
 AT_ONCE = 4_000
 """Longer results are looked through beside the event loop."""
 INTERRUPTED = "The call was interrupted by the user before it ended; what it had done until then stands."
+TIME_OVER = "The call was stopped as the time for this turn was over; what it had done until then stands."
+NOT_IN_TIME = "This call was not run: the time for this turn was over."
 STORE_FAILED = (
     "A fault of the session's store ended this call; its outcome is unknown. Look at what it may have done."
 )
@@ -68,7 +71,7 @@ class CallBatch:
         self._started: set[str] = set()
         self._left: dict[str, tuple[Mapping[str, Any], Sequence[str]]] = {}
         self._stopping = anyio.Event()
-        self._cut_by: Literal["user", "store", "fault"] = "user"
+        self._cut_by: Literal["user", "time", "store", "fault"] = "user"
 
     async def run(self) -> None:
         """Run all calls, side by side where their policies and paths allow it; cancellation leaves `results`
@@ -91,6 +94,8 @@ class CallBatch:
                 self._cut_by = "store"
             elif not has_kind(error, anyio.get_cancelled_exc_class()):
                 self._cut_by = "fault"
+            elif self._services.ports.monotonic() >= self._session.limits.ends:
+                self._cut_by = "time"
             raise
 
     def ordered(self) -> Iterator[ToolResult]:
@@ -126,12 +131,13 @@ class CallBatch:
 
     async def _keep(self, call: ToolCall, heard: Sequence[str], output: ToolOutput) -> ToolResult:
         """Note the result; not to be cut short, for the call has run."""
-        if len(output.content) < AT_ONCE:
-            result = self._examined(call, output, heard)
-        else:
-            with anyio.CancelScope(shield=True):
+        with anyio.CancelScope(shield=True):
+            if len(output.content) < AT_ONCE:
+                result = self._examined(call, output, heard)
+            else:
                 result = await anyio.to_thread.run_sync(self._examined, call, output, heard)
-        self.results[call.id] = result
+            self.results[call.id] = result
+            await count(self._session, result)
         return result
 
     def _examined(self, call: ToolCall, output: ToolOutput, heard: Sequence[str]) -> ToolResult:
@@ -197,6 +203,8 @@ class CallBatch:
         match self._cut_by:
             case "user":
                 text, status = (INTERRUPTED if began else NOT_STARTED), "interrupted"
+            case "time":
+                text, status = (TIME_OVER if began else NOT_IN_TIME), "interrupted"
             case "store":
                 text, status = (STORE_FAILED, "outcome_unknown") if began else (NOT_RUN, "not_run")
             case "fault":

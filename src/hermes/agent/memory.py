@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 from msgspec import Meta, Struct
 
+from hermes.agent.outside import sources_of
 from hermes.config.sections import doc, section
 from hermes.lib.lazy import import_object
-from hermes.safety.sources import joined
 from hermes.store.facts import Fact
 from hermes.store.notes import Edit, Note, NoteOrigin, Notes, Target
 from hermes.types.error import StoreError
@@ -66,7 +66,7 @@ class SessionMemory(Struct, frozen=True):
 
     def _origin(self) -> NoteOrigin:
         session = self.session
-        read = [one.name for one in joined(session.spec.outside, session.whole_log.outside)]
+        read = [one.name for one in sources_of(session)]
         return NoteOrigin(at=session.services.ports.now(), session=session.id, outside=tuple(read[-3:]))
 
 

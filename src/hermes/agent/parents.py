@@ -5,7 +5,8 @@ it is.
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
-from hermes.safety.sources import Source, joined, sources
+from hermes.agent.outside import sources_of
+from hermes.safety.sources import Source, sources
 from hermes.store.protocol import SessionRow, SessionStore
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import StoreError
@@ -27,7 +28,7 @@ async def read_by(session_id: str, living: Collection["Session"], store: Session
     if not session_id:
         return ()
     if found := running(session_id, living):
-        return joined(found.spec.outside, found.whole_log.outside)
+        return sources_of(found)
     try:
         stored = await store.read(session_id)
     except StoreError:

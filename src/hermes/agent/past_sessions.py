@@ -113,14 +113,15 @@ class SessionArchive(Struct, frozen=True):
 
 async def viewer_of(session: "Session") -> Viewer:
     """What a session may see of others; a child sees what those may in whose name its parents work."""
-    origin, parent = session.spec.actor.origin if session.spec.actor.id else "", session.spec.parent
+    actor, parent = session.spec.actor, session.spec.parent
+    origin = actor.origin if actor.is_user else ""
     while parent and not origin:
         try:
             stored = await session.services.store.read(parent)
         except StoreError:
             origin = f"the deleted session {parent}"  # nobody's messages are of that origin
             break
-        origin = next((one for one in _origins(stored) if actor_of(one).id), "")
+        origin = next((one for one in _origins(stored) if actor_of(one).is_user), "")
         parent = stored.row.parent
     return Viewer(bounds=session.spec.capabilities, origin=origin)
 

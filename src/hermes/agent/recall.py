@@ -25,13 +25,13 @@ from hermes.agent.memory_provider import (
     Recalled,
     TurnListener,
 )
+from hermes.agent.outside import sources_of
 from hermes.agent.past_sessions import viewer_of
 from hermes.agent.provenance import tell
 from hermes.lib.aio import Async
 from hermes.lib.lazy import import_object
 from hermes.lib.text import CHARACTERS, clip, tokens
 from hermes.lib.threads import in_thread
-from hermes.safety.sources import joined
 from hermes.store.facts import Fact
 from hermes.tools.registry import ToolRegistry, tool_error
 from hermes.types.error import ConfigError, HermesError
@@ -222,7 +222,7 @@ class Recall:
         """Run a tool of the provider."""
         if self._provider is None:
             return tool_error(f"{tool} belongs to a memory provider that is not in use.")
-        read = tuple(one.name for one in joined(session.spec.outside, session.whole_log.outside))
+        read = tuple(one.name for one in sources_of(session))
         scope = replace(await scope_of(session), outside=read)
         try:
             with anyio.fail_after(AFTERWARDS):

@@ -16,6 +16,7 @@ from hermes.agent.ledger import CHAT, TurnLimits
 from hermes.agent.listeners import Listener, Listeners
 from hermes.agent.log import Log, replay
 from hermes.agent.mailbox import Mailbox, process_news
+from hermes.agent.outside import turns_undone
 from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
 from hermes.agent.room import compact
@@ -318,8 +319,7 @@ class Session:
         try:
             await self.services.store.drop_last(self.id, len(self.log) - at)
             dropped, self._log = self.log[at], replay(self.log[:at])
-            if self.opened is not None:
-                await self.opened.turns_undone()
+            await turns_undone(self)
         finally:
             self._undoing = False
         await raise_cancellation()

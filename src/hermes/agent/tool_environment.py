@@ -5,13 +5,14 @@ commands.
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.gate import ApprovalGate
+from hermes.agent.outside import sources_of
 from hermes.agent.provenance import tell
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst, checkpoints_of
@@ -31,7 +32,6 @@ from hermes.safety.decide import Policy, is_concealed
 from hermes.safety.grants import lent
 from hermes.safety.redact import redact
 from hermes.safety.settings import AllowlistSettings, ApprovalSettings, CheckpointSettings
-from hermes.safety.sources import Source, joined, sources
 from hermes.tools.settings import ToolOutputSettings
 from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import EnvironmentUnavailable
@@ -77,38 +77,13 @@ class ToolEnvironmentOptions(Struct, frozen=True, kw_only=True):
     code: CodeExecutionSettings = CodeExecutionSettings()
 
 
-UNDONE: Final = "turns of this session were undone, and with them what their scripts had made"
-
-
 class ToolEnvironment(Struct, frozen=True, kw_only=True):
-    """A workspace and the gate that every effect in it passes; without `turn_files` no turn's are saved.
-
-    `read_by_scripts` is what calls of scripts read from outside, whose results are in no log.
-    """
+    """A workspace and the gate that every effect in it passes; without `turn_files` no turn's are saved."""
 
     workspace: ScriptWorkspace
     gate: ApprovalGate
     trusting: bool = False
     turn_files: TurnFiles | None = None
-    read_by_scripts: list[Source] = field(default_factory=list)
-
-    async def turns_undone(self) -> None:
-        """Forget what scripts of the turns have made and read that are gone from the log."""
-        self.read_by_scripts.clear()
-        await self.workspace.end_kernel(UNDONE)
-
-    async def read_by_script(self, result: ToolResult) -> None:
-        """A call of a script gave this: where it is from outside, that counts for what the script does
-        next.
-        """
-        known = self.read_by_scripts
-        known += [one for one in sources([result]) if one not in known]
-        await self.protect()
-
-    async def protect(self) -> None:
-        """Once text from outside was read: keep what runs on from before from planting instructions."""
-        if self.gate.read():
-            await self.workspace.protect_instructions()
 
     def attach(self, session: "Session") -> None:
         """Let the gate ask a model, tell of what no person answered, know what was read from outside, and
@@ -124,12 +99,13 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
             return await home.run(partial(session.ask_aside, "approval", question))
 
         gate.attended = session.spec.attended
-        gate.wrote = any(isinstance(one, ToolResult) for one in session.log)  # one that is resumed
+        # One that is resumed may have, and one that works for another shares its files
+        gate.wrote = bool(session.spec.parent) or any(isinstance(one, ToolResult) for one in session.log)
         if session.above is not None and session.above.opened is not None:
             gate.grants = lent(session.above.opened.gate.grants)
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
-            gate.read = lambda: joined(session.spec.outside, self.read_by_scripts, session.whole_log.outside)
+            gate.read = partial(sources_of, session)
 
 
 def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> ToolEnvironmentOptions:

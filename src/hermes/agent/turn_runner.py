@@ -16,6 +16,7 @@ from hermes.agent.guardrails import HALTED, HALTED_WORDS, LoopGuard
 from hermes.agent.hook_points import added_context, ended
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.listeners import Listener
+from hermes.agent.outside import protect
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
 from hermes.agent.room import make_room
@@ -286,8 +287,7 @@ class TurnRunner:
         batch = session.batch = CallBatch(calls, session, user, self._blocked(calls))
         if only_scripts(calls):
             self.steps.refund()
-        if session.opened is not None:
-            await session.opened.protect()
+        await protect(session)
         try:
             await batch.run()
         finally:

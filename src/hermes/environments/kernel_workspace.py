@@ -46,8 +46,8 @@ class KernelWorkspace(ScriptWorkspace):
             if not decided.permit.confined:
                 done = await self._run_apart(decided, **options)
                 return replace(done, kernel=KernelUse(state=UNCONFINED))
-            self._redeem(decided.permit, self._now(decided.action, decided.where, decided.permit))
             kernel, use = await self._kernel_for(decided)
+            self._redeem(decided.permit, self._now(decided.action, decided.where, decided.permit))
             done = await self._run_in(kernel, decided, **options)
             why = kernel.gone()
             return replace(done, kernel=KernelUse(state="ended", lost=why) if why else use)
@@ -63,6 +63,7 @@ class KernelWorkspace(ScriptWorkspace):
         """Keep what runs on from changing what agents take as instructions: a kernel that could is ended,
         unless a script runs in it now, and what jobs make of them is moved aside.
         """
+        await super().protect_instructions()
         if self._kernel is not None and not (self._kernel.protected or self._one_script.locked()):
             await self.end_kernel(READ_OUTSIDE)
         self._local.protect_instructions()

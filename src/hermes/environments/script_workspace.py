@@ -56,11 +56,6 @@ class ScriptWorkspace(ShellWorkspace):
     async def end_kernel(self, why: str) -> None:
         """There is none."""
 
-    async def protect_instructions(self) -> None:
-        """Keep what runs on from changing what agents take as instructions: nothing here can be kept from
-        it.
-        """
-
     async def _decide(self, script: Script) -> DecidedScript:
         await self._ready()
         where = self.cwd
@@ -71,8 +66,8 @@ class ScriptWorkspace(ShellWorkspace):
         self, decided: DecidedScript, *, module: str, answer: AnswerRequest, **options: Any
     ) -> ExecResult:
         permit = decided.permit
-        start = self._apart(decided.action, decided.where, permit)
         async with self._channel.open(module, answer, confined=permit.confined) as folder:
+            start = self._apart(decided.action, decided.where, permit)
             start = replace(start, env={**start.env, **variables(folder, start.env)})
             job = replace(self._job(start, permit, pty=False), errors_apart=True)
             done = await self._environment.exec(job, **options)

@@ -95,6 +95,8 @@ class ShellWorkspace:
         self._options = options
         self._ids = itertools.count(1)
         self._redeemed: set[str] = set()
+        self._protected = 0  # how often text from outside was told of
+        self._unprotected: dict[str, int] = {}  # the same when a permit was asked for that protects nothing
         self._turns = anyio.Lock()  # invariant: one command at a time uses the carried shell
         self.processes = Background(clock, authorize=authorize, known=options.known, heard=options.heard)
 
@@ -242,7 +244,15 @@ class ShellWorkspace:
     async def _permit(self, action: Command) -> Permit:
         if "\0" in action.command:
             raise Refused("A command cannot contain a NUL character.")
-        return self._accept(await self._authorize(action))
+        before = self._protected
+        permit = self._accept(await self._authorize(action))
+        if permit.by not in _WORDS and not permit.protected:
+            self._unprotected[permit.serial] = before
+        return permit
+
+    async def protect_instructions(self) -> None:
+        """Text from outside was read: what was decided before, and does not run yet, is decided again."""
+        self._protected += 1
 
     def _apart(self, action: Command, where: str, permit: Permit) -> Start:
         """A shell of its own for a command that was decided, whose permit is used up."""
@@ -310,6 +320,10 @@ class ShellWorkspace:
             raise Refused(
                 "The directory, the variables or a file that it names changed while this was decided, so it"
                 " did not run; try it again."
+            )
+        if self._unprotected.pop(permit.serial, self._protected) != self._protected:
+            raise Refused(
+                "Text from outside was read while this was decided, so it did not run; try it again."
             )
         if permit.serial and permit.serial in self._redeemed:
             raise Refused("This yes was used before; it is good for one action alone.")

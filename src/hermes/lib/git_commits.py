@@ -83,7 +83,7 @@ class GitCommits:
         """Have the user's own index agree with the commit; where somebody else writes it just now, it is they
         who see a difference.
         """
-        try:
-            self._git.text(*self._change(name, data))
+        try:  # git reads files again that were changed in the second of the index, through their filters
+            self._git.text(*self._change(name, data), extra=self._git.without_filters())
         except GitError:
             return

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from hermes.lib.codec import mended
 from hermes.lib.session_ids import is_issued, is_session_id
@@ -13,11 +13,13 @@ from hermes.store.protocol import SessionRow, SessionStore, StoredSession
 from hermes.store.sessions import MESSAGES
 from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import StoreError
-from hermes.types.message import Message
+from hermes.types.message import Assistant, Compaction, Message
 
 VERSION: Final = 1
 FIRST_MESSAGE: Final = 2
 """The number of the line after the first."""
+MOST: Final = 2**53
+"""What is counted is less."""
 LATEST: Final = 1e11
 """Seconds since 1970 that no clock shows: a later time cannot be told as a date everywhere."""
 
@@ -125,7 +127,20 @@ def _message(number: int, line: bytes) -> Message:
         raise StoreError(f"Line {number} is no message: {error}.") from error
     if not 0 <= message.at < LATEST:
         raise StoreError(f"Line {number} is no message: its time is none that a clock shows.")
+    if not all(0 <= one < MOST for one in _counts(message)):
+        raise StoreError(f"Line {number} is no message: it has a count below zero or beyond all counting.")
     return message
+
+
+def _counts(message: Message) -> tuple[float, ...]:
+    """What a message counts: tokens, money, or places in the log."""
+    match message:
+        case Assistant():
+            return astuple(message.usage)
+        case Compaction():
+            return message.head, message.dropped, message.clip, message.before, message.after
+        case _:
+            return ()
 
 
 def _encoded(header: _Header) -> bytes:

@@ -1,6 +1,11 @@
 """Who acts on a session: verbs take one, messages name one, and questions are addressed to one."""
 
+from typing import Final
+
 from msgspec import Struct
+
+DELEGATION: Final = "delegation"
+"""The app of a session that works through its children: it is their actor."""
 
 
 class Actor(Struct, frozen=True, kw_only=True):
@@ -17,6 +22,11 @@ class Actor(Struct, frozen=True, kw_only=True):
     def origin(self) -> str:
         """The name that messages carry: the app, and the user where the app has several."""
         return f"{self.app}:{self.id}" if self.id else self.app
+
+    @property
+    def is_user(self) -> bool:
+        """Whether it is one of several users of an app, and no session."""
+        return bool(self.id) and self.app != DELEGATION
 
 
 def actor_of(origin: str) -> Actor:

@@ -109,6 +109,9 @@ def test_nothing_that_the_repository_or_the_user_names_is_run(tmp_path: Path) ->
     folder, ran = tmp_path / "notes", tmp_path / "ran"
     folder.mkdir()
     git(folder, "init", "--quiet")
+    (folder / "a.md").write_text("by hand\n")
+    git(folder, "add", "a.md")
+    os.utime(folder / ".git" / "index", (1, 1))  # as old as the file: git reads that again to be sure
     program = tmp_path / "program"
     program.write_text(f'#!/bin/sh\necho "$0" >> {ran}\ncat\n')
     program.chmod(0o755)

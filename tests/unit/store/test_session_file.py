@@ -137,6 +137,24 @@ def test_any_session_comes_back_as_it_was(log: tuple[Message, ...]) -> None:
     assert read_session(lines.splitlines(keepends=True)) == SessionFile(session, announced=len(log))
 
 
+FORGED = (
+    Compaction(id="c", at=1.0, summary="s", first_kept="m", head=-1),
+    Compaction(id="c", at=1.0, summary="s", first_kept="m", dropped=10**400),
+    Compaction(id="c", at=1.0, summary="s", first_kept="m", before=2**53),
+    Assistant(id="a", at=1.0, text="t", usage=Usage(input_tokens=-1)),
+    Assistant(id="a", at=1.0, text="t", usage=Usage(output_tokens=10**400)),
+)
+
+
+@pytest.mark.parametrize("message", FORGED)
+def test_a_count_that_nothing_can_have_is_named_with_its_line(message: Message) -> None:
+    lines = session_lines(stored(User(id="u", at=1.0, text="hi"), message))
+    with pytest.raises(
+        StoreError, match=r"^Line 3 is no message: it has a count below zero or beyond all counting\.$"
+    ):
+        read_session(lines)
+
+
 async def test_an_import_is_text_from_outside_in_a_directory_of_this_machine(tmp_path: Path) -> None:
     session = stored(User(id="u", at=1.0, text="hi"), parent="gone", origin="gone")
     async with open_store(tmp_path / "s.db", tmp_path / "f.db") as store:

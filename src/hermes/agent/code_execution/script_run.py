@@ -112,8 +112,6 @@ class ScriptRun:
         result = batch.results[call.id]
         self._guard.heard(call, result, batch.manifest(call))
         tell(result.outside)  # what the script has read counts for what it prints
-        if result.outside and self._session.opened is not None:
-            await self._session.opened.read_by_script(result)
         return result.content
 
     def _lost(self, use: KernelUse) -> str:

@@ -24,6 +24,7 @@ CALLED: Final = "The assistant made calls"
 
 _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
 _CITED = re.compile(r"\[(\d+(?:\s*[-–,]\s*\d+)*)\]")
+_DIGITS: Final = 12
 _ITEM = re.compile(r"\s*(?:[-*]|\d+[.)])\s+\S")
 
 
@@ -117,7 +118,8 @@ def citations(text: str) -> Iterator[int]:
     """The numbers of entries that a text cites, those within a range too."""
     for group in _CITED.findall(text):
         for part in re.split(r"\s*,\s*", group):
-            low, *high = (int(one) for one in re.split(r"\s*[-–]\s*", part))
+            # Of a number of thousands of digits, which no entry has, the first tell as much
+            low, *high = (int(one[:_DIGITS]) for one in re.split(r"\s*[-–]\s*", part))
             yield from (low, *high)
 
 

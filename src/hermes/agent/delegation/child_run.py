@@ -70,6 +70,7 @@ class ChildRun:
             self._stop("failed", str(error))
             return
         session.above, session.budget.above = self._parent, limits.budget
+        session.children.read_beside = self._parent.children.read_beside
         await session.rename(title_of(self.task.goal))
         session.listeners.attach(self)
         self._tell()

@@ -17,6 +17,7 @@ from hermes.types.error import HermesError
 if TYPE_CHECKING:
     from hermes.agent.delegation.child_run import ChildRun
     from hermes.agent.session import Session
+    from hermes.safety.sources import Source
 
 PAUSED: Final = "The user has paused new children: do the work here, or tell them what waits."
 CLOSED: Final = "The session that started it was closed."
@@ -25,13 +26,18 @@ CLOSING: Final = 5.0
 
 
 class Children:
-    """The children of a session that have not reported yet; while it is `paused` there are no new ones."""
+    """The children of a session that have not reported yet; while it is `paused` there are no new ones.
+
+    `read_beside` is what those have read from outside that work beside the session, its own scripts too: one
+    list for a session, its children and theirs.
+    """
 
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._places = anyio.Semaphore(session.services.delegation.max_concurrent_children)
         self.living: tuple[ChildRun, ...] = ()
         self.paused = False
+        self.read_beside: list[Source] = []
 
     def take(self, tasks: Sequence[ChildTask], call_id: str) -> tuple["ChildRun", ...]:
         """Children for the tasks of a call, none of which runs yet; HermesError where there may be none."""

@@ -7,7 +7,7 @@ from hermes.agent.delegation.brief import child_prompt
 from hermes.agent.delegation.limited_tool import DELEGATE
 from hermes.agent.spec import SessionOptions
 from hermes.tools.toolsets import resolve_all
-from hermes.types.actor import Actor
+from hermes.types.actor import DELEGATION, Actor
 from hermes.types.capabilities import Capabilities
 from hermes.types.delegation import ChildTask
 from hermes.types.error import HermesError
@@ -40,8 +40,8 @@ def child_options(parent: "Session", task: ChildTask) -> SessionOptions:
         effort=settings.reasoning_effort,
         system=child_prompt(str(parent.spec.cwd), task, depth=depth, deepest=settings.max_spawn_depth),
         cwd=parent.spec.cwd,
-        source="delegation",
-        actor=Actor(app="delegation", id=parent.id),
+        source=DELEGATION,
+        actor=Actor(app=DELEGATION, id=parent.id),
         yolo=parent.spec.yolo,
         attended=False,
         max_steps=min(settings.max_iterations, parent.spec.max_steps),

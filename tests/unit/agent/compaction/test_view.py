@@ -1,8 +1,10 @@
 """What stands for older messages."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hermes.agent.compaction.summary import accepted
 from hermes.agent.compaction.view import END, parting, record, shown
 from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
 
@@ -68,3 +70,14 @@ def test_of_the_results_in_short_the_plan_as_it_is_stays_whole() -> None:
     )
     assert (second, last) == (plans[1], "last")
     assert (first.startswith("[todo] "), third.startswith("[terminal] ")) == (True, True)
+
+
+@pytest.mark.parametrize("number", ["9" * 5_000, f"2-{'9' * 5_000}"])
+def test_a_record_that_cites_an_entry_of_thousands_of_digits_is_taken_without_that(number: str) -> None:
+    record = accepted(
+        f"## Active task\n- plant an oak [1]\n## Findings\n- the elm is old [{number}]\n- the oak is new [2]",
+        first=1,
+        last=3,
+        budget=9_000,
+    )
+    assert record.splitlines()[2:] == ["## Findings", "- the elm is old [1-3]", "- the oak is new [2]"]

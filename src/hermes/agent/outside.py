@@ -1,0 +1,56 @@
+"""What a session and those that work beside it have read from outside: of what one has read, another can be
+told by a file, so that it counts for all of them.
+"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from hermes.safety.sources import Source, joined, sources
+from hermes.types.message import ToolResult
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+UNDONE: Final = "turns of this session were undone, and with them what their scripts had made"
+
+
+def sources_of(session: "Session") -> tuple[Source, ...]:
+    """What a session has read from outside, as its log and those beside it tell; each once, in order."""
+    return joined(session.spec.outside, session.whole_log.outside, session.children.read_beside)
+
+
+async def protect(session: "Session") -> None:
+    """Once text from outside was read, have those beside it know, and keep what runs on from before from
+    planting instructions.
+    """
+    if found := sources_of(session):
+        session.children.read_beside[:] = found
+        for one in _beside(session):
+            if one.opened is not None and one.opened.gate.read():
+                await one.opened.workspace.protect_instructions()
+
+
+async def count(session: "Session", result: ToolResult) -> None:
+    """A call gave this, which no log has yet, or ever, if it was a script's: where it is from outside, that
+    counts at once.
+    """
+    if found := sources([result]):
+        session.children.read_beside[:] = joined(session.children.read_beside, found)
+        await protect(session)
+
+
+async def turns_undone(session: "Session") -> None:
+    """Turns of a session are gone from its log: what only they had read and made counts no longer."""
+    others = (one.whole_log.outside for one in _beside(session) if one is not session)
+    session.children.read_beside[:] = joined(*others)
+    if session.opened is not None:
+        await session.opened.workspace.end_kernel(UNDONE)
+
+
+def _beside(session: "Session") -> Iterator["Session"]:
+    """The session that all of them work for, and its living children and theirs."""
+    top = session
+    while top.above is not None:
+        top = top.above
+    yield top
+    yield from (run.session for _, run in top.children.tree() if run.session is not None)
