@@ -202,6 +202,17 @@ async def test_the_last_of_a_directory_is_never_one_of_another(opened: Opened) -
             await store.resolve("latest", cwd="/elsewhere")
 
 
+async def test_the_children_of_a_session_are_its_own_in_order(opened: Opened) -> None:
+    async with opened() as store:
+        for name, above in (("top", ""), ("one", "top"), ("below", "one"), ("two", "top"), ("mute", "top")):
+            await store.create(row(name, parent=above), system="", tools=[])
+            if name != "mute":
+                await store.append(name, said(1))
+        assert [one.id for one in await store.children("top")] == ["one", "two"]
+        assert [one.id for one in await store.children("one")] == ["below"]
+        assert [await store.children(name) for name in ("below", "")] == [[], []]
+
+
 async def test_what_is_changed_is_changed_and_nothing_else(opened: Opened) -> None:
     async with opened() as store:
         await made(store, "one")

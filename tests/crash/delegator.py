@@ -1,6 +1,7 @@
 """A process whose session has children at work: prints a line of JSON once they are, then waits to be killed.
 
-Usage: delegator.py FOLDER wait|background
+Usage: delegator.py FOLDER wait|background|family; in a family the child has written a file, and its own child reads a page and has
+written another one
 """
 
 import json
@@ -19,13 +20,18 @@ from tests.scenarios.family import FamilyModel
 async def main(folder: Path, how: str) -> None:
     held = 0
 
+    @hermes.tool(outside=True)
+    def page() -> str:
+        """A page."""
+        return "its words"
+
     @hermes.tool(outside=False)
     async def hold() -> str:
         """Hold until the end."""
         nonlocal held
         held += 1
         Path("alive").write_text(str(held))
-        if held == 2:
+        if held == (1 if how == "family" else 2):
             line = {
                 "session": session.id,
                 "children": [run.standing.child for run in session.children.living],
@@ -37,18 +43,37 @@ async def main(folder: Path, how: str) -> None:
 
     tasks = {"tasks": [{"goal": "dig here"}, {"goal": "dig there"}], "background": how == "background"}
     script = [call("hold", {}, text="Half dug.", call_id="h1"), say("never")]
+    below = {
+        "go": [
+            call("delegate_task", {"goal": "dig deep", "role": "orchestrator", "background": True}),
+            say("ok"),
+        ],
+        "dig deep": [
+            call("write_file", {"path": "by_child", "content": "x"}),
+            call("delegate_task", {"goal": "look outside"}, text="I have begun."),
+        ],
+        "look outside": [
+            call("page", {}),
+            call("write_file", {"path": "by_grandchild", "content": "its words"}),
+            call("hold", {}),
+        ],
+    }
     model = FamilyModel(
-        {
+        below
+        if how == "family"
+        else {
             "go": [call("delegate_task", tasks, call_id="d1"), say("ok")],
             "dig here": script,
             "dig there": script,
         }
     )
+    (folder / "home").mkdir()
+    (folder / "home" / "config.yaml").write_text("delegation: {max_spawn_depth: 2}\n")
     environ = {"HOME": str(folder), "HERMES_HOME": str(folder / "home")}
     async with open_runtime(environ=environ, http=model.http()) as runtime:
         session = await runtime.session(
             SessionOptions(
-                base_url="http://127.0.0.1:1/v1", model="m", toolsets=("delegation",), functions=(hold,),
+                base_url="http://127.0.0.1:1/v1", model="m", toolsets=("delegation", "file"), functions=(hold, page),
                 cwd=Path.cwd(),
             )
         )  # fmt: skip

@@ -65,3 +65,29 @@ async def test_children_of_a_killed_process_are_readable_and_told_of_at_resume(
         assert [(one["status"], one["model"]) for one in reports] == [("cancelled", "m")] * 2
         assert all("duration_seconds" not in one for one in reports), "nobody saw how long they ran"
     assert (len(model.requests), [row.id for row in rows]) == (1, [told["session"]])
+
+
+async def test_the_report_of_a_killed_child_has_what_it_and_those_below_it_changed_and_read(
+    tmp_path: Path,
+) -> None:
+    told = killed(tmp_path, "family")
+    work = tmp_path / "work"
+    model = ScriptedModel(say("I see"))
+    environ = {"HOME": str(tmp_path), "HERMES_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        options = SessionOptions(
+            resume=told["session"], base_url="http://127.0.0.1:1/v1", model="m", cwd=work
+        )
+        session = await runtime.session(options)
+        await session.send("what became of it?")
+        read = [one.name for one in session.environment.gate.read()]
+        await session.close()
+    (block,) = [block for one in session.log if isinstance(one, User) for block in one.blocks]
+    report = json.loads(next(line for line in block.text.splitlines() if line.startswith("{")))
+    assert (block.outside, read) == ("the tool page", ["the tool page"])
+    assert (report["status"], report["summary"], report["changed_files"]) == (
+        "cancelled",
+        "I have begun.",
+        [str(work / "by_child"), str(work / "by_grandchild")],
+    )
+    assert report["unknown_tools"] == ["page", "hold"], "nobody has them any more"

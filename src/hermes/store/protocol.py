@@ -257,6 +257,9 @@ class SessionStore(Protocol):
     async def recent(self, *, limit: int = 50, cwd: str = "") -> list[SessionRow]:
         """Sessions, the last used first; those of one directory if `cwd` is given."""
 
+    async def children(self, session_id: str) -> list[SessionRow]:
+        """The sessions that were begun by this one, the first begun first."""
+
     async def begun_between(
         self, since: float, until: float, *, limit: int = 20, viewer: Viewer = EVERYBODY
     ) -> list[SessionRow]:

@@ -213,6 +213,11 @@ class SessionTables:
         with self._database.faults():
             return self._list(f"WHERE key IN ({wanted}) {_LAST_USED}", (*values, limit))
 
+    def children(self, session_id: str) -> list[SessionRow]:
+        """The children of a session, the first begun first."""
+        with self._database.faults():
+            return self._list("WHERE parent <> '' AND parent = ? ORDER BY key", (session_id,))
+
     def resolve(self, text: str, cwd: str) -> SessionRow:
         """The one session that `text` names."""
         if text in _LATEST:

@@ -179,6 +179,10 @@ class SqliteStore:
         """List sessions."""
         return await self._run(self._sessions.recent, limit, cwd)
 
+    async def children(self, session_id: str) -> list[SessionRow]:
+        """List the children of a session."""
+        return await self._run(self._sessions.children, session_id)
+
     async def resolve(self, text: str, *, cwd: str = "") -> SessionRow:
         """Find a session by what a person calls it."""
         return await self._run(self._sessions.resolve, text, cwd)

@@ -177,6 +177,10 @@ class MemoryStore:
         rows = [_listed(kept) for kept in own if cwd in {"", kept.row.cwd}]
         return rows[::-1][:limit]
 
+    async def children(self, session_id: str) -> list[SessionRow]:
+        """List the children of a session."""
+        return [_listed(kept) for kept in self._kept.values() if session_id and kept.row.parent == session_id]
+
     async def resolve(self, text: str, *, cwd: str = "") -> SessionRow:
         """Find a session by what a person calls it."""
         rows = [_listed(kept) for kept in self._kept.values()][::-1]

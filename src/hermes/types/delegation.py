@@ -31,9 +31,11 @@ class ChildTask(Struct, frozen=True, kw_only=True):
 class ChildReport(Struct, frozen=True, kw_only=True):
     """How a child ended. `text` is its answer, or its last words; `reason` says why it is not done.
 
-    `changed` are the files that its tools wrote, `refused` what it was not allowed, `outside` the name of
-    what it has read that neither user nor workspace wrote; `seconds` is how long it ran, None where nobody
-    saw its end.
+    `changed` are the files that its tools and those of its children wrote, `cut_files` those
+    of calls whose end nobody saw, which may have changed or not; of `unknown_tools` nobody can say what they
+    wrote, for they are not there any more. `refused` is what it
+    was not allowed, `outside` the name of what it has read that neither user nor workspace wrote; `seconds`
+    is how long it ran, None where nobody saw its end.
     """
 
     session: str
@@ -42,6 +44,8 @@ class ChildReport(Struct, frozen=True, kw_only=True):
     text: str = ""
     reason: str = ""
     changed: tuple[str, ...] = ()
+    cut_files: tuple[str, ...] = ()
+    unknown_tools: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
     usage: Usage = NO_USAGE
     seconds: float | None = None
@@ -51,7 +55,12 @@ class ChildReport(Struct, frozen=True, kw_only=True):
     def as_result(self, number: int) -> dict[str, Any]:
         """The report as a part of a tool's result, for the task of that number."""
         used = self.usage
-        optional = {"exit_reason": self.reason, "refused": list(self.refused)}
+        optional = {
+            "exit_reason": self.reason,
+            "refused": list(self.refused),
+            "maybe_changed_files": list(self.cut_files),
+            "unknown_tools": list(self.unknown_tools),
+        }
         clock = {} if self.seconds is None else {"duration_seconds": round(self.seconds, 2)}
         return {
             "task_index": number,

@@ -9,7 +9,7 @@ import anyio
 
 from hermes.agent.activity import call_in_words
 from hermes.agent.delegation.brief import first_message
-from hermes.agent.delegation.changed_files import changed_files
+from hermes.agent.delegation.changed_files import FileCalls
 from hermes.agent.delegation.last_words import last_words
 from hermes.agent.delegation.narrowing import child_options
 from hermes.agent.ledger import TurnLimits
@@ -104,6 +104,7 @@ class ChildRun:
         self.state = self.report.state
         self._tell()
         self._ended.set()
+        self._parent.children.changed += self.report.changed
         if session is not None:
             self._parent.usage += session.usage
             await session.close()
@@ -183,13 +184,21 @@ class ChildRun:
             state=state,
             text=last_words(session.log) if session else "",
             reason=reason,
-            changed=changed_files(session) if session else (),
+            changed=self._changed(),
             refused=end.refused if end else (),
             usage=session.usage if session else NO_USAGE,
             seconds=self._ports.monotonic() - self._started,
             model=session.endpoint.model if session else "",
             outside=read[0].name if read else "",
         )
+
+    def _changed(self) -> tuple[str, ...]:
+        """The files that its tools wrote, and those of its children."""
+        session = self.session
+        if session is None:
+            return ()
+        own = FileCalls(session.log, session.tools.tools, str(session.spec.cwd)).changed
+        return tuple(dict.fromkeys((*own, *session.children.changed)))
 
     def _outcome(self) -> tuple[ChildState, str]:
         """How it ended by itself."""

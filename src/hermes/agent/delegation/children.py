@@ -28,14 +28,15 @@ CLOSING: Final = 5.0
 class Children:
     """The children of a session that have not reported yet; while it is `paused` there are no new ones.
 
-    `read_beside` is what those have read from outside that work beside the session, its own scripts too: one
-    list for a session, its children and theirs.
+    Those that have reported `changed` these files. `read_beside` is what those have read from outside that
+    work beside the session, its own scripts too: one list for a session, its children and theirs.
     """
 
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._places = anyio.Semaphore(session.services.delegation.max_concurrent_children)
         self.living: tuple[ChildRun, ...] = ()
+        self.changed: tuple[str, ...] = ()
         self.paused = False
         self.read_beside: list[Source] = []
 

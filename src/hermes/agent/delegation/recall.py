@@ -2,11 +2,14 @@
 started, their own logs how they ended.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from hermes.agent.delegation.changed_files import FileCalls
 from hermes.agent.delegation.last_words import last_words
 from hermes.agent.delegation.limited_tool import DELEGATE
 from hermes.agent.delegation.news import news_of
@@ -41,7 +44,8 @@ async def recall(session: "Session") -> None:
                 continue  # it never said a word, or was deleted
             if stored.row.parent != session.id:  # an imported log may name any session
                 continue
-            session.mailbox.add_news(news_of(_report(stored), session.services.redactor))
+            family = [stored, *await _below(session, child)]
+            session.mailbox.add_news(news_of(_report(family, session), session.services.redactor))
 
 
 def _started(session: "Session") -> Iterator[str]:
@@ -62,9 +66,23 @@ def _blocks(session: "Session") -> Iterator[Any]:
             yield from one.blocks
 
 
-def _report(stored: StoredSession) -> ChildReport:
+async def _below(session: "Session", child: str) -> list[StoredSession]:
+    """The children of a child, each before its own; what cannot be read is left out."""
+    found: list[StoredSession] = []
+    for row in await session.services.store.children(child):
+        with suppress(StoreError):
+            found.append(await session.services.store.read(row.id))
+        found += await _below(session, row.id)
+    return found
+
+
+def _report(family: Sequence[StoredSession], session: "Session") -> ChildReport:
+    """The report of the first of a family, with what the others have changed and read."""
+    stored, logs = family[0], [_seen(one) for one in family]
     begun = next((one for one in stored.log if isinstance(one, User)), None)
-    read = sources(stored.log)
+    read = sources(chain.from_iterable(logs))
+    calls = [FileCalls(log, session.tools.tools, one.row.cwd) for log, one in zip(logs, family, strict=True)]
+    cut = [tuple(_cut(one)) for one in family]
     answer = _answer(stored.log)
     return ChildReport(
         session=stored.row.id,
@@ -72,11 +90,27 @@ def _report(stored: StoredSession) -> ChildReport:
         state="done" if answer else "cancelled",
         text=last_words(stored.log),
         reason="" if answer else ENDED,
+        changed=_once(one.changed for one in calls),
+        cut_files=_once(map(FileCalls.cut, calls, cut)),
+        unknown_tools=_once(map(FileCalls.unknown_tools, calls, cut)),
         usage=stored.used,
         seconds=answer.at - begun.at if begun and answer else None,
         model=stored.row.model.partition("/")[2],
         outside=read[0].name if read else "",
     )
+
+
+def _seen(stored: StoredSession) -> tuple[Message, ...]:
+    """A log, with the results that had come when its process ended."""
+    return (*stored.log, *(one for one in stored.begun.values() if one is not None))
+
+
+def _cut(stored: StoredSession) -> Iterator[str]:
+    return (call_id for call_id, result in stored.begun.items() if result is None)
+
+
+def _once(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(chain.from_iterable(paths)))
 
 
 def _answer(log: Sequence[Message]) -> Assistant | None:
