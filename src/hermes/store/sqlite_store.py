@@ -48,7 +48,7 @@ CLOSED = "{} is closed; open the store again to use it."
 PAUSE = 0.05
 """Seconds without a call after which what was only counted is written, and the log is folded in."""
 _MAKING = 0.2
-VERIFIED = 256 << 20
+VERIFIED = 64 << 20
 """Bytes of a file whose pages are looked over when sessions are opened (0.6 ms for each million)."""
 T = TypeVar("T")
 
