@@ -17,6 +17,7 @@ from hermes.store.sqlite_store import open_store
 from hermes.types.error import HermesError, StorageDamaged, StoreError
 from hermes.types.message import Message, User
 from tests.unit.store.filled import contents, damage_elsewhere, fill, logs
+from tests.unprivileged import held_by_modes
 
 pytestmark = pytest.mark.anyio
 
@@ -152,9 +153,7 @@ def _write_until_full(home: Path) -> int:
 def test_without_permission_the_store_is_not_called_damaged(tmp_path: Path) -> None:
     fill(tmp_path)
     (tmp_path / "sessions.db").chmod(0)
-    words = [sys.executable, "-m", "tests.unit.store.test_damage", str(tmp_path)]
-    if os.geteuid() == 0:  # root without the right to read everything
-        words = ["setpriv", "--bounding-set=-dac_override,-dac_read_search", *words]
+    words = held_by_modes(sys.executable, "-m", "tests.unit.store.test_damage", str(tmp_path))
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert done.stdout == "StoreError"
 
