@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from hermes.lib.worker import Worker, WorkerClosedError
 from hermes.store.backup import backup_before_migration
 from hermes.store.database import DAMAGED, Database
+from hermes.store.emptied import refuse_emptied
 from hermes.store.log_reader import LogReader
-from hermes.store.owners import owners_folder, owners_of
+from hermes.store.owners import owners_of
 from hermes.store.presence import present
 from hermes.store.protocol import (
     ANY,
@@ -47,7 +48,6 @@ from hermes.types.usage import Usage
 CLOSED = "{} is closed; open the store again to use it."
 PAUSE = 0.05
 """Seconds without a call after which what was only counted is written, and the log is folded in."""
-_MAKING = 0.2
 VERIFIED = 64 << 20
 """Bytes of a file whose pages are looked over when sessions are opened (0.6 ms for each million)."""
 T = TypeVar("T")
@@ -56,13 +56,7 @@ T = TypeVar("T")
 @asynccontextmanager
 async def open_store(path: Path, index: Path) -> "AsyncIterator[SqliteStore]":
     """The store in these files, made when they are not there; StoreError and StorageDamaged say why not."""
-    if await anyio.to_thread.run_sync(_is_emptied, path):
-        await anyio.sleep(_MAKING)  # another process may be making it
-        if await anyio.to_thread.run_sync(_is_emptied, path):
-            raise StorageDamaged(
-                f"{path} is empty, and sessions were kept in it; restore it from a backup, or remove it to"
-                " begin anew."
-            )
+    await refuse_emptied(path)
     with present(path):
         await anyio.to_thread.run_sync(backup_before_migration, path)
         store = SqliteStore(await anyio.to_thread.run_sync(Database, path, "sessions"), index)
@@ -353,13 +347,3 @@ class SqliteStore:
                 self._index.close()
             self._owners.close()
             self._database.close()
-
-
-def _is_emptied(path: Path) -> bool:
-    """Whether there was a store and nothing is left of it, which is damage and never a new store
-    (invariant 5).
-    """
-    try:
-        return not path.stat().st_size and owners_folder(path).is_dir()
-    except FileNotFoundError:
-        return False

@@ -2,6 +2,7 @@
 
 import os
 import random
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -12,7 +13,7 @@ import anyio
 import pytest
 
 from hermes.store.check import check
-from hermes.store.protocol import SessionRow
+from hermes.store.protocol import Owner, SessionRow
 from hermes.store.sqlite_store import open_store
 from hermes.types.error import HermesError, StorageDamaged, StoreError
 from hermes.types.message import Message, User
@@ -52,6 +53,51 @@ def test_a_file_that_was_cut_is_a_fault(tmp_path: Path, left: float) -> None:
     os.truncate(path, int(path.stat().st_size * left) // 4096 * 4096)
     assert isinstance(told(tmp_path), StorageDamaged)
     assert check(path).faults
+
+
+async def young(folder: Path) -> Path:
+    """A store as a process that is killed leaves it: all that was written is in the write-ahead log alone."""
+    home, alive = folder / "killed", folder / "alive"
+    async with open_store(alive / "sessions.db", alive / "search.db") as store:
+        await store.create(
+            SessionRow(id="s", cwd="", model="", created=1.0, updated=1.0), system="", tools=[]
+        )
+        await store.claim("s", Owner(pid=1, host="h", app="cli", since=1.0))
+        await store.append("s", User(id="u1", at=1.0, text="one"))
+        await anyio.to_thread.run_sync(shutil.copytree, alive, home)
+    return home
+
+
+@pytest.mark.parametrize("left", [None, 0, 20, 5000])
+async def test_a_store_that_lost_its_write_ahead_log_is_damaged_and_is_not_made_anew(
+    tmp_path: Path, left: int | None
+) -> None:
+    home = await young(tmp_path)
+    log = home / "sessions.db-wal"
+    if left is None:
+        log.unlink()
+    else:
+        os.truncate(log, left)
+    before = contents(home)
+    with pytest.raises(StorageDamaged, match="has lost all that was in it, and sessions were kept in it"):
+        async with open_store(home / "sessions.db", home / "search.db"):
+            pass
+    assert contents(home) == before
+    assert check(home / "sessions.db").faults == (f"{home / 'sessions.db'} is no store of sessions.",)
+
+
+async def test_a_store_whose_tables_are_in_its_log_alone_is_whole(tmp_path: Path) -> None:
+    home = await young(tmp_path)
+    async with open_store(home / "sessions.db", home / "search.db") as store:
+        assert [message.id for message in (await store.read("s")).log] == ["u1"]
+
+
+async def test_a_file_that_was_being_made_when_its_process_died_is_a_new_store(tmp_path: Path) -> None:
+    home = await young(tmp_path)
+    (home / "sessions.db-wal").unlink()
+    shutil.rmtree(home / "sessions.locks")
+    async with open_store(home / "sessions.db", home / "search.db") as store:
+        assert await store.recent() == []
 
 
 async def test_a_file_that_is_removed_while_it_is_open_is_noticed_and_nothing_is_called_written(

@@ -605,7 +605,7 @@ async def test_a_store_that_was_emptied_is_not_a_new_one(tmp_path: Path) -> None
         await store.claim("one", ME)
         await store.append("one", said(1))
     (tmp_path / "s.db").write_bytes(b"")
-    with pytest.raises(StorageDamaged, match="is empty, and sessions were kept in it"):
+    with pytest.raises(StorageDamaged, match="has lost all that was in it, and sessions were kept in it"):
         async with opened(tmp_path):
             pass
     (tmp_path / "s.db").unlink()
