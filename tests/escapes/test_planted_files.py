@@ -35,7 +35,7 @@ PLANTED = {
     "a file that leads to another folder": (
         SPRING
         + "git init -q g; git -C g config core.fsmonitor $PWD/evil; mv g/.git h; echo gitdir: h > .git",
-        [".git"],
+        [".git", "h/config"],
     ),
     "a link to another folder": (
         SPRING + "git init -q g; git -C g config core.fsmonitor $PWD/evil; ln -s g/.git .git",

@@ -126,10 +126,11 @@ def _copy(
 
 
 def _why(error: GitError | OSError) -> str:
-    if isinstance(error, OSError) and error.errno == errno.ELOOP:
-        where = "" if os.path.isabs(error.filename) else " below its .git"  # noqa: PTH117  # words
-        return f"{error.filename}{where} is a link"
-    return str(error)
+    if isinstance(error, GitError) or not error.filename:
+        return str(error)
+    where = "" if os.path.isabs(error.filename) else " below its .git"  # noqa: PTH117  # words
+    what = "is a link" if error.errno == errno.ELOOP else f"cannot be read ({error.strerror})"
+    return f"{error.filename}{where} {what}"
 
 
 def tip(worktree: Worktree) -> str:

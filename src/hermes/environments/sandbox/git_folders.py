@@ -34,15 +34,13 @@ def own_folder(top: str) -> str:
 def git_folders(top: str, git: str) -> Iterator[str]:
     """Git's own folders of the repository whose work lies in `top`: the folder `git`, or `top` itself where
     it has the layout of a bare one; those of submodules at any depth, also of folders that the index has as
-    such, and those of worktrees. Links are not followed.
+    such, and those of worktrees; and what a `.git` that is a file names in `top`. Links are not followed.
     """
-    if _is_folder(git):
-        yield git
-        yield from _inner(git)
-        for work in _linked(top):
-            if _is_folder(f"{work}/.git"):
-                yield f"{work}/.git"
-                yield from _inner(f"{work}/.git")
+    linked = _linked(top)
+    named = (_named_in(top, work) for work in (top, *linked))
+    found = [git, *(f"{work}/.git" for work in linked), *named]
+    own = [folder for folder in dict.fromkeys(found) if folder and _is_folder(folder)]
+    yield from dict.fromkeys(one for folder in own for one in (folder, *_inner(folder)))
     if os.path.lexists(f"{top}/HEAD") and _has_parts(top):
         yield top
 
@@ -58,6 +56,12 @@ def git_files(top: str, folders: Iterable[str]) -> Iterator[str]:
 def git_names(top: str) -> Iterator[str]:
     """The names by which git finds a repository in `top` and in what the index has as submodules."""
     yield from (f"{work}/.git" for work in (top, *_linked(top)))
+
+
+def _named_in(top: str, work: str) -> str:
+    """Where the `.git` file of a work leads, if that is in `top`; "" elsewhere, where nothing is written."""
+    named = os.path.realpath(_git_of(work)) if os.path.isfile(f"{work}/.git") else ""  # noqa: PTH113  # as below
+    return named if named.startswith(f"{top}/") else ""
 
 
 def _inner(git: str) -> Iterator[str]:

@@ -296,7 +296,9 @@ def _repository(top: str) -> Iterator[str]:
     yield from (f"{top}/.hg/hgrc", *git_files(top, folders))
     for folder in folders:
         yield from (path for name in OLD_REMOTES if _has_entries(path := f"{folder}/{name}"))
-        if "/.git/worktrees/" in folder:  # git takes them away again; what is in them is looked at afterwards
+        if folder.rpartition("/")[0].endswith(
+            "/.git/worktrees"
+        ):  # git takes them away again; what is in them is looked at afterwards
             yield f"{folder}/config.worktree"
             continue
         names = [f"{folder}/{name}" for name in STEERING]

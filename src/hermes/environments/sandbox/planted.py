@@ -200,5 +200,6 @@ def _plain_part(path: str, text: str | None, top: str, folders: Sequence[str], k
             return text if text.strip() in {"../..", f"{top}/.git"} else None
         case ".git":
             target = os.path.normpath(f"{folder}/{text.strip().removeprefix('gitdir: ')}")
-            return text if target in folders else None
+            is_made = target in folders and "/.git/" in f"{target}/"  # where git itself keeps one
+            return text if is_made else None
     return None
