@@ -10,7 +10,7 @@ from hermes.lib.hosts import entry
 Covers = Callable[[str, str], bool]
 
 
-class Capabilities(Struct, frozen=True, kw_only=True):
+class Capabilities(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Upper bounds: within them settings, sandbox and answers decide as ever; nothing goes beyond them, no
     answer and no `--yolo`.
 

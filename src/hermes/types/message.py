@@ -2,6 +2,10 @@
 
 What they hold was text or JSON, so none can lead back to itself: the garbage collector does not visit them
 (`gc=False`).
+
+A field that is not known is refused where they are read (`forbid_unknown_fields`): the name of a known one
+may be damaged, and what it said be lost unseen. So another field of a message needs another number of the
+schema, by which an older Hermes refuses the file (`tests/unit/store/test_message_fields.py`).
 """
 
 import re
@@ -16,7 +20,7 @@ CONTINUATION = "continuation"
 """The origin of what asks a model to go on with a reply; no log holds such a message."""
 
 
-class Attachment(Struct, frozen=True, kw_only=True, gc=False):
+class Attachment(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """A file that travels with a message: `data` is base64."""
 
     media_type: str
@@ -24,7 +28,7 @@ class Attachment(Struct, frozen=True, kw_only=True, gc=False):
     name: str = ""
 
 
-class Thinking(Struct, frozen=True, kw_only=True, gc=False):
+class Thinking(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Reasoning text of a model, with the provider's opaque signature when it gives one.
 
     `redacted` says that there is no text: the signature is all the provider gave, and it goes back as it
@@ -36,7 +40,7 @@ class Thinking(Struct, frozen=True, kw_only=True, gc=False):
     redacted: bool = False
 
 
-class ToolCall(Struct, frozen=True, kw_only=True, gc=False):
+class ToolCall(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """A model's wish to run a tool.
 
     `arguments` is what will be run; `raw` the text the model wrote; `repaired` says that the text had to be
@@ -66,7 +70,7 @@ _SAID: Mapping[str, str] = {
 }
 
 
-class ContextBlock(Struct, frozen=True, kw_only=True, gc=False):
+class ContextBlock(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Words that the model reads with a message and that are not part of it.
 
     `memory` was recalled, `process` is news of a background process, a `note` was said while a turn ran, a
@@ -95,7 +99,7 @@ class ContextBlock(Struct, frozen=True, kw_only=True, gc=False):
         return f"{_SAID[self.kind]}{self.text}" if self.kind in _SAID else self.text
 
 
-class User(Struct, frozen=True, kw_only=True, gc=False):
+class User(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """What a person (or a job) said; `blocks` go before the text."""
 
     id: str
@@ -117,7 +121,7 @@ class User(Struct, frozen=True, kw_only=True, gc=False):
         return f"{self.context}\n\n{self.text}" if self.context else self.text
 
 
-class Cut(Struct, frozen=True, kw_only=True, gc=False):
+class Cut(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Where a reply was cut by its length and continued: how much of its text, reasoning and own items of the
     wire had come.
 
@@ -130,7 +134,7 @@ class Cut(Struct, frozen=True, kw_only=True, gc=False):
     tokens: int = 0
 
 
-class Assistant(Struct, frozen=True, kw_only=True, gc=False):
+class Assistant(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """One whole reply of a model.
 
     `provider`, `model`, `protocol` and `family` say where it came from: signed reasoning is replayed to the
@@ -155,7 +159,7 @@ class Assistant(Struct, frozen=True, kw_only=True, gc=False):
     kind: Literal["assistant"] = "assistant"
 
 
-class ToolResult(Struct, frozen=True, kw_only=True, gc=False):
+class ToolResult(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """The answer to one call. `blocks` ride on it; `full` is the path of the uncut text, when clipped.
 
     `outside` names where the content came from when nobody here wrote it: the model gets it fenced, as data.
@@ -179,7 +183,7 @@ class ToolResult(Struct, frozen=True, kw_only=True, gc=False):
         return "\n".join(block.words for block in self.blocks)
 
 
-class Compaction(Struct, frozen=True, kw_only=True, weakref=True):
+class Compaction(Struct, frozen=True, kw_only=True, weakref=True, forbid_unknown_fields=True):
     """An entry that stands for the older part of a log; the log itself keeps all of it.
 
     `summary` is the record of what is left out: the messages from number `head` to before the one of the id

@@ -10,7 +10,7 @@ unknown way, or stopped by us because it said the same on and on.
 """
 
 
-class Usage(Struct, frozen=True, kw_only=True, gc=False):
+class Usage(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_fields=True):
     """Tokens and money of one or more model calls.
 
     `input_tokens` is the whole prompt, what was read from a cache (`cache_read`) and written to one
