@@ -1,6 +1,6 @@
 """A process whose session has children at work: prints a line of JSON once they are, then waits to be killed.
 
-Usage: delegator.py FOLDER wait|background|family; in a family the child has written a file, and its own child reads a page and has
+Usage: delegator.py FOLDER wait|background|family-wait|family-background; in a family the child has written a file, and its own child reads a page and has
 written another one
 """
 
@@ -31,7 +31,7 @@ async def main(folder: Path, how: str) -> None:
         nonlocal held
         held += 1
         Path("alive").write_text(str(held))
-        if held == (1 if how == "family" else 2):
+        if held == (1 if how.startswith("family") else 2):
             line = {
                 "session": session.id,
                 "children": [run.standing.child for run in session.children.living],
@@ -41,11 +41,12 @@ async def main(folder: Path, how: str) -> None:
         await anyio.sleep_forever()
         return ""
 
-    tasks = {"tasks": [{"goal": "dig here"}, {"goal": "dig there"}], "background": how == "background"}
+    background = how.endswith("background")
+    tasks = {"tasks": [{"goal": "dig here"}, {"goal": "dig there"}], "background": background}
     script = [call("hold", {}, text="Half dug.", call_id="h1"), say("never")]
     below = {
         "go": [
-            call("delegate_task", {"goal": "dig deep", "role": "orchestrator", "background": True}),
+            call("delegate_task", {"goal": "dig deep", "role": "orchestrator", "background": background}),
             say("ok"),
         ],
         "dig deep": [
@@ -60,7 +61,7 @@ async def main(folder: Path, how: str) -> None:
     }
     model = FamilyModel(
         below
-        if how == "family"
+        if how.startswith("family")
         else {
             "go": [call("delegate_task", tasks, call_id="d1"), say("ok")],
             "dig here": script,

@@ -57,20 +57,20 @@ async def test_children_of_a_killed_process_are_readable_and_told_of_at_resume(
     (result,) = (json.loads(one.content) for one in session.log if isinstance(one, ToolResult))
     blocks = [block for one in session.log if isinstance(one, User) for block in one.blocks]
     if how == "wait":
-        assert (result, blocks) == ({"error": UNKNOWN, "status": "outcome_unknown"}, [])
-    else:
-        assert [block.source for block in blocks] == told["children"]
-        assert all(ENDED in block.text and "Half dug." in block.text for block in blocks)
-        reports = [json.loads(block.text.partition("\n")[2]) for block in blocks]
-        assert [(one["status"], one["model"]) for one in reports] == [("cancelled", "m")] * 2
-        assert all("duration_seconds" not in one for one in reports), "nobody saw how long they ran"
+        assert result == {"error": UNKNOWN, "status": "outcome_unknown"}
+    assert [block.source for block in blocks] == told["children"]
+    assert all(ENDED in block.text and "Half dug." in block.text for block in blocks)
+    reports = [json.loads(block.text.partition("\n")[2]) for block in blocks]
+    assert [(one["status"], one["model"]) for one in reports] == [("cancelled", "m")] * 2
+    assert all("duration_seconds" not in one for one in reports), "nobody saw how long they ran"
     assert (len(model.requests), [row.id for row in rows]) == (1, [told["session"]])
 
 
+@pytest.mark.parametrize("how", ["family-wait", "family-background"])
 async def test_the_report_of_a_killed_child_has_what_it_and_those_below_it_changed_and_read(
-    tmp_path: Path,
+    tmp_path: Path, how: str
 ) -> None:
-    told = killed(tmp_path, "family")
+    told = killed(tmp_path, how)
     work = tmp_path / "work"
     model = ScriptedModel(say("I see"))
     environ = {"HOME": str(tmp_path), "HERMES_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}

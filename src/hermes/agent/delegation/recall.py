@@ -2,7 +2,8 @@
 started, their own logs how they ended.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -25,18 +26,27 @@ if TYPE_CHECKING:
 STARTED: Final = "started"
 """The status in the result of a call whose children go on after it."""
 
+CUT: Final = "outcome_unknown"
+"""The status in the result of a call that was cut off by the end of its process."""
+
 ENDED: Final = "It ended with the session that started it; what it had done until then stands."
 
 
-class _Started(msgspec.Struct):
+class _Told(msgspec.Struct):
+    """What the result of a call says of its children: those that go on, or the reports of all."""
+
     status: str = ""
     children: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
 
 
 async def recall(session: "Session") -> None:
     """Have the next message tell what became of children that nobody was told of."""
+    results = list(_results(session.log))
+    started = [one for result, _ in results if result.status == STARTED for one in result.children]
     told = {block.source for block in _blocks(session) if block.kind == "child"}
-    for child in dict.fromkeys(_started(session)):
+    told |= set(_ids(one for result, _ in results for one in result.results))
+    for child in dict.fromkeys((*_ids(started), *await _cut_off(session, results))):
         if child not in told:
             try:
                 stored = await session.services.store.read(child)
@@ -48,16 +58,32 @@ async def recall(session: "Session") -> None:
             session.mailbox.add_news(news_of(_report(family, session), session.services.redactor))
 
 
-def _started(session: "Session") -> Iterator[str]:
-    for one in session.log:
-        if not isinstance(one, ToolResult) or one.name != DELEGATE or one.failed:
-            continue
-        try:
-            found = msgspec.json.decode(one.content, type=_Started)
-        except (msgspec.DecodeError, msgspec.ValidationError):
-            continue
-        if found.status == STARTED:
-            yield from (str(child.get("session_id", "")) for child in found.children)
+def _results(log: Sequence[Message]) -> Iterator[tuple[_Told, tuple[float, float]]]:
+    """What is told of the children of each call, and from when to when that ran; a call that has no result
+    ran to the end.
+    """
+    asked: dict[str, float] = {}
+    for one in log:
+        if isinstance(one, Assistant):
+            asked |= {call.id: one.at for call in one.calls if call.name == DELEGATE}
+        elif isinstance(one, ToolResult) and one.call_id in asked:
+            with suppress(msgspec.DecodeError):
+                told = msgspec.json.decode(one.content, type=_Told)
+                yield told, (asked.pop(one.call_id), one.at)
+    yield from ((_Told(status=CUT), (at, math.inf)) for at in asked.values())
+
+
+async def _cut_off(
+    session: "Session", results: Iterable[tuple[_Told, tuple[float, float]]]
+) -> tuple[str, ...]:
+    """The children that began in calls whose end nobody saw."""
+    times = [time for result, time in results if result.status == CUT]
+    rows = await session.services.store.children(session.id) if times else []
+    return tuple(row.id for row in rows if any(first <= row.created <= last for first, last in times))
+
+
+def _ids(children: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    return (str(one.get("session_id", "")) for one in children)
 
 
 def _blocks(session: "Session") -> Iterator[Any]:
