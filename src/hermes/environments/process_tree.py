@@ -1,13 +1,17 @@
 """Find, end and await the processes that one call has started, also those that left its group."""
 
+import math
 import os
 import signal
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import anyio
+from msgspec import Struct
 
 from hermes.lib.lazy import import_object
 
@@ -18,6 +22,7 @@ MARKER = "HERMES_CALL"
 """The environment variable that every process of a call inherits; its value names the call."""
 
 _STEP = 0.02
+_FRESH = _STEP / 2
 _LAST = 5.0  # how long the kernel may take to end what was killed
 
 
@@ -27,32 +32,66 @@ def _library() -> ModuleType:
     return library
 
 
-def members(leader: int, marker: str) -> "list[psutil.Process]":
-    """The live processes of a call: the leader's session, its descendants, and whoever carries its marker;
-    zombies left out.
-    """
+class LiveProcess(Struct, frozen=True):
+    """A process as one look found it: its parent, the leader of its session, and whose marker it carries."""
+
+    process: "psutil.Process"
+    parent: int
+    session: int
+    marker: str | None
+
+
+class ProcessTable:
+    """The live processes of this machine; calls that are ended together share one look at them."""
+
+    def __init__(self) -> None:
+        self._rows: tuple[LiveProcess, ...] = ()
+        self._fresh_until = -math.inf
+
+    def rows(self) -> tuple[LiveProcess, ...]:
+        """All but this one, by their ids; zombies left out."""
+        if time.monotonic() > self._fresh_until:  # noqa: TID251  # the age of a look is no session's time
+            self._rows = tuple(_looked())
+            self._fresh_until = time.monotonic() + _FRESH  # noqa: TID251  # the same
+        return self._rows
+
+    def rows_with(self, pid: int) -> tuple[LiveProcess, ...]:
+        """The same, looked at anew where that one is not among them, which may have begun since."""
+        if all(one.process.pid != pid for one in self.rows()):
+            self._fresh_until = -math.inf
+        return self.rows()
+
+
+_TABLE: Final = ProcessTable()
+
+
+def _looked() -> Iterator[LiveProcess]:
     psutil = _library()
+    for process in sorted(psutil.process_iter(), key=lambda item: item.pid):
+        with suppress(psutil.Error, ProcessLookupError), process.oneshot():  # it may end while we look
+            pid = process.pid
+            if pid != os.getpid() and process.status() != psutil.STATUS_ZOMBIE:  # noqa: TID251  # this very process
+                yield LiveProcess(process, process.ppid(), os.getsid(pid), _marker_of(process))
+
+
+def _marker_of(process: "psutil.Process") -> str | None:
+    try:
+        marker: str | None = process.environ().get(MARKER)
+    except _library().AccessDenied:
+        return None
+    return marker
+
+
+def members(rows: Sequence[LiveProcess], leader: int, marker: str) -> "list[psutil.Process]":
+    """Those of a call: the leader's session, its descendants, and whoever carries its marker."""
     family = {leader}
     found = []
-    for process in sorted(psutil.process_iter(), key=lambda item: item.pid):
-        try:
-            if process.pid == os.getpid() or process.status() == psutil.STATUS_ZOMBIE:  # noqa: TID251  # this very process
-                continue
-            if _belongs(process, leader, family, marker):
-                family.add(process.pid)
-                found.append(process)
-        except (psutil.Error, ProcessLookupError):
-            continue  # it ended while we looked
+    for one in rows:
+        pid = one.process.pid
+        if pid == leader or one.parent in family or one.session == leader or one.marker == marker:
+            family.add(pid)
+            found.append(one.process)
     return found
-
-
-def _belongs(process: "psutil.Process", leader: int, family: set[int], marker: str) -> bool:
-    if process.pid == leader or process.ppid() in family or os.getsid(process.pid) == leader:
-        return True
-    try:
-        return bool(process.environ().get(MARKER) == marker)
-    except _library().AccessDenied:
-        return False
 
 
 def is_below_a_call() -> bool:
@@ -85,14 +124,16 @@ async def end(leader: int, marker: str, poll: Callable[[], int | None], grace: f
     """Stop a call's whole tree: TERM, up to `grace` seconds, then KILL until nothing of it is left (at most
     five seconds more).
     """
-    send(members(leader, marker), signal.SIGTERM)
+    send(members(_TABLE.rows_with(leader), leader, marker), signal.SIGTERM)
     deadline = anyio.current_time() + grace
     while anyio.current_time() < deadline:
-        if poll() is not None and not members(leader, marker):
+        if poll() is not None and not members(_TABLE.rows(), leader, marker):
             return
         await anyio.sleep(_STEP)
     deadline = anyio.current_time() + _LAST
-    while ((left := members(leader, marker)) or poll() is None) and anyio.current_time() < deadline:
+    while (left := members(_TABLE.rows(), leader, marker)) or poll() is None:
+        if anyio.current_time() >= deadline:
+            return
         send(left, signal.SIGKILL)
         await anyio.sleep(_STEP)
 
