@@ -289,27 +289,35 @@ async def test_nobody_finds_a_session_that_could_bring_in_more_or_in_which_someb
         await store.create(row("narrow", created=2.0), system="", tools=[], capabilities=narrow)
         await store.create(row("ada", created=3.0), system="", tools=[])
         await store.create(row("both", created=4.0), system="", tools=[])
+        await store.create(row("noted", created=5.0), system="", tools=[])
         ada, bob = (replace(said(1, "elm"), origin=f"chat:{name}") for name in ("ada", "bob"))
+        note = ContextBlock(kind="note", text="elm", source="chat:bob")
+        steered = [replace(ASKED, calls=ASKED.calls[:1]), replace(answer(), blocks=(note,))]
         for name, messages in (
             ("wide", [said(1, "elm")]), ("narrow", [said(1, "elm")]), ("ada", [ada]), ("both", [ada, bob]),
+            ("noted", [ada, *steered]),
         ):  # fmt: skip
             await store.append(name, *messages)
         seen = {}
         for viewer in (
             EVERYBODY,
             Viewer(bounds=narrow),
-            Viewer(origin="chat:ada"),
-            Viewer(origin="chat:eve"),
+            *(
+                Viewer(origins=frozenset(one))
+                for one in ({"chat:ada"}, {"chat:eve"}, {"chat:ada", "chat:bob"}, {"", "chat:ada"})
+            ),
         ):
             hits = await store.search("elm", select=Selection(viewer=viewer))
             begun = await store.begun_between(0.0, 9.0, viewer=viewer)
             assert {hit.session.id for hit in hits} == {one.id for one in begun}
-            seen[viewer.origin or len(viewer.bounds.hosts)] = [one.id for one in begun]
+            seen[*sorted(viewer.origins), len(viewer.bounds.hosts)] = [one.id for one in begun]
         assert seen == {
-            1: ["both", "ada", "narrow", "wide"],
-            0: ["narrow"],
-            "chat:ada": ["ada"],
-            "chat:eve": [],
+            ("", 1): ["noted", "both", "ada", "narrow", "wide"],
+            ("", 0): ["narrow"],
+            ("chat:ada", 1): ["ada"],
+            ("chat:eve", 1): [],
+            ("chat:ada", "chat:bob", 1): ["noted", "both"],
+            ("", "chat:ada", 1): ["ada"],
         }
         assert [one.id for one in await store.begun_between(2.0, 4.0, limit=1)] == ["ada"]
 

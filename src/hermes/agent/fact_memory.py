@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.agent.memory import MemorySettings
 from hermes.agent.memory_provider import MemoryAnswer, MemoryScope, MemoryTool, ProviderHome, Recalled
@@ -23,6 +24,11 @@ RECALLED: Final = 6
 LONGEST: Final = 2_000
 """Characters of one fact."""
 FACTS: Final = "facts.db"
+SHARED: Final = "Several people have spoken in this session, so nobody's own facts are told here."
+SEVERAL: Final = (
+    "Several people speak in this turn, so it cannot be told whose fact it is; nothing was changed. Whoever"
+    " wants it noted or forgotten may say so in a message of their own."
+)
 _REMEMBER: Final[dict[str, Any]] = {
     "name": "remember",
     "description": (
@@ -77,11 +83,12 @@ class FactMemory(Struct, frozen=True, kw_only=True):
             return self._recall(arguments, scope)
         if not (arguments.get("text") or arguments.get("forget")):
             return MemoryAnswer(content=tool_error(_neither(arguments)))
+        if scope.speaker is None:
+            return MemoryAnswer(content=tool_error(SEVERAL))
         if forgotten := str(arguments.get("forget") or ""):
-            if self.facts.remove(forgotten, scope.viewer):
-                return MemoryAnswer(content=tool_result(success=True, forgotten=forgotten))
-            return MemoryAnswer(content=tool_error(f"There is no fact {forgotten}; recall gives their ids."))
-        return MemoryAnswer(content=self._remember(str(arguments.get("text") or "").strip(), scope))
+            return MemoryAnswer(content=self._forget(forgotten, scope, scope.speaker))
+        text = str(arguments.get("text") or "").strip()
+        return MemoryAnswer(content=self._remember(text, scope, scope.speaker))
 
     def noted(self) -> Sequence[Fact]:
         """All facts."""
@@ -90,7 +97,7 @@ class FactMemory(Struct, frozen=True, kw_only=True):
     def forget(self, fact_id: str) -> bool:
         """Forget a fact of anybody's."""
         found = next((one for one in self.facts.everything() if one.id == fact_id), None)
-        return found is not None and self.facts.remove(fact_id, Viewer(origin=found.origin))
+        return found is not None and self.facts.remove(fact_id, Viewer(origins=frozenset({found.origin})))
 
     def session_ended(self, scope: MemoryScope) -> None:
         """Nothing is to be done."""
@@ -99,7 +106,12 @@ class FactMemory(Struct, frozen=True, kw_only=True):
         """Let go of the facts."""
         self.facts.close()
 
-    def _remember(self, text: str, scope: MemoryScope) -> str:
+    def _forget(self, fact_id: str, scope: MemoryScope, speaker: str) -> str:
+        if self.facts.remove(fact_id, replace(scope.viewer, origins=frozenset({speaker}))):
+            return tool_result(success=True, forgotten=fact_id)
+        return tool_error(f"There is no fact {fact_id}; recall gives their ids.")
+
+    def _remember(self, text: str, scope: MemoryScope, speaker: str) -> str:
         if not text or len(text) > LONGEST:
             return tool_error(f"text is one fact, of 1 to {LONGEST:,} characters; this has {len(text):,}.")
         if import_object("hermes.safety.text.scan:scan")(text):
@@ -109,7 +121,7 @@ class FactMemory(Struct, frozen=True, kw_only=True):
             text=text,
             at=scope.at,
             session=scope.session,
-            origin=scope.viewer.origin,
+            origin=speaker,
             bounds=scope.viewer.bounds,
             outside=scope.outside[-3:],
         )
@@ -121,8 +133,9 @@ class FactMemory(Struct, frozen=True, kw_only=True):
         facts = [
             {"id": one.id, "text": one.text, "noted": _day(one), "session": one.session} for one in found
         ]
+        shared = {"note": SHARED} if scope.viewer.alone is None else {}
         return MemoryAnswer(
-            content=tool_result(success=True, facts=facts),
+            content=tool_result(success=True, facts=facts, **shared),
             outside=tuple(dict.fromkeys(name for one in found for name in one.outside)),
         )
 

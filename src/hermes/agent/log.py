@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from hermes.safety.sources import Source, sources
 from hermes.types.error import HermesError
-from hermes.types.message import Compaction, Message, ToolCall, User
+from hermes.types.message import Compaction, Message, ToolCall, User, speakers
 
 
 class PairingError(HermesError):
@@ -18,7 +18,7 @@ class Log(Struct, frozen=True):
     reply is due.
 
     `turns` counts what users said; `compacted` is where the last compaction stands, -1 without one; `outside`
-    is what the messages brought in from outside.
+    is what the messages brought in from outside, `speakers` are the origins of those who spoke.
     """
 
     messages: tuple[Message, ...] = ()
@@ -27,6 +27,7 @@ class Log(Struct, frozen=True):
     turns: int = 0
     compacted: int = -1
     outside: tuple[Source, ...] = ()
+    speakers: frozenset[str] = frozenset()
 
     def add(self, message: Message) -> "Log":
         """The log with one more message; PairingError when it may not follow."""
@@ -34,7 +35,8 @@ class Log(Struct, frozen=True):
         turns = self.turns + isinstance(message, User)
         compacted = len(self.messages) if isinstance(message, Compaction) else self.compacted
         outside = sources((message,), self.outside)
-        return Log((*self.messages, message), open_calls, awaits, turns, compacted, outside)
+        spoken = self.speakers.union(speakers(message))
+        return Log((*self.messages, message), open_calls, awaits, turns, compacted, outside, spoken)
 
     @property
     def waits_for_reply(self) -> bool:
@@ -58,7 +60,10 @@ def replay(messages: tuple[Message, ...]) -> Log:
         open_calls, awaits = _after(open_calls, awaits, message)
     kinds = [message.kind for message in messages]
     last = kinds[::-1].index("compaction") if "compaction" in kinds else len(kinds)
-    return Log(messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last, sources(messages))
+    spoken = frozenset(who for message in messages for who in speakers(message))
+    return Log(
+        messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last, sources(messages), spoken
+    )
 
 
 def misplaced(messages: tuple[Message, ...]) -> int | None:

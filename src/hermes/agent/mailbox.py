@@ -27,6 +27,11 @@ class Mailbox:
         notes, self._notes = self._notes, ()
         return notes
 
+    @property
+    def senders(self) -> frozenset[str]:
+        """The origins of those whose notes wait."""
+        return frozenset(note.source for note in self._notes)
+
     def withdraw(self, note_ids: Collection[str]) -> None:
         """Take back notes that no tool result has taken with it."""
         self._notes = tuple(note for note in self._notes if note.id not in note_ids)

@@ -18,12 +18,16 @@ from hermes.types.tool import ToolEffect
 
 
 class MemoryScope(Struct, frozen=True, kw_only=True):
-    """For whom something is recalled or noted: the session and its user, the time (epoch seconds) and, for a
-    call of a tool, what that session has read from outside.
+    """For whom something is recalled or noted: the session, all who are told what is found, the time (epoch
+    seconds) and, for a call of a tool, what that session has read from outside.
+
+    `speaker` is the origin of who speaks, for whom something is noted; None where several do in one turn, so
+    that it cannot be told who wants it noted.
     """
 
     session: str
     viewer: Viewer
+    speaker: str | None = ""
     outside: tuple[str, ...] = ()
     at: float = 0.0
 

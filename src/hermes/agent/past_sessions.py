@@ -1,7 +1,8 @@
 """Past sessions as one session may look at them: found by words, listed by time, read around a place.
 
-Only those are seen that could bring in no more than the session itself and in which nobody else spoke. What
-comes from a session that had read text from outside counts as from outside here as well.
+Only those are seen that could bring in no more than the session itself and in which those spoke who speak in
+it, and nobody else. What comes from a session that had read text from outside counts as from outside here as
+well.
 """
 
 import datetime as dt
@@ -12,14 +13,14 @@ from msgspec import Struct
 
 from hermes.agent.parents import read_by
 from hermes.agent.provenance import tell
+from hermes.agent.speakers import viewer_of
 from hermes.agent.title import title_of
 from hermes.lib.text import clip
 from hermes.models.side_calls import SideQuestion
-from hermes.store.protocol import Hit, Selection, SessionRow, StoredSession, Viewer
+from hermes.store.protocol import Hit, Selection, SessionRow
 from hermes.store.search import text_of
-from hermes.types.actor import actor_of
 from hermes.types.error import StoreError
-from hermes.types.message import Message, User
+from hermes.types.message import Message, speakers
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -86,7 +87,7 @@ class SessionArchive(Struct, frozen=True):
         """
         stored = await self.session.services.store.read(session_id)
         viewer = await viewer_of(self.session)
-        if not viewer.sees(stored.capabilities, _origins(stored)):
+        if not viewer.sees(stored.capabilities, [who for one in stored.log for who in speakers(one)]):
             raise StoreError(f"There is no session {session_id}.")
         await self._tell(session_id)
         log, at = stored.log, number or len(stored.log)
@@ -109,21 +110,6 @@ class SessionArchive(Struct, frozen=True):
         for one in session_ids:
             if read := await read_by(one, (), self.session.services.store):
                 tell(f"the session {one}, which had read {read[0].name}")
-
-
-async def viewer_of(session: "Session") -> Viewer:
-    """What a session may see of others; a child sees what those may in whose name its parents work."""
-    actor, parent = session.spec.actor, session.spec.parent
-    origin = actor.origin if actor.is_user else ""
-    while parent and not origin:
-        try:
-            stored = await session.services.store.read(parent)
-        except StoreError:
-            origin = f"the deleted session {parent}"  # nobody's messages are of that origin
-            break
-        origin = next((one for one in _origins(stored) if actor_of(one).is_user), "")
-        parent = stored.row.parent
-    return Viewer(bounds=session.spec.capabilities, origin=origin)
 
 
 def described(hit: Hit, length: int = LONGEST) -> dict[str, object]:
@@ -157,7 +143,3 @@ def _about(row: SessionRow) -> dict[str, object]:
 
 def _message(message: Message, number: int, length: int) -> dict[str, object]:
     return {"number": number, "role": role_of(message), "text": clip(text_of(message), length)}
-
-
-def _origins(stored: StoredSession) -> list[str]:
-    return [one.origin for one in stored.log if isinstance(one, User)]

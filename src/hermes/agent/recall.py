@@ -6,7 +6,7 @@ still at a call that took too long, nobody asks it anything.
 
 import logging
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -26,14 +26,16 @@ from hermes.agent.memory_provider import (
     TurnListener,
 )
 from hermes.agent.outside import sources_of
-from hermes.agent.past_sessions import viewer_of
 from hermes.agent.provenance import tell
+from hermes.agent.speakers import seen_within, speakers_in, viewer_of
 from hermes.lib.aio import Async
 from hermes.lib.lazy import import_object
 from hermes.lib.text import CHARACTERS, clip, tokens
 from hermes.lib.threads import in_thread
 from hermes.store.facts import Fact
+from hermes.store.protocol import Viewer
 from hermes.tools.registry import ToolRegistry, tool_error
+from hermes.types.actor import Actor
 from hermes.types.error import ConfigError, HermesError
 from hermes.types.message import ContextBlock
 from hermes.types.tool import ToolManifest
@@ -65,6 +67,13 @@ class SessionRecall(Struct, frozen=True):
         return await self.recall.call(self.session, tool, arguments)
 
 
+class _Beforehand(Struct, frozen=True, kw_only=True):
+    """What was found for the next message, and for whom."""
+
+    viewer: Viewer
+    found: Recalled
+
+
 class Recall:
     """The memory provider of a home, as sessions use it; one that is not chosen costs nothing."""
 
@@ -83,7 +92,7 @@ class Recall:
         self._late: threading.Event | None = None
         self._free = anyio.Lock()  # invariant: a provider is asked one thing at a time
         self._is_slow = False
-        self._next: dict[str, Recalled] = {}
+        self._next: dict[str, _Beforehand] = {}
         self._heard: dict[str, anyio.Event] = {}
 
     def use(self, provider: MemoryProvider) -> None:
@@ -165,29 +174,32 @@ class Recall:
         facts = await self._ask(self._provider.noted, AFTERWARDS)
         return [one for one in facts or () if one.is_for(viewer)]
 
-    async def recalled(self, session: "Session", text: str) -> tuple[ContextBlock, ...]:
-        """What is recalled for a message: of what is found in time or, failing that, what was found for it
-        beforehand.
+    async def recalled(self, session: "Session", text: str, by: Actor) -> tuple[ContextBlock, ...]:
+        """What is recalled for a message of somebody's: of what is found in time or, failing that, what was
+        found for it beforehand.
         """
         provider = self._of(session)
         if provider is None:
             return ()
-        scope = await scope_of(session)
+        scope = await scope_of(session, (by.origin,))
         limit, clock = self._settings.recall_timeout, self._home.ports.monotonic
         begun = clock()
         found = await self._ask(partial(self._prefetch, provider, text, scope), limit)
         self._is_slow = found is None or clock() - begun > limit * SLOW
-        beforehand = self._next.pop(session.id, NOTHING)
-        return _block(provider.name, beforehand if found is None else found)
+        beforehand = self._next.pop(session.id, None)
+        if found is None and beforehand is not None and beforehand.viewer == scope.viewer:
+            found = beforehand.found
+        return _block(provider.name, found or NOTHING)
 
-    async def heard(self, session: "Session", text: str, reply: str) -> None:
-        """Tell how a turn ended and, where the provider is slow, look for what the next turn may need, beside
-        everything else.
+    async def heard(self, session: "Session", text: str, reply: str, spoken: Collection[str]) -> None:
+        """Tell how a turn ended, in which those of these origins have spoken.
+
+        Where the provider is slow, it looks for what the next turn may need, beside everything else.
         """
         provider = self._of(session)
         if provider is None or not (self._is_slow or isinstance(provider, TurnListener)):
             return
-        scope, done = await scope_of(session), anyio.Event()
+        scope, done = await scope_of(session, spoken), anyio.Event()
         before = self._heard.get(session.id)
         self._heard[session.id] = done
 
@@ -207,7 +219,7 @@ class Recall:
     async def _look_ahead(self, provider: MemoryProvider, query: str, scope: MemoryScope) -> None:
         found = await self._ask(partial(self._prefetch, provider, query, scope), AFTERWARDS)
         if found is not None and scope.session in self._heard:  # it has not ended meanwhile
-            self._next[scope.session] = found
+            self._next[scope.session] = _Beforehand(viewer=scope.viewer, found=found)
 
     async def ended(self, session: "Session") -> None:
         """Tell that a session was closed, once the provider has heard of its last turn."""
@@ -299,11 +311,13 @@ def _block(name: str, found: Recalled) -> tuple[ContextBlock, ...]:
     return (ContextBlock(kind="memory", text=found.text, source=name, outside=learnt),) if found.text else ()
 
 
-async def scope_of(session: "Session") -> MemoryScope:
-    """For whom a session recalls."""
+async def scope_of(session: "Session", spoken: Collection[str] = ()) -> MemoryScope:
+    """For whom a session recalls and notes; `spoken` as in `speakers_in`."""
+    people = await speakers_in(session, spoken)
     return MemoryScope(
         session=session.id,
-        viewer=await viewer_of(session),
+        viewer=Viewer(bounds=seen_within(session), origins=people.everybody),
+        speaker=people.one,
         at=session.services.ports.now(),
     )
 

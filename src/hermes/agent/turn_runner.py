@@ -20,6 +20,7 @@ from hermes.agent.outside import protect
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
 from hermes.agent.room import make_room
+from hermes.agent.speakers import origins
 from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit, only_scripts
 from hermes.agent.title import name
 from hermes.agent.turn import run_turn
@@ -79,6 +80,7 @@ class TurnRunner:
         self._failure: Failure | None = None
         self._end: TurnFinished | None = None
         self._ran: list[str] = []
+        self._spoken: frozenset[str] = frozenset()
         self._before = session.log[-1].id if session.log else ""
 
     async def run(self, scope: anyio.CancelScope) -> TurnFinished:
@@ -156,7 +158,7 @@ class TurnRunner:
         if opened is not None and opened.turn_files is not None:
             await opened.turn_files.save_after()
         if self._end is not None:
-            await self._services.recall.heard(self._session, self._text, self._end.text)
+            await self._services.recall.heard(self._session, self._text, self._end.text, self._spoken)
             await ended(self._session, self._text, self._end)
 
     @property
@@ -176,7 +178,7 @@ class TurnRunner:
         recalled: tuple[ContextBlock, ...] = ()
         ports = self._services.ports
         try:
-            recalled = await self._services.recall.recalled(self._session, self._text)
+            recalled = await self._services.recall.recalled(self._session, self._text, said.actor)
             added = await added_context(self._session, self._text, said.actor)
         finally:  # what was said is kept, also when it was stopped meanwhile
             news = self._session.mailbox.take_news()
@@ -342,6 +344,7 @@ class TurnRunner:
         with anyio.CancelScope(shield=True):
             if failure or outcome == "interrupted":
                 await self._close(f"(No reply: {failure.message})" if failure else STOPPED)
+            self._spoken = frozenset(origins(session.whole_log.turn))
             last = session.log[-1] if session.log else None
             answer = last.text if isinstance(last, Assistant) and last.id != self._before else ""
             if not session.title:

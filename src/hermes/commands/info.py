@@ -4,8 +4,10 @@ from itertools import groupby
 from typing import Final
 
 from hermes.agent.activity import progress
+from hermes.agent.fact_memory import SHARED
 from hermes.agent.memory import described, described_fact
 from hermes.agent.session import Session
+from hermes.agent.speakers import viewer_of
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
 from hermes.models.budget import Budget
@@ -179,6 +181,8 @@ async def _facts(session: Session) -> list[str]:
     """What the memory provider keeps for whoever asks."""
     if not session.services.recall.name:
         return []
+    if (await viewer_of(session)).alone is None:
+        return [f"**Facts of {session.services.recall.name}**", "", SHARED, ""]
     facts = await session.services.recall.noted(session)
     head = f"**Facts of {session.services.recall.name}** ({len(facts)}, told when they fit a message)"
     earlier = (

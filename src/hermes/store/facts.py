@@ -25,8 +25,8 @@ class Fact(Struct, frozen=True, kw_only=True):
     outside: tuple[str, ...] = ()
 
     def is_for(self, viewer: Viewer) -> bool:
-        """Whether somebody may be told: the one it was noted for, who could have read it himself."""
-        return self.origin == viewer.origin and viewer.bounds.covers(self.bounds)
+        """Whether it may be told: to the one alone for whom it was noted, who could have read it himself."""
+        return self.origin == viewer.alone and viewer.bounds.covers(self.bounds)
 
 
 def score(relevance: float, age: float, half_life: float) -> float:

@@ -7,7 +7,7 @@ from itertools import islice
 from hermes.store.database import Database
 from hermes.store.protocol import EVERYBODY, SessionRow, Viewer
 from hermes.store.sessions import SHIFT, bounds_of, listed, message_of
-from hermes.types.message import Message, User
+from hermes.types.message import Message, speakers
 
 _LAST_PLACES = """
 SELECT key,
@@ -20,7 +20,12 @@ SELECT kind, body FROM messages WHERE place > ? AND place < ? AND dropped = 0 OR
 _AFTER = (
     "SELECT kind, body FROM messages WHERE place > ? AND place < ? AND dropped = 0 ORDER BY place LIMIT ?"
 )
-_USERS = "SELECT body FROM messages WHERE place > ? AND place < ? AND dropped = 0 AND kind = 'user'"
+_SPOKEN = """
+SELECT kind, body FROM messages WHERE place > ? AND place < ? AND dropped = 0
+AND (kind = 'user' OR kind = 'tool_result' AND instr(body, CAST('"kind":"note"' AS BLOB)))
+"""
+UNREADABLE = ("",)
+"""Who spoke in a message that cannot be read: it might be anybody."""
 _DROPPED = (
     "SELECT count(*) FROM messages INDEXED BY messages_dropped WHERE place > ? AND place <= ? AND dropped = 1"
 )
@@ -97,9 +102,9 @@ class LogReader:
             row = self._rows.execute("SELECT capabilities FROM sessions WHERE key = ?", (key,)).fetchone()
             if row is None:
                 return False
-            users = self._rows.execute(_USERS, (key << SHIFT, (key + 1) << SHIFT)) if viewer.origin else ()
-            said = [message_of("user", body) for (body,) in users]
-        origins = [one.origin if isinstance(one, User) else "" for one in said]
+            spoken = self._rows.execute(_SPOKEN, (key << SHIFT, (key + 1) << SHIFT)) if viewer.users else ()
+            said = [message_of(kind, body) for kind, body in spoken]
+        origins = [who for one in said for who in (speakers(one) if one else UNREADABLE)]
         return viewer.sees(bounds_of(row[0]), origins)
 
     def begun_between(self, since: float, until: float, limit: int, viewer: Viewer) -> list[SessionRow]:

@@ -79,18 +79,30 @@ class Spent(Struct, frozen=True, kw_only=True):
 
 
 class Viewer(Struct, frozen=True, kw_only=True):
-    """Who looks at sessions: what he may do at most, and the origin of his messages ("" for whoever owns the
-    home).
+    """Who looks at sessions and facts: what they may do at most, and the origins of all who are told what is
+    found ("" for whoever owns the home).
     """
 
     bounds: Capabilities = ALL
-    origin: str = ""
+    origins: frozenset[str] = frozenset({""})
 
     def sees(self, capabilities: Capabilities, origins: Collection[str]) -> bool:
-        """Whether a session of these capabilities may be seen, in which messages of these origins were sent:
-        one that could bring in no more than the viewer himself, and in which nobody else spoke.
+        """Whether a session of these capabilities may be seen, in which those of these origins spoke.
+
+        It is one that could bring in no more than the viewers themselves, and in which each of them spoke and
+        nobody else; whoever owns the home sees all.
         """
-        return self.bounds.covers(capabilities) and (not self.origin or {*origins} == {self.origin})
+        return self.bounds.covers(capabilities) and (not self.users or {*origins} == self.users)
+
+    @property
+    def users(self) -> frozenset[str]:
+        """The viewers without whoever owns the home."""
+        return self.origins - {""}
+
+    @property
+    def alone(self) -> str | None:
+        """The one viewer, whose facts may be told; None where they are several."""
+        return next(iter(self.origins)) if len(self.origins) == 1 else None
 
 
 EVERYBODY: Final = Viewer()

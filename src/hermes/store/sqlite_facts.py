@@ -111,11 +111,11 @@ class SqliteFacts:
 
     def _count(self, viewer: Viewer) -> int:
         """How many facts were noted for a person."""
-        return int(self._rows.execute(_COUNT, (viewer.origin,)).fetchone()[0])
+        return int(self._rows.execute(_COUNT, (viewer.alone,)).fetchone()[0])
 
     def _holding(self, word: str, viewer: Viewer, most: int) -> Mapping[int, float]:
         """The facts that hold a word, as far as `most`, with when they were noted."""
-        return dict(self._rows.execute(_HOLDING, (f'"{word}"', viewer.origin, most)).fetchall())
+        return dict(self._rows.execute(_HOLDING, (f'"{word}"', viewer.alone, most)).fetchall())
 
     def _visible(self, numbers: Sequence[int], viewer: Viewer) -> Iterator[tuple[int, Fact]]:
         """Those facts that somebody may be told and that nobody has removed meanwhile."""

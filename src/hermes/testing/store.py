@@ -28,7 +28,7 @@ from hermes.store.search import snippet, text_of
 from hermes.store.sessions import MESSAGES, chosen, named
 from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.error import StoreError
-from hermes.types.message import Message, ToolResult, User
+from hermes.types.message import Message, ToolResult, User, speakers
 from hermes.types.question import Answer
 from hermes.types.usage import NO_USAGE, Usage
 
@@ -271,7 +271,7 @@ def _listed(kept: _Kept) -> SessionRow:
 
 
 def _is_visible(kept: _Kept, viewer: Viewer) -> bool:
-    return viewer.sees(kept.capabilities, [one.origin for one in kept.log if isinstance(one, User)])
+    return viewer.sees(kept.capabilities, [who for one in kept.log for who in speakers(one)])
 
 
 def _hit(kept: _Kept, at: int, words: str, around: int) -> Hit:

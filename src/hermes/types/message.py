@@ -210,3 +210,17 @@ class Compaction(Struct, frozen=True, kw_only=True, weakref=True, forbid_unknown
 
 
 Message = User | Assistant | ToolResult | Compaction
+
+
+def speakers(message: Message) -> tuple[str, ...]:
+    """The origins of those who speak in a message: who said it, and who sent the notes that ride on it."""
+    match message:
+        case User():
+            return (message.origin, *_notes_of(message.blocks))
+        case ToolResult() if message.blocks:
+            return _notes_of(message.blocks)
+    return ()
+
+
+def _notes_of(blocks: tuple[ContextBlock, ...]) -> tuple[str, ...]:
+    return tuple(block.source for block in blocks if block.kind == "note")

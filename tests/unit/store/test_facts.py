@@ -60,11 +60,20 @@ def test_a_fact_is_for_the_one_it_was_noted_for_within_his_bounds(tmp_path: Path
     facts.add(Fact(id="owner", text="elm one", at=0))
     facts.add(Fact(id="narrow", text="elm two", at=0, bounds=narrow))
     facts.add(Fact(id="ada", text="elm three", at=0, origin="chat:ada"))
-    viewers = (EVERYBODY, Viewer(bounds=narrow), Viewer(origin="chat:ada"), Viewer(origin="chat:bob"))
+    viewers = (
+        EVERYBODY,
+        Viewer(bounds=narrow),
+        *(
+            Viewer(origins=frozenset(one))
+            for one in ({"chat:ada"}, {"chat:bob"}, {"chat:ada", "chat:bob"}, {"", "chat:ada"})
+        ),
+    )
     assert [sorted(found(facts, "elm", one)) for one in viewers] == [
         ["narrow", "owner"],
         ["narrow"],
         ["ada"],
+        [],
+        [],
         [],
     ]
     assert facts.remove("ada", EVERYBODY) is False
