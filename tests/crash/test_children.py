@@ -79,12 +79,13 @@ async def test_the_report_of_a_killed_child_has_what_it_and_those_below_it_chang
             resume=told["session"], base_url="http://127.0.0.1:1/v1", model="m", cwd=work
         )
         session = await runtime.session(options)
+        before_a_word = [one.name for one in session.environment.gate.read()]
         await session.send("what became of it?")
         read = [one.name for one in session.environment.gate.read()]
         await session.close()
     (block,) = [block for one in session.log if isinstance(one, User) for block in one.blocks]
     report = json.loads(next(line for line in block.text.splitlines() if line.startswith("{")))
-    assert (block.outside, read) == ("the tool page", ["the tool page"])
+    assert (block.outside, read, before_a_word) == ("the tool page", ["the tool page"], ["the tool page"])
     assert (report["status"], report["summary"], report["changed_files"]) == (
         "cancelled",
         "I have begun.",

@@ -14,7 +14,7 @@ from hermes.agent.delegation.changed_files import FileCalls
 from hermes.agent.delegation.last_words import last_words
 from hermes.agent.delegation.limited_tool import DELEGATE
 from hermes.agent.delegation.news import news_of
-from hermes.safety.sources import sources
+from hermes.safety.sources import joined, sources
 from hermes.store.protocol import StoredSession
 from hermes.types.delegation import ChildReport
 from hermes.types.error import StoreError
@@ -41,7 +41,9 @@ class _Told(msgspec.Struct):
 
 
 async def recall(session: "Session") -> None:
-    """Have the next message tell what became of children that nobody was told of."""
+    """Have the next message tell what became of children that nobody was told of; what they have read from
+    outside counts at once.
+    """
     results = list(_results(session.log))
     started = [one for result, _ in results if result.status == STARTED for one in result.children]
     told = {block.source for block in _blocks(session) if block.kind == "child"}
@@ -55,6 +57,8 @@ async def recall(session: "Session") -> None:
             if stored.row.parent != session.id:  # an imported log may name any session
                 continue
             family = [stored, *await _below(session, child)]
+            read = sources(chain.from_iterable(map(_seen, family)))
+            session.children.read_beside[:] = joined(session.children.read_beside, read)
             session.mailbox.add_news(news_of(_report(family, session), session.services.redactor))
 
 
