@@ -128,9 +128,9 @@ async def test_children_that_change_nothing_save_nothing(
 
 
 class Held:
-    """Calls of a child that wait until they are let go, each of a number."""
+    """Calls that wait until they are let go, each of a number, and then leave something in a file, as a command does."""
 
-    def __init__(self) -> None:
+    def __init__(self, leaves: Path | None = None) -> None:
         self.begun, self.go = [anyio.Event(), anyio.Event()], [anyio.Event(), anyio.Event()]
 
         @hermes.tool(outside=False)
@@ -138,6 +138,8 @@ class Held:
             """Hold until let go."""
             self.begun[number].set()
             await self.go[number].wait()
+            if leaves is not None:
+                leaves.write_text(f"{number}\n")
             return "went on"
 
         self.tool = hold
@@ -218,6 +220,27 @@ async def test_what_a_child_changes_in_a_later_turn_goes_back_with_that(
         assert (await files.roll_back(1, force=False)).is_whole
     assert there(work) == FILES
     assert all(end for _, end, _ in saved())
+
+
+async def test_what_a_call_of_a_child_leaves_after_its_turn_or_a_look_at_it_goes_back_with_it(
+    talk: Talk, work: Path
+) -> None:
+    held = Held(leaves=work / "late.txt")
+    begin = [call(*task("long work", background=True)), hold(1), say("it runs")]
+    model = FamilyModel({"begin": begin, "long work": [OVER[0], hold(0), say("Done.")]})
+    async with talk(model, toolsets=("file", "delegation"), functions=(held.tool,)) as session:
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.send, "begin")
+            await held.begun[0].wait()
+            held.go[1].set()
+        (work / "late.txt").unlink()
+        files = files_of(session)
+        assert [one.number for one in await files.saved_turns()] == [1]
+        held.go[0].set()
+        await until_reported(session)
+        assert there(work) == {**FILES, "a.txt": "two\n", "late.txt": "0\n"}
+        assert (await files.roll_back(1, force=False)).is_whole
+    assert there(work) == FILES
 
 
 async def test_closing_the_session_notes_what_its_children_have_left(
