@@ -10,6 +10,7 @@ import pytest
 
 from hermes.store.facts import Fact
 from hermes.store.git_notes import GitNotes
+from hermes.store.note_index import NoteIndex
 from hermes.store.notes import Edit, NoteOrigin, Notes
 from hermes.store.sqlite_facts import SqliteFacts
 from tests.apps.conftest import Run
@@ -37,8 +38,9 @@ def facts(request: pytest.FixtureRequest, environ: dict[str, str]) -> Callable[[
     )
 
     def opened() -> SqliteFacts | GitNotes:
-        index = SqliteFacts(memories / ("facts.db" if request.param == "sqlite" else "notes.db"), half_life=0)
-        return index if request.param == "sqlite" else GitNotes(memories / "notes", environ, index)
+        if request.param == "sqlite":
+            return SqliteFacts(memories / "facts.db", half_life=0)
+        return GitNotes(memories / "notes", environ, NoteIndex(memories / "notes.db", half_life=0))
 
     kept = opened()
     for fact in (ELM, ADAS):
@@ -120,6 +122,13 @@ def test_doctor_names_the_memory_provider_and_why_its_place_will_not_do(
     subprocess.run(["git", "init", "--quiet", notes], check=True)
     assert doctor(provider="git_notes", notes_folder=str(notes)) == f"✓ memory: git_notes, facts in {notes}"
     assert not kept.exists()
+    kept.mkdir()
+    (kept / "facts.db").write_bytes(b"")
+    lost = f"{kept / 'facts.db'} is damaged (it holds no table of facts): no fact in it is told, and none is"
+    assert doctor(provider="sqlite").startswith(f"✗ memory: {lost}")
+    shown = run("memory", "show")
+    assert (shown.returncode, shown.stderr.startswith(f"hermes: {lost}")) == (1, True)
+    assert (kept / "facts.db").read_bytes() == b""
 
 
 def test_a_reset_without_an_answer_says_what_to_give_and_forgets_nothing(

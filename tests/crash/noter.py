@@ -7,13 +7,16 @@ from pathlib import Path
 
 from hermes.store.facts import Fact, FactStore
 from hermes.store.git_notes import GitNotes
+from hermes.store.note_index import NoteIndex
 from hermes.store.sqlite_facts import SqliteFacts
 
 
 def opened(kind: str, folder: Path) -> FactStore:
     """The store of that kind in a folder."""
-    facts = SqliteFacts(folder / "facts.db", half_life=0)
-    return GitNotes(folder / "notes", {"PATH": os.environ["PATH"]}, facts) if kind == "git_notes" else facts
+    if kind != "git_notes":
+        return SqliteFacts(folder / "facts.db", half_life=0)
+    index = NoteIndex(folder / "notes.db", half_life=0)
+    return GitNotes(folder / "notes", {"PATH": os.environ["PATH"]}, index)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from hermes.testing import ScriptedModel, call, say
 from hermes.testing.script import Turn
 from hermes.types.actor import Actor
 from hermes.types.error import ConfigError, HermesError
-from hermes.types.event import TextDelta
+from hermes.types.event import Notice, TextDelta
 from hermes.types.message import ABOUT_MEMORY, Assistant, ToolResult, User
 
 from .test_file_commands import Person
@@ -343,3 +343,24 @@ async def test_a_wrong_call_of_remember_is_told_what_is_wrong_with_it(
         await session.send("remember it")
         (answer,) = [one.content for one in session.log if isinstance(one, ToolResult)]
     assert json.loads(answer)["error"].startswith(told)
+
+
+async def test_a_session_opens_without_facts_that_are_damaged_and_says_so_once(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    memories = Path(environ["HERMES_HOME"], "memories")
+    memories.mkdir(parents=True)
+    (memories / "facts.db").write_bytes(b"")
+    async with (
+        runtime(environ, model(say("one"), say("two")), SQLITE) as home,
+        opened(home, tmp_path, toolsets=("memory",)) as session,
+    ):
+        with session.watch() as events:
+            await session.send("first")
+            await session.send("second")
+            events.close()
+            told = [event.text async for event in events if isinstance(event, Notice)]
+    (notice,) = told
+    assert notice.startswith(
+        f"The memory provider sqlite is not in use: {memories / 'facts.db'} is damaged (it holds no table of"
+    )

@@ -150,17 +150,19 @@ def sqlite(home: ProviderHome) -> FactMemory:
 def git_notes(home: ProviderHome) -> FactMemory:
     """Facts as notes in the git repository of the user's choice; of the home's own, without one."""
     days = home.settings[MemorySettings].half_life_days
-    index = SqliteFacts(home.folder / "notes.db", half_life=days * DAY)
+    index = import_object("hermes.store.note_index:NoteIndex")(home.folder / "notes.db", half_life=days * DAY)
     notes = import_object("hermes.store.git_notes:GitNotes")(_notes_folder(home), home.environ, index)
     return FactMemory(name="git_notes", facts=notes, ports=home.ports)
 
 
 def place(name: str, home: ProviderHome) -> Path:
-    """Where a provider of this module keeps its facts; StoreError when it cannot keep them there. Nothing is
-    changed by asking.
+    """Where a provider of this module keeps its facts; StoreError and ConfigError when it cannot keep them
+    there. Nothing is changed by asking.
     """
     if name == "sqlite":
-        return Path(home.folder, FACTS)
+        path = Path(home.folder, FACTS)
+        import_object("hermes.store.fact_file:examine")(path)
+        return path
     folder = _notes_folder(home)
     import_object("hermes.store.git_notes:examine")(folder, home.environ)
     return folder

@@ -36,7 +36,8 @@ from hermes.store.facts import Fact
 from hermes.store.protocol import Viewer
 from hermes.tools.registry import ToolRegistry, tool_error
 from hermes.types.actor import Actor
-from hermes.types.error import ConfigError, HermesError
+from hermes.types.error import ConfigError, HermesError, StoreError
+from hermes.types.event import Notice
 from hermes.types.message import ContextBlock
 from hermes.types.tool import ToolManifest
 
@@ -90,6 +91,8 @@ class Recall:
         self._settings = home.settings[MemorySettings]
         self._provider: MemoryProvider | None = None
         self._late: threading.Event | None = None
+        self._missing = ""
+        self._told: set[str] = set()
         self._free = anyio.Lock()  # invariant: a provider is asked one thing at a time
         self._is_slow = False
         self._next: dict[str, _Beforehand] = {}
@@ -119,11 +122,14 @@ class Recall:
             )
 
     def open(self) -> None:
-        """Begin with the provider that the settings name; ConfigError and StoreError when it cannot be
-        had.
+        """Begin with the provider that the settings name; ConfigError when they have a fault. Where what it
+        keeps cannot be read, sessions go without it, and each is told so.
         """
         if self._provider is None and self._settings.provider:
-            self.use(self.providers.make(self._settings.provider, self._home))
+            try:
+                self.use(self.providers.make(self._settings.provider, self._home))
+            except StoreError as error:
+                self._missing = f"The memory provider {self._settings.provider} is not in use: {error}"
 
     def close(self) -> None:
         """Let go of the provider, unless it is still at something."""
@@ -178,6 +184,7 @@ class Recall:
         """What is recalled for a message of somebody's: of what is found in time or, failing that, what was
         found for it beforehand.
         """
+        self._tell_missing(session)
         provider = self._of(session)
         if provider is None:
             return ()
@@ -190,6 +197,12 @@ class Recall:
         if found is None and beforehand is not None and beforehand.viewer == scope.viewer:
             found = beforehand.found
         return _block(provider.name, found or NOTHING)
+
+    def _tell_missing(self, session: "Session") -> None:
+        """Say once in a session that its memory cannot be had."""
+        if self._missing and not session.spec.parent and session.id not in self._told:
+            self._told.add(session.id)
+            session.emit(Notice(level="warning", text=self._missing))
 
     async def heard(self, session: "Session", text: str, reply: str, spoken: Collection[str]) -> None:
         """Tell how a turn ended, in which those of these origins have spoken.
@@ -233,7 +246,7 @@ class Recall:
     async def call(self, session: "Session", tool: str, arguments: Mapping[str, Any]) -> str:
         """Run a tool of the provider."""
         if self._provider is None:
-            return tool_error(f"{tool} belongs to a memory provider that is not in use.")
+            return tool_error(self._missing or f"{tool} belongs to a memory provider that is not in use.")
         read = tuple(one.name for one in sources_of(session))
         scope = replace(await scope_of(session), outside=read)
         try:

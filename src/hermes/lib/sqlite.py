@@ -2,9 +2,10 @@
 
 import os
 import sqlite3
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from hermes.lib.files import make_private
@@ -46,6 +47,20 @@ def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
         connection.close()
         raise
     return connection
+
+
+def make(path: Path, migrations: Sequence[str]) -> None:
+    """Make a file that has its whole schema from the moment it is there; one that is there stays as it is."""
+    make_private(path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    try:
+        with closing(sqlite3.connect(name, isolation_level=None)) as connection:
+            migrate(connection, migrations)
+        with suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        Path(name).unlink()
 
 
 def is_incomplete(error: Exception) -> bool:

@@ -12,17 +12,19 @@ from hermes.lib import sqlite
 from hermes.store.migrations import scripts
 from hermes.types.error import StorageDamaged, StoreError
 
-DAMAGED: Final = (
-    "{} is damaged ({}): hermes store repair brings over what can be read, hermes store restore FILE brings"
-    " back a backup."
+MENDING: Final = (
+    "hermes store repair brings over what can be read, hermes store restore FILE brings back a backup."
 )
+DAMAGED: Final = f"{{}} is damaged ({{}}): {MENDING}"
 
 
 class Database:
-    """An open file with an up-to-date schema; StoreError and StorageDamaged say why it cannot be had."""
+    """An open file with an up-to-date schema; StoreError and StorageDamaged say why it cannot be had, and
+    `mending` what can be done about damage.
+    """
 
-    def __init__(self, path: Path, schema: str) -> None:
-        self.path = path
+    def __init__(self, path: Path, schema: str, *, mending: str = MENDING) -> None:
+        self.path, self._mending = path, mending
         with self.faults():
             self.rows = sqlite.connect(path, scripts(schema))
             self._file = _identity(path)
@@ -33,7 +35,7 @@ class Database:
         """Write all of it or nothing; StoreError when it could not be written, StorageDamaged when the file
         was removed or replaced since it was opened.
         """
-        if _identity(self.path) != self._file:
+        if self.is_replaced:
             raise StorageDamaged(
                 f"{self.path} was removed or replaced while in use; nothing was written. Bring the"
                 " file back and start Hermes again: what was written to it before is only there."
@@ -48,6 +50,11 @@ class Database:
             yield
         except (sqlite3.DatabaseError, msgspec.DecodeError, msgspec.ValidationError) as error:
             raise self._fault(error) from error
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the file was removed since it was opened, or another one is in its place."""
+        return _identity(self.path) != self._file
 
     def close(self) -> None:
         """Let go of the file; the last to do so moves the write-ahead log into it."""
@@ -64,7 +71,7 @@ class Database:
             return StoreError(
                 f"{self.path} cannot be used now ({error}); check the disk and its permissions."
             )
-        return StorageDamaged(DAMAGED.format(self.path, error))
+        return StorageDamaged(f"{self.path} is damaged ({error}): {self._mending}")
 
 
 def _identity(path: Path) -> tuple[int, int]:

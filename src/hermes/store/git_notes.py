@@ -6,7 +6,7 @@ index beside the other files of the home that is brought up to date at every use
 
 import datetime as dt
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from os import DirEntry, scandir
 from pathlib import Path
@@ -20,10 +20,11 @@ from hermes.lib.files import write_atomic
 from hermes.lib.git_commits import BOUNDS, GitCommits
 from hermes.lib.safe_git import GitError, SafeGit
 from hermes.store.facts import Fact
+from hermes.store.note_index import NoteIndex
 from hermes.store.protocol import Viewer
 from hermes.store.sqlite_facts import SqliteFacts
 from hermes.types.capabilities import ALL, Capabilities
-from hermes.types.error import StoreError
+from hermes.types.error import ConfigError, StoreError
 
 MOST: Final = 5_000
 """Notes of a folder that are looked at."""
@@ -36,7 +37,7 @@ _LINE: Final = re.compile(r"^(\w+): (.*)$", re.MULTILINE)
 class GitNotes:
     """A `FactStore` over a folder of notes."""
 
-    def __init__(self, folder: Path, environ: Mapping[str, str], index: SqliteFacts) -> None:
+    def __init__(self, folder: Path, environ: Mapping[str, str], index: NoteIndex) -> None:
         self._folder, self._index = folder, index
         try:
             self._git = GitCommits(folder, environ, author="Hermes")
@@ -45,8 +46,7 @@ class GitNotes:
 
     def add(self, fact: Fact) -> str:
         """Write a note, unless there is one with the same words for the same person; its name."""
-        self._refresh()
-        for one in self._index.everything():
+        for one in self.everything():
             if (one.text, one.origin) == (fact.text, fact.origin):
                 return one.id
         name = f"{_slug(fact.text)}-{fact.id}"
@@ -57,18 +57,15 @@ class GitNotes:
 
     def find(self, words: str, viewer: Viewer, *, limit: int, now: float) -> Sequence[Fact]:
         """The best by relevance and age."""
-        self._refresh()
-        return self._index.find(words, viewer, limit=limit, now=now)
+        return self._looked_up(lambda index: index.find(words, viewer, limit=limit, now=now))
 
     def fitting(self, message: str, viewer: Viewer, *, limit: int, now: float) -> Sequence[Fact]:
         """The best by what tells them from the others, and by age."""
-        self._refresh()
-        return self._index.fitting(message, viewer, limit=limit, now=now)
+        return self._looked_up(lambda index: index.fitting(message, viewer, limit=limit, now=now))
 
     def everything(self) -> Sequence[Fact]:
         """All notes."""
-        self._refresh()
-        return self._index.everything()
+        return self._looked_up(lambda index: index.everything())
 
     def remove(self, fact_id: str, viewer: Viewer) -> bool:
         """Remove a note; what somebody has changed in it since is committed first."""
@@ -91,21 +88,30 @@ class GitNotes:
         except GitError as error:
             raise StoreError(f"{self._folder / name}.md is not committed ({error}).") from error
 
-    def _refresh(self) -> None:
+    def _looked_up(self, look: Callable[[SqliteFacts], Sequence[Fact]]) -> Sequence[Fact]:
+        """What is found in the index once it says what the files say."""
+
+        def found(index: SqliteFacts) -> Sequence[Fact]:
+            self._refresh(index)
+            return look(index)
+
+        return self._index.use(found)
+
+    def _refresh(self, index: SqliteFacts) -> None:
         """Have the index say what the files say."""
-        known, there = self._index.stamps(), dict(_notes(self._folder))
+        known, there = index.stamps(), dict(_notes(self._folder))
         for name, entry in there.items():
             status = entry.stat(follow_symlinks=False)
             stamp = f"{status.st_mtime_ns}:{status.st_size}:{status.st_ino}"
             if known.get(name) != stamp and (fact := read_note(Path(entry.path), status.st_mtime)):
-                self._index.put(fact, stamp)
+                index.put(fact, stamp)
         for name in known.keys() - there.keys():
-            self._index.drop(name)
+            index.drop(name)
 
 
 def examine(folder: Path, environ: Mapping[str, str]) -> None:
-    """StoreError when a folder cannot keep notes; nothing is changed. One that is missing or empty can: it is
-    made a repository when it is first used.
+    """ConfigError when a folder cannot keep notes; nothing is changed. One that is missing or empty can: it
+    is made a repository when it is first used.
     """
     if folder.exists() and any(folder.iterdir()):
         try:
@@ -114,8 +120,11 @@ def examine(folder: Path, environ: Mapping[str, str]) -> None:
             raise _unfit(folder, error) from error
 
 
-def _unfit(folder: Path, error: GitError) -> StoreError:
-    return StoreError(f"memory.notes_folder: {folder} cannot keep notes ({error}); make it a git repository.")
+def _unfit(folder: Path, error: GitError) -> ConfigError:
+    return ConfigError(
+        f"memory.notes_folder: {folder} cannot keep notes ({error}); make it a git repository.",
+        key="memory.notes_folder",
+    )
 
 
 def written(fact: Fact) -> bytes:

@@ -4,7 +4,7 @@ from importlib.resources import files
 
 
 def scripts(name: str) -> list[str]:
-    """The migrations of one database: `sessions` or `search`."""
+    """The migrations of one database: `sessions`, `search` or `facts`."""
     folder = files("hermes") / "data" / name
     found = sorted(
         (entry for entry in folder.iterdir() if entry.name.endswith(".sql")), key=lambda entry: entry.name

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from hermes.store.database import Database
+from hermes.store.fact_file import open_facts
 from hermes.store.fact_ranking import NEAR, relevances, telling
 from hermes.store.facts import Fact, score
 from hermes.store.index_text import asked, indexed, told
@@ -31,7 +31,7 @@ class SqliteFacts:
     """A `FactStore`; `half_life` is in seconds, 0 for facts that do not grow old."""
 
     def __init__(self, path: Path, *, half_life: float) -> None:
-        self._database, self._half_life = Database(path, "facts"), half_life
+        self._database, self._half_life = open_facts(path), half_life
         self._rows = self._database.rows
 
     def add(self, fact: Fact) -> str:
@@ -90,6 +90,11 @@ class SqliteFacts:
         """Forget a fact whose file is gone."""
         with self._database.transaction():
             self._delete(fact_id)
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether the file was removed since it was opened, or another one is in its place."""
+        return self._database.is_replaced
 
     def close(self) -> None:
         """Let go of the file."""

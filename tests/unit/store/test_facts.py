@@ -1,5 +1,9 @@
 """Facts are found by their words and their age, by whoever they were noted for."""
 
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -8,11 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hermes.store import fact_file
 from hermes.store.fact_ranking import FEW
 from hermes.store.facts import DAY, Fact, score
 from hermes.store.protocol import EVERYBODY, Viewer
 from hermes.store.sqlite_facts import RANKED, SqliteFacts
 from hermes.types.capabilities import Capabilities
+from hermes.types.error import StorageDamaged
 from hermes.types.message import MEMORY_TAG, ContextBlock
 
 
@@ -245,3 +251,58 @@ def test_no_text_closes_the_fence_around_it(text: str) -> None:
     words = ContextBlock(kind="memory", text=text).words.lower()
     assert (words.count(f"<{MEMORY_TAG}>"), words.count(f"</{MEMORY_TAG}>")) == (1, 1)
     assert words.endswith(f"\n</{MEMORY_TAG}>")
+
+
+def lose_log(path: Path) -> None:
+    """The file as an older Hermes left it when it was killed, without its log: no table is in it."""
+    path.unlink()
+    with closing(sqlite3.connect(path)) as rows:
+        rows.execute("PRAGMA journal_mode=WAL")
+
+
+def flip(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    for place in range(4096, len(content), 37):
+        content[place] ^= 0x55
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"),
+    [
+        (lambda path: path.write_bytes(b""), "it holds no table of facts"),
+        (lose_log, "it holds no table of facts"),
+        (lambda path: path.write_bytes(b"noise" * 4000), "it holds no table of facts"),
+        (lambda path: path.write_bytes(path.read_bytes()[:8192]), ".*"),
+        (flip, ".*"),
+        (lambda path: path.rename(f"{path}-wal"), "it is gone, and f.db-wal is there"),
+    ],
+)
+def test_lost_facts_are_told_and_never_begun_anew(
+    tmp_path: Path, damage: Callable[[Path], object], why: str
+) -> None:
+    path = tmp_path / "f.db"
+    facts = SqliteFacts(path, half_life=0)
+    for number in range(50):
+        facts.add(fact(str(number), f"the elm number {number} is {'very ' * 50}old"))
+    facts.close()
+    fact_file.examine(path)
+    damage(path)
+    before = {one.name: one.read_bytes() for one in tmp_path.iterdir()}
+    told = (
+        rf"f\.db is damaged \((?s:{why})\): no fact in it is told, and none is noted\. Put a copy of the file"
+    )
+    with pytest.raises(StorageDamaged, match=told):
+        fact_file.examine(path)
+    assert {one.name: one.read_bytes() for one in tmp_path.iterdir()} == before
+    with pytest.raises(StorageDamaged, match=told):
+        SqliteFacts(path, half_life=0)
+
+
+def test_a_file_of_facts_is_whole_from_its_beginning(tmp_path: Path) -> None:
+    facts = SqliteFacts(tmp_path / "f.db", half_life=0)
+    assert (tmp_path / "f.db").stat().st_mode & 0o777 == 0o600
+    shutil.copyfile(tmp_path / "f.db", tmp_path / "g.db")  # without its log
+    fact_file.examine(tmp_path / "g.db")
+    facts.close()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["f.db", "g.db"]

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from hermes.store.facts import Fact
 from hermes.store.git_notes import GitNotes, read_note, written
+from hermes.store.note_index import NoteIndex
 from hermes.store.protocol import EVERYBODY
-from hermes.store.sqlite_facts import SqliteFacts
 from hermes.types.capabilities import Capabilities
-from hermes.types.error import StoreError
+from hermes.types.error import ConfigError
 
 ENVIRON = {"PATH": os.environ.get("PATH", os.defpath)}
 plain = st.text(
@@ -29,7 +29,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def notes(tmp_path: Path, folder: Path, name: str = "i") -> GitNotes:
-    return GitNotes(folder, ENVIRON, SqliteFacts(tmp_path / f"{name}.db", half_life=0))
+    return GitNotes(folder, ENVIRON, NoteIndex(tmp_path / f"{name}.db", half_life=0))
 
 
 def fact(name: str, text: str) -> Fact:
@@ -158,5 +158,23 @@ def test_a_folder_with_other_files_that_is_no_repository_is_refused(tmp_path: Pa
     folder = tmp_path / "notes"
     folder.mkdir()
     (folder / "a.txt").write_text("x")
-    with pytest.raises(StoreError, match="cannot keep notes .* make it a git repository"):
+    with pytest.raises(ConfigError, match="cannot keep notes .* make it a git repository"):
         notes(tmp_path, folder)
+
+
+@pytest.mark.parametrize("at", ["its opening", "its use"])
+@pytest.mark.parametrize("damage", [b"", b"noise" * 4000, None])
+def test_a_damaged_index_is_made_again_from_the_notes(tmp_path: Path, damage: bytes | None, at: str) -> None:
+    index, kept = tmp_path / "i.db", notes(tmp_path, tmp_path / "n")
+    kept.add(fact("a", "the elm is old"))
+    if at == "its opening":
+        kept.close()
+    for name in ("", "-wal", "-shm"):
+        index.with_name(index.name + name).unlink(missing_ok=True)
+    if damage is not None:
+        index.write_bytes(damage)
+    if at == "its opening":
+        kept = notes(tmp_path, tmp_path / "n")
+    kept.add(fact("b", "the ash is old"))
+    assert sorted(found(kept, "old")) == ["the ash is old", "the elm is old"]
+    kept.close()
