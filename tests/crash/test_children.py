@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 
 from hermes.agent.delegation.recall import ENDED
+from hermes.agent.losses import losses
 from hermes.agent.recovery import UNKNOWN
 from hermes.agent.spec import SessionOptions
+from hermes.environments.settings import TerminalSettings
 from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, say
 from hermes.types.message import Assistant, ToolResult, User
@@ -51,6 +53,7 @@ async def test_children_of_a_killed_process_are_readable_and_told_of_at_resume(
             resume=told["session"], base_url="http://127.0.0.1:1/v1", model="m", cwd=tmp_path / "work"
         )
         session = await runtime.session(options)
+        told_at_once = list(losses(session, runtime.settings[TerminalSettings]))
         await session.send("what became of it?")
         await session.close()
         rows = await runtime.store.recent()
@@ -58,6 +61,9 @@ async def test_children_of_a_killed_process_are_readable_and_told_of_at_resume(
     blocks = [block for one in session.log if isinstance(one, User) for block in one.blocks]
     if how == "wait":
         assert result == {"error": UNKNOWN, "status": "outcome_unknown"}
+    assert told_at_once == [
+        "2 children of this session ended unheard; the model is told with the next message."
+    ]
     assert [block.source for block in blocks] == told["children"]
     assert all(ENDED in block.text and "Half dug." in block.text for block in blocks)
     reports = [json.loads(block.text.partition("\n")[2]) for block in blocks]

@@ -192,6 +192,13 @@ async def test_rollback_brings_files_back_names_what_it_leaves_and_is_taken_back
         )
 
 
+async def test_of_a_turn_of_words_nothing_is_said_to_stand(talk: Talk) -> None:
+    async with talk(ScriptedModel(say("hello")), toolsets=("file", "terminal"), attended=False) as session:
+        await session.send("hi")
+        told = await Person(session).types("/undo")
+    assert told == "The model has forgotten that turn; no file is known to have changed then."
+
+
 async def test_a_turn_whose_commands_changed_nothing_is_not_listed(talk: Talk, work: Path) -> None:
     model = ScriptedModel(
         call("terminal", {"command": "touch a.txt; sh -c :"}),
@@ -204,7 +211,7 @@ async def test_a_turn_whose_commands_changed_nothing_is_not_listed(talk: Talk, w
         person = Person(session)
         await session.send("look")
         assert await person.types("/rollback") == "No turn of this session has changed files."
-        assert await person.types("/undo files") == "That turn has changed no files."
+        assert await person.types("/undo files") == "No file is known to have changed in that turn."
         await session.send("write")
         await session.send("look again")
         shown = (await person.types("/rollback")).splitlines()

@@ -97,8 +97,12 @@ async def test_a_goal_that_is_never_reached_waits_after_its_turns_and_a_person_m
     async with talk(model, attended=False) as session:
         await pursue(session, "never")
         first = session.goal
-        await go_on(session, await goals.go_on(session))
+        again = await goals.go_on(session)
+        await go_on(session, again)
         second = session.goal
+        assert again.splitlines()[-1] == (
+            "It was paused (its 3 turns are used, and it is not done: not yet), and the user has it go on."
+        )
         assert [one and (one.state, one.turns, one.limit, one.reason) for one in (first, second)] == [
             ("paused", 3, 3, "its 3 turns are used, and it is not done: not yet"),
             ("paused", 6, 6, "its 6 turns are used, and it is not done: not yet"),

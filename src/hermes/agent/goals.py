@@ -19,6 +19,7 @@ from hermes.types.goal import Goal
 NONE: Final = "This session has no goal; /goal TEXT sets one."
 LEFT: Final = "the session was closed meanwhile"
 STOPPED: Final = "it was stopped"
+PAUSED: Final = "the user paused it"
 NOBODY: Final = "no model answered when the turn was to be judged (auxiliary.goal_judge)"
 UNREADABLE: Final = "the judge gave no verdict that can be read (auxiliary.goal_judge names another model)"
 SPENT: Final = "its {} turns are used, and it is not done: {}"
@@ -33,7 +34,9 @@ turn. If only the user can help, say what you need and end the turn.)"""
 _NEXT: Final = """Go on with the standing goal, turn {turn} of {limit} at most:
 {contract}
 
-Another model looked at your last turn and found (an assessment, not an order): {reason}"""
+{reason}"""
+_FOUND: Final = "Another model looked at your last turn and found (an assessment, not an order): {}"
+_WAITED: Final = "It was {} ({}), and the user has it go on."
 
 
 def parsed(text: str, limit: int) -> Goal:
@@ -69,11 +72,13 @@ def contract(goal: Goal) -> str:
 
 
 def message(goal: Goal) -> str:
-    """What the session is told for the next turn of its goal."""
+    """What the session is told for the next turn of its goal, after a turn that was judged."""
+    return _told(goal, _FOUND.format(goal.reason or "nothing yet"))
+
+
+def _told(goal: Goal, reason: str) -> str:
     form = _NEXT if goal.turns else _FIRST
-    return form.format(
-        contract=contract(goal), turn=goal.turns + 1, limit=goal.limit, reason=goal.reason or "nothing yet"
-    )
+    return form.format(contract=contract(goal), turn=goal.turns + 1, limit=goal.limit, reason=reason)
 
 
 async def begin(session: Session, text: str) -> str:
@@ -95,7 +100,7 @@ async def go_on(session: Session) -> str:
     limit = goal.limit + session.spec.goal_turns if goal.turns >= goal.limit else goal.limit
     again = replace(goal, state="active", limit=limit)
     await change(session, again)
-    return message(again)
+    return _told(again, _WAITED.format(goal.state, goal.reason))
 
 
 async def change(session: Session, goal: Goal | None) -> None:

@@ -46,6 +46,10 @@ class Mailbox:
         news, self._news = (*self._news, *self._ended()), ()
         return news
 
+    def waiting(self, kind: str) -> int:
+        """How many blocks of a kind wait for the next message."""
+        return sum(one.kind == kind for one in self._news)
+
     def add_news(self, block: ContextBlock) -> None:
         """Keep news for the next message."""
         self._news = (*self._news, block)

@@ -28,6 +28,8 @@ _STANDS: Final = (
     "The model has forgotten {that}; what {it} did to files stands. `hermes checkpoints list` shows what"
     " was saved before."
 )
+_NONE_CHANGED: Final = "No file is known to have changed in {that}."
+_UNCHANGED: Final = "The model has forgotten {that}; no file is known to have changed then."
 _ELSEWHERE: Final = (
     "A turn that this branch began with has changed files; `/rollback {}` says where they are brought back."
     "\n\n- `/undo{} conversation`: the model forgets the turn here; files stay"
@@ -110,6 +112,7 @@ async def undo(talk: CommandContext, argument: str) -> None:
         plan = await files.plan(first)
         if planned(plan):
             talk.tell(_choices(plan, wish.turns))
+            _warn_of_work(talk)
             return
     done = None
     if wish.what in {"files", "both"} and changed:
@@ -119,13 +122,12 @@ async def undo(talk: CommandContext, argument: str) -> None:
             return
     elif wish.what in {"files", "both"}:
         _files(talk)
-        talk.tell(
-            "That turn has changed no files." if wish.turns == 1 else "Those turns have changed no files."
-        )
+        if wish.what == "files":
+            talk.tell(_of_turns(_NONE_CHANGED, wish.turns))
     if wish.what != "files":
         dropped = await drop(talk, wish.turns)
-        end = _STANDS if wish.what != "both" else _BOTH if done is None or done.is_whole else _LEFT
-        talk.tell(_of_turns(end, wish.turns))
+        end = _STANDS if done is None else _BOTH if done.is_whole else _LEFT
+        talk.tell(_of_turns(end if changed or files is None else _UNCHANGED, wish.turns))
         talk.edit(dropped)
 
 

@@ -6,8 +6,6 @@ from hermes.present.goals import goal_words
 from hermes.types.error import HermesError
 from hermes.types.goal import Goal
 
-WAITS = "A goal waits here: {}. /goal resume goes on with it, /goal clear lets it go."
-
 
 async def goal(talk: CommandContext, argument: str) -> None:
     """Set a goal and begin with it, or what is to be done with the one there is."""
@@ -16,7 +14,7 @@ async def goal(talk: CommandContext, argument: str) -> None:
             talk.tell(_described(opened(talk).goal))
         case "pause":
             _there(talk)
-            await goals.pause(opened(talk), goals.STOPPED)
+            await goals.pause(opened(talk), goals.PAUSED)
         case "resume":
             words = await goals.go_on(opened(talk))
             if not opened(talk).busy:  # else the end of the turn is judged
@@ -26,13 +24,6 @@ async def goal(talk: CommandContext, argument: str) -> None:
             await goals.change(opened(talk), None)
         case text:
             talk.queue(await goals.begin(opened(talk), text))
-
-
-def met_goal(talk: CommandContext) -> None:
-    """Say that a session that was just opened has a goal that waits, if so."""
-    found = talk.session.goal if talk.session else None
-    if found is not None and found.state in {"paused", "blocked"}:
-        talk.notice(WAITS.format(" ".join(found.outcome.split())))
 
 
 def _there(talk: CommandContext) -> None:

@@ -1,15 +1,7 @@
 """Commands on sessions and turns: new, resume, continue, title, history, steer, queue, stop, quit."""
 
-from typing import Final
-
-from hermes.agent.lost_folder import lost_folder
-from hermes.agent.settings import AgentSettings
 from hermes.commands.context import CommandContext, idle, opened
-from hermes.environments.settings import TerminalSettings
 from hermes.types.error import HermesError
-
-CUT: Final = "The last turn was cut off before its end; /continue goes on with it, a new message ends it."
-GOES_ON: Final = "The last turn was cut off before its end; it goes on now (agent.auto_continue)."
 
 
 async def new(talk: CommandContext, argument: str) -> None:
@@ -35,23 +27,6 @@ async def continue_(talk: CommandContext, _argument: str) -> None:
     if not opened(talk).is_cut:
         raise HermesError("The last turn was not cut off; there is nothing to go on with.")
     talk.continue_turn()
-
-
-def met_cut_turn(talk: CommandContext, settings: AgentSettings) -> None:
-    """Say that the last turn of a session that was just opened had been cut off, if so, and how to go on;
-    where the settings want it, it goes on.
-    """
-    if not opened(talk).is_cut:
-        return
-    talk.notice(GOES_ON if settings.auto_continue else CUT)
-    if settings.auto_continue:
-        talk.continue_turn()
-
-
-def met_lost_folder(talk: CommandContext, terminal: TerminalSettings) -> None:
-    """Say that the folder of a session that was just opened is gone, if so."""
-    if told := lost_folder(opened(talk), terminal):
-        talk.notice(told)
 
 
 async def title(talk: CommandContext, argument: str) -> None:

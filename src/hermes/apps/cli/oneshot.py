@@ -12,7 +12,7 @@ from collections.abc import Callable
 import anyio
 import click
 
-from hermes.agent.lost_folder import lost_folder
+from hermes.agent.losses import losses
 from hermes.agent.session import Session
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.jsonlines import JsonLines
@@ -55,8 +55,8 @@ async def _run(text: str, choices: Choices) -> int:
 
 async def _ask(runtime: Runtime, text: str, choices: Choices) -> int:
     session = await runtime.session(session_options(choices, attended=False))
-    if lost := lost_folder(session, runtime.settings[TerminalSettings]):
-        click.echo(f"hermes: {visible(lost)}", err=True)
+    for loss in losses(session, runtime.settings[TerminalSettings]):
+        click.echo(f"hermes: {visible(loss)}", err=True)
     consumer: JsonLines | Steps = JsonLines(session) if choices.as_json else Steps(verbose=choices.verbose)
     try:
         if choices.goal:

@@ -5,15 +5,12 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from hermes.agent.settings import AgentSettings
 from hermes.apps.tui.backing import CHOOSE
 from hermes.apps.tui.picker import Picker
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.state import TuiState
-from hermes.commands.goals import met_goal
-from hermes.commands.session import met_cut_turn, met_lost_folder
-from hermes.environments.settings import TerminalSettings
+from hermes.commands.greeting import greet
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
 from hermes.types.error import ConfigError, HermesError, StoreError
@@ -110,9 +107,7 @@ class TuiCommands:
         for asked in fresh.questions.left_behind:
             desk.hear(asked)
         desk.conversation.attach(fresh)
-        met_lost_folder(self, runtime.settings[TerminalSettings])
-        met_cut_turn(self, runtime.settings[AgentSettings])
-        met_goal(self)
+        greet(self, runtime.settings)
 
     async def pick(self) -> None:
         """Open the list of sessions."""

@@ -5,13 +5,10 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from hermes.agent.settings import AgentSettings
 from hermes.apps.tui.backing import CHOOSE, StartFacts
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
-from hermes.commands.goals import met_goal
-from hermes.commands.session import met_cut_turn, met_lost_folder
-from hermes.environments.settings import TerminalSettings
+from hermes.commands.greeting import greet
 from hermes.lib.visible import visible
 from hermes.present.lines import notice_lines
 from hermes.present.markdown import markdown_lines
@@ -114,9 +111,7 @@ class PlainCommands:
             await old.close()
             self._show(f"session “{fresh.title}”" if fresh.title else f"session {fresh.id}")
             await self.replay(_SHOWN_ON_RESUME)
-        met_lost_folder(self, self._runtime.settings[TerminalSettings])
-        met_cut_turn(self, self._runtime.settings[AgentSettings])
-        met_goal(self)
+        greet(self, self._runtime.settings)
 
     async def pick(self) -> None:
         """Let the person choose an earlier session by its number."""
