@@ -2,7 +2,10 @@
 
 import re
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
+
+DEEPEST: Final = 64
+"""Tags within tags that are counted."""
 
 
 class TextFilter(Protocol):
@@ -54,15 +57,16 @@ class TextStream:
 
 
 class TagFilter:
-    """Takes what stands between `<name>` and `</name>` out of a text, and the tags; what is not closed goes
-    to the end of the text. A tag behind a backtick is spoken of, and stays.
+    """Takes what stands between `<name>` and `</name>` out of a text, and the tags, until none is left: tags
+    within tags, and those that come about where something was taken out. What is not closed goes to the end
+    of the text. A tag behind a backtick is spoken of, and stays.
     """
 
     def __init__(self, name: str) -> None:
-        self._tag, close = f"<{name}>", f"</{name}>"
-        self._open = re.compile(f"(?<!`)<{re.escape(name)}>", re.IGNORECASE)
-        self._close = re.compile(re.escape(close), re.IGNORECASE)
-        self._undecided = len(close) - 1
+        self._tags = (f"<{name}>", f"</{name}>")
+        opening = rf"(?<!`)<\s*{re.escape(name)}\s*>"
+        self._open = re.compile(opening, re.IGNORECASE)
+        self._any = re.compile(rf"{opening}|(?P<close><\s*/\s*{re.escape(name)}\s*>)", re.IGNORECASE)
 
     def clean(self, text: str) -> str:
         """A whole text without it."""
@@ -75,27 +79,62 @@ class TagFilter:
 
     def divide(self, text: str) -> tuple[str, str]:
         """What of the text stands outside, and what may be the beginning of a tag, or is open."""
-        shown, at = [], 0
-        if "<" in text:
-            while found := self._open.search(text, at):
-                shown.append(text[at : found.start()])
-                end = self._close.search(text, found.end())
-                if end is None:
-                    return "".join(shown), self._tag + text[found.end() :][-self._undecided :]
-                at = end.end()
-        cut = self._beginning(text, at)
+        shown, at = list[str](), 0
+        while found := self._open.search(text, at):
+            before = text[at : found.start()]
+            cut = self._outside(before)
+            shown.append(before[:cut])
+            end, depth = self._end(text, found.end())
+            if depth:
+                inside = text[end:]
+                left = inside[max(0, self._beginning(inside, self._tags) - 1) :]
+                return "".join(shown), before[cut:] + self._tags[0] * depth + left
+            if cut == len(before):
+                at = end
+            else:  # what was taken out may have parted a tag
+                text, at = before[cut:] + text[end:], 0
+        cut = at + self._outside(text[at:])
         return "".join(shown) + text[at:cut], text[cut:]
 
     def rest(self, waiting: str) -> str:
         """The beginning of a tag that did not become one."""
-        return "" if self._open.match(waiting) else waiting
+        found = self._open.search(waiting)
+        return waiting[: found.start()] if found else waiting
 
-    def _beginning(self, text: str, first: int) -> int:
-        """Where what may begin a tag begins, at the end of a text: such a beginning, or a backtick."""
-        at = max(first, text.rfind("<"), len(text) - 1 if text.endswith("`") else 0)
-        held = text[at:]
-        if held == "`":
-            return at
-        spoken_of = at > 0 and text[at - 1] == "`"
-        begins = held and not spoken_of and self._tag.startswith(held.lower())
-        return at if begins else len(text)
+    def _end(self, text: str, at: int) -> tuple[int, int]:
+        """Where what was opened before a place ends, or the last tag where it does not, and how many are open
+        there.
+        """
+        depth = 1
+        for found in self._any.finditer(text, at):
+            depth = depth - 1 if found["close"] else min(depth + 1, DEEPEST)
+            at = found.end()
+            if not depth:
+                break
+        return at, depth
+
+    def _beginning(self, text: str, tags: tuple[str, ...]) -> int:
+        """Where what may begin one of the tags begins at the end of a text: such a beginning, or a backtick."""
+        if text.endswith("`"):
+            return len(text) - 1
+        at = text.rfind("<")
+        return at if at >= 0 and _may_be(text[at:], tags) else len(text)
+
+    def _outside(self, text: str) -> int:
+        """The same outside of all tags, where only one that opens is looked for: there may be several
+        beginnings, of which an earlier one goes on where what follows it is taken out.
+        """
+        end = len(text)
+        if text.endswith("`"):
+            return end - 1
+        while (at := text.rfind("<", 0, end)) >= 0 and _may_be(text[at:end], self._tags[:1]):
+            if at and text[at - 1] == "`":
+                break
+            end = at
+        return end
+
+
+def _may_be(text: str, tags: tuple[str, ...]) -> bool:
+    """Whether a text may be the beginning of one of the tags, which may have spaces in them."""
+    begun = "".join(text.split()).lower()
+    return any(one.startswith(begun) for one in tags)

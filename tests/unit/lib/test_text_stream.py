@@ -8,15 +8,30 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hermes.lib.secretvalues import SecretValues
-from hermes.lib.text_stream import TagFilter, TextFilter, TextStream
+from hermes.lib.text_stream import DEEPEST, TagFilter, TextFilter, TextStream
 
 TAG = TagFilter("memory-context")
 OPEN, CLOSE = "<memory-context>", "</memory-context>"
 texts = st.lists(
     st.sampled_from(
-        [OPEN, CLOSE, "<MEMORY-context>", "`", "<", "</", "<memory-", "context>", "a fact", "\n", "x"]
+        [
+            OPEN,
+            CLOSE,
+            "<MEMORY-context>",
+            "`",
+            "<",
+            "</",
+            "<memory-",
+            "context>",
+            "a fact",
+            "\n",
+            "x",
+            "< memory-context >",
+            "</memory-context\n>",
+            " ",
+        ]
     ),
-    max_size=9,
+    max_size=12,
 ).map("".join)
 
 
@@ -29,21 +44,42 @@ def shown(pieces: list[str]) -> str:
     return "".join(found)
 
 
+OPENING = r"(?<!`)<\s*memory-context\s*>"
+EITHER = re.compile(rf"({OPENING})|<\s*/\s*memory-context\s*>", re.IGNORECASE)
+
+
 def by_definition(text: str) -> str:
-    return re.sub(
-        r"(?<!`)<memory-context>.*?(</memory-context>|\Z)", "", text, flags=re.DOTALL | re.IGNORECASE
-    )
+    """The first opening tag goes with all up to the tag that closes it, then what is left is looked at."""
+    found = re.search(OPENING, text, re.IGNORECASE)
+    if found is None:
+        return text
+    depth, end = 1, len(text)
+    for tag in EITHER.finditer(text, found.end()):
+        depth += 1 if tag[1] else -1
+        if not depth:
+            end = tag.end()
+            break
+    return by_definition(text[: found.start()] + text[end:])
 
 
 @given(texts, st.lists(st.integers(0, 120), max_size=12))
 @example(f"`{OPEN} is a tag", [1])
 @example(f"a{OPEN}x{CLOSE}{OPEN}y{CLOSE}b", [])
+@example(f"a <memory-con{OPEN}x{CLOSE}text>y{CLOSE}b", [])
+@example(f"{OPEN}{OPEN}x{CLOSE}y{CLOSE}b", [])
+@example(f"{OPEN}x`{OPEN}y{CLOSE}b", [20])
+@example("<memory-context >x</ memory-context\n>b", [])
 def test_every_split_gives_the_same_text(text: str, cuts: list[int]) -> None:
     expected = by_definition(text)
     assert TAG.clean(text) == expected
     places = sorted({min(cut, len(text)) for cut in (0, *cuts, len(text))})
     assert shown([text[start:end] for start, end in itertools.pairwise(places)]) == expected
     assert shown(list(text)) == expected
+    assert TAG.clean(expected) == expected
+
+
+def test_tags_within_tags_without_end_cost_no_more_than_their_number() -> None:
+    assert shown([f"a{OPEN * 3000}", *CLOSE * (DEEPEST - 1), "x", *CLOSE, "b"]) == "ab"
 
 
 KEY = "sk-key-0123456789"

@@ -12,6 +12,7 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here, to_change
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.text import strip_escapes
+from hermes.lib.visible import visible
 from hermes.store.facts import Fact
 from hermes.store.notes import FILES, Notes, Target
 from hermes.types.error import ConfigError
@@ -107,7 +108,7 @@ def _list(texts: Sequence[str], words: Sequence[str]) -> int:
     """Show the texts that hold all the words; how many do."""
     held = [text for text in texts if all(word.casefold() in text.casefold() for word in words)]
     for text in held:
-        click.echo(f"  - {strip_escapes(text)}")
+        click.echo(f"  - {visible(strip_escapes(text))}")
     return len(held)
 
 
