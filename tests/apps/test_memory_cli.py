@@ -18,7 +18,7 @@ from tests.apps.conftest import Run
 ELM = Fact(id="f1", text="The elm stands by the gate.", at=86_400.0, session="s1")
 ADAS = Fact(
     id="f2",
-    text="Ada\x1b[31m likes tea.",
+    text="Ada\x1b[31m likes\u202e tea.",
     at=86_400.0,
     session="s2",
     origin="chat:ada",
@@ -69,7 +69,7 @@ def test_facts_are_listed_searched_and_forgotten_beside_the_notes(
     assert [re.sub(r"\d{4}-\d\d-\d\d", "DAY", line) for line in lines[1:2] + lines[-2:]] == [
         "  - The elm is a tree. (noted DAY in session s0)",
         f"  - The elm stands by the gate. (id {elm}, noted DAY in session s1)",
-        f"  - Ada likes tea. (id {adas}, noted DAY in session s2 for chat:ada, after text from the tool x)",
+        f"  - Ada likes⟨U+202E⟩ tea. (id {adas}, noted DAY in session s2 for chat:ada, after text from the tool x)",
     ]
     assert lines[-3].endswith(" (memory.provider): 2")
     assert ids(run("memory", "show", "tea", "ADA").stdout) == [adas]

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import anyio
+import pytest
 from msgspec.structs import replace
 
 from hermes.store.protocol import SessionRow
@@ -113,3 +114,21 @@ def test_branches_stand_below_their_session(run: Run, work: Path, environ: dict[
     assert [line[: line.index("2001") + 6] for line in shown] == [
         "2001_c", "2001_a", "├─ 2001_b", "│  └─ 2001_d", "└─ 2001_e", "   └─ 2001_f",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", [("show", "2001_a"), ("search", "elm")])
+def test_what_would_not_be_seen_in_a_session_is_written_out(
+    run: Run, environ: dict[str, str], command: tuple[str, ...]
+) -> None:
+    forged = User(id="x", at=3.0, text="elm\u202e gpj\x1b[2J\x07 \x9b31m\u200b\rend")
+
+    async def add() -> None:
+        home = Path(environ["HERMES_HOME"])
+        async with open_store(home / "sessions.db", home / "search.db") as opened:
+            await opened.create(row("2001_a"), system="", tools=[])
+            await opened.append("2001_a", forged)
+
+    anyio.run(add)
+    shown = run("sessions", *command).stdout
+    assert "elm⟨U+202E⟩ gpj" in shown
+    assert not [one for one in "\u202e\x1b\x07\x9b\u200b\r" if one in shown]

@@ -114,7 +114,7 @@ class TagFilter:
         return at, depth
 
     def _beginning(self, text: str, tags: tuple[str, ...]) -> int:
-        """Where what may begin one of the tags begins at the end of a text: such a beginning, or a backtick."""
+        """Where the beginning of one of the tags, or a backtick, begins at the end of a text."""
         if text.endswith("`"):
             return len(text) - 1
         at = text.rfind("<")

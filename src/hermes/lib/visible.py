@@ -17,8 +17,14 @@ def visible(text: str) -> str:
     """
     if text.isascii() and text.isprintable() and " " * _LONGEST_GAP not in text:
         return text
-    shown = "".join(one if one in "\n\t" or not _is_hidden(one) else f"⟨U+{ord(one):04X}⟩" for one in text)
-    return _GAP.sub(_length, shown)
+    return _GAP.sub(_length, spelled_out(text))
+
+
+def spelled_out(text: str) -> str:
+    """`text` with characters that would not be seen written as their numbers; lines and columns stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(one if one in "\n\t" or not _is_hidden(one) else f"⟨U+{ord(one):04X}⟩" for one in text)
 
 
 def _length(found: re.Match[str]) -> str:

@@ -5,12 +5,16 @@ import unicodedata
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.lib.visible import visible
+from hermes.lib.visible import spelled_out, visible
 
 
 def test_what_would_not_be_seen_is_written_out() -> None:
     assert visible("ls\x1b[8m\r\u202e\u200b x\x00") == "ls⟨U+001B⟩[8m⟨U+000D⟩⟨U+202E⟩⟨U+200B⟩ x⟨U+0000⟩"
     assert visible("a\u00a0b\u3164") == "a⟨U+00A0⟩b⟨U+3164⟩"
+
+
+def test_in_a_text_to_read_lines_and_columns_stay() -> None:
+    assert spelled_out("a" + " " * 50 + "b\n\n\n\n\n\u202e") == "a" + " " * 50 + "b\n\n\n\n\n⟨U+202E⟩"
 
 
 def test_a_long_stretch_of_nothing_is_its_length() -> None:

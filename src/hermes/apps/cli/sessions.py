@@ -26,6 +26,7 @@ from hermes.config.environ import environment
 from hermes.config.home import locate
 from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import clip, strip_escapes
+from hermes.lib.visible import spelled_out
 from hermes.present.session_tree import session_tree
 from hermes.store.protocol import Hit, Owner, Selection, SessionRow, SessionStore, StoredSession
 from hermes.store.search import text_of
@@ -87,7 +88,7 @@ def show_tree(choices: Choices, limit: int) -> None:
 def show(choices: Choices, session: str) -> None:
     """One session, as Markdown."""
     stored = _in_store(choices, lambda store: _read(store, session))
-    click.echo(as_markdown(stored.row, stored.log))
+    click.echo(spelled_out(strip_escapes(as_markdown(stored.row, stored.log))))
 
 
 @sessions.command()
@@ -115,7 +116,7 @@ def search(
         click.echo("Nothing was found.", err=True)
         sys.exit(1)
     for hit in hits:
-        click.echo(msgspec.json.encode(described(hit)) if as_json else _found(hit))
+        click.echo(msgspec.json.encode(described(hit)) if as_json else spelled_out(_found(hit)))
 
 
 @sessions.command()
