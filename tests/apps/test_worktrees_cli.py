@@ -125,6 +125,20 @@ def test_one_with_nothing_new_is_removed_and_files_that_are_not_committed_keep_i
     assert ((tree / "new.txt").read_text(), (work / "new.txt").exists()) == ("x", False)
 
 
+def test_the_line_for_another_branch_takes_it_over_as_it_stands_and_makes_no_option_of_a_name(
+    program: Run, work: Path
+) -> None:
+    aside = "git switch -qc side && {} && cp .git/refs/heads/side .git/refs/heads/--upload-pack=x && git switch -q hermes/fix"
+    made = call("terminal", {"command": aside.format(COMMIT.format("two"))})
+    kept = ask(program, "-z", "go", "-w", "fix", replies=(made, "done"))
+    line = kept.stderr.splitlines()[-1]
+    fetch = line.removeprefix("hermes: ").partition(" takes over other branches, ")[0]
+    assert fetch == f"git fetch {work}.worktrees/fix side:side"
+    git(work, *fetch.split()[1:])
+    done = program("worktrees", "remove", "fix")
+    assert (done.returncode, git(work, "log", "-1", "--format=%s", "side")) == (0, "two\n")
+
+
 def test_the_lines_after_a_session_name_what_works(program: Run, work: Path) -> None:
     wrote = call("write_file", {"path": "new.txt", "content": "x"})
     both = ask(program, "-z", "go", "-w", "both", replies=(*commits("two")[:1], wrote, "done"))

@@ -44,10 +44,15 @@ class WorktreeCopy:
         """What its branch stands for; what it began with, where that branch is gone."""
         return self._branches.get(self._worktree.branch, self._worktree.base)
 
-    @property
-    def other_branches(self) -> int:
-        """How many branches were made there besides."""
-        return sum(name != self._worktree.branch for name in self._branches)
+    def other_branches(self, known: Iterable[str]) -> dict[str, str]:
+        """The commits of the branches, by name, that have some which neither its own has nor the known
+        commits.
+        """
+        own = self._worktree.branch
+        tips = {name: tip for name, tip in sorted(self._branches.items()) if tip and name != own}
+        wanted = _range(tips.values(), (*known, self.commit))
+        new = set(self._git.run("rev-list", "--ignore-missing", "--stdin", data=wanted).decode().split())
+        return {name: tip for name, tip in tips.items() if tip in new}
 
     def count(self, commits: Iterable[str], known: Iterable[str]) -> int:
         """How many commits these have in their history that the known ones have not; GitError when they

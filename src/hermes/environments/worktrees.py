@@ -30,14 +30,14 @@ _NAME = re.compile(r"(?!.*(?:\.\.|\.lock$|\.$))[A-Za-z0-9][\w.-]{0,60}", re.ASCI
 
 class WorktreeState(Struct, frozen=True, kw_only=True):
     """What is in a worktree and nowhere else: commits of its branch that no other has, commits that no branch
-    has any more, other branches, and files that are not committed.
+    has any more, other branches with commits of their own, and files that are not committed.
 
     `left` says why its commits are not in the user's repository, where they are not.
     """
 
     commits: int = 0
     strays: int = 0
-    branches: int = 0
+    branches: tuple[str, ...] = ()
     files: int = 0
     left: str = ""
 
@@ -127,10 +127,11 @@ class Worktrees:
             left = self._taken(worktree, copy, room / "pack", others)
             there = self._project.commit_of(worktree.branch)
             of_branch = (copy.commit, *([there] if there else []))
+            branches = copy.other_branches((*others, *of_branch))
             return WorktreeState(
                 commits=copy.count(of_branch, others),
-                strays=copy.strays((*others, *of_branch)),
-                branches=copy.other_branches,
+                strays=copy.strays((*others, *of_branch, *branches.values())),
+                branches=tuple(branches),
                 files=copy.changed_files(),
                 left=left,
             )

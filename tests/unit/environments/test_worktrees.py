@@ -380,3 +380,17 @@ def test_across_file_systems_it_is_made_all_the_same(project: Path, tmp_path: Pa
         assert (git(tree.path, "status", "--short"), (tree.path / "link").readlink()) == ("", Path("one.txt"))
     finally:
         subprocess.run(["rm", "-rf", str(home)], check=True)
+
+
+def test_another_branch_counts_until_a_branch_of_the_users_has_its_commits(project: Path) -> None:
+    tree = of(project).make("fix")
+    git(tree.path, "switch", "-qc", "same")
+    git(tree.path, "switch", "-qc", "side")
+    commit(tree.path, "aside")
+    git(tree.path, "switch", "-q", "hermes/fix")
+    assert of(project).take_over(tree) == WorktreeState(branches=("side",))
+    git(project, "fetch", "-q", str(tree.path), "side:side")
+    assert of(project).take_over(tree) == WorktreeState()
+    git(tree.path, "update-ref", "refs/heads/gone", "side")
+    (tree.path / ".git/refs/heads/gone").write_text("1" * 40 + "\n")
+    assert of(project).take_over(tree) == WorktreeState()

@@ -1,6 +1,7 @@
 """`hermes -w`: a session in a worktree of its own; `hermes worktrees`: what they have left."""
 
 import os
+import re
 import shlex
 import sys
 from collections.abc import Callable
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import click
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
@@ -117,12 +118,15 @@ def _how(worktree: Worktree, state: WorktreeState) -> str:
         return ""
     if state.commits and not (state.left or state.strays or state.branches or state.files):
         return f"{merge} takes over what it has, then {remove} removes it"
-    fetch = f"git fetch {shlex.quote(str(worktree.path))} BRANCH:BRANCH"
+    plain = [name for name in state.branches if _PLAIN.fullmatch(name)][:_NAMED] or ["BRANCH"]
+    fetch = f"git fetch {shlex.quote(str(worktree.path))} {' '.join(f'{name}:{name}' for name in plain)}"
     takes = [f"{merge} takes the commits over"] if state.commits and not state.left else []
-    takes += [f"{fetch} takes over another branch"] if state.branches else []
+    takes += [f"{fetch} takes over other branches"] if state.branches else []
     return ", ".join([*takes, f"{remove} --force removes it with {'the rest' if takes else 'them'}"])
 
 
+_NAMED = 3
+_PLAIN = re.compile(r"\w[\w./-]*", re.ASCII)  # a command was to make the names: none becomes an option
 _LEFT = "its commits were not taken over: {}"
 _COUNTED = (
     ("commits", "commit", "commits"),
@@ -133,10 +137,9 @@ _COUNTED = (
 
 
 def _told(state: WorktreeState) -> str:
+    counts = {**asdict(state), "branches": len(state.branches)}
     words = [
-        f"{count} {one if count == 1 else many}"
-        for name, one, many in _COUNTED
-        if (count := getattr(state, name))
+        f"{count} {one if count == 1 else many}" for name, one, many in _COUNTED if (count := counts[name])
     ]
     return ", ".join(words) or "nothing new"
 
