@@ -266,6 +266,23 @@ def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:
     assert run("sessions", "show", name).returncode == 1
 
 
+def test_a_call_that_is_interrupted_has_an_end_in_json(environ: dict[str, str], work: Path) -> None:
+    nap = f"4322.{os.getpid()}"
+    with ScriptedServer(
+        ScriptedModel(call("terminal", {"command": f"sleep {nap}"}), say("never"))
+    ).running() as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hermes", "-z", "sleep", "--json", "--base-url", server.base_url],
+            cwd=work, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        wait_for(lambda: f"sleep\x00{nap}" in commands())
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    lines = [json.loads(line) for line in out.splitlines()]
+    began, ended = ([one for one in lines if one["kind"] == kind] for kind in ("tool_start", "tool_end"))
+    assert [(one["id"], one["name"], one["failed"]) for one in ended] == [(began[0]["id"], "terminal", True)]
+
+
 def test_an_interrupt_ends_with_130_and_leaves_nothing_running(environ: dict[str, str], work: Path) -> None:
     nap = f"4321.{os.getpid()}"
     with ScriptedServer(

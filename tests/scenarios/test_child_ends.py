@@ -207,9 +207,38 @@ async def test_paused_spawning_refuses_new_children_here_and_below(
 ) -> None:
     model = FamilyModel({"go": [call(*task("long work")), say("ok")]})
     async with parent(environ, tmp_path, model) as (_, session):
-        session.children.paused = True
+        session.children.pause()
         await session.send("go")
     assert results(session) == [{"error": PAUSED}]
+
+
+async def test_a_child_that_waits_for_a_place_does_not_begin_while_new_ones_are_paused(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    held = Held()
+    scripts: dict[str, list[Any]] = {
+        "go": [
+            call("delegate_task", {"tasks": [{"goal": "long work"}, {"goal": "short work"}]}),
+            say("ok"),
+        ],
+        "long work": [call("hold", {}, text="At it."), say("Done.")],
+        "short work": [call("hold", {}, text="At it."), say("Done.")],
+    }
+    model, flags = FamilyModel(scripts), dict[str, Any](delegation__max_concurrent_children=1)
+    async with (
+        parent(environ, tmp_path, model, functions=(held.tool,), **flags) as (_, session),
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(session.send, "go")
+        await held.began.wait()
+        session.children.pause()
+        held.release.set()
+        await until(lambda: len(list(session.children.tree())) == 1)
+        await anyio.wait_all_tasks_blocked()
+        ((_, waiting),) = session.children.tree()
+        begun = len(model.models[waiting.task.goal].requests)
+        session.children.resume()
+    assert (begun, ends(session)) == (0, [("done", ""), ("done", "")])
 
 
 async def test_interrupting_the_parent_at_any_instant_leaves_a_report_of_every_child(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from msgspec.structs import replace
 
@@ -13,6 +14,7 @@ from hermes.agent.session import Session
 from hermes.composition import SYSTEM_PORTS
 from hermes.testing import ScriptedModel, VirtualClock, call, fail, say
 from hermes.testing.script import Turn
+from hermes.types.error import HermesError
 from hermes.types.event import CompactionStarted, Notice, PrefixBroken
 from hermes.types.message import Assistant, Compaction, ToolResult, User
 
@@ -355,3 +357,29 @@ async def test_a_plan_that_no_result_could_hold_is_refused_and_the_one_before_st
         *_, refused = (json.loads(one.content) for one in session.log if isinstance(one, ToolResult))
         assert session.todos.read() == some
     assert refused["error"].startswith("A plan has at most 40000 characters in all; this would be 7")
+
+
+async def test_summing_up_that_a_person_stops_is_not_told_as_nothing_to_do(talk: Talk) -> None:
+    asked = anyio.Event()
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if not is_record(request):
+            return counted(say("word " * 400), request)
+        asked.set()
+        return say(RECORD, pause=60, breaks_prefix=True)
+
+    async with talk(ScriptedModel(*[reply] * 20)) as session:
+        for _ in range(8):
+            await session.send("go on")
+        async with anyio.create_task_group() as group:
+
+            async def stop() -> None:
+                await asked.wait()
+                session.interrupt()
+
+            group.start_soon(stop)
+            with pytest.raises(HermesError, match="This was stopped; nothing was summed up"):
+                await session.compact()
+        before = len(session.log)
+        assert (await session.send("and on")).outcome == "done"
+        assert len(session.log) == before + 2

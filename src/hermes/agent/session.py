@@ -292,14 +292,14 @@ class Session:
     async def compact(self, focus: str = "") -> Compaction | None:
         """Sum up the older part of the conversation now; most of the record is about `focus`, if it is given.
 
-        None where there is nothing to sum up, or it was interrupted; HermesError while a turn runs.
+        None where there is nothing to sum up; HermesError while a turn runs, and when it was interrupted.
         """
         with self._begin():
             try:
                 return await compact(self, focus)
             finally:
                 self.end_turn(None)
-        return None
+        raise HermesError("This was stopped; nothing was summed up.")
 
     async def undo(self, turns: int = 1) -> str:
         """Drop the last turns; gives the text of the first one dropped, or nothing when there was none.

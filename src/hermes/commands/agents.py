@@ -25,9 +25,12 @@ async def agents(talk: CommandContext, argument: str) -> None:
             talk.tell(paused + ("\n".join([*rows, "", HOW]) if rows else "No child is at work."))
         case "stop":
             _stop(talk, number.strip())
-        case "pause" | "resume":
-            children.paused = word == "pause"
-            talk.tell("New children are paused." if children.paused else "New children may begin.")
+        case "pause":
+            children.pause()
+            talk.tell("New children are paused, and those that wait for a place.")
+        case "resume":
+            children.resume()
+            talk.tell("New children may begin.")
         case _:
             raise HermesError("/agents takes nothing, stop NUMBER, stop all, pause or resume.")
 

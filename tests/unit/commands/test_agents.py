@@ -46,7 +46,9 @@ async def test_children_are_listed_as_a_tree_and_a_branch_is_cancelled_with_all_
 async def test_new_children_are_paused_and_let_in_again(environ: dict[str, str], tmp_path: Path) -> None:
     async with parent(environ, tmp_path, FamilyModel({})) as (_, session):
         person = Person(session)
-        assert await person.types("/agents pause") == "New children are paused."
+        assert await person.types("/agents pause") == (
+            "New children are paused, and those that wait for a place."
+        )
         assert (await person.types("/agents")).startswith("New children are paused; `/agents resume`")
         assert await person.types("/agents resume") == "New children may begin."
         assert (await person.types("/agents dance")).startswith("error: /agents takes nothing")

@@ -80,6 +80,7 @@ class ChildRun:
         try:
             with self._scope:
                 async with places:
+                    await self._parent.children.may_begin()
                     await self._work()
         except Exception as fault:  # noqa: BLE001  # a fault in a child is what it reports, and its parent goes on
             self._stop("failed", f"{type(fault).__name__}: {fault}")

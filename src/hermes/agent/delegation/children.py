@@ -37,7 +37,8 @@ class Children:
         self._places = anyio.Semaphore(session.services.delegation.max_concurrent_children)
         self.living: tuple[ChildRun, ...] = ()
         self.changed: tuple[str, ...] = ()
-        self.paused = False
+        self._may_begin = anyio.Event()
+        self._may_begin.set()
         self.read_beside: list[Source] = []
 
     def take(self, tasks: Sequence[ChildTask], call_id: str) -> tuple["ChildRun", ...]:
@@ -77,6 +78,27 @@ class Children:
         with anyio.move_on_after(CLOSING, shield=True):
             for one in self.living:
                 await one.wait()
+
+    @property
+    def paused(self) -> bool:
+        """Whether a person wants no new ones here."""
+        return not self._may_begin.is_set()
+
+    def pause(self) -> None:
+        """Let no new ones begin, here or below, those that wait for a place neither."""
+        if not self.paused:
+            self._may_begin = anyio.Event()
+
+    def resume(self) -> None:
+        """Let them begin again."""
+        self._may_begin.set()
+
+    async def may_begin(self) -> None:
+        """Return once new ones may begin, here and further up."""
+        while self.are_paused:
+            await self._may_begin.wait()
+            if self._session.above is not None:
+                await self._session.above.children.may_begin()
 
     @property
     def are_paused(self) -> bool:

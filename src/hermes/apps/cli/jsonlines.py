@@ -34,7 +34,7 @@ from hermes.types.event import (
     TurnStarted,
 )
 from hermes.types.goal import Goal
-from hermes.types.message import Assistant, Compaction, Message
+from hermes.types.message import Assistant, Compaction, Message, ToolResult
 from hermes.types.question import Approve, Question
 from hermes.types.usage import Usage
 
@@ -47,7 +47,7 @@ class JsonLines:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._questions: dict[str, Question] = {}
-        self._names: dict[str, str] = {}
+        self._running: dict[str, ToolStarted] = {}
         endpoint = session.endpoint
         self._write(
             "start",
@@ -83,11 +83,15 @@ class JsonLines:
     def _tool(self, event: ToolStarted | ToolFinished) -> None:
         if isinstance(event, ToolStarted):
             call = event.call
-            self._names[call.id] = call.name
+            self._running[call.id] = event
             self._write("tool_start", id=call.id, name=call.name, arguments=call.arguments)
-            return
-        name, seconds = self._names.get(event.call_id, ""), round(event.seconds, 3)
-        self._write("tool_end", id=event.call_id, name=name, seconds=seconds, failed=event.failed)
+        else:
+            self._end(event.call_id, event.seconds, failed=event.failed)
+
+    def _end(self, call_id: str, seconds: float, *, failed: bool) -> None:
+        began = self._running.pop(call_id, None)
+        name = began.call.name if began else ""
+        self._write("tool_end", id=call_id, name=name, seconds=round(seconds, 3), failed=failed)
 
     def _noticed(self, event: Notice | ChildChanged | GoalChanged | CompactionStarted) -> None:
         if isinstance(event, CompactionStarted):
@@ -115,6 +119,10 @@ class JsonLines:
             self._write("goal", state=goal.state, turn=goal.turns, limit=goal.limit, reason=goal.reason)
 
     def _used(self, message: Message) -> None:
+        if isinstance(message, ToolResult) and (
+            began := self._running.get(message.call_id)
+        ):  # it was cut off
+            self._end(message.call_id, message.at - began.stamp.at, failed=True)
         if isinstance(message, Compaction):
             self._write("compaction", dropped=message.dropped, before=message.before, after=message.after)
         if isinstance(message, Assistant) and message.usage.requests:
