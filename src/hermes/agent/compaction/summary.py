@@ -22,6 +22,12 @@ RESULT: Final = 600
 LEAST_HEADINGS: Final = 2
 CALLED: Final = "The assistant made calls"
 
+PINNED: Final = "What the user pinned, which holds:"
+PLAN: Final = "The plan as it was last written:"
+SAID_HERE: Final = "What the user said in these entries, word for word:"
+TITLES: Final = (PINNED, PLAN, SAID_HERE)
+"""What stands before the parts that are word for word; a record has no such words."""
+
 _HEADING = re.compile(r"^## +(.+?) *$", re.MULTILINE)
 _CITED = re.compile(r"\[(\d+(?:\s*[-–,]\s*\d+)*)\]")
 _DIGITS: Final = 12
@@ -99,8 +105,8 @@ def outline(left_out: Sequence[Numbered], budget: int) -> str:
 
 
 def accepted(answer: str | None, *, first: int, last: int, budget: int) -> str:
-    """The record as it may stand: every line cites entries that are there; empty where the answer is no
-    record.
+    """The record as it may stand: known headings and items, which cite entries that are there; empty where
+    the answer is no record.
 
     A line that cites nothing stands for all entries from `first` to `last`. An answer without the headings of
     a record, or of more than twice its room, is refused.
@@ -109,9 +115,35 @@ def accepted(answer: str | None, *, first: int, last: int, budget: int) -> str:
     known = len(headings().intersection(_HEADING.findall(text)))
     if known < LEAST_HEADINGS or len(text) > 2 * budget * CHARACTERS:
         return ""
-    begin = re.search(r"^## ", text, re.MULTILINE)
+    begin = _HEADING.search(text)
     lines = text[begin.start() if begin else 0 :].splitlines()
-    return "\n".join(_cited(line, first, last) for line in lines if line.strip())
+    return "\n".join(_cited(line, first, last) for line in _of_a_record(lines))
+
+
+def _of_a_record(lines: Iterable[str]) -> Iterator[str]:
+    """The lines that are known headings, items, or go on with an item; none of a title's words."""
+    in_item = False
+    for line in lines:
+        heading = _HEADING.fullmatch(line)
+        if heading is not None:
+            in_item = False
+            if heading[1] in headings():
+                yield line
+        elif forged(line) or not line.strip() or line.lstrip().startswith("#"):
+            in_item = False
+        elif in_item or _ITEM.match(line):
+            in_item = True
+            yield line
+
+
+def forged(text: str) -> bool:
+    """Whether a text has the words of a title, in whatever case and with whatever spaces and marks."""
+    words = _plain(text)
+    return any(_plain(title) in words for title in TITLES)
+
+
+def _plain(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.casefold()))
 
 
 def citations(text: str) -> Iterator[int]:
@@ -184,9 +216,9 @@ def verbatim(left_out: Sequence[Numbered], room: int) -> str:
     hidden = len(said) - len(kept)
     more = [f"- {hidden} earlier messages of the user are not listed; expand gives them"] if hidden else []
     parts = {
-        "What the user pinned, which holds:": pins,
-        "The plan as it was last written:": plan,
-        "What the user said in these entries, word for word:": [*more, *kept] if kept or more else [],
+        PINNED: pins,
+        PLAN: plan,
+        SAID_HERE: [*more, *kept] if kept or more else [],
     }
     return "\n\n".join("\n".join([title, *lines]) for title, lines in parts.items() if lines)
 

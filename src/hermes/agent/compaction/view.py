@@ -1,11 +1,13 @@
 """What a model sees of a log in which an entry stands for older messages; a function of the log alone."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
 from hermes.agent.compaction.digests import clipped, shortened
+from hermes.agent.compaction.summary import forged
 from hermes.agent.log import Log
 from hermes.agent.todos import last_plan
 from hermes.types.message import Assistant, Compaction, ContextBlock, Message, ToolCall, ToolResult, User
@@ -16,14 +18,14 @@ BEGIN: Final = (
     " log; the tool expand gives them word for word. Notes in the system prompt stay in force.]"
 )
 END: Final = "[End of the record. What follows is the conversation itself; answer that.]"
+_END: Final = re.compile(r"\[\s*end\s+of\s+the\s+record", re.IGNORECASE)
 SAME: Final = "(the same text as in a later result)"
 
 
 def record(entry: Compaction) -> str:
     """The words that stand for what an entry left out."""
-    words = (
-        one.replace("[End of the record", "[…") for one in (entry.summary.strip(), entry.verbatim.strip())
-    )
+    summary = "\n".join(line for line in entry.summary.splitlines() if not forged(line))
+    words = (_END.sub("[…", one.strip()) for one in (summary, entry.verbatim))
     return "\n\n".join(filter(None, (BEGIN, *words, END)))
 
 
