@@ -142,6 +142,16 @@ def test_a_goal_that_waits_goes_on_without_a_screen_and_lines_of_json_tell_of_it
     assert (lines[-1]["kind"], lines[-1]["answer"]) == ("end", "two")
 
 
+def test_a_goal_that_waits_is_named_where_its_session_goes_on_without_a_screen(program: Run) -> None:
+    with ScriptedServer(JudgedModel(["one"], [verdict("blocked", "no key")])).running() as server:
+        program("-z", "say one\nand two", "--goal", "--base-url", server.base_url)
+        done = program("-c", "--base-url", server.base_url)
+    assert done.stderr.splitlines()[0] == (
+        "hermes: A goal waits here: say one and two. /goal resume goes on with it"
+        " (hermes -c --goal </dev/null without a screen), /goal clear lets it go."
+    )
+
+
 def test_a_signal_while_the_goal_is_judged_pauses_it(environ: dict[str, str], tmp_path: Path) -> None:
     asked = threading.Event()
 

@@ -14,7 +14,9 @@ import pytest
 from hermes.apps.cli.home_check import what_hinders
 from hermes.config.home import locate
 from hermes.store.migrations import scripts
+from hermes.store.repair import repair
 from hermes.testing import ScriptedModel, ScriptedServer
+from hermes.types.error import StoreError
 from tests.unit.store.filled import contents, damage_elsewhere, fill, logs
 from tests.unprivileged import held_by_modes
 
@@ -160,6 +162,29 @@ def test_doctor_names_a_disk_without_room() -> None:
         "disk: 0.0 MB are left for /proc, too little to keep sessions; make room there, or set HERMES_HOME to a"
         " folder on another disk"
     )
+
+
+def test_a_repair_on_a_full_disk_asks_for_room_and_for_no_backup() -> None:
+    store = Path("/proc/version")  # a file on a disk on which no byte is left
+    with pytest.raises(StoreError) as caught:
+        repair(store, store, 0.0)
+    assert str(caught.value) == (
+        "A repaired copy of /proc/version takes up to 1.0 MB, and 0.0 MB are left on its disk; make room there"
+        " first. Whether it is damaged tells hermes store check; nothing has changed."
+    )
+
+
+def test_doctor_and_a_session_tell_of_notes_that_are_no_text_and_the_session_goes_on(home: Path) -> None:
+    (home / "memories").mkdir()
+    notes = home / "memories" / "USER.md"
+    notes.write_bytes(b"J\xf6rg\n")
+    told = f"{notes} has bytes that are no UTF-8 (the first in line 1): "
+    doctor = hermes(home, "doctor")
+    assert (doctor.returncode, f"✗ memory: {told}" in doctor.stdout) == (1, True)
+    with ScriptedServer(ScriptedModel("hello")).running() as server:
+        done = hermes(home, "-m", "fake-1", "--base-url", server.base_url, "-z", "hi")
+    assert (done.returncode, done.stdout, done.stderr.count(told)) == (0, "hello\n", 1)
+    assert notes.read_bytes() == b"J\xf6rg\n"
 
 
 def test_a_list_with_an_undecodable_row_shows_the_others_and_names_it(home: Path) -> None:

@@ -1,5 +1,5 @@
-"""What a session that is opened again has lost meanwhile: its folder, such as a worktree that was removed,
-and children that were at work.
+"""What the user of a session that is opened is told: what it has lost meanwhile, such as its folder or
+children that were at work, notes that it cannot read, and a goal that waits.
 """
 
 from collections.abc import Iterator
@@ -15,11 +15,19 @@ GONE: Final = (
     " session works in another one."
 )
 UNHEARD: Final = "{} of this session ended unheard; the model is told with the next message."
+WAITS: Final = (
+    "A goal waits here: {}. /goal resume goes on with it (hermes -c --goal </dev/null without a screen),"
+    " /goal clear lets it go."
+)
 
 
 def losses(session: "Session", terminal: TerminalSettings) -> Iterator[str]:
     """What its user is told of it."""
     if terminal.backend == "local" and not session.spec.cwd.is_dir():
         yield GONE.format(session.spec.cwd)
+    yield from session.services.memory.faults()
     if children := session.mailbox.waiting("child"):
         yield UNHEARD.format("A child" if children == 1 else f"{children} children")
+    goal = session.goal
+    if goal is not None and goal.state in {"paused", "blocked"}:
+        yield WAITS.format(" ".join(goal.outcome.split()))

@@ -10,12 +10,11 @@ from hermes.environments.settings import TerminalSettings
 
 CUT: Final = "The last turn was cut off before its end; /continue goes on with it, a new message ends it."
 GOES_ON: Final = "The last turn was cut off before its end; it goes on now (agent.auto_continue)."
-WAITS: Final = "A goal waits here: {}. /goal resume goes on with it, /goal clear lets it go."
 
 
 def greet(talk: CommandContext, settings: Settings) -> None:
-    """Say what it has lost, that its last turn had been cut off and how to go on, and that a goal waits;
-    where the settings want it, the turn goes on.
+    """Say what it has lost, what waits in it, that its last turn had been cut off and how to go on; where the
+    settings want it, the turn goes on.
     """
     for loss in losses(opened(talk), settings[TerminalSettings]):
         talk.notice(loss)
@@ -24,6 +23,3 @@ def greet(talk: CommandContext, settings: Settings) -> None:
         talk.notice(GOES_ON if goes_on else CUT)
         if goes_on:
             talk.continue_turn()
-    goal = opened(talk).goal
-    if goal is not None and goal.state in {"paused", "blocked"}:
-        talk.notice(WAITS.format(" ".join(goal.outcome.split())))

@@ -10,6 +10,7 @@ import msgspec
 
 from hermes.lib import sqlite
 from hermes.store.migrations import scripts
+from hermes.store.unusable import unusable
 from hermes.types.error import StorageDamaged, StoreError
 
 MENDING: Final = (
@@ -68,9 +69,7 @@ class Database:
             )
         told = sqlite3.OperationalError | sqlite3.ProgrammingError | sqlite3.IntegrityError
         if isinstance(error, told) and not sqlite.is_incomplete(error):
-            return StoreError(
-                f"{self.path} cannot be used now ({error}); check the disk and its permissions."
-            )
+            return unusable(self.path, error)
         return StorageDamaged(f"{self.path} is damaged ({error}): {self._mending}")
 
 

@@ -57,15 +57,19 @@ class Notes(Struct, frozen=True, kw_only=True):
     limits: Mapping[Target, int] = field(default_factory=lambda: {"memory": 600, "user": 350})
 
     def read(self, target: Target) -> tuple[Note, ...]:
-        """The notes of a file, as they are now; StoreError when it cannot be read."""
+        """The notes of a file, as they are now, with U+FFFD for bytes that are no UTF-8; StoreError when it
+        cannot be read.
+        """
         origins = self._origins()
         return tuple(Note(text=one, origin=origins.get(_key(one), UNKNOWN)) for one in self._texts(target))
 
     def edit(self, target: Target, edits: Sequence[Edit], origin: NoteOrigin) -> tuple[Note, ...]:
         """The notes after all of the changes, or none of them: StoreError says in words for a model which
-        cannot be made.
+        cannot be made. A file with bytes that are no UTF-8 stays as it is, for those would be lost.
         """
         with self._locked():
+            if undecodable := self._undecodable(target):
+                raise StoreError(undecodable)
             texts = self._texts(target)
             before = dict.fromkeys(texts)
             for one in edits:
@@ -81,19 +85,40 @@ class Notes(Struct, frozen=True, kw_only=True):
         with self._locked():
             (self.folder / FILES[target]).unlink(missing_ok=True)
 
+    def faults(self) -> Iterator[str]:
+        """A sentence for each file whose bytes are no text; StoreError when one cannot be read."""
+        yield from filter(None, map(self._undecodable, FILES))
+
     def used(self, target: Target) -> int:
         """Tokens that the notes of a file take."""
         return tokens(SEPARATOR.join(self._texts(target)))
 
     def _texts(self, target: Target) -> tuple[str, ...]:
+        text = self._bytes(target).decode("utf-8", "replace")
+        return tuple(one for part in f"\n{text}\n".split(SEPARATOR) if (one := part.strip()))
+
+    def _bytes(self, target: Target) -> bytes:
         path = self.folder / FILES[target]
         try:
-            text = path.read_text(encoding="utf-8")
+            return path.read_bytes()
         except FileNotFoundError:
-            return ()
-        except (OSError, UnicodeDecodeError) as error:
-            raise StoreError(f"{path} cannot be read ({error}).") from error
-        return tuple(one for part in f"\n{text}\n".split(SEPARATOR) if (one := part.strip()))
+            return b""
+        except OSError as error:
+            raise StoreError(f"{path} cannot be read ({error.strerror}).") from error
+
+    def _undecodable(self, target: Target) -> str:
+        """A sentence on bytes of a file that are no text; empty where all are."""
+        data = self._bytes(target)
+        try:
+            data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            line = data.count(b"\n", 0, error.start) + 1
+            return (
+                f"{self.folder / FILES[target]} has bytes that are no UTF-8 (the first in line {line}): they"
+                " are read as \N{REPLACEMENT CHARACTER}, and no note is written there until the file is saved"
+                " as UTF-8."
+            )
+        return ""
 
     def _check_size(self, target: Target, texts: Sequence[str], before: Sequence[str]) -> None:
         used, limit = tokens(SEPARATOR.join(texts)), self.limits[target]

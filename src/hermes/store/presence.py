@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hermes.lib import locks
 from hermes.lib.files import make_private
+from hermes.store.unusable import unusable
 from hermes.types.error import StoreError
 
 
@@ -37,9 +38,7 @@ def _held(path: Path, *, alone: bool) -> Iterator[None]:
         make_private(path.parent)
         handle = locks.take_alone(_file(path)) if alone else locks.share(_file(path))
     except OSError as error:
-        raise StoreError(
-            f"{path} cannot be used now ({error.strerror}); check the disk and its permissions."
-        ) from error
+        raise unusable(path, error) from error
     if handle is None:
         raise StoreError(
             f"{path} is open in another process; close Hermes everywhere first."

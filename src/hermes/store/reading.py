@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from hermes.lib.sqlite import is_incomplete
 from hermes.store.presence import is_open
-from hermes.types.error import StorageDamaged, StoreError
+from hermes.store.unusable import unusable
+from hermes.types.error import StorageDamaged
 
 
 @contextmanager
@@ -43,14 +44,10 @@ def faults_of(path: Path) -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         if isinstance(error, sqlite3.OperationalError) and not is_incomplete(error):
-            raise StoreError(
-                f"{path} cannot be used now ({error}); check the disk and its permissions."
-            ) from error
+            raise unusable(path, error) from error
         raise StorageDamaged(f"{path} is damaged ({error}).") from error
     except OSError as error:
-        raise StoreError(
-            f"{path} cannot be used now ({error.strerror}); check the disk and its permissions."
-        ) from error
+        raise unusable(path, error) from error
 
 
 @contextmanager

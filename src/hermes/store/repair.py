@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import Struct
 
 from hermes.lib import sqlite
+from hermes.lib.free_room import free_bytes
 from hermes.store.backup import clear, put_in_place, sync
 from hermes.store.cut_file import at_full_length
 from hermes.store.database import Database
@@ -18,6 +19,7 @@ from hermes.store.presence import alone
 from hermes.store.reading import faults_of
 from hermes.store.search import SearchIndex
 from hermes.store.sessions import SHIFT, message_of
+from hermes.store.unusable import LITTLE, is_full, unusable
 from hermes.types.error import StoreError
 
 _TABLES: Final = ("usage", "uses", "intents", "questions")
@@ -39,10 +41,12 @@ def repair(path: Path, index: Path, now: float) -> StoreRepair:
     """Write what can be read of a store into a new one, which takes its place, and build its index.
 
     The store that was there is kept beside it. StoreError while any process has it open, for one of a newer
-    version, and where nothing of it can be read: then nothing has changed.
+    version, without room for a copy on its disk, and where nothing of it can be read: then nothing has
+    changed.
     """
     if not path.is_file():
         raise StoreError(f"There is no store at {path}.")
+    _refuse_without_room(path)
     half = path.with_name(f".{path.name}.half")
     try:
         with alone(path):
@@ -52,6 +56,19 @@ def repair(path: Path, index: Path, now: float) -> StoreRepair:
     finally:
         clear(half)
     return StoreRepair(sessions=sessions, messages=messages, lost=tuple(lost), kept=str(kept))
+
+
+def _refuse_without_room(path: Path) -> None:
+    """A full disk makes a whole store look like one of which nothing can be read."""
+    files = (path, path.with_name(f"{path.name}-wal"))
+    needed = sum(one.stat().st_size for one in files if one.exists()) + LITTLE
+    left = free_bytes(path)
+    if left < needed:
+        raise StoreError(
+            f"A repaired copy of {path} takes up to {needed / 1e6:.1f} MB, and {left / 1e6:.1f} MB are left"
+            " on its disk; make room there first. Whether it is damaged tells hermes store check; nothing has"
+            " changed."
+        )
 
 
 def _brought_over(path: Path, half: Path) -> tuple[int, int, list[str]]:
@@ -84,6 +101,8 @@ def _refuse_unreadable(path: Path, old: sqlite3.Connection) -> None:
         version = old.execute("PRAGMA user_version").fetchone()[0]
         tables = {name for (name,) in old.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     except sqlite3.DatabaseError as error:
+        if is_full(path, error):
+            raise unusable(path, error) from error
         raise StoreError(
             f"Nothing of {path} can be read ({error}); restore it from a backup{_newest(path)}."
         ) from error

@@ -49,6 +49,25 @@ def test_what_people_write_by_hand_stays_and_is_known_as_theirs(tmp_path: Path) 
     )
 
 
+def test_bytes_that_are_no_text_are_told_read_as_such_and_never_written_over(tmp_path: Path) -> None:
+    held = notes(tmp_path)
+    held.edit("memory", [Edit(action="add", content="A.")], HERE)
+    path = held.folder / "USER.md"
+    path.write_bytes("Likes tea.\n§\nJ".encode() + b"\xf6rg\n")
+    told = (
+        f"{path} has bytes that are no UTF-8 (the first in line 3): they are read as \ufffd, and no note is"
+        " written there until the file is saved as UTF-8."
+    )
+    assert list(held.faults()) == [told]
+    assert [one.text for one in held.read("user")] == ["Likes tea.", "J\ufffdrg"]
+    with pytest.raises(StoreError) as caught:
+        held.edit("user", [Edit(action="remove", old_text="tea")], HERE)
+    assert (str(caught.value), path.read_bytes()[-6:]) == (told, b"\nJ\xf6rg\n")
+    held.edit("memory", [Edit(action="add", content="B.")], HERE)
+    path.write_text("Jörg\n")
+    assert list(held.faults()) == []
+
+
 @pytest.mark.parametrize(
     ("edits", "sentence"),
     [
@@ -81,7 +100,7 @@ def test_an_unreadable_file_is_told_and_not_taken_for_an_empty_one(tmp_path: Pat
     held = notes(tmp_path)
     held.folder.mkdir()
     (held.folder / "MEMORY.md").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(StoreError, match="cannot be read"):
+    with pytest.raises(StoreError, match="no UTF-8"):
         held.edit("memory", [Edit(action="add", content="x")], HERE)
     assert (held.folder / "MEMORY.md").read_bytes() == b"\xff\xfe\x00"
 

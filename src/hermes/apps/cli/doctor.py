@@ -96,6 +96,7 @@ def examine(choices: Choices) -> Iterator[CheckResult]:
         yield _elsewhere(home, loaded.settings[TerminalSettings], environ)
     yield from _programs(environ)
     yield from _kept(home)
+    yield from _notes(home, loaded)
     yield _memory(home, loaded, environ)
     folder = open_tools(home, loaded.settings[DelegationSettings], loaded.settings[CodeExecutionSettings])
     yield from (CheckResult("warning", f"tool file {one.path}: {one.reason}") for one in folder.faults)
@@ -239,6 +240,15 @@ def _programs(environ: dict[str, str]) -> Iterator[CheckResult]:
             if there
             else CheckResult("fault" if name == "bash" else "warning", f"{name}: not found; {use}")
         )
+
+
+def _notes(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
+    """What keeps the files of notes from being read as they are."""
+    try:
+        for told in loaded.settings[MemorySettings].notes(home.memories).faults():
+            yield CheckResult("fault", f"memory: {told}")
+    except StoreError as error:
+        yield CheckResult("fault", f"memory: {error}")
 
 
 def _memory(home: Home, loaded: Loaded, environ: dict[str, str]) -> CheckResult:

@@ -1,12 +1,11 @@
 """Whether sessions can be kept in a home, told without writing there."""
 
 import os
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 from hermes.config.home import Home
+from hermes.lib.free_room import free_bytes
 
 ROOM: Final = 16 << 20
 """Bytes below which a disk is as good as full: a session with a long result may take as much."""
@@ -24,16 +23,9 @@ def what_hinders(home: Home) -> Iterator[str]:
     file = home.sessions_db
     if os.access(file, os.R_OK) and not os.access(file, os.W_OK):
         yield f"sessions: {file} cannot be written, so no session can go on; chmod u+rw {file} mends that"
-    left = _left(folder)
+    left = free_bytes(home.root)
     if left < ROOM:
         yield (
             f"disk: {left / 1e6:.1f} MB are left for {folder}, too little to keep sessions; make room there,"
             " or set HERMES_HOME to a folder on another disk"
         )
-
-
-def _left(folder: Path) -> int:
-    try:
-        return shutil.disk_usage(folder).free
-    except OSError:
-        return ROOM
