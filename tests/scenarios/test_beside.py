@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
+import anyio
 import pytest
 
 from hermes.testing import ScriptedModel, call, calls, say
 from hermes.types.message import ToolResult
-from hermes.types.question import Deny
+from hermes.types.question import Deny, Grant
 
 from .family import FamilyModel, task
 from .test_execute_code import opened
-from .test_planted_later import asked_and_answered, page
+from .test_planted_later import appears, asked_and_answered, page
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
 SETS = ("file", "terminal", "delegation")
@@ -139,3 +140,69 @@ async def test_a_note_that_comes_with_a_reading_in_one_reply_is_not_made_unasked
         True,
         [],
     )
+
+
+def copying(project: Path) -> str:
+    """A command that copies what somebody else wrote; who runs it can wait for `go`."""
+    page = project / "node_modules" / "pkg" / "README.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("orders")
+    return "cp node_modules/pkg/README.md go"
+
+
+COPY = call("terminal", {"command": "cp go AGENTS.md"})
+
+
+@pytest.mark.parametrize("by", ["a command", "a script", "a child"])
+async def test_what_a_call_reads_counts_though_it_is_interrupted(
+    environ: dict[str, str], project: Path, by: str
+) -> None:
+    command = ("terminal", {"command": f"{copying(project)}; sleep 77"})
+    ways = {
+        "a command": call(*command),
+        "a script": call("execute_code", {"code": f"from hermes_tools import terminal\nterminal({command[1]['command']!r})"}),
+        "a child": call(*task("kid alpha")),
+    }  # fmt: skip
+    scripts = {
+        "hello parent": [ways[by], COPY, say("done")],
+        "kid alpha": [call(*command), say("never")],
+    }
+    sets = (*SETS, "code_execution")
+    async with opened(environ, project, FamilyModel(scripts), {}, toolsets=sets, attended=False) as session:
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.send, "hello parent")
+            await appears(project / "go")
+            session.interrupt()
+        await session.send("go on")
+    assert "AGENTS.md" not in {one.name for one in project.iterdir()}
+
+
+async def test_what_a_child_reads_counts_for_its_siblings_while_it_reads(
+    environ: dict[str, str], project: Path
+) -> None:
+    long = f"{copying(project)}; {UNTIL.format('over')}"
+    scripts = {
+        "hello parent": [
+            call("delegate_task", {"tasks": [{"goal": "kid alpha"}, {"goal": "kid beta"}]}),
+            say("done"),
+        ],
+        "kid alpha": [call("terminal", {"command": long}), say("read")],
+        "kid beta": [
+            call("terminal", {"command": UNTIL.format("go")}),
+            call("terminal", {"command": "cp go AGENTS.md"}),
+            call("terminal", {"command": "touch over"}),
+            say("tried"),
+        ],
+    }
+    async with opened(environ, project, FamilyModel(scripts), {}, toolsets=SETS, attended=False) as session:
+        await session.send("hello parent")
+    left = {one.name for one in project.iterdir()}
+    assert ("over" in left, "AGENTS.md" in left) == (True, False)
+
+
+async def test_a_download_that_reached_nobody_takes_no_rights(environ: dict[str, str], project: Path) -> None:
+    fetch = call("terminal", {"command": "curl -s http://127.0.0.1:1/page"})
+    model = ScriptedModel(fetch, call("terminal", {"command": "echo mine > AGENTS.md"}), say("done"))
+    async with opened(environ, project, model, {"terminal.sandbox": "off"}) as session:
+        asked = await asked_and_answered(session, "go", Grant())
+    assert ("echo mine > AGENTS.md" in asked, (project / "AGENTS.md").read_text()) == (False, "mine\n")

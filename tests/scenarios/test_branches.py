@@ -161,7 +161,7 @@ async def test_a_branch_shows_what_its_first_turns_changed_and_says_where_that_i
         await session.send("one")
         await session.send("two")
         await person.types("/branch")
-        assert (await person.types("/undo")).startswith("The model has forgotten that turn; what it did to")
+        assert (await person.types("/undo")).startswith("The model has forgotten that turn; no file")
         assert await person.types("/undo") == (
             "A turn that this branch began with has changed files; `/rollback 1` says where they are brought"
             " back.\n\n- `/undo conversation`: the model forgets the turn here; files stay"

@@ -16,9 +16,10 @@ import anyio.to_thread
 from msgspec.structs import replace
 
 from hermes.agent.guardrails import signature
-from hermes.agent.outside import count
-from hermes.agent.provenance import listening, origin
+from hermes.agent.outside import count, settle
+from hermes.agent.provenance import listening, named_outside, origin
 from hermes.agent.questions import calling
+from hermes.agent.recovery import cut
 from hermes.agent.tool_context import ToolRunContext
 from hermes.lib.aio import collect, has_kind
 from hermes.lib.text_stream import TextStream
@@ -110,7 +111,8 @@ class CallBatch:
         session.emit(ToolStarted(call=call, emoji=emoji, parent=self._parent))
         self._started.add(call.id)
         started = services.ports.monotonic()
-        with listening() as heard, calling(call.id):
+        at_once = partial(self._reads, call)
+        with listening(at_once) as heard, calling(call.id):
             if entry is None:
                 output = ToolOutput(content=unknown_tool(call.name, list(session.tools.tools)), failed=True)
             elif call.fault:
@@ -118,6 +120,8 @@ class CallBatch:
             else:
                 if entry.manifest.effects:
                     await services.store.begin(session.id, call.id, call.name, signature(call))
+                if name := named_outside(entry):
+                    await at_once(name)
                 with self._context(call, entry, heard) as context:
                     keywords = self._keywords(call, context)
                     output = await services.dispatcher.call(
@@ -137,8 +141,17 @@ class CallBatch:
             else:
                 result = await anyio.to_thread.run_sync(self._examined, call, output, heard)
             self.results[call.id] = result
-            await count(self._session, result)
+            await settle(self._session, result, heard)
         return result
+
+    async def _reads(self, call: ToolCall, name: str) -> str:
+        """A call is about to read this from outside: it counts from now on, also where the call is cut off,
+        or its process killed. The name without secrets.
+        """
+        name = self._services.redactor.redact(name)
+        provisional = cut(call, self._services.ports, outside=name)
+        await self._session.home.run(partial(count, self._session, provisional))
+        return name
 
     def _examined(self, call: ToolCall, output: ToolOutput, heard: Sequence[str]) -> ToolResult:
         """The result without secrets, and where it came from; long results take milliseconds."""
@@ -211,7 +224,9 @@ class CallBatch:
                 text, status = (FAULT, "outcome_unknown") if began else (NOT_RUN_BY_FAULT, "not_run")
         left, heard = self._left.get(call.id, ({}, ()))
         output = ToolOutput(content=tool_error(text, status=status, **left), failed=True)
-        return self._examined(call, output, heard) if left else self._result(call, output)
+        if call.id in self._left:  # the tool itself has begun
+            return self._examined(call, output, heard)
+        return self._result(call, output)
 
 
 def plan(

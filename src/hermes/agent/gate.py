@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
-from hermes.agent.provenance import tell
+from hermes.agent.provenance import tell, tell_first
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
@@ -22,7 +22,7 @@ from hermes.safety.sources import Source
 from hermes.safety.taint import held
 from hermes.safety.undo import may_change, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
-from hermes.types.action import Action, Command, FileAccess, Permit, ToolUse, digest_of
+from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope
@@ -89,6 +89,7 @@ class ApprovalGate(Struct):
 
     async def authorize(self, action: Action) -> Permit:
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
+        read = tuple(one.name for one in self.read())
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
         await self._save_turn(action, verdict)
@@ -96,8 +97,16 @@ class ApprovalGate(Struct):
         source = self._source(action, verdict)
         if verdict.covered is not None:
             self.grants = self.grants.learned(verdict.covered, [source])
-        tell(source)
-        return replace(permit, closed=self._closed_needs(), outside=source)
+        known = await tell_first(source)
+        return replace(permit, closed=self._closed_needs(), outside=source, read=(*read, known))
+
+    def is_outdated(self, permit: Permit) -> bool:
+        """Whether text from outside was read since a permit was given that protects nothing from it, by no
+        word of a person's.
+        """
+        if permit.protected or permit.by in WORDS:
+            return False
+        return any(one.name not in permit.read for one in self.read())
 
     def _closed_needs(self) -> tuple[str, ...]:
         """What no command of this session can have beyond the sandbox, for nobody could say yes to it."""

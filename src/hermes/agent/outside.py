@@ -2,7 +2,7 @@
 told by a file, so that it counts for all of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from hermes.safety.sources import Source, joined, sources
@@ -30,13 +30,29 @@ async def protect(session: "Session") -> None:
                 await one.opened.workspace.protect_instructions()
 
 
-async def count(session: "Session", result: ToolResult) -> None:
-    """A call gave this, which no log has yet, or ever, if it was a script's: where it is from outside, that
-    counts at once.
+async def count(session: "Session", provisional: ToolResult) -> None:
+    """A call is about to read from outside: that counts at once, and where it is killed meanwhile, by what it
+    is taken to have given then.
     """
+    found, known = sources([provisional]), joined(session.spec.outside, session.whole_log.outside)
+    if any(one.name == provisional.outside for one in known):
+        return
+    await session.services.store.finish(session.id, provisional)
+    session.children.read_beside[:] = joined(session.children.read_beside, found)
+    await protect(session)
+
+
+async def settle(session: "Session", result: ToolResult, heard: Sequence[str]) -> None:
+    """A call gave this, which no log has yet, or ever, if it was a script's: where it is from outside, that
+    counts at once; where it is not after all, what was `heard` before counts no longer.
+    """
+    beside = session.children.read_beside
     if found := sources([result]):
-        session.children.read_beside[:] = joined(session.children.read_beside, found)
+        beside[:] = joined(beside, found)
         await protect(session)
+    elif heard:
+        logs = joined(*(one.whole_log.outside for one in _beside(session)))
+        beside[:] = [one for one in beside if one.name not in heard or one in logs]
 
 
 async def turns_undone(session: "Session") -> None:

@@ -3,7 +3,7 @@ in the text that hides, encodes or forges.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any, Final
@@ -23,7 +23,22 @@ _UNREACHED: Final = frozenset({4, 5, 6, 7, 35})
 
 _DOWNLOAD: Final = re.compile(r"\s*(?:curl|wget)\s[^;&|`$()<>\n]*")
 """One such program alone, so that its exit code is what the command ended with."""
-_heard: ContextVar[list[str] | None] = ContextVar("outside", default=None)
+
+
+async def _nothing_more(name: str) -> str:
+    return name
+
+
+class Heard(msgspec.Struct):
+    """The names of what the actions of one call read from outside, as they are authorized; `at_once` is told
+    each before the action, and gives the name that the session knows it by.
+    """
+
+    names: list[str] = []
+    at_once: Callable[[str], Awaitable[str]] = _nothing_more
+
+
+_heard: ContextVar[Heard | None] = ContextVar("outside", default=None)
 
 
 class _Ran(msgspec.Struct):
@@ -34,12 +49,12 @@ class _Ran(msgspec.Struct):
 
 
 @contextmanager
-def listening() -> Iterator[list[str]]:
+def listening(at_once: Callable[[str], Awaitable[str]] = _nothing_more) -> Iterator[list[str]]:
     """The names of what the actions of one call read from outside, as they are authorized."""
-    heard: list[str] = []
+    heard = Heard(at_once=at_once)
     token = _heard.set(heard)
     try:
-        yield heard
+        yield heard.names
     finally:
         _heard.reset(token)
 
@@ -48,7 +63,14 @@ def tell(name: str) -> None:
     """An action of the running call reads this from outside."""
     heard = _heard.get()
     if heard is not None and name:
-        heard.append(name)
+        heard.names.append(name)
+
+
+async def tell_first(name: str) -> str:
+    """The same before the action, which waits until that counts; the name that the session knows it by."""
+    tell(name)
+    heard = _heard.get()
+    return await heard.at_once(name) if heard is not None and name else name
 
 
 def origin(entry: ToolEntry | None, content: str, heard: Sequence[str], command: str = "") -> str:
@@ -57,8 +79,8 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str], command:
     """
     if heard:
         return "" if _DOWNLOAD.fullmatch(command) and _never_connected(content) else heard[0]
-    if entry is not None and import_object("hermes.safety.origins:is_outside")(entry):
-        return f"the tool {entry.name}"
+    if name := named_outside(entry):
+        return name
     spans = import_object("hermes.safety.text.scan:scan")(
         _words(content[:MOST])
     )  # what it takes is imported when the first tool ran
@@ -67,6 +89,12 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str], command:
         if spans
         else ""
     )
+
+
+def named_outside(entry: ToolEntry | None) -> str:
+    """The name of a tool as a place outside, whatever it is asked; "" for one that is the user's own."""
+    is_outside = entry is not None and import_object("hermes.safety.origins:is_outside")(entry)
+    return f"the tool {entry.name}" if entry is not None and is_outside else ""
 
 
 def _never_connected(content: str) -> bool:

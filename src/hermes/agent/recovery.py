@@ -4,12 +4,15 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from msgspec.structs import replace
+
 from hermes.store.protocol import StoredQuestion
 from hermes.tools.registry import tool_error
 from hermes.types.message import ToolCall, ToolResult
 from hermes.types.ports import Ports
 from hermes.types.question import Clarify
 
+CUT = "outcome_unknown"
 UNKNOWN = (
     "Hermes stopped while this call ran; its outcome is unknown. Look at what it may have done before doing"
     " it again."
@@ -46,9 +49,14 @@ def answers(
         elif call.id in waited:
             yield _missing(call, ports, _asked(waited[call.id], ports.now()), "waited_for_answer")
         elif call.id in begun:
-            yield _missing(call, ports, UNKNOWN, "outcome_unknown", **_made(call, begun))
+            yield cut(call, ports, outside=_read(call, begun), **_made(call, begun))
         else:
             yield unrun(call, NEVER_RAN, ports)
+
+
+def cut(call: ToolCall, ports: Ports, *, outside: str = "", **more: int) -> ToolResult:
+    """The answer to a call whose process ended while it ran, which may have read from `outside`."""
+    return replace(_missing(call, ports, UNKNOWN, CUT, **more), outside=outside)
 
 
 def unrun(call: ToolCall, why: str, ports: Ports) -> ToolResult:
@@ -64,9 +72,18 @@ def _asked(asked: StoredQuestion, now: float) -> str:
 
 def _made(call: ToolCall, begun: Mapping[str, ToolResult | None]) -> dict[str, int]:
     """How many of the calls that a script made had ended, and how many had not."""
-    own = [result for name, result in begun.items() if name.startswith(f"{call.id}/")]
-    ended = sum(result is not None for result in own)
+    own = _calls_of(call, begun)
+    ended = sum(result is not None and f'"{CUT}"' not in result.content for result in own)
     return {"calls_ended": ended, "calls_cut": len(own) - ended} if own else {}
+
+
+def _calls_of(call: ToolCall, begun: Mapping[str, ToolResult | None]) -> list[ToolResult | None]:
+    return [result for name, result in begun.items() if name.startswith(f"{call.id}/")]
+
+
+def _read(call: ToolCall, begun: Mapping[str, ToolResult | None]) -> str:
+    """What a script had read from outside; "" where it had not, or the call ran none."""
+    return next((one.outside for one in _calls_of(call, begun) if one is not None and one.outside), "")
 
 
 def _missing(call: ToolCall, ports: Ports, words: str, status: str, **more: int) -> ToolResult:

@@ -204,6 +204,7 @@ def workspace_options(options: ToolEnvironmentOptions, gate: ApprovalGate | None
         known=options.known,
         concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
         found=gate.found if gate else lambda _paths: None,
+        is_outdated=gate.is_outdated if gate else lambda _permit: False,
         heard=tell,
         spawn=options.spawn,
     )

@@ -63,7 +63,6 @@ class KernelWorkspace(ScriptWorkspace):
         """Keep what runs on from changing what agents take as instructions: a kernel that could is ended,
         unless a script runs in it now, and what jobs make of them is moved aside.
         """
-        await super().protect_instructions()
         if self._kernel is not None and not (self._kernel.protected or self._one_script.locked()):
             await self.end_kernel(READ_OUTSIDE)
         self._local.protect_instructions()

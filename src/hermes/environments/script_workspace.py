@@ -56,6 +56,11 @@ class ScriptWorkspace(ShellWorkspace):
     async def end_kernel(self, why: str) -> None:
         """There is none."""
 
+    async def protect_instructions(self) -> None:
+        """Keep what runs on from changing what agents take as instructions: nothing here can be kept from
+        it.
+        """
+
     async def _decide(self, script: Script) -> DecidedScript:
         await self._ready()
         where = self.cwd

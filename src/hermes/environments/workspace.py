@@ -19,7 +19,7 @@ from hermes.environments.shell import Shell, Start
 from hermes.environments.workspace_files import Files, Located, Operation
 from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
-from hermes.types.action import Action, Command, FileAccess, Permit, digest_of
+from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, digest_of
 from hermes.types.capabilities import is_below
 from hermes.types.error import ExecError, Refused
 from hermes.types.needs import NO_NEEDS, Needs
@@ -36,7 +36,6 @@ QUIET: Final = {
 }
 """Variables that keep commands from waiting for a person."""
 
-_WORDS: Final = frozenset({"person", "session", "allowlist"})
 """Who has given their word for just this, files included."""
 _OTHER_PROGRAMS: Final = (
     "[the PATH that commands in the sandbox have set does not count for one that needs more; set it in the"
@@ -51,8 +50,9 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
 
     `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a
     search must not look into it, `found` is told the files that one gave lines of, `heard` the source of what
-    a background process printed, where that is not the user's own; `note` is a sentence that ends the first
-    output; `spawn` runs jobs beside the caller's, such as making the sandbox of the next command.
+    a background process printed, where that is not the user's own, `is_outdated` says of a permit that it
+    holds no longer; `note` is a sentence that ends the first output; `spawn` runs jobs beside the caller's,
+    such as making the sandbox of the next command.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -64,6 +64,7 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
     found: Callable[[Iterable[str]], None] = field(default=lambda _paths: None)
     heard: Callable[[str], None] = field(default=lambda _source: None)
+    is_outdated: Callable[[Permit], bool] = field(default=lambda _permit: False)
     note: str = ""
     spawn: Spawn | None = None
 
@@ -95,8 +96,6 @@ class ShellWorkspace:
         self._options = options
         self._ids = itertools.count(1)
         self._redeemed: set[str] = set()
-        self._protected = 0  # how often text from outside was told of
-        self._unprotected: dict[str, int] = {}  # the same when a permit was asked for that protects nothing
         self._turns = anyio.Lock()  # invariant: one command at a time uses the carried shell
         self.processes = Background(clock, authorize=authorize, known=options.known, heard=options.heard)
 
@@ -244,15 +243,7 @@ class ShellWorkspace:
     async def _permit(self, action: Command) -> Permit:
         if "\0" in action.command:
             raise Refused("A command cannot contain a NUL character.")
-        before = self._protected
-        permit = self._accept(await self._authorize(action))
-        if permit.by not in _WORDS and not permit.protected:
-            self._unprotected[permit.serial] = before
-        return permit
-
-    async def protect_instructions(self) -> None:
-        """Text from outside was read: what was decided before, and does not run yet, is decided again."""
-        self._protected += 1
+        return self._accept(await self._authorize(action))
 
     def _apart(self, action: Command, where: str, permit: Permit) -> Start:
         """A shell of its own for a command that was decided, whose permit is used up."""
@@ -307,7 +298,7 @@ class ShellWorkspace:
     def _now(self, action: Command, where: str | None, permit: Permit) -> Command:
         """The action once more, as it would run now; files may change under it where no word was given."""
         now = self._action(action.command, where, action.needs, pty=action.pty, background=action.background)
-        return now if permit.by in _WORDS else replace(now, content=action.content)
+        return now if permit.by in WORDS else replace(now, content=action.content)
 
     def _content(self, action: Command) -> str:
         """What stands for the files that a command names, where a yes to it would be for them."""
@@ -321,7 +312,7 @@ class ShellWorkspace:
                 "The directory, the variables or a file that it names changed while this was decided, so it"
                 " did not run; try it again."
             )
-        if self._unprotected.pop(permit.serial, self._protected) != self._protected:
+        if self._options.is_outdated(permit):
             raise Refused(
                 "Text from outside was read while this was decided, so it did not run; try it again."
             )

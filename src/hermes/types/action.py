@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from typing import Any, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from msgspec import Struct, to_builtins
 
@@ -59,6 +59,10 @@ def digest_of(action: Action, **more: str) -> str:
     return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+WORDS: Final = frozenset({"person", "session", "allowlist"})
+"""By whom a permit is that rests on a person's word, given now or before."""
+
+
 class Permit(Struct, frozen=True, kw_only=True):
     """The yes to one action, given by `authorize` alone, and what it allows; `digest` names the action,
     `serial` this yes.
@@ -66,7 +70,8 @@ class Permit(Struct, frozen=True, kw_only=True):
     `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts.
     `writable`: it may write in the workspace, also in a read-only sandbox; `paths`: and in these.
     `protected`: but not what agents take as instructions. `closed`: the needs that its session cannot have.
-    `outside` names where what it gives comes from, when others may have written that.
+    `outside` names where what it gives comes from, when others may have written that; `read` what its session
+    had read from outside when it was given, with that.
     """
 
     digest: str
@@ -78,6 +83,7 @@ class Permit(Struct, frozen=True, kw_only=True):
     protected: bool = False
     closed: tuple[str, ...] = ()
     outside: str = ""
+    read: tuple[str, ...] = ()
     by: Decider = "rule"
 
     @classmethod

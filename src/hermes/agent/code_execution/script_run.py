@@ -108,10 +108,12 @@ class ScriptRun:
         batch = CallBatch(
             (call,), self._session, outer.user_task if outer else "", parent=self._context.call_id
         )
-        await batch.run()
-        result = batch.results[call.id]
+        try:
+            await batch.run()
+        finally:
+            (result,) = batch.ordered()
+            tell(result.outside)  # what the script has read counts for what it prints
         self._guard.heard(call, result, batch.manifest(call))
-        tell(result.outside)  # what the script has read counts for what it prints
         return result.content
 
     def _lost(self, use: KernelUse) -> str:
