@@ -34,6 +34,7 @@ from hermes.environments.workspace_files import Located, Operation
 from hermes.lib.beneath import make_folders
 from hermes.lib.files import make_private
 from hermes.lib.programs import find_program
+from hermes.lib.repository import git_name
 from hermes.types.action import Command, Permit
 from hermes.types.capabilities import ALL, is_below, shared
 from hermes.types.error import ExecError, Refused
@@ -165,7 +166,8 @@ class LocalFiles:
         """
         place = self._place(nominal, for_reading=operation == "read")
         at = _real(place.parent) / place.name if operation == "delete" else _real(place)
-        return Located(name=self._inside(str(at)), at=str(at))
+        in_git = "" if operation == "read" else git_name(str(at))
+        return Located(name=self._inside(str(at)), at=str(at), in_git=in_git)
 
     async def read(self, place: Located) -> bytes:
         """A file's bytes."""

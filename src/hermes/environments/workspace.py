@@ -341,10 +341,11 @@ class ShellWorkspace:
         """Where a path leads, once the decision about it is yes."""
         await self._ready()
         place = await self._files.locate(self._nominal(path), operation)
-        permit = await self._authorize(FileAccess(operation=operation, path=place.name))
+        action = FileAccess(operation=operation, path=place.name, in_git=place.in_git)
+        permit = await self._authorize(action)
         if permit.by == "person":  # an answer takes its time, and a link may lead elsewhere by then
             place = await self._files.locate(self._nominal(path), operation)
-        self._redeem(permit, FileAccess(operation=operation, path=place.name))
+        self._redeem(permit, replace(action, path=place.name, in_git=place.in_git))
         return place
 
     def _nominal(self, path: str) -> str:

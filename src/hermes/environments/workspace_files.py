@@ -11,10 +11,13 @@ Operation = Literal["read", "write", "delete"]
 
 
 class Located(Struct, frozen=True, kw_only=True):
-    """A path with its links followed: `name` as a decision and the model see it, `at` where it is reached."""
+    """A path with its links followed: `name` as a decision and the model see it, `at` where it is reached,
+    `in_git` as `FileAccess` has it.
+    """
 
     name: str
     at: str
+    in_git: str = ""
 
 
 class Files(Protocol):

@@ -87,6 +87,16 @@ def steers_git(path: str) -> bool:
     return bool(_STEERING.search(path.rstrip("/")))
 
 
+def git_name(path: str) -> str:
+    """An absolute path by the name that it would have in a folder `.git`, where it lies in the folder of a
+    repository that is called otherwise (`git init --separate-git-dir`, a bare one); "" elsewhere.
+    """
+    for above in Path(path).parents:
+        if (above / "HEAD").is_file() and ((above / "objects").is_dir() or (above / "commondir").is_file()):
+            return f"{above}/.git/{path[len(str(above)) :].lstrip('/')}"
+    return ""
+
+
 def branch_of(folder: Path) -> str:
     """The branch that a folder's repository, worktree or submodule is on, as its HEAD says; the beginning of
     a commit's name where it is on none, "" outside of a repository.

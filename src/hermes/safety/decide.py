@@ -226,7 +226,7 @@ def _writing(action: FileAccess, path: str, place: Place, policy: Policy, grants
             policy,
             grants,
         )
-    if runs_later(path):
+    if runs_later(path) or runs_later(action.in_git):
         return _asked(
             action,
             Finding("start-file", "persistence", f"{path} makes something run later", path, path),

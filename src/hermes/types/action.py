@@ -34,10 +34,13 @@ class Command(Struct, frozen=True, kw_only=True):
 
 
 class FileAccess(Struct, frozen=True, kw_only=True):
-    """A file operation by one of the file tools; `path` is absolute, links resolved."""
+    """A file operation by one of the file tools; `path` is absolute, links resolved, and `in_git` its name in
+    a folder `.git`, where it lies in the folder of a repository that is called otherwise.
+    """
 
     operation: Literal["read", "write", "delete"]
     path: str
+    in_git: str = ""
     kind: Literal["file"] = "file"
 
 
