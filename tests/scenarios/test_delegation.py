@@ -11,7 +11,7 @@ import hermes
 from hermes.agent.delegation.narrowing import TOO_DEEP
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
-from hermes.testing import Turn, call, calls, say
+from hermes.testing import ScriptedModel, Turn, call, calls, say
 from hermes.types.capabilities import Capabilities
 from hermes.types.event import Asked, ChildChanged
 from hermes.types.message import ToolResult
@@ -331,3 +331,12 @@ async def test_calls_side_by_side_with_one_that_cannot_be_opened_all_report(
         await session.close()
     assert end.outcome == "done"
     assert [(one["status"], bool(one["exit_reason"])) for one in reports(session)] == [("failed", True)] * 2
+
+
+async def test_a_child_whose_request_the_script_refuses_reports_why(talk: Talk) -> None:
+    model = ScriptedModel(call(*task("look")), say("seen"), say("well", breaks_prefix=True))
+    async with talk(model, toolsets=("delegation",), attended=False) as session:
+        await session.send("begin")
+    (report,) = reports(session)
+    told = "AssertionError: the request does not extend the messages of the one before"
+    assert (report["status"], told in json.dumps(report)) == ("failed", True)

@@ -5,12 +5,19 @@ from hermes.types.error import Failure, HermesError, ModelError
 
 def failure_of(error: Exception) -> tuple[Failure, bool]:
     """The fault that ended a turn, and whether it is one of those that are known and need not be raised."""
-    inner = error
-    while isinstance(inner, ExceptionGroup):
-        inner = inner.exceptions[0]
+    inner = innermost(error)
     if isinstance(inner, ModelError):
         return inner.failure, True
     if isinstance(inner, HermesError):
         return Failure(reason="unknown", message=str(inner)), True
-    words = f"A fault inside Hermes ended this turn ({type(inner).__name__})."
-    return Failure(reason="unknown", message=words), False
+    name = type(inner).__name__
+    # A check, such as that of a scripted model, says what to do
+    told = f"{name}: {inner}" if isinstance(inner, AssertionError) and str(inner) else name
+    return Failure(reason="unknown", message=f"A fault inside Hermes ended this turn ({told})."), False
+
+
+def innermost(error: Exception) -> Exception:
+    """The first exception of a group, of groups in it too; one that is no group is itself."""
+    while isinstance(error, ExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -34,14 +34,25 @@ def say(
 
 
 def call(
-    name: str, arguments: Mapping[str, Any] | str, *, text: str = "", call_id: str = "", pause: float = 0.0
+    name: str,
+    arguments: Mapping[str, Any] | str,
+    *,
+    text: str = "",
+    call_id: str = "",
+    pause: float = 0.0,
+    breaks_prefix: bool = False,
 ) -> Turn:
     """One tool call; arguments may be the raw text a model writes."""
-    return calls((name, arguments), text=text, ids=(call_id,) if call_id else (), pause=pause)
+    ids = (call_id,) if call_id else ()
+    return calls((name, arguments), text=text, ids=ids, pause=pause, breaks_prefix=breaks_prefix)
 
 
 def calls(
-    *wanted: tuple[str, Mapping[str, Any] | str], text: str = "", ids: Sequence[str] = (), pause: float = 0.0
+    *wanted: tuple[str, Mapping[str, Any] | str],
+    text: str = "",
+    ids: Sequence[str] = (),
+    pause: float = 0.0,
+    breaks_prefix: bool = False,
 ) -> Turn:
     """Several tool calls in one reply."""
     deltas: list[dict[str, Any]] = [{"content": text}] if text else []
@@ -65,7 +76,7 @@ def calls(
             {"tool_calls": [{"index": index, "function": {"arguments": part}}]}
             for part in (written[:half], written[half:])
         ]
-    return _stream(deltas, "tool_calls", pause=pause)
+    return _stream(deltas, "tool_calls", pause=pause, breaks_prefix=breaks_prefix)
 
 
 def fail(status: int, message: str = "scripted failure", *, headers: Mapping[str, str] | None = None) -> Turn:
@@ -137,7 +148,8 @@ def assert_extends(before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
     """
     count = len(before["messages"])
     assert after["messages"][:count] == before["messages"], (
-        "the request does not extend the messages of the one before"
+        "the request does not extend the messages of the one before; a reply with breaks_prefix=True may"
+        " answer one that begins anew, such as the first of a child"
     )
     assert after.get("tools") == before.get("tools"), "the tools changed between two requests"
     assert after["model"] == before["model"], "the model changed between two requests"

@@ -14,6 +14,7 @@ from hermes.agent.delegation.last_words import last_words
 from hermes.agent.delegation.narrowing import child_options
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.title import title_of
+from hermes.agent.turn_failure import innermost
 from hermes.types.delegation import ChildReport, ChildState, ChildTask
 from hermes.types.error import HermesError
 from hermes.types.event import (
@@ -83,7 +84,8 @@ class ChildRun:
                     await self._parent.children.may_begin()
                     await self._work()
         except Exception as fault:  # noqa: BLE001  # a fault in a child is what it reports, and its parent goes on
-            self._stop("failed", f"{type(fault).__name__}: {fault}")
+            inner = innermost(fault)
+            self._stop("failed", f"{type(inner).__name__}: {inner}")
         finally:
             with anyio.CancelScope(shield=True):
                 await self.close()
