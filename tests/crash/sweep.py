@@ -20,6 +20,7 @@ import anyio
 from msgspec.structs import replace
 
 import hermes
+from hermes.agent import recovery
 from hermes.agent.log import Log
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import Runtime, open_runtime
@@ -128,6 +129,8 @@ class WatchedStore(SqliteStore):
     async def finish(self, session_id: str, result: ToolResult) -> None:
         self.points()
         await super().finish(session_id, result)
+        if recovery.is_cut(result):  # what the call is taken to have given if it is killed now
+            return
         self.ledger.note("durable", f"{result.call_id} {digest(result)}")
         self.points()
 

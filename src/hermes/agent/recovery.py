@@ -44,12 +44,13 @@ def answers(
     waited = {one.call_id: one for one in questions}
     for call in open_calls:
         written = begun.get(call.id)
-        if written is not None:
+        if written is not None and not is_cut(written):
             yield written
         elif call.id in waited:
             yield _missing(call, ports, _asked(waited[call.id], ports.now()), "waited_for_answer")
         elif call.id in begun:
-            yield cut(call, ports, outside=_read(call, begun), **_made(call, begun))
+            outside = written.outside if written else _read(call, begun)
+            yield cut(call, ports, outside=outside, **_made(call, begun))
         else:
             yield unrun(call, NEVER_RAN, ports)
 
@@ -57,6 +58,11 @@ def answers(
 def cut(call: ToolCall, ports: Ports, *, outside: str = "", **more: int) -> ToolResult:
     """The answer to a call whose process ended while it ran, which may have read from `outside`."""
     return replace(_missing(call, ports, UNKNOWN, CUT, **more), outside=outside)
+
+
+def is_cut(result: ToolResult) -> bool:
+    """Whether it was written before the call ended, for the case that its process does not live to see it."""
+    return result.content == tool_error(UNKNOWN, status=CUT)
 
 
 def unrun(call: ToolCall, why: str, ports: Ports) -> ToolResult:
@@ -73,7 +79,7 @@ def _asked(asked: StoredQuestion, now: float) -> str:
 def _made(call: ToolCall, begun: Mapping[str, ToolResult | None]) -> dict[str, int]:
     """How many of the calls that a script made had ended, and how many had not."""
     own = _calls_of(call, begun)
-    ended = sum(result is not None and f'"{CUT}"' not in result.content for result in own)
+    ended = sum(result is not None and not is_cut(result) for result in own)
     return {"calls_ended": ended, "calls_cut": len(own) - ended} if own else {}
 
 

@@ -14,6 +14,7 @@ from hermes.agent.delegation.changed_files import FileCalls
 from hermes.agent.delegation.last_words import last_words
 from hermes.agent.delegation.limited_tool import DELEGATE
 from hermes.agent.delegation.news import news_of
+from hermes.agent.recovery import is_cut
 from hermes.safety.sources import joined, sources
 from hermes.store.protocol import StoredSession
 from hermes.types.delegation import ChildReport
@@ -136,7 +137,7 @@ def _seen(stored: StoredSession) -> tuple[Message, ...]:
 
 
 def _cut(stored: StoredSession) -> Iterator[str]:
-    return (call_id for call_id, result in stored.begun.items() if result is None)
+    return (call_id for call_id, result in stored.begun.items() if result is None or is_cut(result))
 
 
 def _once(paths: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
