@@ -56,7 +56,10 @@ FREE: Final = {
     "lib/files.py": "writes for its callers, which stand here themselves",
     "lib/git_commits.py": "in the folder that a setting names for notes",
     "lib/git_packs.py": "one pack in the repository that hermes -w was typed in, for its caller, which stands here itself",
-    "lib/safe_git.py": "git with an environment of its own that runs nothing else, for its callers, which stand here themselves",
+    "lib/beneath.py": "modes of folders, for its callers, which stand here themselves",
+    "lib/bounded_process.py": "git with an environment of its own that runs nothing else (lib/safe_git.py), for callers which stand here themselves",
+    "lib/removal.py": "folders of its callers, which stand here themselves",
+    "lib/sqlite.py": "a new file of its callers, which stand here themselves, under a name of its own at first",
     "lib/trees.py": "copies for its callers, which stand here themselves",
     "lib/locks.py": "lock files of its callers, which stand here themselves",
     "models/": "keys, windows and models that the user asked for, in our own folders",
@@ -118,7 +121,15 @@ def test_programs_are_started_for_sessions_by_environments_alone() -> None:
         for module, name in calls()
         if name in STARTS and not module.startswith(("environments/", "models/", "apps/", "testing/"))
     }
-    assert outside == set()
+    assert outside == {"lib/bounded_process.py"}
+    starting = {
+        path.relative_to(SOURCE).as_posix()
+        for path in SOURCE.rglob("*.py")
+        if "run_bounded(" in path.read_text(encoding="utf-8")
+    }
+    assert starting == {"lib/bounded_process.py", "lib/safe_git.py"}, (
+        "git alone, of which nothing else is run"
+    )
 
 
 def test_every_use_of_an_environment_redeems_a_permit_first() -> None:
