@@ -43,7 +43,7 @@ def _serve(server: socket.socket, answer: bytes, context: ssl.SSLContext | None,
         except OSError:
             return
         with caller:
-            caller.settimeout(2.0)
+            caller.settimeout(60)  # A busy machine may let a client wait for seconds in its handshake
             try:
                 line = context.wrap_socket(caller, server_side=True) if context else caller
                 got.append(len(line.recv(65_536)))
