@@ -60,9 +60,16 @@ def replay(messages: tuple[Message, ...]) -> Log:
         open_calls, awaits = _after(open_calls, awaits, message)
     kinds = [message.kind for message in messages]
     last = kinds[::-1].index("compaction") if "compaction" in kinds else len(kinds)
-    spoken = frozenset(who for message in messages for who in speakers(message))
+    said = {message.origin for message in messages if message.kind == "user"}
+    # Few of thousands: the rest bring in neither notes nor text from outside
+    bearing = [
+        one
+        for one in messages
+        if (one.kind == "tool_result" and (one.outside or one.blocks)) or (one.kind == "user" and one.blocks)
+    ]
+    spoken = frozenset(said.union(*map(speakers, bearing)))
     return Log(
-        messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last, sources(messages), spoken
+        messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last, sources(bearing), spoken
     )
 
 

@@ -47,7 +47,7 @@ def last_plan(messages: Sequence[Message]) -> int:
 
 
 def _is_plan(message: Message) -> bool:
-    return isinstance(message, ToolResult) and message.name == "todo" and not message.failed
+    return message.kind == "tool_result" and message.name == "todo" and not message.failed
 
 
 def from_log(messages: Sequence[Message]) -> Todos:

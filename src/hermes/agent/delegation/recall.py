@@ -19,7 +19,7 @@ from hermes.safety.sources import joined, sources
 from hermes.store.protocol import StoredSession
 from hermes.types.delegation import ChildReport
 from hermes.types.error import StoreError
-from hermes.types.message import Assistant, Message, ToolResult, User
+from hermes.types.message import Assistant, Message, User
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -69,9 +69,10 @@ def _results(log: Sequence[Message]) -> Iterator[tuple[_Told, tuple[float, float
     """
     asked: dict[str, float] = {}
     for one in log:
-        if isinstance(one, Assistant):
-            asked |= {call.id: one.at for call in one.calls if call.name == DELEGATE}
-        elif isinstance(one, ToolResult) and one.call_id in asked:
+        if one.kind == "assistant":
+            if one.calls:
+                asked |= {call.id: one.at for call in one.calls if call.name == DELEGATE}
+        elif one.kind == "tool_result" and one.call_id in asked:
             with suppress(msgspec.DecodeError):
                 told = msgspec.json.decode(one.content, type=_Told)
                 yield told, (asked.pop(one.call_id), one.at)
@@ -93,7 +94,7 @@ def _ids(children: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 def _blocks(session: "Session") -> Iterator[Any]:
     for one in session.log:
-        if isinstance(one, User | ToolResult):
+        if one.kind in {"user", "tool_result"}:
             yield from one.blocks
 
 
