@@ -1,9 +1,11 @@
 import gc
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from msgspec.structs import replace
 
 from hermes.agent.log import Log, PairingError, replay
 from hermes.types.message import (
@@ -52,12 +54,34 @@ def test_an_unpaired_or_misplaced_message_cannot_be_added(messages: tuple[Messag
         replay(messages)
 
 
-def test_a_log_that_is_replayed_is_the_log_that_was_built() -> None:
-    messages = (user(), assistant("c1", "c2"), result("c1"), result("c2"), assistant(), user(1))
+def blocks() -> st.SearchStrategy[tuple[ContextBlock, ...]]:
+    kinds: st.SearchStrategy[Any] = st.sampled_from(["note", "child"])
+    names = st.sampled_from(["", "telegram:1", "telegram:2", "page"])
+    block = st.builds(ContextBlock, kind=kinds, text=st.just("t"), source=names, outside=names)
+    return st.lists(block, max_size=2).map(tuple)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["cli", "telegram:1"]), blocks(), st.lists(st.sampled_from(["", "page", "mail"]))
+        ),
+        min_size=1,
+        max_size=5,
+    )
+)
+def test_a_log_that_is_replayed_is_the_log_that_was_built(
+    turns: list[tuple[str, tuple[ContextBlock, ...], list[str]]],
+) -> None:
     log = Log()
-    for message in messages:
-        log = log.add(message)
-    assert replay(messages) == log
+    for origin, added, results in turns:
+        log = log.add(replace(user(), origin=origin, blocks=added))
+        log = log.add(assistant(*map(str, range(len(results)))))
+        for number, outside in enumerate(results):
+            log = log.add(replace(result(str(number)), outside=outside, blocks=added))
+        log = log.add(assistant()) if results else log
+    log = log.add(Compaction(id="c", at=0.0, summary="s", first_kept="u0")).add(user(1))
+    assert replay(log.messages) == log
     assert log.waits_for_reply
 
 
