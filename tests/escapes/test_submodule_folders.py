@@ -56,3 +56,45 @@ async def test_a_command_changes_nothing_that_steers_a_submodule(
             timeout=20,
         )
     assert (steering(git), "config" in before) == (before, True)
+
+
+WORKTREE = f"{PLAIN} && git worktree add -q wt"
+EVIL = "cp -r .git e2; rm -rf e2/worktrees; printf '[core]\\n\\tfsmonitor = echo ran >> ran; false\\n' >> e2/config"
+LEADS = 'echo "gitdir: $PWD/e2" > wt/.git'
+REWRITTEN = {
+    "its .git file": [f"{EVIL}; {LEADS}"],
+    "its .git file by another name": [f"{EVIL}; rm wt/.git; ln -s ../e2 wt/.git"],
+    "its .git file as a folder": [f"{EVIL}; rm wt/.git; mv e2 wt/.git"],
+    "its record, then its .git file": [f"{EVIL}; echo /nowhere/.git > .git/worktrees/wt/gitdir", LEADS],
+    "its .git file, without its record": [f"{EVIL}; rm -r .git/worktrees/wt; {LEADS}"],
+    "a repository that its index names": [
+        f"cd wt && {INNER}; git -C sub config core.fsmonitor 'echo ran >> ran; false'"
+    ],
+}
+
+
+@pytest.mark.parametrize("what", REWRITTEN)
+async def test_a_command_has_git_run_nothing_in_a_linked_worktree_in_the_workspace(
+    tmp_path: Path, environ: dict[str, str], what: str
+) -> None:
+    asked = {**environ, **WHO}
+    subprocess.run(["bash", "-ec", WORKTREE], cwd=tmp_path, env=asked, check=True)
+    top = tmp_path / "top"
+    async with confined(top, environ) as space:
+        for command in REWRITTEN[what]:
+            await space.run(command, timeout=20)
+    for place in (top, top / "wt"):
+        subprocess.run(["git", "status"], cwd=place, env=asked, check=False, capture_output=True)
+    assert list(top.rglob("ran")) == []
+
+
+async def test_a_command_moves_and_removes_a_linked_worktree_of_the_user(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    subprocess.run(["bash", "-ec", WORKTREE], cwd=tmp_path, env={**environ, **WHO}, check=True)
+    async with confined(tmp_path / "top", environ) as space:
+        done = [
+            (await space.run(command, timeout=20)).text
+            for command in ("git worktree move wt b && git -C b status --short", "git worktree remove b; ls")
+        ]
+    assert done == ["", ""]

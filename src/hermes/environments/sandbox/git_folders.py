@@ -46,16 +46,40 @@ def git_folders(top: str, git: str) -> Iterator[str]:
 
 
 def git_files(top: str, folders: Iterable[str]) -> Iterator[str]:
-    """The `.git` files by which a worktree, or a submodule of the repository in `top`, finds its folder;
-    `folders` are those of `git_folders`.
+    """The `.git` files by which the work in `top`, or a submodule of it, finds its folder; `folders` are
+    those of `git_folders`. Not those of linked worktrees, which git takes away again.
     """
-    work = [top, *_linked(top), *(one for folder in folders if (one := _work_of(folder)))]
-    yield from (f"{one}/.git" for one in dict.fromkeys(work) if os.path.isfile(f"{one}/.git"))  # noqa: PTH113
+    work = dict.fromkeys([top, *_linked(top), *(one for folder in folders if (one := _work_of(folder)))])
+    taken_away = set(_worktrees(top))
+    kept = (f"{one}/.git" for one in work if one not in taken_away)
+    yield from (git for git in kept if os.path.isfile(git))  # noqa: PTH113  # each command waits for this
 
 
 def git_names(top: str) -> Iterator[str]:
-    """The names by which git finds a repository in `top` and in what the index has as submodules."""
+    """The names by which git finds a repository in `top`, in linked worktrees there, and in what the index of
+    one of them has as submodules.
+    """
     yield from (f"{work}/.git" for work in (top, *_linked(top)))
+
+
+def _worktree_of(record: str) -> str:
+    """The `.git` file of the linked worktree that a folder `…/worktrees/NAME` is for, as its `gitdir` says;
+    "" where it says nothing.
+    """
+    with suppress(OSError):
+        if named := read_plain(f"{record}/gitdir").strip():
+            return os.path.normpath(os.path.join(record, named))  # noqa: PTH118  # each command waits for this
+    return ""
+
+
+def _worktrees(top: str) -> Iterator[str]:
+    """The folders in `top` that are linked worktrees of its repository."""
+    git = _git_of(top)
+    with suppress(OSError):
+        git = os.path.normpath(os.path.join(git, read_plain(f"{git}/commondir").strip()))  # noqa: PTH118
+    for record in _folders(f"{git}/worktrees"):
+        if (named := _worktree_of(record)).startswith(f"{top}/") and named.endswith("/.git"):
+            yield named.removesuffix("/.git")
 
 
 def _named_in(top: str, work: str) -> str:
@@ -106,11 +130,11 @@ def _has_parts(top: str) -> bool:
 
 
 def _linked(top: str) -> tuple[str, ...]:
-    """The folders that an index has as submodules, at any depth: a status looks into each, whatever else is
-    said of it.
+    """The linked worktrees in `top`, and the folders that an index has as submodules, at any depth: a status
+    looks into each, whatever else is said of it.
     """
-    found: dict[str, None] = {}
-    left = [top]
+    found = dict.fromkeys(one for one in _worktrees(top) if one != top)
+    left = [top, *found]
     while left and len(found) < MOST:
         work = left.pop()
         git = _git_of(work)

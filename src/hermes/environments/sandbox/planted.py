@@ -110,7 +110,8 @@ def _taken_in_git(top: str, before: Before) -> Iterator[str]:
     git = f"{top}/.git"
     known = before.get(git)
     folders = list(git_folders(top, known.leads if known and known.link else git))
-    for path in _steering(top, folders):
+    names = (path for path in before if path.endswith("/.git") and path.startswith(f"{top}/"))
+    for path in dict.fromkeys((*_steering(top, folders), *names)):
         if not os.path.lexists(path) or _is_covered(path, before):
             continue
         was = before.get(path, FileSnapshot())
@@ -166,6 +167,8 @@ def _steering(top: str, folders: Sequence[str]) -> Iterator[str]:
     yield from (f"{top}/.hg/hgrc", *git_files(top, folders))
     for folder in folders:
         yield from (f"{folder}/{name}" for name in (*STEERING[1:], *RESUMED))
+        if folder.rpartition("/")[0].endswith("/worktrees"):
+            yield f"{folder}/gitdir"
         for name in ("hooks", *OLD_REMOTES):
             yield from _entries(f"{folder}/{name}")
 
@@ -198,8 +201,11 @@ def _plain_part(path: str, text: str | None, top: str, folders: Sequence[str], k
             return plain_config(text, folder, top, known)
         case "commondir" if "/worktrees/" in path:
             return text if text.strip() in {"../..", f"{top}/.git"} else None
+        case "gitdir":  # by which the worktree is found the next time
+            return text if not known or not os.path.lexists(os.path.join(folder, known.strip())) else known  # noqa: PTH118
         case ".git":
-            target = os.path.normpath(f"{folder}/{text.strip().removeprefix('gitdir: ')}")
+            named = text.strip().removeprefix("gitdir: ")
+            target = os.path.normpath(os.path.join(folder, named))  # noqa: PTH118
             is_made = target in folders and "/.git/" in f"{target}/"  # where git itself keeps one
             return text if is_made else None
     return None
