@@ -12,6 +12,7 @@ import pytest
 
 from hermes.testing import ScriptedModel, ScriptedServer, Turn, call, fail, raw, say
 from tests.apps.conftest import Run
+from tests.scenarios.family import FamilyModel
 
 
 @pytest.fixture
@@ -144,6 +145,49 @@ def test_what_needs_an_approval_is_refused_and_said_and_has_its_exit_code(run: R
     assert (done.returncode, done.stdout) == (3, "I could not delete it.\n")
     assert "rm -rf" in done.stderr
     assert (work / "notes.txt").exists()
+
+
+def test_what_a_child_was_refused_has_that_exit_code_too(run: Run, work: Path) -> None:
+    model = FamilyModel(
+        {
+            "clean up": [call("delegate_task", {"goal": "delete them"}), say("It could not.")],
+            "delete them": [
+                call("terminal", {"command": "touch x", "needs": {"unconfined": True}}),
+                say("Refused."),
+            ],
+        }
+    )
+    with ScriptedServer(model).running() as server:
+        done = run("-z", "clean up", "--base-url", server.base_url)
+    assert (done.returncode, done.stdout, "touch x" in done.stderr) == (3, "It could not.\n", True)
+
+
+def test_a_script_that_fails_shows_the_last_line_of_why(run: Run, work: Path) -> None:
+    model = ScriptedModel(call("execute_code", {"code": "print('so far')\nnowhere"}), say("It failed."))
+    done = ask(run, model, "-z", "go")
+    shown = [line.strip() for line in done.stderr.splitlines()]
+    assert [line for line in shown[1:] if "so far" in line or "NameError" in line] == [
+        "so far",
+        "NameError: name 'nowhere' is not defined",
+    ]
+
+
+def test_usage_is_an_object_a_line_with_json(run: Run) -> None:
+    ask(run, ScriptedModel(say("Hi.", size=100)), "-z", "hello")
+    (line,) = run("usage", "--json", "--by", "model").stdout.splitlines()
+    found = json.loads(line)
+    assert found | {"model": ""} == {
+        "model": "",
+        "input_tokens": 100,
+        "output_tokens": 10,
+        "cache_read": 80,
+        "cache_write": 0,
+        "reasoning": 0,
+        "requests": 1,
+        "cost": 0.0,
+        "unpriced": 110,
+        "failed": 0,
+    }
 
 
 def test_yolo_lets_it_run(run: Run, work: Path) -> None:

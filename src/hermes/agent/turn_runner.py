@@ -350,7 +350,8 @@ class TurnRunner:
             if not session.title:
                 with contextlib.suppress(StoreError):  # the end is told whatever becomes of the name
                     await name(session, self._text, answer if outcome == "done" else "")
-        refused = tuple(session.opened.gate.take_refused()) if session.opened else ()
+        own = session.opened.gate.take_refused() if session.opened else []
+        refused = (*own, *session.children.take_refused())
         self._end = session.emit(
             TurnFinished(
                 turn=session.turns,

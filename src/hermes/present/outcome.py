@@ -70,10 +70,15 @@ def _fault(content: Mapping[str, Any], *, failed: bool) -> str:
 
 
 def _failure_output(content: Mapping[str, Any], call: ToolCall) -> str:
-    """What a failed call has to show: its output, then its error, if it is not said there already."""
-    output = "" if call.name in _SILENT else _clean(str(content.get("output") or ""))
-    error = _clean(str(content.get("error") or ""))
-    return "\n".join(part for part in (output, error if error not in output else "") if part)
+    """What a failed call has to show: its output, then its error, and of what it wrote beside its output the
+    last line, if they are not said there already.
+    """
+    shown = "" if call.name in _SILENT else _clean(str(content.get("output") or ""))
+    last = _clean(str(content.get("stderr") or "")).rpartition("\n")[2]
+    for part in (_clean(str(content.get("error") or "")), last):
+        if part not in shown:
+            shown = f"{shown}\n{part}" if shown else part
+    return shown
 
 
 def _measure(call: ToolCall, content: Mapping[str, Any]) -> str:

@@ -108,6 +108,7 @@ class ChildRun:
         self._tell()
         self._ended.set()
         self._parent.children.changed += self.report.changed
+        self._parent.children.refused += self.report.refused
         if session is not None:
             self._parent.usage += session.usage
             await session.close()

@@ -37,6 +37,7 @@ class Children:
         self._places = anyio.Semaphore(session.services.delegation.max_concurrent_children)
         self.living: tuple[ChildRun, ...] = ()
         self.changed: tuple[str, ...] = ()
+        self.refused: tuple[str, ...] = ()
         self._may_begin = anyio.Event()
         self._may_begin.set()
         self.read_beside: list[Source] = []
@@ -83,6 +84,11 @@ class Children:
     def paused(self) -> bool:
         """Whether a person wants no new ones here."""
         return not self._may_begin.is_set()
+
+    def take_refused(self) -> tuple[str, ...]:
+        """What those that have reported were refused since the last time, as it was shown."""
+        taken, self.refused = self.refused, ()
+        return taken
 
     def pause(self) -> None:
         """Let no new ones begin, here or below, those that wait for a place neither."""

@@ -4,6 +4,8 @@ import datetime as dt
 
 import anyio
 import click
+import msgspec
+from msgspec.structs import asdict
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
@@ -23,12 +25,21 @@ from hermes.store.sqlite_store import open_store
     show_default=True,
     help="One line for each.",
 )
+@click.option("--json", "as_json", is_flag=True, help="A JSON object a line, with whole numbers.")
 @click.pass_obj
-def usage(choices: Choices, days: int, by: By) -> None:
-    """Tokens and money that model calls have used."""
+def usage(choices: Choices, days: int, by: By, *, as_json: bool) -> None:
+    """Tokens and money that model calls have used.
+
+    Columns: the day, model, session or task; tokens in (with those from a cache), of these cached, and out;
+    requests, failed ones among them; money. A pipe gets them without their heads.
+    """
     home = locate(environment(), choices.profile)
     since = dt.datetime.now(tz=dt.UTC).astimezone().date() - dt.timedelta(days=days - 1)
     rows = anyio.run(_summary, home, by, since.isoformat()) if home.sessions_db.is_file() else []
+    if as_json:
+        for row in rows:
+            click.echo(msgspec.json.encode({by: row.what, **asdict(row.usage), "failed": row.failed}))
+        return
     if not rows:
         click.echo(f"No model was called in the last {days} days.", err=True)
         return
