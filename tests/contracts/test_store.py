@@ -219,8 +219,9 @@ async def test_what_is_changed_is_changed_and_nothing_else(opened: Opened) -> No
         await store.append("one", said(1))
         await store.update("one", title="new")
         await store.update("one", model="p/other")
+        await store.update("one", outside="a page\na mail")
         (found,) = await store.recent()
-        assert (found.title, found.model) == ("new", "p/other")
+        assert (found.title, found.model, found.outside) == ("new", "p/other", "a page\na mail")
 
 
 async def test_a_goal_is_kept_from_before_the_first_message_until_it_is_taken_away(opened: Opened) -> None:

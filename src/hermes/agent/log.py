@@ -2,6 +2,8 @@
 (invariant 3).
 """
 
+from collections.abc import Iterable
+
 from msgspec import Struct
 
 from hermes.safety.sources import Source, sources
@@ -18,7 +20,8 @@ class Log(Struct, frozen=True):
     reply is due.
 
     `turns` counts what users said; `compacted` is where the last compaction stands, -1 without one; `outside`
-    is what the messages brought in from outside, `speakers` are the origins of those who spoke.
+    is what the messages brought in from outside, and undone ones that still count; `speakers` are the origins
+    of those who spoke.
     """
 
     messages: tuple[Message, ...] = ()
@@ -52,8 +55,16 @@ class Log(Struct, frozen=True):
         return ()
 
 
-def replay(messages: tuple[Message, ...]) -> Log:
-    """A log with these messages; PairingError when they are not a log."""
+def first_turns(messages: tuple[Message, ...], turns: int) -> tuple[Message, ...]:
+    """The messages up to the end of a turn; all of them where there are not so many."""
+    users = [number for number, message in enumerate(messages) if isinstance(message, User)]
+    return messages[: users[turns]] if turns < len(users) else messages
+
+
+def replay(messages: tuple[Message, ...], before: Iterable[Source] = ()) -> Log:
+    """A log with these messages, after what was read from outside `before`; PairingError when they are not a
+    log.
+    """
     open_calls: tuple[ToolCall, ...] = ()
     awaits = False
     for message in messages:
@@ -69,7 +80,13 @@ def replay(messages: tuple[Message, ...]) -> Log:
     ]
     spoken = frozenset(said.union(*map(speakers, bearing)))
     return Log(
-        messages, open_calls, awaits, kinds.count("user"), len(kinds) - 1 - last, sources(bearing), spoken
+        messages,
+        open_calls,
+        awaits,
+        kinds.count("user"),
+        len(kinds) - 1 - last,
+        sources(bearing, before),
+        spoken,
     )
 
 

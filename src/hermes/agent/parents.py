@@ -38,8 +38,10 @@ async def read_by(session_id: str, living: Collection["Session"], store: Session
 
 
 def written_elsewhere(row: SessionRow) -> tuple[Source, ...]:
-    """The source that the whole log of a session is, where it was not written here."""
-    return (Source(name=row.outside, at=row.created),) if row.outside else ()
+    """What a session has read from outside that its log does not tell: all of it, where that was not written
+    here, and what turns have read that are not in it.
+    """
+    return tuple(Source(name=name, at=row.created) for name in row.outside.splitlines())
 
 
 async def depth_below(parent: str, living: Collection["Session"], store: SessionStore) -> int:

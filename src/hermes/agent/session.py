@@ -14,9 +14,9 @@ from hermes.agent.delegation.children import Children
 from hermes.agent.folder_notes import FolderNotes
 from hermes.agent.ledger import CHAT, TurnLimits
 from hermes.agent.listeners import Listener, Listeners
-from hermes.agent.log import Log, replay
+from hermes.agent.log import Log
 from hermes.agent.mailbox import Mailbox, process_news
-from hermes.agent.outside import turns_undone
+from hermes.agent.outside import turns_undone, without_later
 from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
 from hermes.agent.room import compact
@@ -304,21 +304,21 @@ class Session:
     async def undo(self, turns: int = 1) -> str:
         """Drop the last turns; gives the text of the first one dropped, or nothing when there was none.
 
-        HermesError while a turn runs.
+        What they had read from outside counts on where files may be left. HermesError while a turn runs.
         """
         self._refuse_closed()
         if self.busy:
             raise HermesError("A turn is running in this session; stop it before undoing turns.")
         if self._undoing:
             raise HermesError(UNDOING)
-        users = [number for number, message in enumerate(self.log) if isinstance(message, User)]
-        if not users or turns < 1:
+        if not self.turns or turns < 1:
             return ""
-        at = users[-min(turns, len(users))]
         self._undoing = True
         try:
+            log = await without_later(self, max(0, self.turns - turns))
+            at = len(log.messages)
             await self.services.store.drop_last(self.id, len(self.log) - at)
-            dropped, self._log = self.log[at], replay(self.log[:at])
+            dropped, self._log = self.log[at], log
             await turns_undone(self)
         finally:
             self._undoing = False

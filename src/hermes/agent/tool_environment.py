@@ -19,6 +19,7 @@ from hermes.agent.undo import SaveFirst, checkpoints_of
 from hermes.config.sections import Settings
 from hermes.environments.base import Limits
 from hermes.environments.local_workspace import LocalWorkspace, open_sandbox
+from hermes.environments.sandbox.mounts import Scratch
 from hermes.environments.sandbox.prewarm import Spawn
 from hermes.environments.sandbox.probe import why_none
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
@@ -155,7 +156,7 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
         kept = checkpoints_of(options.hermes_home, options.checkpoints, options.user_home)
         gate.save_first = SaveFirst(kept, options.ports, options.scratch.name)
         if options.checkpoints.turns:
-            gate.turn_files = TurnFiles(kept, options.ports, options.cwd)
+            gate.turn_files = TurnFiles(kept, options.ports, options.cwd, _temp(options, sandbox))
     workspace = LocalWorkspace(
         options.cwd,
         authorize=gate.authorize,
@@ -221,6 +222,12 @@ async def _asked(ask: Ask, lacking: str, question: Question) -> Answer:
     return await ask(
         replace(question, reasons=(*question.reasons, lacking)) if isinstance(question, Approve) else question
     )
+
+
+def _temp(options: ToolEnvironmentOptions, sandbox: Sandbox | None) -> Path:
+    """What commands have as their /tmp."""
+    is_own = sandbox is not None and sandbox.options.mode != "full"
+    return Scratch(root=options.scratch).temp if is_own else Path("/tmp")  # noqa: S108  # nothing is made there
 
 
 def _sandbox(options: ToolEnvironmentOptions) -> Sandbox | None:

@@ -1,7 +1,7 @@
 """The files of a session's workspace as its turns found and left them."""
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -56,12 +56,13 @@ class TurnFiles:
     """Saves the workspace of one session before a turn first changes it and after that turn, and brings it
     back. What its children change, at whatever depth, is saved with the turn of this session.
 
-    A child in the background may go on after its turn: what it changes then belongs to the turn that runs, or
-    else to the last one, whose end is noted once more when the child has ended.
+    Commands have `temp` as their `/tmp`. A child in the background may go on after its turn: what it changes
+    then belongs to the turn that runs, or else to the last one, whose end is noted once more when the child
+    has ended.
     """
 
-    def __init__(self, store: CheckpointStore, ports: Ports, workspace: Path) -> None:
-        self._store, self._ports, self._workspace = store, ports, str(workspace)
+    def __init__(self, store: CheckpointStore, ports: Ports, workspace: Path, temp: Path) -> None:
+        self._store, self._ports, self._workspace, self._temp = store, ports, str(workspace), temp
         self._session: Session | None = None
         self._lock = anyio.Lock()
         self._begun: Checkpoint | None = None
@@ -126,6 +127,28 @@ class TurnFiles:
     async def saved_turns(self) -> list[SavedTurn]:
         """The turns that may have changed files, in order."""
         return await self._run(self._saved_turns)
+
+    async def are_as_before(self, turn: int) -> bool:
+        """Whether nothing is left of what a turn and those after it may have written: the files are as they
+        were before it, all of them are saved, and the `/tmp` of commands is empty. False where that is not
+        known.
+        """
+        with suppress(HermesError):
+            return not self._given_up and await self._run(partial(self._are_as_before, turn))
+        return False
+
+    def _are_as_before(self, turn: int) -> bool:
+        later = self._users()[turn - 1 :]
+        said = {user.id for user in later}
+        made = [one for one in self._store.newest() if one.message in said]
+        with self._store.snapshots.used():
+            if not made:  # then they changed nothing, unless it could not be saved
+                self._store.snapshots.take(self._workspace)
+                return later[0].at > self._store.removed_until()
+            now = self._store.now(made[-1]).tree
+            is_back = plan(self._store, made[-1], now) == RollbackPlan()
+        is_saved = all(entry.kind != "out" for entry in now.values())
+        return is_back and is_saved and not any(path.is_file() for path in self._temp.rglob("*"))
 
     def _saved_turns(self) -> list[SavedTurn]:
         taken = self._taken()

@@ -17,8 +17,9 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     """A session as a list shows it; times in epoch seconds.
 
     `parent` is the session that it is a child of, `origin` the one whose log it began with. `outside` names
-    where its log came from, when that was written elsewhere. A row is `damaged` where bytes of it are no
-    text; they are spelled out then.
+    what it has read from outside that its log does not tell, a line each: where the log came from, when that
+    was written elsewhere, and what turns have read that are not in it. A row is `damaged` where bytes of it
+    are no text; they are spelled out then.
     """
 
     id: str
@@ -257,8 +258,9 @@ class SessionStore(Protocol):
         title: str | None = None,
         model: str | None = None,
         goal: str | None = None,
+        outside: str | None = None,
     ) -> None:
-        """Change a session's title, model or goal (JSON; "" is none)."""
+        """Change a session's title, model, goal (JSON; "" is none), or what it has read from outside."""
 
     async def verify(self) -> None:
         """StorageDamaged where what all sessions are kept in is damaged, be it in others than those in use.

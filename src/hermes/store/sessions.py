@@ -193,16 +193,28 @@ class SessionTables:
             (end.key << SHIFT, end.last, count),
         )
 
-    def update(self, session_id: str, title: str | None, model: str | None, goal: str | None) -> None:
-        """Change a session's title, model or goal."""
+    def update(
+        self,
+        session_id: str,
+        title: str | None,
+        model: str | None,
+        goal: str | None,
+        outside: str | None,
+    ) -> None:
+        """Change a session's title, model, goal, or what it has read from outside."""
         if new := self._unwritten(session_id):
-            row = replace(new.row, title=title or new.row.title, model=model or new.row.model)
+            row = replace(
+                new.row,
+                title=title or new.row.title,
+                model=model or new.row.model,
+                outside=outside or new.row.outside,
+            )
             self._new[session_id] = replace(new, row=row, goal=new.goal if goal is None else goal)
             return
         self._rows.execute(
             "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model),"
-            " goal = coalesce(?, goal) WHERE id = ?",
-            (title, model, goal, session_id),
+            " goal = coalesce(?, goal), outside = coalesce(?, outside) WHERE id = ?",
+            (title, model, goal, outside, session_id),
         )
 
     def recent(self, limit: int, cwd: str) -> list[SessionRow]:

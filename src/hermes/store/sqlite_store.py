@@ -156,9 +156,10 @@ class SqliteStore:
         title: str | None = None,
         model: str | None = None,
         goal: str | None = None,
+        outside: str | None = None,
     ) -> None:
-        """Change what a list shows."""
-        await self._write(self._sessions.update, session_id, title, model, goal)
+        """Change what a row says."""
+        await self._write(self._sessions.update, session_id, title, model, goal, outside)
 
     async def verify(self) -> None:
         """Look over the pages."""

@@ -161,11 +161,17 @@ class MemoryStore:
         title: str | None = None,
         model: str | None = None,
         goal: str | None = None,
+        outside: str | None = None,
     ) -> None:
-        """Change what a list shows."""
+        """Change what a row says."""
         kept = self._new.get(session_id) or self._kept.get(session_id)
         if kept is not None:
-            kept.row = replace(kept.row, title=title or kept.row.title, model=model or kept.row.model)
+            kept.row = replace(
+                kept.row,
+                title=title or kept.row.title,
+                model=model or kept.row.model,
+                outside=outside or kept.row.outside,
+            )
             kept.goal = kept.goal if goal is None else goal
 
     async def verify(self) -> None:
