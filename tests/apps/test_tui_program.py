@@ -174,9 +174,10 @@ def test_control_c_keeps_the_cleared_draft_for_up(place: Place) -> None:
 
 
 def test_the_last_line_is_the_command_that_goes_on_and_it_does(place: Place) -> None:
-    with place.open("first answer") as terminal:
+    with place.open(call("expand", {"entries": "1"}), "first answer") as terminal:
         terminal.type("remember me\r")
         terminal.until("first answer")
+        signs = re.findall(r"(\S+) +expand", terminal.text)
         terminal.type("\x04")
         terminal.wait()
         last = terminal.text.split("\n")[-1]
@@ -184,6 +185,7 @@ def test_the_last_line_is_the_command_that_goes_on_and_it_does(place: Place) -> 
     assert named
     with place.open("second answer", resume=named[1], ready="first answer") as terminal:
         assert "❯ remember me" in terminal.text
+        assert set(re.findall(r"(\S+) +expand", terminal.text)) == set(signs) == {"🗂"}
         terminal.type("more\r")
         terminal.until("second answer")
 
@@ -653,16 +655,29 @@ def test_without_escapes_control_c_stops_a_turn_and_then_leaves(place: Place) ->
         assert terminal.wait() == 130
 
 
-@pytest.mark.parametrize(("typed", "said"), [("2\n", "green"), ("a dark teal\n", "a dark teal"), ("\n", "")])
+@pytest.mark.parametrize(
+    ("typed", "again", "said"),
+    [
+        ("2\n", "", "green"),
+        ("a dark teal\n", "", "a dark teal"),
+        ("\n", "", ""),
+        ("7\n", "7\n", "7"),
+        ("7\n", "1\n", "red"),
+        ("7\n", "\n", ""),
+    ],
+)
 def test_without_escapes_a_question_of_the_model_takes_a_number_or_words(
-    place: Place, typed: str, said: str
+    place: Place, typed: str, again: str, said: str
 ) -> None:
     heard: list[str] = []
     with plainly(place, WHICH, listening(heard)) as terminal:
         terminal.type("paint\n")
-        shown = terminal.until("Type a number or your own answer >")
+        shown = terminal.until("Type a number or your own answer; an empty line leaves it open >")
         assert "Which colour?\n  1  red\n  2  green\n" in shown
         terminal.type(typed)
+        if again:
+            terminal.until("No choice is 7. Type it again to answer with it, or something else >")
+            terminal.type(again)
         terminal.until("painted")
     assert heard == [said]
 
@@ -794,7 +809,7 @@ def test_without_escapes_the_answer_to_a_question_is_not_taken_for_the_next_mess
     heard: list[str] = []
     with plainly(place, WHICH, listening(heard), "unasked") as terminal:
         terminal.type("paint\n")
-        terminal.until("Type a number or your own answer >")
+        terminal.until("Type a number or your own answer; an empty line leaves it open >")
         terminal.type("1\n")
         terminal.until("painted")
         terminal.type("\n")
@@ -824,7 +839,7 @@ def test_without_escapes_a_command_typed_at_a_question_runs_and_is_no_answer(
     heard: list[str] = []
     with plainly(place, WHICH, listening(heard)) as terminal:
         terminal.type("paint\n")
-        terminal.until("Type a number or your own answer >")
+        terminal.until("Type a number or your own answer; an empty line leaves it open >")
         for part in typed.splitlines(keepends=True):
             terminal.type(part)
             terminal.until(

@@ -150,10 +150,14 @@ def test_the_lines_after_a_session_name_what_works(program: Run, work: Path) -> 
     taken = ask(program, "-z", "go", "-w", "files")
     assert taken.stderr == "hermes: There is a worktree files already; hermes worktrees list shows it.\n"
     git(work, "merge", "-q", "hermes/both")
-    removed = [program("worktrees", "remove", name, "--force") for name in ("both", "files")]
-    assert [one.stdout for one in removed] == [
-        f"Removed {work}.worktrees/{name} and the branch hermes/{name}.\n" for name in ("both", "files")
-    ]
+    one_stays = program("worktrees", "remove", "files", "none", "both")
+    assert (one_stays.returncode, one_stays.stdout, len(one_stays.stderr.splitlines())) == (1, "", 3)
+    removed = program("worktrees", "remove", "both", "none", "files", "--force")
+    assert (removed.returncode, removed.stdout.splitlines(), len(removed.stderr.splitlines())) == (
+        1,
+        [f"Removed {work}.worktrees/{name} and the branch hermes/{name}." for name in ("both", "files")],
+        1,
+    )
 
 
 def test_typed_in_the_worktree_the_commands_answer_as_in_the_checkout(

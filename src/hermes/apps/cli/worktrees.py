@@ -199,12 +199,27 @@ def list_worktrees(choices: Choices) -> None:
 
 
 @worktrees.command()
-@click.argument("name")
-@click.option("--force", is_flag=True, help="Also where commits or files are lost with it.")
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option("--force", is_flag=True, help="Also where commits or files are lost with one.")
 @click.pass_obj
-def remove(choices: Choices, name: str, *, force: bool) -> None:
-    """Remove one with its branch, unless something is in it and nowhere else, or a session works in it."""
+def remove(choices: Choices, names: tuple[str, ...], *, force: bool) -> None:
+    """Remove each with its branch, unless something is in it and nowhere else, or a session works in it.
+
+    One that stays keeps no other from being removed.
+    """
     at = here(choices)
+    stayed = False
+    for name in dict.fromkeys(names):
+        try:
+            _remove(at, name, force=force)
+        except HermesError as error:
+            stayed = True
+            _tell(str(error))
+    if stayed:
+        sys.exit(1)
+
+
+def _remove(at: Here, name: str, *, force: bool) -> None:
     found = _of(at)
     chosen = found.named(name)
     if at.cwd.is_relative_to(chosen.path):

@@ -130,7 +130,7 @@ class TuiCommands:
     async def replay(self, turns: int) -> None:
         """Show the last turns again."""
         if self.session is not None:
-            rows = replay_lines(self.session.log, self._desk.screen.width, turns=turns)
+            rows = replay_lines(self.session, self._desk.screen.width, turns=turns)
             self._desk.show(
                 self._desk.transcript.block("replay", rows or [line("Nothing was said yet.", "dim")])
             )
@@ -149,7 +149,7 @@ class TuiCommands:
         if session.log:
             desk.show(
                 desk.transcript.block(
-                    "replay", replay_lines(session.log, desk.screen.width, turns=_SHOWN_ON_RESUME)
+                    "replay", replay_lines(session, desk.screen.width, turns=_SHOWN_ON_RESUME)
                 )
             )
 

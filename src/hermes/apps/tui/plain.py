@@ -227,13 +227,19 @@ class Lines:
         return answer_from(said, time.time())  # noqa: TID251  # the user's own time
 
     async def _clarified(self, talk: PlainCommands, question: Clarify) -> Answer:
-        """The words typed, or the choice whose number was; no words leave the question unanswered."""
+        """The words typed, or the choice whose number was; no words leave the question unanswered. A number
+        that no choice has is taken for words when it is typed again.
+        """
         self._print(visible(question.text))
         for number, option in enumerate(question.options, 1):
             self._print(f"  {number}  {visible(option)}")
         asked = "Type a number or your own answer" if question.options else "Type your answer"
-        said = (await self._said(talk, f"{asked} > ")).strip()
-        chosen = dict(zip(map(str, range(1, 10)), question.options, strict=False)).get(said, said)
+        said = (await self._said(talk, f"{asked}; an empty line leaves it open > ")).strip()
+        choices = dict(zip(map(str, range(1, 10)), question.options, strict=False))
+        if choices and said.isdecimal() and said not in choices:
+            again = f"No choice is {said}. Type it again to answer with it, or something else > "
+            said = (await self._said(talk, again)).strip()
+        chosen = choices.get(said, said)
         return Reply(text=chosen) if chosen else Deny()
 
     async def _said(self, talk: PlainCommands, prompt: str) -> str:

@@ -138,5 +138,5 @@ class PlainCommands:
 
     async def replay(self, turns: int) -> None:
         """Show the last turns again."""
-        for row in replay_lines(self.session.log, WIDTH, turns=turns) if self.session else ():
+        for row in replay_lines(self.session, WIDTH, turns=turns) if self.session else ():
             self._show(plain(row))
