@@ -75,6 +75,23 @@ def test_a_large_file_is_taken_over(repository: Path, environ: dict[str, str], w
     assert git(repository, environ, "cat-file", "-s", "hermes/x:large").strip() == str(100 * MEGABYTE)
 
 
+def test_a_file_of_another_size_is_changed_whatever_it_holds(
+    repository: Path, environ: dict[str, str], worktrees: Worktrees
+) -> None:
+    for name in ("same", "other", "grown"):
+        with (repository / name).open("wb") as file:
+            file.truncate(70 * MEGABYTE)
+    git(repository, environ, "add", "-A")
+    git(repository, environ, "commit", "-qm", "large")
+    tree = worktrees.make("x")
+    assert worktrees.take_over(tree).files == 0
+    with (tree.path / "other").open("r+b") as file:
+        file.write(b"x")
+    with (tree.path / "grown").open("r+b") as file:
+        file.truncate(MEGABYTE * MEGABYTE)  # to read it would take hours
+    assert worktrees.take_over(tree).files == 2
+
+
 def test_small_objects_that_are_large_together_are_refused(worktrees: Worktrees) -> None:
     tree = worktrees.make("x")
     for number in range(5):

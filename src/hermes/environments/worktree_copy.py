@@ -5,7 +5,7 @@ that, but with a repository of our making that has copies of its objects.
 import errno
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,7 @@ MOST_BYTES: Final = 2 << 30
 MOST_OBJECTS: Final = 200_000
 _LARGEST: Final = 16 << 20
 """Bytes of a commit, tree or tag: git has each of them in memory whole."""
+_LARGE: Final = 64 << 20
 _GITLINK: Final = b"160000"
 _CHANGED: Final = (
     *("-c", "core.bigFileThreshold=4g"),  # above it git compresses a file to know its name
@@ -79,8 +80,29 @@ class WorktreeCopy:
         links = [line.partition(b"\t")[2] for line in listed if line.startswith(_GITLINK)]
         if links:
             self._git.run("update-index", "--force-remove", "-z", "--stdin", data=b"\0".join([*links, b""]))
+        if resized := self._resized(listed):
+            self._git.run(
+                "update-index", "--assume-unchanged", "-z", "--stdin", data=b"\0".join([*resized, b""])
+            )
         # not git diff, which has both contents of a file in memory
-        return self._git.look(*_CHANGED).count(b"\0")
+        return len(resized) + self._git.look(*_CHANGED).count(b"\0")
+
+    def _resized(self, listed: Iterable[bytes]) -> list[bytes]:
+        """The large files that have another size than in the index, of which git would read every byte."""
+        large: dict[bytes, tuple[bytes, int]] = {}
+        for line in listed:
+            about, _, name = line.partition(b"\t")
+            with suppress(OSError):
+                size = os.lstat(os.path.join(os.fsencode(self._worktree.path), name)).st_size  # noqa: PTH118
+                if name and size > _LARGE:
+                    large[name] = (about.split()[1], size)
+        asked = b"".join(commit + b"\n" for commit, _ in large.values())
+        sizes = (
+            self._git.run("cat-file", "--batch-check=%(objectsize)", data=asked).split(b"\n") if large else []
+        )
+        return [
+            name for (name, (_, now)), size in zip(large.items(), sizes, strict=False) if size != b"%d" % now
+        ]
 
     def pack(self, file: Path, known: Iterable[str]) -> None:
         """Write what its branch has and the known commits have not to a pack."""
