@@ -1,11 +1,16 @@
 """A branch begins with what its session had up to a turn, goes its own way, and leaves the session as it is."""
 
+import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import pytest
 from msgspec.structs import replace
 
+import hermes
 from hermes.agent.branching import branch
+from hermes.agent.delegation.recall import AT_WORK, ELSEWHERE
 from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
 from hermes.commands.run import run_command
@@ -14,7 +19,9 @@ from hermes.runtime import Runtime, open_runtime
 from hermes.store.session_file import import_session
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.error import HermesError
-from hermes.types.message import ToolResult
+from hermes.types.message import ToolResult, User
+
+from .family import FamilyModel, task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,8 +39,10 @@ GIVEN: dict[str, Any] = {
 class Person:
     """Somebody at an app that can open sessions."""
 
-    def __init__(self, runtime: Runtime, session: Session, work: "Path") -> None:
-        self.runtime, self.session, self.work = runtime, session, work
+    def __init__(
+        self, runtime: Runtime, session: Session, work: "Path", given: Mapping[str, Any] | None = None
+    ) -> None:
+        self.runtime, self.session, self.work, self.given = runtime, session, work, given or {}
         self.told: list[str] = []
         self.edited: list[str] = []
         self.tell, self.warn, self.edit = self.told.append, self.told.append, self.edited.append
@@ -42,7 +51,7 @@ class Person:
     async def open(self, *, resume: str = "") -> None:
         """Another session, instead of the one before."""
         await self.session.close()
-        self.session = await opened(self.runtime, self.work, resume=resume)
+        self.session = await opened(self.runtime, self.work, resume=resume, **self.given)
 
     async def types(self, line: str) -> str:
         """Run a command, and give what it shows."""
@@ -53,7 +62,7 @@ class Person:
 
 async def opened(runtime: Runtime, work: "Path", **options: Any) -> Session:
     work.mkdir(exist_ok=True)
-    return await runtime.session(SessionOptions(cwd=work, **GIVEN, **options))
+    return await runtime.session(SessionOptions(cwd=work, **{**GIVEN, **options}))
 
 
 def texts(session: Session) -> list[str]:
@@ -198,3 +207,77 @@ async def test_all_of_an_imported_session_is_from_outside_in_its_branches_too(
         for one, read in ((session, []), (imported, [name]), (other, [name]), (child, [name])):
             assert [source.name for source in one.environment.gate.read()] == read
             await one.close()
+
+
+class LongWork:
+    """A model that starts a child in the background, whose tool never ends; `begun` once it is in that."""
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+
+        @hermes.tool(outside=False)
+        async def hold() -> str:
+            """Hold for ever."""
+            self.begun.set()
+            await anyio.sleep_forever()
+            return ""
+
+        begin = [
+            call(*task("long work", background=True)),
+            say("it runs"),
+            say("two"),
+            say("and", breaks_prefix=True),
+        ]
+        self.model = FamilyModel({"begin": begin, "long work": [call("hold", {}, text="Half of it.")]})
+        self.given = {"toolsets": ("delegation",), "functions": (hold,), "attended": True}
+
+    async def begin(self, session: Session) -> None:
+        """Two turns, with the child at work."""
+        await session.send("begin")
+        with anyio.fail_after(20):
+            await self.begun.wait()
+        await session.send("second")
+
+
+async def report_in(session: Session) -> tuple[str, str, str]:
+    """What the model is told of the child with the next message: how it stands, its words, and why."""
+    await session.send("and?")
+    (said,) = [one for one in session.log if isinstance(one, User) and one.text == "and?"]
+    (news,) = said.blocks
+    report = json.loads(news.text.partition("\n")[2])
+    return report["status"], report["summary"], report["exit_reason"]
+
+
+@pytest.mark.parametrize("command", ["/branch other", "/rewind 2"])
+async def test_a_branch_ends_children_in_the_background_says_so_and_its_model_is_told(
+    environ: dict[str, str], tmp_path: "Path", command: str
+) -> None:
+    work = LongWork()
+    async with open_runtime(environ=environ, http=work.model.http()) as runtime:
+        session = await opened(runtime, tmp_path / "work", **work.given)
+        person = Person(runtime, session, tmp_path / "work", work.given)
+        await work.begin(session)
+        told = await person.types(command)
+        assert told.splitlines()[-1] == (
+            "Children that worked in the background for the session you left have ended with it"
+            " (`long work`); what they had done stands, and the model is told of it."
+        )
+        status, words, why = await report_in(person.session)
+        assert (status, "Half of it." in words, why) == ("cancelled", True, ELSEWHERE)
+        await person.session.close()
+
+
+async def test_a_branch_of_a_session_that_stays_open_is_told_that_its_children_go_on_there(
+    environ: dict[str, str], tmp_path: "Path"
+) -> None:
+    work = LongWork()
+    async with open_runtime(environ=environ, http=work.model.http()) as runtime:
+        session = await opened(runtime, tmp_path / "work", **work.given)
+        await work.begin(session)
+        row = await branch(session, turns=2)
+        other = await opened(runtime, tmp_path / "work", resume=row.id, **work.given)
+        status, _, why = await report_in(other)
+        assert (status, why) == ("running", AT_WORK)
+        assert len(session.children.living) == 1
+        await other.close()
+        await session.close()

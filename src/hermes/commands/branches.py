@@ -1,23 +1,33 @@
 """Commands on branches of a session: branch, rewind, branches."""
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from hermes.agent.branching import branch as begin_branch
 from hermes.commands.context import CommandContext, idle, opened
 from hermes.present.session_tree import family, session_tree
+from hermes.store.tree_diff import one_line
 from hermes.types.error import HermesError
 from hermes.types.message import User
 
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
 _MOST: Final = 1_000
+_ENDED: Final = (
+    "Children that worked in the background for the session you left have ended with it ({}); what they had"
+    " done stands, and the model is told of it."
+)
 
 
 async def branch(talk: CommandContext, argument: str) -> None:
     """Go on in a new session that begins with all of this one."""
     idle(talk)
     session = opened(talk)
+    working = _at_work(session)
     row = await begin_branch(session, turns=session.turns, title=argument)
     await talk.open(resume=row.id)
     talk.tell(f"This is a branch. `/resume {session.id}` goes back to where it began; `/branches` shows all.")
+    _tell_ended(talk, working)
 
 
 async def rewind(talk: CommandContext, argument: str) -> None:
@@ -27,14 +37,25 @@ async def rewind(talk: CommandContext, argument: str) -> None:
     said = [one.text for one in session.log if isinstance(one, User)]
     if not argument.isdecimal() or not 1 <= int(argument) <= len(said):
         raise HermesError(f"/rewind takes the number of one of the {len(said)} turns of this session.")
-    turn = int(argument)
+    turn, working = int(argument), _at_work(session)
     if turn > 1:
         row = await begin_branch(session, turns=turn - 1)
         await talk.open(resume=row.id)
     else:
         await talk.open()
     talk.tell(f"This is as it was before turn {turn}; files stay. All turns are in `/resume {session.id}`.")
+    _tell_ended(talk, working)
     talk.edit(said[turn - 1])
+
+
+def _at_work(session: "Session") -> list[str]:
+    """The goals of the children that are at work in a session."""
+    return [one.standing.goal for _, one in session.children.tree()]
+
+
+def _tell_ended(talk: CommandContext, goals: list[str]) -> None:
+    if goals:
+        talk.tell(_ENDED.format(", ".join(f"`{one_line(goal)}`" for goal in goals)))
 
 
 async def branches(talk: CommandContext, _argument: str) -> None:

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from hermes.agent.delegation.changed_files import FileCalls
 from hermes.agent.delegation.last_words import last_words
@@ -31,6 +32,15 @@ CUT: Final = "outcome_unknown"
 """The status in the result of a call that was cut off by the end of its process."""
 
 ENDED: Final = "It ended with the session that started it; what it had done until then stands."
+
+ELSEWHERE: Final = (
+    "It was a child of the session that this branch began in, and worked there until that was closed; what it"
+    " had done stands, and no other report comes."
+)
+AT_WORK: Final = (
+    "It is a child of the session that this branch began in, and works there: its report goes to that"
+    " session, and none comes here."
+)
 
 
 class _Told(msgspec.Struct):
@@ -55,12 +65,15 @@ async def recall(session: "Session") -> None:
                 stored = await session.services.store.read(child)
             except StoreError:
                 continue  # it never said a word, or was deleted
-            if stored.row.parent != session.id:  # an imported log may name any session
+            if not await _is_own(session, stored.row.parent):  # an imported log may name any session
                 continue
             family = [stored, *await _below(session, child)]
             read = sources(chain.from_iterable(map(_seen, family)))
             session.children.read_beside[:] = joined(session.children.read_beside, read)
-            session.mailbox.add_news(news_of(_report(family, session), session.services.redactor))
+            report = _report(family, session)
+            if report.state == "cancelled" and stored.row.parent != session.id:
+                report = await _of_branch(session, report)
+            session.mailbox.add_news(news_of(report, session.services.redactor))
 
 
 def _results(log: Sequence[Message]) -> Iterator[tuple[_Told, tuple[float, float]]]:
@@ -77,6 +90,23 @@ def _results(log: Sequence[Message]) -> Iterator[tuple[_Told, tuple[float, float
                 told = msgspec.json.decode(one.content, type=_Told)
                 yield told, (asked.pop(one.call_id), one.at)
     yield from ((_Told(status=CUT), (at, math.inf)) for at in asked.values())
+
+
+async def _is_own(session: "Session", parent: str) -> bool:
+    """Whether that is the session, or one whose log it began with."""
+    one, passed = session.id, set[str]()
+    with suppress(StoreError):
+        while parent and one not in {"", parent, *passed}:
+            passed.add(one)
+            one = (await session.services.store.read(one)).row.origin
+    return bool(parent) and one == parent
+
+
+async def _of_branch(session: "Session", report: ChildReport) -> ChildReport:
+    """The report of a child of a session whose log this one began with, and which may go on there."""
+    if await session.services.store.owner_of(report.session) is not None:
+        return replace(report, state="running", reason=AT_WORK)
+    return replace(report, reason=ELSEWHERE)
 
 
 async def _cut_off(
