@@ -18,6 +18,7 @@ from hermes.agent.compaction.sizes import counted, total, written
 from hermes.agent.compaction.view import place, shown
 from hermes.agent.context import ContextRequest
 from hermes.agent.log import Log
+from hermes.agent.todos import from_log, last_plan
 from hermes.lib.text import CHARACTERS, tokens
 from hermes.types.error import ContextOverflow
 from hermes.types.message import Compaction, Message
@@ -133,7 +134,7 @@ class Compactor(Struct, frozen=True):
             id=wanted.ports.token(),
             at=wanted.ports.now(),
             summary=wanted.redact(words or summary.outline(left_out, budget)),
-            verbatim=wanted.redact(summary.verbatim(left_out, max(SMALLEST, limits.tail // 2))),
+            verbatim=wanted.redact(summary.verbatim(left_out, kept.plan, max(SMALLEST, limits.tail // 2))),
             first_kept=messages[kept.cut].id,
             head=kept.head,
             dropped=len(left_out),
@@ -220,6 +221,12 @@ class _Division(Struct, frozen=True, kw_only=True):
         record = self.record
         begin = place(self.messages, record.first_kept, self.start) if record else self.head
         return summary.numbered(self.messages, begin, self.cut)
+
+    @property
+    def plan(self) -> list[dict[str, str]]:
+        """The plan as it is, where it is left out; none where it stands in what is kept."""
+        is_left_out = self.head <= last_plan(self.messages) < self.cut
+        return from_log(self.messages).read() if is_left_out else []
 
     def in_short(self, ports: Ports) -> Compaction:
         """An entry that leaves nothing more out, and shows what is not among the end in short."""

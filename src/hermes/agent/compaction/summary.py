@@ -6,7 +6,6 @@ from functools import cache
 from typing import Final
 
 from hermes.agent.compaction.digests import digest
-from hermes.agent.todos import from_log
 from hermes.lib.data_files import data_text
 from hermes.lib.text import CHARACTERS, clip
 from hermes.models.side_calls import SideQuestion
@@ -205,19 +204,19 @@ def numbered(messages: Sequence[Message], begin: int, end: int) -> list[Numbered
     return [(at + 1, messages[at]) for at in range(begin, end) if messages[at].kind != "compaction"]
 
 
-def verbatim(left_out: Sequence[Numbered], room: int) -> str:
-    """What of the entries stays word for word: what the user pinned and the plan, whole; what the user said,
-    the last first to find room in so many tokens.
+def verbatim(left_out: Sequence[Numbered], plan: Iterable[Mapping[str, str]], room: int) -> str:
+    """What of the entries stays word for word: what the user pinned and this plan of theirs, whole; what the
+    user said, the last first to find room in so many tokens.
     """
     pins = [f"- {text} [{number}]" for text, number in pinned(left_out).items()]
-    plan = [f"- {item['content']} ({item['status']})" for item in _plan(left_out)]
+    items = [f"- {item['content']} ({item['status']})" for item in plan]
     said = [f"- {words} [{number}]" for number, one in left_out for words in _said(one)]
     kept = _last(said, room * CHARACTERS)
     hidden = len(said) - len(kept)
     more = [f"- {hidden} earlier messages of the user are not listed; expand gives them"] if hidden else []
     parts = {
         PINNED: pins,
-        PLAN: plan,
+        PLAN: items,
         SAID_HERE: [*more, *kept] if kept or more else [],
     }
     return "\n\n".join("\n".join([title, *lines]) for title, lines in parts.items() if lines)
@@ -243,10 +242,6 @@ def _said(message: Message) -> Iterator[str]:
 
 def _blocks(message: Message) -> tuple[ContextBlock, ...]:
     return message.blocks if isinstance(message, User | ToolResult) else ()
-
-
-def _plan(left_out: Sequence[Numbered]) -> list[dict[str, str]]:
-    return from_log([one for _, one in left_out]).read()
 
 
 def _last(lines: Sequence[str], room: int) -> list[str]:
