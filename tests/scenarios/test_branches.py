@@ -49,9 +49,10 @@ class Person:
         self.sessions = runtime.store
 
     async def open(self, *, resume: str = "") -> None:
-        """Another session, instead of the one before."""
-        await self.session.close()
+        """Another session, instead of the one before, which is closed when that is open, as apps do."""
+        old = self.session
         self.session = await opened(self.runtime, self.work, resume=resume, **self.given)
+        await old.close()
 
     async def types(self, line: str) -> str:
         """Run a command, and give what it shows."""
@@ -260,7 +261,7 @@ async def test_a_branch_ends_children_in_the_background_says_so_and_its_model_is
         told = await person.types(command)
         assert told.splitlines()[-1] == (
             "Children that worked in the background for the session you left have ended with it"
-            " (`long work`); what they had done stands, and the model is told of it."
+            " (`long work`); what they had done stands."
         )
         status, words, why = await report_in(person.session)
         assert (status, "Half of it." in words, why) == ("cancelled", True, ELSEWHERE)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MOST: Final = 1_000
 _ENDED: Final = (
     "Children that worked in the background for the session you left have ended with it ({}); what they had"
-    " done stands, and the model is told of it."
+    " done stands."
 )
 
 
@@ -23,11 +23,11 @@ async def branch(talk: CommandContext, argument: str) -> None:
     """Go on in a new session that begins with all of this one."""
     idle(talk)
     session = opened(talk)
-    working = _at_work(session)
     row = await begin_branch(session, turns=session.turns, title=argument)
+    ended = await _end_children(session)
     await talk.open(resume=row.id)
     talk.tell(f"This is a branch. `/resume {session.id}` goes back to where it began; `/branches` shows all.")
-    _tell_ended(talk, working)
+    _tell_ended(talk, ended)
 
 
 async def rewind(talk: CommandContext, argument: str) -> None:
@@ -37,20 +37,23 @@ async def rewind(talk: CommandContext, argument: str) -> None:
     said = [one.text for one in session.log if isinstance(one, User)]
     if not argument.isdecimal() or not 1 <= int(argument) <= len(said):
         raise HermesError(f"/rewind takes the number of one of the {len(said)} turns of this session.")
-    turn, working = int(argument), _at_work(session)
+    turn, row = int(argument), None
     if turn > 1:
         row = await begin_branch(session, turns=turn - 1)
-        await talk.open(resume=row.id)
-    else:
-        await talk.open()
+    ended = await _end_children(session)
+    await talk.open(resume=row.id if row else "")
     talk.tell(f"This is as it was before turn {turn}; files stay. All turns are in `/resume {session.id}`.")
-    _tell_ended(talk, working)
+    _tell_ended(talk, ended)
     talk.edit(said[turn - 1])
 
 
-def _at_work(session: "Session") -> list[str]:
-    """The goals of the children that are at work in a session."""
-    return [one.standing.goal for _, one in session.children.tree()]
+async def _end_children(session: "Session") -> list[str]:
+    """End the children at work in a session that is left, before another one reads how they ended; their
+    goals.
+    """
+    goals = [one.standing.goal for _, one in session.children.tree()]
+    await session.children.close()
+    return goals
 
 
 def _tell_ended(talk: CommandContext, goals: list[str]) -> None:

@@ -19,9 +19,10 @@ def said(turn: int, *plan: str) -> list[Message]:
     written = ToolResult(
         id=f"r{turn}", at=0.0, call_id=call.id, name="todo", content=json.dumps({"todos": items})
     )
+    step: list[Message] = [Assistant(id=f"w{turn}", at=0.0, calls=(call,)), written] if plan else []
     return [
         User(id=f"u{turn}", at=0.0, text=f"turn {turn} " + "look " * 400),
-        *([Assistant(id=f"w{turn}", at=0.0, calls=(call,)), written] if plan else []),
+        *step,
         Assistant(id=f"a{turn}", at=0.0, text="done " * 400),
     ]
 
