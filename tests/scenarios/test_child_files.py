@@ -222,6 +222,59 @@ async def test_what_a_child_changes_in_a_later_turn_goes_back_with_that(
     assert all(end for _, end, _ in saved())
 
 
+async def test_what_a_running_call_of_a_child_changes_belongs_to_the_turn_that_runs_then(
+    talk: Talk, work: Path
+) -> None:
+    held = Held(leaves=work / "late.txt")
+    model = background(OVER[0], hold(), more=(say("words"), say("no more")))
+    async with talk(model, toolsets=("file", "delegation"), functions=(held.tool,)) as session:
+        await session.send("begin")
+        await held.begun[0].wait()
+        await session.send("second")
+        held.go[0].set()
+        await until_reported(session)
+        files = files_of(session)
+        assert [one.number for one in await files.saved_turns()] == [1, 2]
+        assert [line for line in await files.diff(2, most=100) if line[0] in "-+"] == [
+            "--- /dev/null", "+++ b/late.txt", "+0",
+        ]  # fmt: skip
+        assert (await files.roll_back(2, force=False)).is_whole
+    assert there(work) == {**FILES, "a.txt": "two\n"}
+
+
+async def test_what_a_person_may_have_changed_beside_a_child_is_marked_and_the_child_named(
+    talk: Talk, work: Path
+) -> None:
+    held = Held()
+    begin = [call(*task("long work", background=True)), hold(1), say("it runs")]
+    model = FamilyModel({"begin": begin, "long work": [OVER[0], hold(0), say("Done.")]})
+    async with talk(model, toolsets=("file", "delegation"), functions=(held.tool,)) as session:
+        person = Person(session)
+        async with anyio.create_task_group() as group:
+            group.start_soon(session.send, "begin")
+            await held.begun[0].wait()
+            held.go[1].set()
+        (work / "b.txt").write_text("by hand\n")
+        listed = (await person.types("/rollback")).splitlines()
+        planned = (await person.types("/undo")).splitlines()
+        told = (await person.types("/rollback 1")).splitlines()
+        held.go[0].set()
+        await until_reported(session)
+    works = (
+        "Children in the background still work (`long work`): they may change files again."
+        " `/agents stop all` ends them."
+    )
+    mark = "it changed between turns while a child worked, perhaps by you"
+    assert (listed[0], listed[-1]) == ("- before turn 1: begin", works)
+    assert planned[2:4] == [
+        "- `a.txt` goes back to what it was",
+        f"- `b.txt` goes back to what it was ({mark})",
+    ]
+    assert planned[-1] == works
+    assert told[:2] == ["- `a.txt` is as it was", f"- `b.txt` is as it was ({mark})"]
+    assert told[-1] == works
+
+
 async def test_what_a_call_of_a_child_leaves_after_its_turn_or_a_look_at_it_goes_back_with_it(
     talk: Talk, work: Path
 ) -> None:

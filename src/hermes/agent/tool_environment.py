@@ -86,6 +86,16 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
     trusting: bool = False
     turn_files: TurnFiles | None = None
 
+    async def begin_turn(self) -> None:
+        """Have what children of earlier turns change from here on belong to the turn that begins."""
+        if self.turn_files is not None:
+            await self.turn_files.begin_turn()
+
+    async def end_turn(self) -> None:
+        """Save what a turn has left of the files."""
+        if self.turn_files is not None:
+            await self.turn_files.save_after()
+
     def attach(self, session: "Session") -> None:
         """Let the gate ask a model, tell of what no person answered, know what was read from outside, and
         hold what a person has allowed the session above it.

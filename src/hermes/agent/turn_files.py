@@ -92,7 +92,13 @@ class TurnFiles:
             if self._begun is None or self._begun.message != users[-1].id:
                 await self._note_end()
                 about = self._about(users[-1].id, " ".join(users[-1].text.split())[:_TITLE])
+                about = replace(about, between=not session.busy)
                 self._begun = await self._tried(partial(self._store.save_tree, about))
+
+    async def begin_turn(self) -> None:
+        """Save the workspace where children of earlier turns go on changing it."""
+        if self._is_changing():
+            await self.begin("")
 
     async def save_after(self) -> None:
         """Save what a turn has left, where it was saved before; nothing cuts this short. What children change
@@ -183,7 +189,7 @@ class TurnFiles:
         return bool(self._changing)
 
     def _again(self, begun: Checkpoint) -> Checkpoint:
-        return replace(self._about(begun.message, ""), command=begun.command)
+        return replace(self._about(begun.message, ""), command=begun.command, between=True)
 
     async def _tried(self, work: Callable[[], Checkpoint]) -> Checkpoint | None:
         """What was saved. A turn that is stopped meanwhile does not wait for it."""

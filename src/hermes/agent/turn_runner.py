@@ -107,6 +107,8 @@ class TurnRunner:
                 await self._session.answer_open_calls()
                 if self._said is not None:
                     await self._hear(self._said)
+                if (opened := self._session.opened) is not None:
+                    await opened.begin_turn()
                 self.outcome = await run_turn(self)
             if listener is not None:
                 listener.close()
@@ -154,9 +156,8 @@ class TurnRunner:
         """Save what the turn has left of the files, then tell callbacks that it has ended; the session is
         free meanwhile.
         """
-        opened = self._session.opened
-        if opened is not None and opened.turn_files is not None:
-            await opened.turn_files.save_after()
+        if (opened := self._session.opened) is not None:
+            await opened.end_turn()
         if self._end is not None:
             await self._services.recall.heard(self._session, self._text, self._end.text, self._spoken)
             await ended(self._session, self._text, self._end)

@@ -85,6 +85,7 @@ async def rollback(talk: CommandContext, argument: str) -> None:
         rows = [f"- before turn {one.number}{_whose(talk, one)}: {one.words}" for one in saved]
         how = "`/rollback N` brings the files back to before turn N, `/diff N` shows what changed since."
         talk.tell("\n".join([*rows, "", how]) if rows else "No turn of this session has changed files.")
+        _warn_of_work(talk)
         return
     if found is None:
         raise HermesError("/rollback takes the number of a turn: /rollback 3, or /rollback 3 force.")

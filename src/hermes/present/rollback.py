@@ -9,6 +9,7 @@ from hermes.store.tree_diff import one_line
 
 _SHOWN: Final = 20
 _MADE_WAY: Final = "could not be saved and made way: it is `{}` now"
+_DOUBTFUL: Final = "it changed between turns while a child worked, perhaps by you"
 _NAMED_AGAIN: Final = "has its name again: it was `{}`"
 
 
@@ -16,8 +17,8 @@ def planned(plan: RollbackPlan) -> str:
     """A plan, as a list of what would happen to which file; "" where nothing would."""
     rows = [
         ("makes way: it cannot be saved, and gets another name", plan.aside),
-        ("goes back to what it was", plan.write),
-        ("is removed, for it was not there", plan.remove),
+        *_apart("goes back to what it was", plan.write, plan),
+        *_apart("is removed, for it was not there", plan.remove, plan),
         ("stays: somebody else has changed it since", _by_others(plan)),
         ("stays: a turn was cut off, and nobody knows whether it changed it", plan.unknown),
         ("stays: it is not among what is saved", plan.unsaved),
@@ -29,8 +30,8 @@ def told(done: RolledBack, forced: str) -> str:
     """What was done; `forced` is how to have others' changes go back, too."""
     plan = done.plan
     rows = [
-        *_listed("is as it was", done.written),
-        *_listed("is removed", done.removed),
+        *(line for part in _apart("is as it was", done.written, plan) for line in _listed(*part)),
+        *(line for part in _apart("is removed", done.removed, plan) for line in _listed(*part)),
         *(line for path, name in done.aside for line in _listed(_MADE_WAY.format(one_line(name)), [path])),
         *(line for path, name in done.back for line in _listed(_NAMED_AGAIN.format(one_line(name)), [path])),
         *(line for path, why in done.failed for line in _listed(f"is not as it was: {why}", [path])),
@@ -48,6 +49,12 @@ def told(done: RolledBack, forced: str) -> str:
     if done.is_nothing:
         return "\n".join([*rows, "", "Nothing was changed."]).lstrip()
     return "\n".join([*rows, "", f"`hermes checkpoints restore {done.undo.id}` takes this back."])
+
+
+def _apart(words: str, paths: Sequence[str], plan: RollbackPlan) -> Iterator[tuple[str, list[str]]]:
+    """Paths in two lists: those that turns have changed, and those of which that is not known."""
+    yield words, [path for path in paths if path not in plan.doubtful]
+    yield f"{words} ({_DOUBTFUL})", [path for path in paths if path in plan.doubtful]
 
 
 def _by_others(plan: RollbackPlan) -> list[str]:

@@ -44,7 +44,8 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
 
     One of a turn has all of the workspace: `tree` is the digest of its snapshot, `after` of the one at the
     end of the turn ("" where that was cut off), `message` the id of what the user said, `command` its
-    beginning. `rules` is the tree whose ignore files say what both leave out, "" for `tree` itself.
+    beginning; it is `between` turns where it has what children changed after that one. `rules` is the tree
+    whose ignore files say what both leave out, "" for `tree` itself.
     """
 
     id: str
@@ -59,6 +60,7 @@ class Checkpoint(Struct, frozen=True, kw_only=True):
     message: str = ""
     tree: TreeName = ""
     after: TreeName = ""
+    between: bool = False
     rules: TreeName = ""
 
     def is_about(self, folder: str) -> bool:

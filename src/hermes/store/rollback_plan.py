@@ -23,8 +23,10 @@ class RollbackPlan(Struct, frozen=True, kw_only=True):
     """What going back takes, as paths in the workspace: to `write`, to `remove`, and to move `aside`, because
     what is there now cannot be saved and is in the place of something to write; `back` is what has made way
     after the checkpoint and gets its name again, each with the one that it has now. Left as they are: what
-    was `changed` by others since, and what was not `saved` then or could not be now. Of what was `changed` it
-    is not known who did it where that is `unknown`: it changed in a turn that was cut off, or after that.
+    was `changed` by others since, and what was not saved then or could not be now (`unsaved`). Of what was
+    `changed` it is not known who did it where that is `unknown`: it changed in a turn that was cut off, or
+    after that.
+    Of what goes back it is `doubtful` who changed it where that was between turns, while children worked.
     """
 
     write: tuple[str, ...] = ()
@@ -34,6 +36,7 @@ class RollbackPlan(Struct, frozen=True, kw_only=True):
     changed: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     unsaved: tuple[str, ...] = ()
+    doubtful: tuple[str, ...] = ()
 
 
 class _Gap(Struct, frozen=True):
@@ -90,6 +93,7 @@ def plan(
         changed=tuple(sorted(changed | blocked)),
         unknown=tuple(sorted(changed - _by_others([one for one in gaps if not one.cut], now))),
         unsaved=tuple(sorted(path for path in unsaved if aside.isdisjoint(_above(path)))),
+        doubtful=tuple(sorted((write | remove) & _between_turns(store, made))),
     )
 
 
@@ -105,6 +109,18 @@ def _by_others(gaps: Iterable[_Gap], now: Tree) -> set[str]:
     found = {path for one in gaps for path in one.changed()}
     mine = {path for path in found if _HALF_WRITTEN.fullmatch(PurePosixPath(path).name)}
     return (found | _moved_aside(now)) - mine
+
+
+def _between_turns(store: CheckpointStore, made: Sequence[Checkpoint]) -> set[str]:
+    """The paths that changed after a turn, while children of it worked."""
+    return {
+        path
+        for one in _sound(store, made)
+        if one.between and one.after
+        for path in _differences(
+            *(store.snapshots.tree(bytes.fromhex(name)) for name in (one.tree, one.after))
+        )
+    }
 
 
 def _gaps(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now: Tree) -> Iterator[_Gap]:
