@@ -817,6 +817,23 @@ def test_without_escapes_the_answer_to_a_question_is_not_taken_for_the_next_mess
     assert heard == ["red"]
 
 
+def test_while_it_sums_up_the_screen_says_so_and_esc_stops_it(place: Place) -> None:
+    def reply(request: dict[str, Any]) -> Turn:
+        return say("## Active task\n- Talk [1]", pause=10.0, breaks_prefix=True)
+
+    long = [say(" ".join(f"w{part}x{number}" for number in range(1_500))) for part in range(6)]
+    with place.open(*long, *[reply] * 6) as terminal:
+        for part in range(6):
+            terminal.type(f"part {part}\r")
+            terminal.until(f"w{part}x1499")
+        terminal.type("/compress\r")
+        shown = re.compile(r"summing up older messages · [1-9]+s · Esc stops")
+        terminal.until(lambda: shown.search(terminal.text) is not None)
+        terminal.type("\x1b")
+        terminal.until("This was stopped; nothing was summed up.")
+        assert "summing up older" not in terminal.text
+
+
 def test_without_escapes_a_summary_is_told(place: Place) -> None:
     def reply(request: dict[str, Any]) -> Turn:
         return say("## Active task\n- Talk [1]", breaks_prefix=True)

@@ -91,6 +91,8 @@ class LiveRegion(Struct, kw_only=True):
             ]
         if self.overlay.keys:
             return [*rows, *key_lines(width)]
+        if self.transcript.turn is None and not self.conversation.busy:
+            return rows
         return [*rows, *self.transcript.working(now, self.theme, tick)]
 
     def _waiting(self, width: int) -> list[Line]:

@@ -96,8 +96,12 @@ class TuiState:
     def refresh(self) -> None:
         """Paint soon: at once after a pause, at most twenty times a second."""
         self._dirty.set()
-        if self.transcript.lively:
+        if self._moves:
             self._lively.set()
+
+    @property
+    def _moves(self) -> bool:
+        return self.transcript.lively or self.conversation.busy
 
     def configure(self, runtime: "Runtime") -> None:
         """Take the runtime, and its settings of the screen."""
@@ -149,7 +153,7 @@ class TuiState:
         while True:
             await self._lively.wait()
             self._lively = anyio.Event()
-            while self.transcript.lively:
+            while self._moves:
                 self._dirty.set()
                 await anyio.sleep(_TICK)
 

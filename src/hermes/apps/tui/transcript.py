@@ -188,16 +188,21 @@ class Transcript:
         return rows
 
     def working(self, now: float, theme: Theme, tick: int) -> list[Line]:
-        """The line that tells what is going on; none when nothing is."""
-        if self.turn is None:
-            return []
+        """The line that tells what is going on in a turn, or while older messages are summed up between two;
+        none when nothing is.
+        """
+        turn, began = self.turn, self.activity.began
+        if turn is None:
+            if self.activity.phase != "summing_up":
+                return []
+            turn, began = TurnProgress(), self.activity.phase_since
         if self._retrying is not None:
             event, until = self._retrying
             told = attempt_line(event, until - now, self.width - 2)
             return [(Span(theme.spinner(tick) + " ", "accent"), *told)]
-        usage = self.turn.usage
-        written = usage.output_tokens + self.turn.streamed // 4
-        parts = [_seconds(now - self.activity.began)]
+        usage = turn.usage
+        written = usage.output_tokens + turn.streamed // 4
+        parts = [_seconds(now - began)]
         if now - self.activity.heard > _QUIET and not self._running and not self.asked:
             parts.append(f"nothing heard for {_seconds(now - self.activity.heard)}")
         if usage.input_tokens or written:
