@@ -16,7 +16,7 @@ from hermes.models.side_calls import SideQuestion
 from hermes.safety.bounds import closed_needs
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
-from hermes.safety.origins import Locate, as_named, came_from
+from hermes.safety.origins import Locate, Provenance, as_named, came_from, provenance
 from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
 from hermes.safety.taint import held
@@ -94,11 +94,18 @@ class ApprovalGate(Struct):
         permit = await self._permit(action, verdict)
         await self._save_turn(action, verdict)
         self.wrote = self.wrote or writes(action, verdict)
-        source = self._source(action, verdict)
+        found = self._provenance(action, verdict)
+        source = found.source
         if verdict.covered is not None:
             self.grants = self.grants.learned(verdict.covered, [source])
         known = await tell_first(source)
-        return replace(permit, closed=self._closed_needs(), outside=source, read=(*read, known))
+        return replace(
+            permit,
+            closed=self._closed_needs(),
+            outside=source,
+            read=(*read, known),
+            covered=found.covered if permit.confined else (),
+        )
 
     def is_outdated(self, permit: Permit) -> bool:
         """Whether text from outside was read since a permit was given that protects nothing from it, by no
@@ -123,8 +130,8 @@ class ApprovalGate(Struct):
                 tell(source)
                 return
 
-    def _source(self, action: Action, verdict: Verdict) -> str:
-        return came_from(action, verdict, self.policy, self.locate)
+    def _provenance(self, action: Action, verdict: Verdict) -> Provenance:
+        return provenance(action, verdict, self.policy, self.locate)
 
     async def _permit(self, action: Action, verdict: Verdict) -> Permit:
         match verdict.decision:
@@ -197,7 +204,7 @@ class ApprovalGate(Struct):
         answer = await self.ask(question)
         if not isinstance(answer, Grant):
             raise self._refusal(action, self._denied(answer, verdict))
-        self._keep(answer, verdict, self._source(action, verdict))
+        self._keep(answer, verdict, self._provenance(action, verdict).source)
         return verdict.permit(action, "person", self.ports.token())
 
     def _denied(self, answer: Answer, verdict: Verdict) -> str:

@@ -2,6 +2,7 @@
 commands.
 """
 
+import os
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -31,10 +32,11 @@ from hermes.lib.secretvalues import SecretValues
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.decide import Policy, is_concealed
 from hermes.safety.grants import lent
+from hermes.safety.outside_folders import NAMES, OutsideFolder
 from hermes.safety.redact import redact
 from hermes.safety.settings import AllowlistSettings, ApprovalSettings, CheckpointSettings
 from hermes.tools.settings import ToolOutputSettings
-from hermes.types.capabilities import ALL, Capabilities
+from hermes.types.capabilities import ALL, Capabilities, is_below
 from hermes.types.error import EnvironmentUnavailable
 from hermes.types.message import ToolResult
 from hermes.types.ports import Ports
@@ -159,7 +161,10 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
         if sandbox or options.terminal.sandbox == "off"
         else f"There is no sandbox here: {why_none(options.environ, options.cwd) or _PATHS}"
     )
-    policy = policy_of(options, sandbox.options.mode if sandbox else "off")
+    policy = replace(
+        policy_of(options, sandbox.options.mode if sandbox else "off"),
+        outside_folders=_outside_folders(options),
+    )
     gate = gate_of(options, policy, partial(_asked, ask, lacking) if lacking else ask)
     gate.locate = real_paths
     if options.checkpoints.max_megabytes:
@@ -231,6 +236,18 @@ async def _asked(ask: Ask, lacking: str, question: Question) -> Answer:
     """The answer to a question that also says what a yes does without a sandbox."""
     return await ask(
         replace(question, reasons=(*question.reasons, lacking)) if isinstance(question, Approve) else question
+    )
+
+
+def _outside_folders(options: ToolEnvironmentOptions) -> tuple[OutsideFolder, ...]:
+    """The folders at home whose files others wrote, unless they lead to all of the home or the workspace."""
+    if options.approvals.untrusted == "trust":
+        return ()
+    places = (os.path.realpath(options.user_home), str(options.cwd.resolve()))
+    found = (options.user_home / name for name in NAMES)
+    folders = [OutsideFolder(str(one), os.path.realpath(one)) for one in found if one.exists()]
+    return tuple(
+        one for one in folders if one.path == one.real or not any(is_below(one.real, top) for top in places)
     )
 
 

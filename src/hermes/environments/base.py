@@ -28,8 +28,9 @@ class Job(Abridged, Struct, frozen=True, kw_only=True):
 
     `confined` puts the kernel sandbox around it, `network` opens the network inside that, all of it or these
     hosts, `writable` the workspace where the sandbox is read-only, `paths` these besides; `protected` makes
-    what agents take as instructions read-only; `pty` gives it a terminal. `errors_apart` keeps its
-    standard error out of its output, where the environment can tell them apart.
+    what agents take as instructions read-only, and the folders `covered` may not be entered; `pty` gives it a
+    terminal. `errors_apart` keeps its standard error out of its output, where the environment can tell them
+    apart.
     """
 
     unshown: ClassVar = ("env",)
@@ -41,6 +42,7 @@ class Job(Abridged, Struct, frozen=True, kw_only=True):
     writable: bool = False
     paths: tuple[str, ...] = ()
     protected: bool = False
+    covered: tuple[str, ...] = ()
     pty: bool = False
     errors_apart: bool = False
 

@@ -6,6 +6,7 @@ import errno
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Final
 
 from hermes.config.instruction_files import named_in
@@ -33,6 +34,11 @@ _KEPT: Final = re.compile(_errors(errno.EROFS, errno.EBUSY))
 _OF_GIT: Final = re.compile(r"\.git/(?:[^\s'\"]*/)?(?:config|hooks)\b")
 _BRANCH_SETTINGS: Final = re.compile(r"^warning: [Uu]pdate of config-file failed", re.MULTILINE)
 _REPOSITORY: Final = re.compile(r"'(/[^'\"]+/\.git)/[^']*\.lock'")
+_DENIED: Final = re.compile(_errors(errno.EACCES))
+_NAME_IT: Final = (
+    "What is in {0} was written by others, so a command enters it only where its own text names that folder:"
+    " call again with {0} in the command if it must be."
+)
 _RIGHTS: Final = re.compile(
     _errors(errno.EPERM, errno.EACCES, errno.EBUSY) + r"|connect to the Docker daemon"
 )
@@ -48,6 +54,8 @@ def denial(command: str, done: Finished, permit: Permit) -> str:
     """
     if not permit.confined or not done.code:
         return ""
+    if folder := _barred(done, permit):
+        return _NAME_IT.format(folder)
     ways = list(_ways(command, done, permit))
     told = [f"{what}: needs {need}" for kind, what, need in ways if kind not in permit.closed]
     never = [what for kind, what, _ in ways if kind in permit.closed]
@@ -62,6 +70,13 @@ def denial(command: str, done: Finished, permit: Permit) -> str:
             " without it. "
         )
     return near.rstrip()
+
+
+def _barred(done: Finished, permit: Permit) -> str:
+    """The folder of others that a command was kept from, as its output says; "" where there is none."""
+    refused = [line for line in done.text.splitlines() if _DENIED.search(line)]
+    names = {folder: re.compile(rf"\b{re.escape(Path(folder).name)}\b") for folder in permit.covered}
+    return next((one for one in names if any(map(names[one].search, refused))), "")
 
 
 def harmless(done: Finished, permit: Permit) -> str:

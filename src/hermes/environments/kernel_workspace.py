@@ -36,7 +36,7 @@ class KernelWorkspace(ScriptWorkspace):
         super().__init__(environment=environment, **options)
         self._local = environment
         self._kernel: LocalKernel | None = None
-        self._lost = ""
+        self._lost = self._source = ""
         self._one_script = anyio.Lock()  # invariant: one script at a time uses the kernel
 
     async def run_in_kernel(self, script: Script, **options: Any) -> ExecResult:
@@ -47,6 +47,8 @@ class KernelWorkspace(ScriptWorkspace):
                 done = await self._run_apart(decided, **options)
                 return replace(done, kernel=KernelUse(state=UNCONFINED))
             kernel, use = await self._kernel_for(decided)
+            if kernel.covered != decided.permit.covered:
+                self._options.heard(self._source)
             self._redeem(decided.permit, self._now(decided.action, decided.where, decided.permit))
             done = await self._run_in(kernel, decided, **options)
             why = kernel.gone()
@@ -82,6 +84,7 @@ class KernelWorkspace(ScriptWorkspace):
                 return self._kernel, KernelUse(state="kept")
             await self.end_kernel(why)
         self._kernel = await LocalKernel.started(self._local, job)
+        self._source = decided.permit.outside  # what it was started with it may read for later scripts, too
         lost, self._lost = self._lost, ""
         return self._kernel, KernelUse(state="started", lost=lost)
 

@@ -340,7 +340,12 @@ class LocalEnvironment:
 
 def _confinement(job: Job) -> Confinement:
     return Confinement(
-        network=job.network, writable=job.writable, paths=job.paths, protected=job.protected, pty=job.pty
+        network=job.network,
+        writable=job.writable,
+        paths=job.paths,
+        protected=job.protected,
+        covered=job.covered,
+        pty=job.pty,
     )
 
 

@@ -96,12 +96,19 @@ class LocalKernel:
         """Why it cannot run a script that would be this job; "" when it can."""
         if why := self.gone():
             return why
+        if set(self.covered) <= set(job.covered):  # it may enter what it was started for
+            job = replace(job, covered=self.covered)
         if _limits(job) != _limits(self._job):
             return OTHER_LIMITS
         if self._variables(job) != self._variables(self._job):
             return OTHER_VARIABLES
         holds = self._child and self._environment.still_holds(self._child, job, self._seen)
         return "" if holds else NARROWED
+
+    @property
+    def covered(self) -> tuple[str, ...]:
+        """The folders that it may not enter."""
+        return self._job.covered
 
     @property
     def protected(self) -> bool:

@@ -330,6 +330,7 @@ class ShellWorkspace:
             writable=permit.writable,
             paths=permit.paths,
             protected=permit.protected,
+            covered=permit.covered,
             pty=pty,
         )
 

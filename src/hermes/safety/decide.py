@@ -17,6 +17,7 @@ from hermes.safety.commands.rules import Finding, table
 from hermes.safety.commands.script import Simple
 from hermes.safety.grants import Grants, covering, offered, parse
 from hermes.safety.needs import Access, access, declared
+from hermes.safety.outside_folders import OutsideFolder
 from hermes.types.action import Action, Command, Decider, FileAccess, Permit, ToolUse
 from hermes.types.capabilities import ALL, Capabilities
 from hermes.types.question import Scope
@@ -30,7 +31,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     `container`: a machine that is thrown away, but for the folders of `binds`. `network`: confined commands
     may use the network without a question, all of it or these hosts. `mode` off and `yolo` let everything
     through but what nothing lets through. `allowlist`: patterns of earlier grants for good. `bounds`: what
-    the session may do at most. `strict`: the workspace's files are from outside, too.
+    the session may do at most. `strict`: the workspace's files are from outside, too. `outside_folders`
+    are those at home that are there, whose files others wrote: a confined command enters those that it names.
     """
 
     workspace: str
@@ -45,6 +47,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     allowlist: tuple[str, ...] = ()
     bounds: Capabilities = ALL
     strict: bool = False
+    outside_folders: tuple[OutsideFolder, ...] = ()
 
     @property
     def folders(self) -> Map:

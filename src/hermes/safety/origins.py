@@ -3,14 +3,19 @@
 import hashlib
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
 from typing import Final
+
+from msgspec import Struct
 
 from hermes.safety.commands.exfiltration import DOWNLOADERS
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.local_programs import is_local
 from hermes.safety.commands.paths import is_within
+from hermes.safety.commands.script import Simple
 from hermes.safety.decide import Policy, Verdict
+from hermes.safety.outside_folders import NAMES, OutsideFolder
 from hermes.types.action import Action, Command, FileAccess
 from hermes.types.tool import ToolEntry
 
@@ -23,11 +28,15 @@ REACHING: Final = frozenset(
 _OF_OTHERS: Final = re.compile(
     r"(?:^|/)(?:node_modules|site-packages|dist-packages|Maildir|\.thunderbird)(?:/|$)|\.(?:eml|mbox|mhtml)$"
 )
-_FOLDERS_OF_OTHERS: Final = ("Downloads", "Mail")
 _CONNECTING: Final = frozenset({"network", "other"})
 _WITHOUT_CONTENT: Final = frozenset(
     {"rm", "rmdir", "mkdir", "touch", "chmod", "chown", "du", "ls", "stat", "test", "[", "cd"}
 )
+_OF_ITS_WORDS: Final = _WITHOUT_CONTENT | {
+    *("cat", "head", "tail", "wc", "sort", "uniq", "cut", "tr", "cp", "mv", "echo", "printf")
+}
+"""Programs that read no files but those of their words."""
+
 _SHOWN: Final = 80
 
 Locate = Callable[[str], Sequence[str]]
@@ -52,25 +61,70 @@ def as_named(path: str) -> Sequence[str]:
     return (path,)
 
 
+class Provenance(Struct, frozen=True):
+    """What an action reads: the name of what comes from outside ("" for nothing), and the folders of others,
+    links followed, that it does not name and so may not enter, lest it read there unseen.
+    """
+
+    source: str = ""
+    covered: tuple[str, ...] = ()
+
+
 def came_from(action: Action, verdict: Verdict, policy: Policy, locate: Locate = as_named) -> str:
-    """The name of what an action reads from outside; "" when it reads nothing from there.
+    """The name of what an action reads from outside; "" when it reads nothing from there. `locate` gives
+    where a path of a command, or what fits a pattern, really lies.
+    """
+    return provenance(action, verdict, policy, locate).source
+
+
+def provenance(action: Action, verdict: Verdict, policy: Policy, locate: Locate = as_named) -> Provenance:
+    """What an action reads.
 
     Files of the workspace are the user's own, but for installed packages and mail; with `policy.strict` they
-    are from outside as well. `locate` gives where a path of a command, or what fits a pattern, really lies.
+    are from outside as well.
     """
     match action:
         case FileAccess():
             foreign = policy.strict or _is_of_others(action.path, policy)
-            return f"the file {action.path}" if action.operation == "read" and foreign else ""
+            return Provenance(f"the file {action.path}" if action.operation == "read" and foreign else "")
         case Command():
-            return _of_command(action, verdict, policy, locate)
+            located = cache(locate)
+            named = _named_folders(action, verdict, policy, located)
+            return Provenance(
+                _of_command(action, verdict, policy, located, named),
+                tuple(one.real for one in policy.outside_folders if one not in named),
+            )
         case _:
-            return ""
+            return Provenance()
 
 
-def _of_command(action: Command, verdict: Verdict, policy: Policy, locate: Locate) -> str:
-    """The name of what a command reads; the hosts where the sandbox lets it reach these and no others."""
-    files = policy.strict or _reads_others(verdict, policy, locate)
+def _named_folders(action: Command, verdict: Verdict, policy: Policy, locate: Locate) -> list[OutsideFolder]:
+    """The folders of others that a command works in or names, by links and patterns, too."""
+    if not policy.outside_folders:
+        return []
+    words = _places(verdict.commands)
+    paths = {action.cwd, *action.needs.paths, *words}
+    paths.update(real for path in words if UNKNOWN not in path for real in locate(path))
+    return [one for one in policy.outside_folders if one.is_named_by(action.command, paths)]
+
+
+def _places(commands: Iterable[Simple]) -> tuple[str, ...]:
+    """The absolute paths that the words of commands may be, and those that they work in."""
+    found = (
+        posixpath.normpath(posixpath.join(command.cwd, path))
+        for command in commands
+        for path in (".", *command.argv[1:], *command.reads)
+    )
+    return tuple(dict.fromkeys(found))
+
+
+def _of_command(
+    action: Command, verdict: Verdict, policy: Policy, locate: Locate, named: Sequence[OutsideFolder]
+) -> str:
+    """The name of what a command reads that names these folders of others; the hosts where the sandbox lets
+    it reach these and no others.
+    """
+    files = policy.strict or _may_walk(verdict, named) or _reads_others(verdict, policy, locate)
     if not (files or _reaches_out(action, verdict)):
         return ""
     hosts = verdict.access.network if verdict.access.confined else True
@@ -80,7 +134,9 @@ def _of_command(action: Command, verdict: Verdict, policy: Policy, locate: Locat
 
 
 def _is_of_others(path: str, policy: Policy) -> bool:
-    if any(is_within(path, posixpath.join(policy.home, name)) for name in _FOLDERS_OF_OTHERS):
+    if any(is_within(path, posixpath.join(policy.home, name)) for name in NAMES):
+        return True
+    if any(one.holds(path) for one in policy.outside_folders):
         return True
     return bool(_OF_OTHERS.search(path.removeprefix(policy.workspace)))
 
@@ -102,13 +158,14 @@ def _reaches_out(action: Command, verdict: Verdict) -> bool:
 
 def _reads_others(verdict: Verdict, policy: Policy, locate: Locate) -> bool:
     """Whether it names, or works in, a place whose files other people wrote."""
-    named = dict.fromkeys(
-        posixpath.normpath(posixpath.join(command.cwd, path))
-        for command in verdict.commands
-        if command.program not in _WITHOUT_CONTENT
-        for path in (".", *command.argv[1:], *command.reads)
-    )
-    return any(_is_of_others(path, policy) or _leads_to_others(path, policy, locate) for path in named)
+    reading = _places(one for one in verdict.commands if one.program not in _WITHOUT_CONTENT)
+    return any(_is_of_others(path, policy) or _leads_to_others(path, policy, locate) for path in reading)
+
+
+def _may_walk(verdict: Verdict, named: Sequence[OutsideFolder]) -> bool:
+    """Whether a command that names folders of others has programs that may read more than their words say."""
+    by_words = verdict.commands and all(one.program in _OF_ITS_WORDS for one in verdict.commands)
+    return bool(named) and not by_words
 
 
 def _leads_to_others(path: str, policy: Policy, locate: Locate) -> bool:
@@ -117,7 +174,7 @@ def _leads_to_others(path: str, policy: Policy, locate: Locate) -> bool:
         return False
     above, below, _ = path.partition("/**/")
     if below:
-        folders = (posixpath.join(policy.home, name) for name in _FOLDERS_OF_OTHERS)
+        folders = (posixpath.join(policy.home, name) for name in NAMES)
         return any(is_within(folder, above) for folder in folders)
     return any(_is_of_others(real, policy) for real in locate(path))
 

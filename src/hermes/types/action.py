@@ -72,7 +72,8 @@ class Permit(Struct, frozen=True, kw_only=True):
 
     `confined`: the sandbox must be around it. `network`: it may reach the network, all of it or these hosts.
     `writable`: it may write in the workspace, also in a read-only sandbox; `paths`: and in these.
-    `protected`: but not what agents take as instructions. `closed`: the needs that its session cannot have.
+    `protected`: but not what agents take as instructions. `covered`: folders, links followed, that it may not
+    enter. `closed`: the needs that its session cannot have.
     `outside` names where what it gives comes from, when others may have written that; `read` what its session
     had read from outside when it was given, with that.
     """
@@ -84,6 +85,7 @@ class Permit(Struct, frozen=True, kw_only=True):
     writable: bool = False
     paths: tuple[str, ...] = ()
     protected: bool = False
+    covered: tuple[str, ...] = ()
     closed: tuple[str, ...] = ()
     outside: str = ""
     read: tuple[str, ...] = ()

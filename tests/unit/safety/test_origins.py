@@ -5,7 +5,8 @@ from msgspec.structs import replace
 
 from hermes.safety.commands.paths import is_within
 from hermes.safety.decide import Policy, decide
-from hermes.safety.origins import came_from, is_outside
+from hermes.safety.origins import came_from, is_outside, provenance
+from hermes.safety.outside_folders import OutsideFolder
 from hermes.types.action import Action, Command, FileAccess, ToolUse
 from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.tool import ToolEntry, ToolManifest
@@ -193,3 +194,51 @@ def test_two_commands_that_begin_alike_are_two_sources() -> None:
     first, second = (named(command(f"{long}; curl {host}", needs)) for host in ("a.example", "b.example"))
     assert first != second
     assert [one[:60] == second[:60] for one in (first, second)] == [True, True]
+
+
+DOWNLOADS = OutsideFolder("/home/user/Downloads", "/data/dl")
+AT_HOME = replace(CONFINED, outside_folders=(DOWNLOADS,))
+
+
+@pytest.mark.parametrize(
+    ("line", "named", "foreign"),
+    [
+        ("python3 -c \"open('/home/user/Downloads/a')\"", True, True),
+        ("python3 -c \"open('/data/dl/a')\"", True, True),
+        ("python3 - <<X\nPath.home() / 'Downloads'\nX", True, True),
+        ('python3 -c \'f"{home}/Downloads"; g(home) + "/Downloads"\'', True, True),
+        ("make DIR=$HOME/Downloads", True, True),
+        ("make DIR=${HOME}/Downloads/x", True, True),
+        ("sh run.sh ../../Downloads", True, True),
+        ("cat ~/Downloads/a.txt", True, True),
+        ("cat /data/dl/a.txt", True, True),
+        ("cd ~ && cat Downloads/a.txt", True, True),
+        ("ls ~/Downloads; wc -l notes", True, False),
+        ("cp notes.txt ~/Downloads/", True, True),
+        ("ls ~/Downloads; make", True, True),
+        ("git commit -m 'Show Downloads as a list'", False, False),
+        ("git commit -m 'Downloads: a list'", False, False),
+        ("python3 app/Downloads/view.py", False, False),
+        ("python3 -c \"'DownloadsView'\"", False, False),
+        ("python3 program.py", False, False),
+        ("grep -r x ~", False, False),
+        ("cat /data/dlx/a", False, False),
+    ],
+)
+def test_a_folder_of_others_is_entered_and_counts_where_the_text_of_the_command_names_it(
+    line: str, named: bool, foreign: bool
+) -> None:
+    action = command(line)
+    found = provenance(action, decide(action, AT_HOME), AT_HOME)
+    assert (found.covered, bool(found.source)) == (() if named else ("/data/dl",), foreign)
+
+
+def test_a_file_tool_that_reads_where_the_folder_leads_reads_from_outside() -> None:
+    read = FileAccess(operation="read", path="/data/dl/a.txt")
+    assert named(read, AT_HOME) == "the file /data/dl/a.txt"
+
+
+def test_a_yes_to_write_there_and_work_there_enter_it() -> None:
+    there = replace(command("make"), cwd="/data/dl/project")
+    write = command("make", Needs(paths=("/data/dl/out",)))
+    assert [provenance(one, decide(one, AT_HOME), AT_HOME).covered for one in (there, write)] == [(), ()]

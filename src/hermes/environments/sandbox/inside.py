@@ -48,7 +48,7 @@ def _lies(mount: Mount, table: dict[str, tuple[str, ...]], root: int) -> bool:
     options = table.get(mount.path)
     if options is None or (mount.kind in {"read", "show"} and "ro" not in options):
         return False
-    if mount.kind == "hide":
+    if mount.kind in {"hide", "shut", "pass"}:
         return True
     shown = os.stat(mount.path.lstrip("/"), dir_fd=root, follow_symlinks=False)
     return os.path.samestat(shown, os.lstat(mount.source))

@@ -24,14 +24,15 @@ class Confinement(Struct, frozen=True, kw_only=True):
     """What the sandbox of one job is like.
 
     `network` is all of it or these hosts, `writable` opens the workspace in the mode read-only, `paths` these
-    in any; `protected` makes what agents take as instructions read-only; `pty` leaves it the terminal that it
-    has.
+    in any; `protected` makes what agents take as instructions read-only; the folders `covered` may not be
+    entered; `pty` leaves it the terminal that it has.
     """
 
     network: bool | tuple[str, ...] = False
     writable: bool = False
     paths: tuple[str, ...] = ()
     protected: bool = False
+    covered: tuple[str, ...] = ()
     pty: bool = False
 
 

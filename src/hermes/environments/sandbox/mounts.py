@@ -28,10 +28,12 @@ Mode = Literal["read-only", "workspace", "full"]
 INSIDE: Final = "/run/hermes"
 """Where a confined shell finds its own state folder."""
 
-Kind = Literal["write", "place", "show", "read", "hide", "pin"]
+Kind = Literal["write", "place", "show", "read", "hide", "shut", "pass", "pin"]
+"""`shut` may not be entered; `pass` neither, but something below it shows."""
 NAME_FILES: Final = ("/run/systemd/resolve", "/run/resolvconf", "/run/NetworkManager")
 """Where /etc/resolv.conf may point to."""
 
+_COVERS: Final = frozenset({"hide", "shut", "pass"})
 _OF_SYSTEM: Final = frozenset(
     {"bin", "boot", "dev", "etc", "lib", "lib32", "lib64", "libx32"}
     | {"nix", "proc", "run", "sbin", "sys", "tmp", "usr"}
@@ -102,14 +104,15 @@ class Mount(Struct, frozen=True):
 class View(Struct, frozen=True, kw_only=True):
     """What one job is to see: the mode, and whether names must be resolved over the machine's own network.
 
-    `paths` are writable besides, `fixed` are not, wherever they lie. `steady` limits what is covered to these
-    paths.
+    `paths` are writable besides, `fixed` are not, wherever they lie; `covered` are folders that may not be
+    entered. `steady` limits what else is covered to these paths.
     """
 
     mode: Mode
     network: bool = False
     paths: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    covered: tuple[str, ...] = ()
     steady: frozenset[str] | None = None
 
 
@@ -223,12 +226,17 @@ def mounted(mounts: Mounts, view: View) -> list[Mount]:
     wanted += [Mount(path, "read", path) for path in _real(NAME_FILES) if view.network]
     if view.steady is not None:
         wanted = [mount for mount in wanted if mount.kind in {"write", "place"} or mount.path in view.steady]
+    wanted += [
+        Mount(path, "pass" if _shows_below(path, wanted) else "shut", path)
+        for path in _real(view.covered)
+        if path not in {"/", *writable, *more}
+    ]
     return _visible([*wanted, *_pins(wanted, tops)])
 
 
 def identity(mount: Mount) -> tuple[int, ...]:
     """What tells whether a mount's source is still the same; anything will do where its name alone counts."""
-    if mount.kind == "hide":
+    if mount.kind in _COVERS:
         return ()
     with suppress(OSError):
         found = os.lstat(mount.source)
@@ -283,6 +291,11 @@ def _is_below(path: str, tops: Iterable[str]) -> bool:
     return any(path != top and path.startswith(top.rstrip("/") + "/") for top in tops)
 
 
+def _shows_below(path: str, mounts: Iterable[Mount]) -> bool:
+    """Whether one of the mounts shows something in a folder."""
+    return any(one.kind in {"write", "place", "show"} and _is_below(one.path, (path,)) for one in mounts)
+
+
 def _above(path: str) -> Iterator[str]:
     """The folders that a path is in, the nearest first."""
     while (folder := path.rpartition("/")[0] or "/") != path:
@@ -323,7 +336,7 @@ def _pins(wanted: list[Mount], tops: list[str]) -> Iterator[Mount]:
     """
     taken = {mount.path for mount in wanted}
     for mount in wanted:
-        if mount.kind not in {"hide", "read"} or not _is_below(mount.path, tops):
+        if mount.kind not in {"read", *_COVERS} or not _is_below(mount.path, tops):
             continue
         for folder in _above(mount.path):
             if folder in taken or not _is_below(folder, tops):
@@ -337,9 +350,9 @@ def _visible(wanted: Iterable[Mount]) -> list[Mount]:
     """In order of depth, without those whose place is covered already."""
     kept: dict[str, Kind] = {}
     mounts = []
-    for mount in sorted(wanted, key=lambda mount: (mount.path.count("/"), mount.kind == "hide")):
+    for mount in sorted(wanted, key=lambda mount: (mount.path.count("/"), mount.kind in _COVERS)):
         above = next((kept[folder] for folder in _above(mount.path) if folder in kept), None)
-        if above in {"hide", "place"} and mount.kind in {"hide", "read", "pin"}:
+        if above in {"place", *_COVERS} and mount.kind in {"read", "pin", *_COVERS}:
             continue
         kept[mount.path] = mount.kind
         mounts.append(mount)

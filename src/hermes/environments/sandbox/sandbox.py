@@ -48,6 +48,7 @@ itself must not load that.
 """
 
 _USUAL: Final = Confinement()
+_NOT_ENTERED: Final = {"shut": "0000", "pass": "0111"}
 _OPENING: Final = frozenset({"write", "place", "show"})
 
 
@@ -224,6 +225,7 @@ class Sandbox:
             network=wanted.network is True,
             paths=wanted.paths,
             fixed=self._instructions.fixed if wanted.protected else (),
+            covered=wanted.covered,
             steady=steady,
         )
 
@@ -326,6 +328,8 @@ class Sandbox:
                 if os.path.isdir(mount.path)  # noqa: PTH112
                 else ("--ro-bind", "/dev/null", mount.path)
             )
+        if mount.kind in _NOT_ENTERED:
+            return _barred(mount, given, opened)
         option = "--ro-bind" if mount.kind in {"read", "show"} else "--bind"
         tops = ("/",) if mode == "full" else self._tops
         held = (
@@ -338,6 +342,18 @@ class Sandbox:
         opened.callback(os.close, held)
         given.append(held)
         return (f"{option}-fd", str(held), mount.path)
+
+
+def _barred(mount: Mount, given: list[int], opened: ExitStack) -> tuple[str, ...]:
+    """The options for a place that may not be entered, so that a program is told so instead of finding it
+    empty; it may be passed, where something below it shows.
+    """
+    rights = ("--perms", _NOT_ENTERED[mount.kind])
+    if os.path.isdir(mount.path):  # noqa: PTH112
+        fixed = ("--remount-ro", mount.path) if mount.kind == "shut" else ()
+        return (*rights, "--tmpfs", mount.path, *fixed)
+    given.append(in_memory(b"", opened))
+    return (*rights, "--ro-bind-data", str(given[-1]), mount.path)
 
 
 def _namespaces(mode: Mode, *, network: bool, pty: bool) -> list[str]:
