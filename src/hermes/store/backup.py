@@ -35,7 +35,7 @@ def backup(path: Path, to: Path) -> StoreCheck:
         half = _half_of(to)
     held = locks.share(half)
     try:
-        copied = copy_verified(path, half)
+        copied = copy_verified(path, half, named=to)
         with faults_of(to):
             os.link(half, to)  # never over a file that came meanwhile
             sync_folder(to.parent)
@@ -74,20 +74,20 @@ def restore(path: Path, index: Path, copy: Path, now: float) -> tuple[StoreCheck
     try:
         with alone(path):
             clear(half)
-            copied = copy_verified(copy, half)
+            copied = copy_verified(copy, half, named=path)
             kept = put_in_place(path, index, half, now, "replaced")
     finally:
         clear(half)
     return replace(copied, path=str(path)), kept
 
 
-def copy_verified(path: Path, to: Path) -> StoreCheck:
+def copy_verified(path: Path, to: Path, *, named: Path) -> StoreCheck:
     """Copy a store into one file, synced; what a full check says of the copy. StorageDamaged where that is
-    anything but well, StoreError where it cannot be copied.
+    anything but well, StoreError where it cannot be copied; it calls the copy by the name that it is to have.
     """
     if not path.is_file():
         raise StoreError(f"There is no store at {path}.")
-    with reading(path) as rows, faults_of(to), closing(sqlite3.connect(to, isolation_level=None)) as copy:
+    with reading(path) as rows, faults_of(named), closing(sqlite3.connect(to, isolation_level=None)) as copy:
         to.chmod(0o600)
         _copy_pages(path, rows, copy)
         copy.execute("PRAGMA journal_mode=DELETE").fetchone()  # one file holds all of it
@@ -95,7 +95,7 @@ def copy_verified(path: Path, to: Path) -> StoreCheck:
     if found.faults:
         fault = found.faults[0].replace(str(to), "its copy").rstrip(".")
         raise StorageDamaged(f"{path} is not whole: {fault}. hermes store check --full tells more.")
-    with faults_of(to):
+    with faults_of(named):
         sync(to)
     return found
 

@@ -1,6 +1,9 @@
 """Copies of a store are verified before anybody relies on them, and come back whole or not at all."""
 
+import os
 import random
+import resource
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -62,6 +65,24 @@ def test_the_store_that_was_there_is_kept_with_what_stood_in_its_log(tmp_path: P
         with closing(sqlite3.connect(path)) as rows:
             titles.append(rows.execute("SELECT title FROM sessions").fetchone()[0])
     assert titles == ["since then", ""]
+
+
+def test_a_copy_that_finds_no_room_is_told_of_by_its_own_name_and_leaves_nothing(tmp_path: Path) -> None:
+    """In a process of its own that may write so much to a file and no more."""
+    home, copy, said = tmp_path / "home", tmp_path / "copies" / "c.db", tmp_path / "said"
+    fill(home)
+    if (pid := os.fork()) == 0:
+        try:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, resource.RLIM_INFINITY))
+            backup(home / "sessions.db", copy)
+        except StoreError as error:
+            said.write_text(str(error))
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    assert said.read_text().startswith(f"{copy} cannot be used now (")
+    assert list(copy.parent.iterdir()) == []
 
 
 @pytest.mark.parametrize("harm", ["flipped", "cut", "no store", "newer"])
