@@ -14,10 +14,10 @@ HOLD = "while [ ! -e released ]; do sleep 0.1; done; echo free"
 
 
 @contextmanager
-def family(place: Place, model: FamilyModel) -> Iterator[Terminal]:
+def family(place: Place, model: FamilyModel, columns: int = 80) -> Iterator[Terminal]:
     with (
         ScriptedServer(model).running() as server,
-        place.window(server.base_url, 80, 24, "", {}) as terminal,
+        place.window(server.base_url, columns, 24, "", {}) as terminal,
     ):
         terminal.until("? keys", 40)
         yield terminal
@@ -123,3 +123,20 @@ def test_without_escapes_a_child_in_the_background_leaves_a_line_when_it_has_end
         assert shown.count("✓ dig a hole") == 1
         terminal.type("/quit\n")
         assert terminal.wait() == 0
+
+
+def test_leaving_tells_of_children_that_end_with_the_session_and_what_they_used(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    garden = [call(*task("dig a hole", background=True)), say("it is being dug")]
+    hole = [call("terminal", {"command": HOLD}), say("never")]
+    with family(place, FamilyModel({"garden": garden, "dig a hole": hole}), 140) as terminal:
+        terminal.type("garden\r")
+        terminal.until("it is being dug")
+        terminal.type("/agents\r")
+        terminal.until("dig a hole: terminal while")
+        terminal.type("/quit\r")
+        shown = terminal.until("ended with it")
+    used, unpriced = re.findall(r"(\S+) tokens", shown.partition("ended with it")[2])
+    assert (re.search(r"^hermes -r \S+ · 1 child ended with it · ", shown, re.MULTILINE) is None, used) == (
+        False, unpriced,
+    )  # fmt: skip

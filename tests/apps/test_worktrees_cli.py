@@ -90,6 +90,11 @@ def test_going_on_where_the_worktree_was_made_names_the_session_that_worked_in_i
         program, "-r", session, "-z", "where?", replies=(call("terminal", {"command": "pwd"}), "done")
     )
     assert (there.returncode, words in there.stderr) == (0, False)
+    ask(program, "-z", "go", "-w", "second", replies=commits("three"))
+    both = program("-c", "-z", "more").stderr.splitlines()
+    assert [line.partition("worktree ")[2][:11] + line.partition("there;")[2] for line in both[:1]] == [
+        "second (go) so did others in fix: hermes worktrees list names their sessions"
+    ]
     ask(program, "-z", "something else")
     own = ask(program, "-c", "-z", "more")
     assert (own.returncode, "worked in the worktree" in own.stderr) == (0, False)

@@ -15,6 +15,7 @@ from hermes.store.sqlite_store import open_store
 WORKED_THERE: Final = (
     "the last session here worked in the worktree {} ({}): hermes -r {} goes on with it there"
 )
+OTHERS: Final = "; so did others in {}: hermes worktrees list names their sessions"
 
 
 def last_in(home: Home, folders: Sequence[Path]) -> dict[Path, SessionRow]:
@@ -34,13 +35,16 @@ def told(row: SessionRow | None) -> str:
 
 
 def elsewhere(home: Home, cwd: Path, worktrees: Sequence[Worktree]) -> str:
-    """Where the last session worked, if it did so in a worktree of the repository in `cwd` and not there;
+    """Where the last sessions worked, if they did so in worktrees of the repository in `cwd` and not there;
     "" otherwise.
     """
     near = {one.path: one for one in worktrees if cwd.is_relative_to(one.main)}
     found = last_in(home, [cwd, *near]) if near else {}
-    last = max(found, key=lambda folder: found[folder].updated, default=cwd)
-    if last == cwd:
+    ordered = sorted(found, key=lambda folder: found[folder].updated, reverse=True)
+    later = ordered[: ordered.index(cwd)] if cwd in ordered else ordered
+    if not later:
         return ""
+    last, others = later[0], ", ".join(near[one].name for one in later[1:])
     row = found[last]
-    return WORKED_THERE.format(near[last].name, row.title or title_of(row.first_text), row.id)
+    words = WORKED_THERE.format(near[last].name, row.title or title_of(row.first_text), row.id)
+    return words + (OTHERS.format(others) if others else "")

@@ -14,7 +14,7 @@ from hermes.apps.tui.commands import TuiCommands, open_first
 from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.keys import bindings
 from hermes.apps.tui.screen import Screen
-from hermes.apps.tui.state import TuiState
+from hermes.apps.tui.state import TuiState, cost_of
 from hermes.lib.text import duration
 from hermes.present.spans import fitting
 from hermes.present.words import tokens
@@ -32,7 +32,7 @@ class Life:
         self.actions = DeskActions(self._desk, self._talk)
         screen.bind(bindings(self.actions, self._desk.editor))
         self._leaving, self._ended = anyio.Event(), anyio.Event()
-        self.code = 0
+        self.code = self._working = 0
 
     async def run(self) -> None:
         """Open, wait, close; a fault at opening is one sentence and the end."""
@@ -47,6 +47,7 @@ class Life:
                 self._desk.paths = Paths(await list_files(self._desk.start.cwd))
                 await self._leaving.wait()
                 if self._desk.session is not None:
+                    self._working = sum(1 for _ in self._desk.session.children.tree())
                     await self._desk.session.close()
         except HermesError as error:
             self._desk.warn(str(error))
@@ -62,15 +63,19 @@ class Life:
             await self._ended.wait()
 
     def farewell(self) -> str:
-        """One line: how to go on, how long it took, what it used; nothing when nothing was said."""
+        """One line: how to go on, how many children ended with the session, how long it took, what it used;
+        nothing when nothing was said.
+        """
         session = self._desk.session
         if session is None or not session.log:
             return ""
         used = session.usage.input_tokens + session.usage.output_tokens
+        children = "child" if self._working == 1 else "children"
         parts = [
             f"hermes -r {session.id}",
+            *([f"{self._working} {children} ended with it"] if self._working else []),
             duration(time.monotonic() - self._began),  # noqa: TID251  # the user's own time
             f"{tokens(used)} tokens",
-            *self._desk.region.facts.cost,
+            *cost_of(session),
         ]
         return fitting(parts, self._desk.screen.width) + "\n"

@@ -267,7 +267,7 @@ class TuiState:
                 unguarded=unguarded,
                 title=session.title,
                 goal=goal_short(session.goal),
-                cost=(money(session.usage),) if session.usage.requests or session.endpoint.local else (),
+                cost=cost_of(session),
             )
             self.transcript.key = session.endpoint.credential
         self.region.facts = facts
@@ -282,6 +282,11 @@ class TuiState:
 
     def _below(self, width: int, height: int) -> list[Line]:
         return self.region.below(width, height)
+
+
+def cost_of(session: "Session") -> tuple[str, ...]:
+    """What a session and its children have cost, in words; none before the first call of a provider."""
+    return (money(session.usage),) if session.usage.requests or session.endpoint.local else ()
 
 
 def _listed() -> list[Item]:
