@@ -21,7 +21,7 @@ from hermes.lib.hosts import entry
 from hermes.lib.secretvalues import SecretValues
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, digest_of
 from hermes.types.capabilities import is_below
-from hermes.types.error import ExecError, Refused
+from hermes.types.error import ExecError, Outdated, Refused
 from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
 
@@ -308,12 +308,12 @@ class ShellWorkspace:
     def _redeem(self, permit: Permit, action: Action) -> None:
         """Use a permit up, at the last moment; Refused when it is another action's, or was used before."""
         if permit.digest != digest_of(action):
-            raise Refused(
+            raise Outdated(
                 "The directory, the variables or a file that it names changed while this was decided, so it"
                 " did not run; try it again."
             )
         if self._options.is_outdated(permit):
-            raise Refused(
+            raise Outdated(
                 "Text from outside was read while this was decided, so it did not run; try it again."
             )
         if permit.serial and permit.serial in self._redeemed:

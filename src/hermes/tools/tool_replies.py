@@ -5,7 +5,7 @@ from typing import Any
 
 from hermes.lib.edit.lint import fault
 from hermes.tools.registry import tool_error
-from hermes.types.error import Refused
+from hermes.types.error import Outdated, Refused
 from hermes.types.tool import ToolContext
 from hermes.types.workspace import Workspace
 
@@ -27,8 +27,11 @@ def no_session(name: str) -> str:
 
 
 def blocked(refusal: Refused, **fields: Any) -> str:
-    """The answer when the decision was no: the reason, and what the model may do instead."""
-    return tool_error(f"{refusal} {INSTEAD}", **fields, status="blocked")
+    """The answer when the decision was no: the reason, and what the model may do instead, unless that is to
+    try it again.
+    """
+    words = str(refusal) if isinstance(refusal, Outdated) else f"{refusal} {INSTEAD}"
+    return tool_error(words, **fields, status="blocked")
 
 
 def lint(path: str, before: str | None, after: str) -> dict[str, str]:

@@ -16,6 +16,7 @@ HermesError
   SessionClosed        the session was closed, or its event loop has ended
   PluginError          plugin, phase
   Refused              by policy or guardrail
+    Outdated           may be tried again: something changed meanwhile
 
 Interruption is cancellation, not an error. A tool's exception never leaves dispatch.
 """
@@ -170,3 +171,7 @@ class SecretUnavailable(HermesError):
 
 class Refused(HermesError):
     """A policy, a rule or a person said no; the message is for the model to read."""
+
+
+class Outdated(Refused):
+    """Something changed while an action was decided, so that it did not run; it may be tried again."""

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from hermes.environments.local_workspace import LocalWorkspace
+from hermes.environments.workspace import WorkspaceOptions
 from hermes.safety.decide import Policy, decide
 from hermes.tools.builtin import patch, process, read_file, search_files, terminal, write_file
 from hermes.tools.registry import registry
@@ -80,6 +81,24 @@ async def session(tmp_path: Path, environ: dict[str, str]) -> AsyncIterator[Sess
     space = LocalWorkspace(root, authorize=authorize, environ=environ, scratch=tmp_path / "scratch")
     yield Session(space, root)
     await space.close()
+
+
+async def test_what_may_be_tried_again_is_not_told_to_be_left(
+    session: Session, environ: dict[str, str], tmp_path: Path
+) -> None:
+    async def allowed(action: Action) -> Permit:
+        return Permit.of(action, confined=False)
+
+    later = WorkspaceOptions(is_outdated=lambda _permit: True)
+    session.workspace = LocalWorkspace(
+        session.root, authorize=allowed, environ=environ, scratch=tmp_path / "other", options=later
+    )
+    told = [
+        (await session.call(name, **args))["error"]
+        for name, args in (("terminal", {"command": "id"}), ("write_file", {"path": "a", "content": ""}))
+    ]
+    await session.workspace.close()
+    assert told == ["Text from outside was read while this was decided, so it did not run; try it again."] * 2
 
 
 async def test_each_tool_is_registered_and_says_so_without_a_session() -> None:
