@@ -70,6 +70,22 @@ def test_it_sees_no_credentials(run: Run, inner: dict[str, str]) -> None:
     assert done.stdout.endswith("A_TOKEN")
 
 
+def test_it_enters_folders_of_others_that_it_names_and_status_lists_them(
+    run: Run, work: Path, inner: dict[str, str]
+) -> None:
+    downloads = work / "home" / "Downloads"
+    downloads.mkdir()
+    (downloads / "page.txt").write_text("words\n")
+    unseen, seen = (
+        run("run", "--", "cat ~/Down*s/p*", **inner),
+        run("run", "--", "cat ~/Downloads/p*", **inner),
+    )
+    status = run("status", **inner).stdout.splitlines()
+    assert (unseen.stdout, unseen.returncode, seen.stdout) == ("", 1, "words\n")
+    assert f"  closed     {downloads}" in status
+    assert json.loads(run("status", "--json", **inner).stdout)["closed"] == [str(downloads)]
+
+
 def test_the_network_is_there_only_when_asked_for_or_set(run: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         reach = f"exec 3<>/dev/tcp/127.0.0.1/{server.getsockname()[1]}"

@@ -14,6 +14,7 @@ from hermes.testing import ScriptedModel, call, say
 from hermes.types.message import ToolResult
 
 pytestmark = [pytest.mark.anyio, pytest.mark.timeout(120)]
+UNDOER = Path(__file__).with_name("undoer.py")
 READER = Path(__file__).with_name("reader.py")
 ROOT = Path(__file__).parents[2]
 
@@ -58,3 +59,33 @@ async def test_what_a_killed_call_had_read_becomes_no_instructions_unasked(tmp_p
     assert cut.outside.startswith("the output of `cp node_modules/pkg/README.md go")
     assert "text from outside" in tried.content
     assert not (tmp_path / "work" / "AGENTS.md").exists()
+
+
+@pytest.mark.parametrize(("write", "turns"), [(1, 1), (2, 1), (0, 0)])
+async def test_wherever_an_undo_is_killed_the_session_knows_what_its_turn_had_read(
+    tmp_path: Path, write: int, turns: int
+) -> None:
+    page = tmp_path / "work" / "node_modules" / "pkg" / "README.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("orders")
+    environ = {"HOME": str(tmp_path), "HERMES_HOME": str(tmp_path / "home"), "PATH": os.environ["PATH"]}
+    done = subprocess.run(
+        [sys.executable, UNDOER, tmp_path, str(write)], stdout=subprocess.PIPE, text=True, check=False,
+        env={**environ, "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+    async with open_runtime(environ=environ, http=ScriptedModel().http()) as runtime:
+        session = await runtime.session(
+            SessionOptions(
+                resume=done.stdout.strip(),
+                base_url="http://127.0.0.1:1/v1",
+                model="m",
+                cwd=tmp_path / "work",
+            )
+        )
+        read = [one.name for one in session.environment.gate.read()]
+        await session.close()
+    assert (done.returncode, session.turns, read) == (
+        -9,
+        turns,
+        ["the output of `cp node_modules/pkg/README.md go`"],
+    )

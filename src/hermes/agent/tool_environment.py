@@ -146,6 +146,22 @@ def sandbox_options(terminal: TerminalSettings) -> SandboxOptions:
     )
 
 
+def outside_folders(home: Path, workspace: Path, approvals: ApprovalSettings) -> tuple[OutsideFolder, ...]:
+    """The folders at home whose files others wrote, unless they lead to all of the home or the workspace, or
+    the user trusts all that is read.
+    """
+    if approvals.untrusted == "trust":
+        return ()
+    places = (os.path.realpath(home), os.path.realpath(workspace))
+    folders = [OutsideFolder(str(home / name), os.path.realpath(home / name)) for name in NAMES]
+    return tuple(
+        one
+        for one in folders
+        if os.path.exists(one.real)  # noqa: PTH110  # a word
+        and (one.path == one.real or not any(is_below(one.real, top) for top in places))
+    )
+
+
 def network_of(terminal: TerminalSettings) -> bool | tuple[str, ...]:
     """What sandboxed commands may reach without a question."""
     return terminal.network if isinstance(terminal.network, bool) else tuple(terminal.network)
@@ -163,7 +179,7 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
     )
     policy = replace(
         policy_of(options, sandbox.options.mode if sandbox else "off"),
-        outside_folders=_outside_folders(options),
+        outside_folders=outside_folders(options.user_home, options.cwd, options.approvals),
     )
     gate = gate_of(options, policy, partial(_asked, ask, lacking) if lacking else ask)
     gate.locate = real_paths
@@ -236,18 +252,6 @@ async def _asked(ask: Ask, lacking: str, question: Question) -> Answer:
     """The answer to a question that also says what a yes does without a sandbox."""
     return await ask(
         replace(question, reasons=(*question.reasons, lacking)) if isinstance(question, Approve) else question
-    )
-
-
-def _outside_folders(options: ToolEnvironmentOptions) -> tuple[OutsideFolder, ...]:
-    """The folders at home whose files others wrote, unless they lead to all of the home or the workspace."""
-    if options.approvals.untrusted == "trust":
-        return ()
-    places = (os.path.realpath(options.user_home), str(options.cwd.resolve()))
-    found = (options.user_home / name for name in NAMES)
-    folders = [OutsideFolder(str(one), os.path.realpath(one)) for one in found if one.exists()]
-    return tuple(
-        one for one in folders if one.path == one.real or not any(is_below(one.real, top) for top in places)
     )
 
 

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.capabilities import CapabilitySettings, configured
-from hermes.agent.tool_environment import network_of, sandbox_options
+from hermes.agent.tool_environment import network_of, outside_folders, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here
 from hermes.apps.cli.variables import ADD, by_reason, variables
@@ -41,6 +41,8 @@ from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import QUIET
 from hermes.lib.hosts import entry
 from hermes.safety.bounds import network_within
+from hermes.safety.outside_folders import OutsideFolder
+from hermes.safety.settings import ApprovalSettings
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import ConfigError
 
@@ -175,7 +177,11 @@ class _Opened(Struct, frozen=True):
             first=confining.first,
         )
         start = shell.prepare(command, confined=True, clean=False, carry=False)
-        return confining.launch(start.argv, env=start.env, wanted=Confinement(network=network), steady=steady)
+        closed = (
+            one.real for one in _closed(self.place) if not one.is_named_by(command, (str(self.place.cwd),))
+        )
+        wanted = Confinement(network=network, covered=tuple(closed))
+        return confining.launch(start.argv, env=start.env, wanted=wanted, steady=steady)
 
 
 def _run(
@@ -266,6 +272,7 @@ def _plain(place: Here, found: Sandbox | None) -> dict[str, object]:
         "writable": list(found.paths("write")) if found else [],
         "readable": list(found.paths("read")) if found else [],
         "hidden": list(found.paths("hide")) if found else [],
+        "closed": [one.path for one in _closed(place)] if found else [],
         "resources": msgspec.to_builtins(resources_in_force()),
         "variables": sorted(passed.given),
         "left_out": dict(sorted(passed.left.items())),
@@ -298,6 +305,9 @@ def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
     yield f"  mode       {terminal.sandbox_mode} ({values['terminal.sandbox_mode'].origin})"
     yield from (_line(layer) for layer in layers(found, network=network_of(terminal)))
     yield from _paths(found)
+    if closed := [one.path for one in _closed(place)]:
+        yield from _listed("closed", tuple(closed))
+        yield "             files of others, to commands whose text does not name the folder"
     yield f"  network    {_network(place)}"
     yield f"  resources  {resources_in_force()} in the control groups of Hermes, so for all it starts"
     yield from _passed(place)
@@ -306,6 +316,11 @@ def _status(place: Here, found: Sandbox | None) -> Iterator[str]:
         " disk"
     )
     yield "  not        file tools: they run in Hermes itself, which decides each path before it touches it"
+
+
+def _closed(place: Here) -> tuple[OutsideFolder, ...]:
+    """What is closed to commands that do not name it."""
+    return outside_folders(place.user_home, place.cwd, place.settings[ApprovalSettings])
 
 
 def _variables(place: Here) -> ChildEnvironment:
