@@ -33,6 +33,7 @@ from hermes.types.event import (
     Asked,
     Attempted,
     ChildChanged,
+    CompactionStarted,
     Event,
     GoalChanged,
     TurnFinished,
@@ -177,6 +178,8 @@ class Lines:
         )
 
     def _show(self, transcript: Transcript, event: Event) -> None:
+        if isinstance(event, CompactionStarted):
+            self._print("(summing up older messages; Ctrl-C stops it)")
         for row in transcript.feed(event, time.monotonic()):  # noqa: TID251  # the user's own time
             self._print(plain(row))
         self._shown[event.stamp.session] = event.stamp.sequence
