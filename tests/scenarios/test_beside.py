@@ -48,7 +48,7 @@ async def test_words_from_outside_become_no_instructions_by_way_of_one_that_has_
         environ, project, FamilyModel(scripts), flags, toolsets=SETS, functions=(page,), attended=False
     ) as session:
         end = await session.send("hello parent")
-    assert end.outcome == "done"
+    assert end.outcome in {"done", "refused"}  # as beta's command is decided before the reading, or after it
     left = {one.name for one in project.iterdir()}
     assert ("go" in left, "AGENTS.md" in left) == (True, False)
 
