@@ -72,7 +72,7 @@ class Conversation:
     def attach(self, session: Session | None) -> None:
         """Work on another session from now on; what waits goes to it."""
         self.session = session
-        self._next()
+        self.proceed()
 
     def typing(self) -> None:
         """Somebody is writing a message: the model's server is connected to meanwhile."""
@@ -93,7 +93,7 @@ class Conversation:
     def queue(self, text: str, *, by: Actor | None = None) -> None:
         """Send after the running turn, or now when none runs."""
         self.queued.append((text, by))
-        self._next()
+        self.proceed()
 
     def continue_turn(self) -> None:
         """Go on with the turn that was cut off, if there is one and none runs."""
@@ -136,7 +136,7 @@ class Conversation:
             self._return_waiting()
         else:
             self.queued[:0] = _joined(unsent)
-            self._next()
+            self.proceed()
         goal = self.session.goal if self.session is not None else None
         if goal is not None and goal.state == "active" and not self.busy:
             self._spawn(lambda: self._pursue(end))
@@ -157,7 +157,8 @@ class Conversation:
         finally:
             self._judging = None
 
-    def _next(self) -> None:
+    def proceed(self) -> None:
+        """Send what waits, unless a turn or the summing up of older messages holds the session."""
         if self.queued and not self.busy and self.session is not None:
             text, by = self.queued.pop(0)
             self._running = True

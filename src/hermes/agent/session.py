@@ -91,7 +91,7 @@ class Session:
         self._scope: anyio.CancelScope | None = None
         self._idle = anyio.Event()
         self._idle.set()
-        self._undoing = self.closed = False
+        self._undoing = self._summing = self.closed = False
         self.mailbox, self.children = Mailbox(partial(process_news, self)), Children(self)
 
     # ------------------------------------------------------------------ the four verbs
@@ -101,8 +101,7 @@ class Session:
     ) -> events.TurnFinished:
         """Run one turn in the calling task and give its end; every event goes to the listeners as it happens.
 
-        HermesError while another turn runs. However the turn ends, by cancellation too, words of the
-        assistant end the log and its end is told.
+        HermesError while another turn runs. However it ends, words of the assistant end the log.
         """
         return await self._run(UserInput(text, attachments, by or self.spec.actor))
 
@@ -115,10 +114,9 @@ class Session:
         return await self._run(None)
 
     def steer(self, text: str, *, by: Actor | None = None, note_id: str = "") -> bool:
-        """Let a note ride on the next tool result; False when no turn runs.
+        """Let a note ride on the next tool result, under `note_id`; False when no turn runs.
 
-        A note that no result came for is handed back in `TurnFinished.unsent`. `note_id` is the id of its
-        block there and on the result.
+        A note that no result came for is handed back in `TurnFinished.unsent`.
         """
         note = ContextBlock(
             kind="note",
@@ -295,9 +293,11 @@ class Session:
         None where there is nothing to sum up; HermesError while a turn runs, and when it was interrupted.
         """
         with self._begin():
+            self._summing = True
             try:
                 return await compact(self, focus)
             finally:
+                self._summing = False
                 self.end_turn(None)
         raise HermesError("This was stopped; nothing was summed up.")
 
@@ -370,9 +370,9 @@ class Session:
             raise HermesError(BUSY if self.busy else UNCUT)
 
     def _take_note(self, note: ContextBlock) -> bool:
-        if self.busy:
+        if taken := self.busy and not self._summing:
             self.mailbox.add_note(note)
-        return self.busy
+        return taken
 
     def _begin(self) -> anyio.CancelScope:
         """Take the session for a turn, which this scope stops; HermesError while it is taken."""

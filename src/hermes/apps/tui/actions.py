@@ -76,7 +76,7 @@ class DeskActions:
             self._settle(box, KeyVerdict())
         elif is_command(text):
             desk.show(desk.transcript.sent(kept(text)))
-            desk.spawn(partial(run_command, text, self._talk))
+            desk.spawn(partial(self._run_command, text))
         elif text.startswith("!"):
             self._shell.start(text)
         elif desk.session is None and desk.region.opened:
@@ -85,6 +85,10 @@ class DeskActions:
             )
         else:
             desk.conversation.send(text)
+
+    async def _run_command(self, text: str) -> None:
+        await run_command(text, self._talk)
+        self._desk.conversation.proceed()  # what was typed while older messages were summed up
 
     def _choose(self) -> None:
         desk = self._desk

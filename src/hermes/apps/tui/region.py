@@ -74,6 +74,8 @@ class LiveRegion(Struct, kw_only=True):
         menu = menu_lines(self.editor.menu, width)[: max(0, height - 3)]
         busy = self.conversation.busy and not self.overlay.boxes
         hint = "Enter: into this turn · Tab: after it" if busy else ""
+        if busy and self.transcript.turn is None:
+            hint = "Enter: sent after this"
         if self.conversation.judging and not busy:
             hint = "the goal is being judged · Esc pauses it"
         hint = self.overlay.hint or hint
