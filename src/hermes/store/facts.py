@@ -11,7 +11,7 @@ from hermes.types.capabilities import ALL, Capabilities
 DAY: Final = 86_400.0
 
 
-class Fact(Struct, frozen=True, kw_only=True):
+class Fact(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Something to know later: noted when (epoch seconds), in which session, for whom (the origin of a chat's
     user, "" for whoever owns the home), within which bounds, and after which text from outside.
     """

@@ -306,3 +306,17 @@ def test_a_file_of_facts_is_whole_from_its_beginning(tmp_path: Path) -> None:
     fact_file.examine(tmp_path / "g.db")
     facts.close()
     assert sorted(one.name for one in tmp_path.iterdir()) == ["f.db", "g.db"]
+
+
+def test_a_changed_bit_in_the_name_of_a_mark_takes_no_mark_away(tmp_path: Path) -> None:
+    path = tmp_path / "f.db"
+    facts = SqliteFacts(path, half_life=0)
+    facts.add(Fact(id="a", text="the elm is old", at=1, outside=("https://a.example",)))
+    facts.close()
+    with closing(sqlite3.connect(path)) as rows:
+        rows.execute("UPDATE facts SET body = CAST(replace(body, '\"outside\"', '\"outsidd\"') AS BLOB)")
+        rows.commit()
+    facts = SqliteFacts(path, half_life=0)
+    with pytest.raises(StorageDamaged, match=r"outsidd"):
+        facts.everything()
+    facts.close()
