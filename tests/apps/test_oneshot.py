@@ -416,6 +416,23 @@ def test_errors_are_one_sentence_and_a_traceback_only_with_debug(run: Run) -> No
     assert "Traceback" in run("-z", "hi", "--model", "opnrouter/x", "--debug").stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("sesions", "list"), "No such command 'sesions'. Did you mean 'sessions'?"),
+        (("sessions", "exprt"), "No such command 'exprt'. Did you mean 'export'?"),
+        (
+            ("why", "is", "it", "slow"),
+            "No such command 'why'. hermes --help lists them; hermes -z asks a question.",
+        ),
+    ],
+)
+def test_a_misspelt_command_names_the_one_that_was_meant(run: Run, words: tuple[str, ...], told: str) -> None:
+    done = run(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.endswith(f"\nError: {told}\n")
+
+
 def test_bad_settings_are_told_all_at_once_with_their_lines(run: Run, environ: dict[str, str]) -> None:
     home = Path(environ["HERMES_HOME"])
     home.mkdir()

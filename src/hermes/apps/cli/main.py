@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import click
+from click.exceptions import NoSuchCommand
 
 from hermes import __version__
 from hermes.apps.cli.choices import Choices
@@ -66,6 +67,18 @@ class LateGroup(click.Group):
         found = SUBCOMMANDS.get(cmd_name)
         command: click.Command | None = import_object(found[0]) if found else None
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the words name; UsageError says which was meant, or how a question is asked."""
+        try:
+            return super().resolve_command(ctx, args)
+        except NoSuchCommand as error:
+            name = error.command_name
+            near = NoSuchCommand(name, possibilities=SUBCOMMANDS, ctx=ctx)
+            words = f"No such command {name!r}. hermes --help lists them; hermes -z asks a question."
+            raise (near if near.possibilities else NoSuchCommand(name, words, ctx=ctx)) from error
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The list in the help, without importing anything."""
