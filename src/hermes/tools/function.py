@@ -2,17 +2,14 @@
 
 import inspect
 import logging
-import math
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from enum import Enum
 from typing import Any, TypedDict, Unpack, get_type_hints, overload
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hermes.tools.function_schema import converted, docstring_words, parameters_schema, plain_value
 from hermes.tools.needs import missing_variables
 from hermes.tools.registry import tool_result
 from hermes.types.error import ConfigError
@@ -23,7 +20,6 @@ logger = logging.getLogger(__name__)
 CONTEXT = "ctx"
 TOOLSET = "functions"
 _NAMED = {inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY}
-_ARGUMENT = re.compile(r"^[ \t]*\*{0,2}(\w+)(?:\s*\([^)]*\))?:\s+(.+)$", re.MULTILINE)
 
 
 class FunctionTool(Struct, frozen=True):
@@ -55,8 +51,10 @@ def tool(
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a tool of a function: each parameter needs an annotation, `ctx` (if there) gets the tool context.
 
-    The docstring's first paragraph describes the tool, lines of the form `name: words` its parameters. What
-    the function gives is sent to the model as JSON. Calls of async functions run side by side, those of plain
+    The docstring's first paragraph describes the tool; its sections in the style of Google, NumPy or Sphinx,
+    or lines of the form `name: words`, and `Annotated[type, words]` describe the parameters. Types are those
+    of JSON, dataclasses, paths, pydantic models and msgspec.Struct. What the function gives is sent to the
+    model as JSON. Calls of async functions run side by side, those of plain
     ones (in threads) with `@tool(parallel=True)`; `parallel=False` keeps an async one alone. What it
     gives counts as text from outside, data for the model, unless `outside=False` says that it is the user's
     own or `manifest` that it connects to nothing. `requires_env` names the secrets it
@@ -115,11 +113,11 @@ def _made(function: Callable[..., Any], declared: _Declared) -> FunctionTool:
         raise TypeError(
             f"@tool {function.__name__}: annotate {', '.join(missing)}, for the model must know what to pass."
         )
-    doc = inspect.getdoc(function) or ""
+    description, words = docstring_words(inspect.getdoc(function) or "")
     schema = {
         "name": function.__name__,
-        "description": doc.split("\n\n")[0].replace("\n", " ").strip(),
-        "parameters": _parameters(function.__name__, parameters, hints, dict(_ARGUMENT.findall(doc))),
+        "description": description,
+        "parameters": parameters_schema(function.__name__, parameters, hints, words),
     }
     is_async = inspect.iscoroutinefunction(function)
     manifest = declared.get("manifest", UNDECLARED)
@@ -132,7 +130,7 @@ def _made(function: Callable[..., Any], declared: _Declared) -> FunctionTool:
         schema=schema,
         handler=_handler(function, parameters, hints),
         is_async=is_async,
-        description=str(schema["description"]),
+        description=description,
         emoji="🔹",
         outside=declared.get("outside"),
         requires_env=secrets,
@@ -159,45 +157,12 @@ def _check_form(function: Callable[..., Any]) -> None:
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     try:
-        return get_type_hints(function)
+        return get_type_hints(function, include_extras=True)
     except (NameError, AttributeError) as error:
         raise TypeError(
             f"@tool {function.__name__}: an annotation cannot be looked up ({error}); import what it names at"
             " the top of the module, not under TYPE_CHECKING."
         ) from error
-
-
-def _parameters(
-    name: str, parameters: list[inspect.Parameter], hints: Mapping[str, Any], docs: Mapping[str, str]
-) -> dict[str, Any]:
-    properties: dict[str, Any] = {}
-    definitions: dict[str, Any] = {}
-    for one in parameters:
-        try:
-            (shape,), parts = msgspec.json.schema_components([hints[one.name]], ref_template="#/$defs/{name}")
-        except TypeError as error:
-            raise TypeError(
-                f"@tool {name}: {one.name} has a type that JSON cannot carry ({one.annotation});"
-                " use plain types, dataclasses or msgspec.Struct."
-            ) from error
-        definitions |= parts
-        described = {"description": docs[one.name]} if one.name in docs else {}
-        default = {} if one.default is inspect.Parameter.empty else {"default": one.default}
-        properties[one.name] = {
-            **shape,
-            **described,
-            **(default if _is_json(one.default) else {}),
-        }
-    required = [one.name for one in parameters if one.default is inspect.Parameter.empty]
-    schema = {"type": "object", "properties": properties, "required": required}
-    return {**schema, "$defs": definitions} if definitions else schema
-
-
-def _is_json(default: Any) -> bool:
-    """Whether a default can stand in a schema; others are filled in by the function alone."""
-    if isinstance(default, float):
-        return math.isfinite(default)
-    return default is None or (isinstance(default, str | int | bool) and not isinstance(default, Enum))
 
 
 def _handler(
@@ -207,7 +172,7 @@ def _handler(
     names = {one.name for one in parameters}
 
     def keywords(args: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-        ready = {name: msgspec.convert(value, hints[name]) for name, value in args.items() if name in names}
+        ready = {name: converted(value, hints[name]) for name, value in args.items() if name in names}
         return {**ready, CONTEXT: given.get(CONTEXT)} if wants_context else ready
 
     def run(args: Mapping[str, Any], **given: Any) -> str:
@@ -221,5 +186,5 @@ def _handler(
 
 def _as_json(value: Any) -> str:
     """Objects as they are, anything else as `{"result": …}`."""
-    plain = msgspec.to_builtins(value)
+    plain = plain_value(value)
     return tool_result(plain if isinstance(plain, dict) else {"result": plain})

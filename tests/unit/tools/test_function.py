@@ -2,9 +2,11 @@ import json
 from collections.abc import Iterator
 from enum import Enum
 from functools import partial
-from typing import Any, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import msgspec
+import pydantic
 import pytest
 
 import hermes
@@ -123,7 +125,7 @@ BY_NAME = "a parameter that can be given by name (no /, * or **), for the model 
         (positional, f"@tool positional: make x {BY_NAME}"),
         (several, f"@tool several: make xs {BY_NAME}"),
         (named, f"@tool named: make xs {BY_NAME}"),
-        (strange, "@tool strange: x has a type that JSON cannot carry (<class 'hermes.tools.dispatch.Dispatcher'>); use plain types, dataclasses or msgspec.Struct."),
+        (strange, "@tool strange: x has a type that JSON cannot carry (<class 'hermes.tools.dispatch.Dispatcher'>); use plain types, dataclasses, pydantic models or msgspec.Struct."),
         (unknown, "@tool unknown: an annotation cannot be looked up (name 'NoSuchType' is not defined); import what it names at the top of the module, not under TYPE_CHECKING."),
         (yielding, "@tool yielding: return one value instead of yielding several."),
         pytest.param(partial(several, 1), f"@tool takes a function with a name, not {partial(several, 1)!r}.", id="nameless"),
@@ -168,3 +170,141 @@ def test_what_a_tool_cannot_declare_is_refused_in_one_sentence(declared: Any, to
     with pytest.raises(TypeError) as refused:
         hermes.tool(**declared)
     assert str(refused.value) == told
+
+
+def google(city: str, unit: Literal["c", "f"] = "c") -> str:
+    """The weather of a place,
+    as it is now.
+
+    Measured at its airport.
+
+    Args:
+        city: The name of the city,
+            in English.
+        unit (str): Celsius or Fahrenheit.
+
+    Returns:
+        What it is like.
+    """
+    return city + unit
+
+
+def numpy(city: str, unit: Literal["c", "f"] = "c") -> str:
+    """The weather of a place, as it is now.
+
+    Parameters
+    ----------
+    city : str
+        The name of the city, in English.
+    unit : {"c", "f"}, optional
+        Celsius or Fahrenheit.
+
+    Returns
+    -------
+    str
+        What it is like.
+    """
+    return city + unit
+
+
+def sphinx(city: str, unit: Literal["c", "f"] = "c") -> str:
+    """The weather of a place, as it is now.
+
+    :param city: The name of the city, in English.
+    :param str unit: Celsius or Fahrenheit.
+    :returns: What it is like.
+    """
+    return city + unit
+
+
+def plain(city: str, unit: Literal["c", "f"] = "c") -> str:
+    """The weather of a place, as it is now.
+
+    city: The name of the city, in English.
+    unit: Celsius or Fahrenheit.
+    """
+    return city + unit
+
+
+def annotated(
+    city: Annotated[str, "The name of the city, in English."],
+    unit: Annotated[Literal["c", "f"], pydantic.Field(description="Celsius or Fahrenheit.")] = "c",
+) -> str:
+    """The weather of a place, as it is now.
+
+    Args:
+        unit: This stands behind what the annotation says.
+    """
+    return city + unit
+
+
+@pytest.mark.parametrize("function", [google, numpy, sphinx, plain, annotated])
+def test_parameters_are_described_in_each_common_style(function: Any) -> None:
+    assert hermes.tool(function).entry.schema == {
+        "name": function.__name__,
+        "description": "The weather of a place, as it is now.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "description": "The name of the city, in English."},
+                "unit": {"enum": ["c", "f"], "description": "Celsius or Fahrenheit.", "default": "c"},
+            },
+            "required": ["city"],
+        },
+    }
+
+
+@pytest.mark.parametrize(
+    "doc", ["Args:\n  nothing that is one", "x\n\nParameters\n---\n", ":param", "Args:", ""]
+)
+def test_no_docstring_makes_a_function_no_tool(doc: str) -> None:
+    def given(city: str) -> str:
+        return city
+
+    given.__doc__ = doc
+    assert list(hermes.tool(given).entry.schema["parameters"]["properties"]) == ["city"]
+
+
+class Leg(pydantic.BaseModel):
+    to: str
+    then: "Leg | None" = None
+
+
+@hermes.tool
+def travel(start: Path, legs: list[Leg], best: Leg | None = None) -> dict[str, Any]:
+    """Travel."""
+    assert isinstance(start, Path)
+    assert isinstance(legs[0], Leg)
+    return {"start": start / "x", "legs": legs, "best": best}
+
+
+async def test_paths_and_pydantic_models_arrive_as_such_and_are_given_back_as_json() -> None:
+    parameters = travel.entry.schema["parameters"]
+    assert parameters["properties"]["start"] == {"type": "string", "format": "path"}
+    assert parameters["properties"]["legs"] == {"type": "array", "items": {"$ref": "#/$defs/Leg"}}
+    assert [*parameters["$defs"]] == ["Leg"]
+    assert await run(travel, start="/a", legs=[{"to": "b", "then": {"to": "c"}}]) == {
+        "start": "/a/x",
+        "legs": [{"to": "b", "then": {"to": "c", "then": None}}],
+        "best": None,
+    }
+    told = (await run(travel, start="/a", legs=[{"too": "b"}]))["error"]
+    assert "'to' is a required property" in told
+
+
+async def test_a_result_that_json_cannot_carry_is_told() -> None:
+    @hermes.tool
+    def odd() -> Any:
+        """Odd."""
+        return object()
+
+    assert "JSON cannot carry the type object" in (await run(odd))["error"]
+
+
+def test_two_types_of_one_name_are_refused() -> None:
+    def near(here: Any, there: Any) -> str:
+        return ""
+
+    near.__annotations__ = {"here": Leg, "there": msgspec.defstruct("Leg", [("x", int)])}
+    with pytest.raises(TypeError, match="two types are called Leg"):
+        hermes.tool(near)
