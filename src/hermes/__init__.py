@@ -12,12 +12,27 @@ if TYPE_CHECKING:
     from hermes.runtime import Runtime, open_runtime
     from hermes.tools.function import tool
     from hermes.tools.schemas import get_tool_definitions
+    from hermes.types.actor import Actor
     from hermes.types.capabilities import Capabilities
+    from hermes.types.error import HermesError
+    from hermes.types.event import Event, TurnFinished
+    from hermes.types.message import Attachment
+    from hermes.types.question import Approve, Clarify, Deny, Grant, Reply
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Capabilities": "hermes.types.capabilities:Capabilities",
+    "Actor": "hermes.types.actor:Actor",
+    "Approve": "hermes.types.question:Approve",
+    "Attachment": "hermes.types.message:Attachment",
+    "Clarify": "hermes.types.question:Clarify",
+    "Deny": "hermes.types.question:Deny",
+    "Event": "hermes.types.event:Event",
+    "Grant": "hermes.types.question:Grant",
+    "HermesError": "hermes.types.error:HermesError",
+    "Reply": "hermes.types.question:Reply",
+    "TurnFinished": "hermes.types.event:TurnFinished",
     "open": "hermes.api:open_session",
     "open_runtime": "hermes.runtime:open_runtime",
     "Runtime": "hermes.runtime:Runtime",
@@ -27,10 +42,20 @@ _HOMES = {
     "get_tool_definitions": "hermes.tools.schemas:get_tool_definitions",
 }
 __all__ = [
+    "Actor",
+    "Approve",
+    "Attachment",
     "Capabilities",
+    "Clarify",
+    "Deny",
+    "Event",
+    "Grant",
+    "HermesError",
+    "Reply",
     "Runtime",
     "Session",
     "SessionOptions",
+    "TurnFinished",
     "get_tool_definitions",
     "open",
     "open_runtime",

@@ -20,6 +20,7 @@ from hermes.types.ports import Ports
 class OpenOptions(TypedDict, total=False):
     """What `hermes.open` and `hermes.sync.open` take; what is left out takes what is configured.
 
+    `model` is a name at `base_url`, or `provider/name`; `api_key` stands for the keys that are configured.
     `tools` are functions made with `@hermes.tool`; `toolsets` adds built-in ones (`terminal`, `file`, …),
     none by default. With `attended`, questions come as `Asked` events and wait for `session.answer`; without
     it their answer is no. `resume` names a stored session (id, start of an id, title, `latest`), `system`
@@ -31,6 +32,7 @@ class OpenOptions(TypedDict, total=False):
 
     model: str
     base_url: str
+    api_key: str
     tools: Sequence[FunctionTool]
     toolsets: Sequence[str]
     cwd: str | Path
@@ -64,6 +66,7 @@ async def open_session(**given: Unpack[OpenOptions]) -> AsyncIterator[Session]:
         resume=given.get("resume", ""),
         model=given.get("model", ""),
         base_url=given.get("base_url", ""),
+        api_key=given.get("api_key", ""),
         toolsets=_names(given.get("toolsets", ())),
         functions=tuple(given.get("tools", ())),
         system=given.get("system", ""),

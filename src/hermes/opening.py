@@ -135,8 +135,11 @@ class SessionOpener(Struct, kw_only=True):
     def _endpoint(self, chosen: SessionOptions, parent: Session | None = None) -> Endpoint:
         _ = self.services.context  # one that is not there is a fault of the settings, told before any turn
         self.routing.routes.learn_secrets()
-        if parent is not None and not (chosen.model or chosen.base_url):
+        if parent is not None and not (chosen.model or chosen.base_url or chosen.api_key):
             return parent.endpoint
+        if chosen.api_key:
+            found = self.routing.routes.unkeyed(chosen.model, chosen.base_url)
+            return replace(found, credential=chosen.api_key)
         return self.routing.routes.endpoint(chosen.model, chosen.base_url)
 
     def _open_environment(self, session: Session) -> None:

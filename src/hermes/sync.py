@@ -1,7 +1,7 @@
 """Layer 10. The same library for callers without a loop."""
 
-from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Generator, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Unpack
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -9,9 +9,10 @@ from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hermes.agent.listeners import Listener
 from hermes.agent.session import Session
 from hermes.api import OpenOptions, open_session
-from hermes.types.event import Event, TurnFinished
+from hermes.types.event import Event, TextDelta, TurnFinished
 from hermes.types.message import Message
 from hermes.types.question import Answer
+from hermes.types.usage import Usage
 
 
 class SyncSession:
@@ -34,6 +35,11 @@ class SyncSession:
         """The messages so far."""
         return self._session.log
 
+    @property
+    def usage(self) -> Usage:
+        """What the session has used so far."""
+        return self._session.usage
+
     def send(self, text: str) -> TurnFinished:
         """Run one turn and give its end."""
         return self._portal.call(self._session.send, text)
@@ -47,7 +53,7 @@ class SyncSession:
         """Go on with the turn that was cut off, and give its end."""
         return self._portal.call(self._session.continue_turn)
 
-    def stream(self, text: str) -> Iterator[Event]:
+    def stream(self, text: str) -> Generator[Event]:
         """Run one turn; its events as they come. Leaving the loop early interrupts the turn."""
         managed = self._portal.wrap_async_context_manager(self._session.stream(text))
         events = aiter(managed.__enter__())
@@ -57,6 +63,11 @@ class SyncSession:
                 yield event
         finally:
             self._end(managed)
+
+    def stream_text(self, text: str) -> Iterator[str]:
+        """Run one turn; the model's words as they come. Leaving the loop early interrupts the turn."""
+        with closing(self.stream(text)) as events:
+            yield from (event.text for event in events if isinstance(event, TextDelta))
 
     def end_streams(self) -> None:
         """End the streams that are still held: their turns are interrupted."""

@@ -149,3 +149,88 @@ async def test_one_toolset_may_be_named_without_a_list(environ: dict[str, str], 
     ) as session:
         await session.send("hi")
     assert [one["function"]["name"] for one in model.requests[0]["tools"]] == ["todo"]
+
+
+def test_a_key_that_is_given_is_sent_and_never_shown(environ: dict[str, str]) -> None:
+    model, sent = ScriptedModel(say("hi"), say("again")), list[str]()
+
+    async def note(request: Any) -> None:
+        sent.append(request.headers["authorization"])
+
+    client = model.http()
+    client.event_hooks["request"].append(note)
+    environ = {**environ, "OPENROUTER_API_KEY": "sk-or-of-the-environment"}
+    with hermes.sync.open(
+        model="openrouter/z-ai/glm-5", api_key="sk-given", environ=environ, http=client
+    ) as agent:
+        assert agent.send("hello").text == "hi"
+    assert sent == ["Bearer sk-given"]
+    assert "sk-given" not in repr(hermes.SessionOptions(api_key="sk-given"))
+
+
+def test_the_words_of_a_reply_come_as_text(environ: dict[str, str]) -> None:
+    model = ScriptedModel(call("double", {"number": 4}), say("eight", size=2), say("nine", size=2))
+    with hermes.sync.open(
+        base_url="http://x/v1", model="m", tools=[double], environ=environ, http=model.http()
+    ) as agent:
+        assert "".join(agent.stream_text("twice 4")) == "eight"
+        for words in agent.stream_text("and more"):
+            assert words.startswith("ni")
+            break
+        assert len(agent.log) == 6
+        assert agent.usage.output_tokens > 0
+
+
+@pytest.mark.anyio
+async def test_the_words_of_a_reply_come_as_text_in_a_loop(environ: dict[str, str]) -> None:
+    model = ScriptedModel(call("double", {"number": 4}), say("eight", size=2))
+    async with (
+        hermes.open(
+            base_url="http://x/v1", model="m", tools=[double], environ=environ, http=model.http()
+        ) as agent,
+        agent.stream("twice 4") as events,
+    ):
+        assert "".join([words async for words in events.text()]) == "eight"
+
+
+def test_what_an_app_answers_questions_with_is_at_the_top() -> None:
+    assert {"Approve", "Attachment", "Clarify", "Deny", "Grant", "HermesError", "Reply"} <= {*hermes.__all__}
+    assert all(getattr(hermes, name).__name__ for name in hermes.__all__ if name != "Event")
+
+
+class OfTheApp(Exception):
+    pass
+
+
+@pytest.mark.anyio
+async def test_what_an_app_raises_leaves_a_turn_and_a_session_as_it_is(environ: dict[str, str]) -> None:
+    model = ScriptedModel(say("a long story", size=1, pause=0.1), say("next"))
+
+    async def read(agent: hermes.Session) -> None:
+        async with agent.stream("tell") as events:
+            async for _ in events.text():
+                raise OfTheApp
+
+    async def work() -> None:
+        async with hermes.open(
+            base_url="http://x/v1", model="m", environ=environ, http=model.http()
+        ) as agent:
+            with pytest.raises(OfTheApp):
+                await read(agent)
+            assert (await agent.send("more")).text == "next"
+            raise OfTheApp
+
+    with pytest.raises(OfTheApp):
+        await work()
+
+
+def test_what_plain_code_raises_leaves_an_open_session_as_it_is(environ: dict[str, str]) -> None:
+    model = ScriptedModel(say("a long story", size=1, pause=0.1))
+
+    def work() -> None:
+        with hermes.sync.open(base_url="http://x/v1", model="m", environ=environ, http=model.http()) as agent:
+            for _ in agent.stream("tell"):
+                raise OfTheApp
+
+    with pytest.raises(OfTheApp):
+        work()

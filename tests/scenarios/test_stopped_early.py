@@ -160,7 +160,7 @@ def test_a_stream_that_is_still_held_does_not_keep_a_plain_session_open(
         for event in events:
             if event.kind == "text":
                 break
-    events.close()  # type: ignore[attr-defined]  # a generator; held until here
+    events.close()
     assert [one.kind for one in session.log] == ["user", "assistant"]
 
 

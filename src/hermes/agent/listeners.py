@@ -125,6 +125,27 @@ class Listener:
             await self._wake.wait()
         return self._queue.take()
 
+    def text(self) -> "ReplyText":
+        """The words of the model as they come, from here on; a reply that is begun anew (`ReplyRestarted`)
+        comes from its beginning.
+        """
+        return ReplyText(self)
+
+
+class ReplyText:
+    """The streamed words among a listener's events; no generator, so that one may leave it anywhere."""
+
+    def __init__(self, events: Listener) -> None:
+        self._events = events
+
+    def __aiter__(self) -> "ReplyText":
+        return self
+
+    async def __anext__(self) -> str:
+        while True:
+            if isinstance(event := await anext(self._events), TextDelta):
+                return event.text
+
 
 class Listeners:
     """All readers of one session, and its last events.

@@ -2,10 +2,11 @@
 
 import datetime as dt
 from pathlib import Path
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
+from hermes.lib.abridged import Abridged
 from hermes.models.settings import Effort
 from hermes.safety.sources import Source
 from hermes.tools.function import FunctionTool
@@ -16,9 +17,10 @@ from hermes.types.request import Endpoint, Options
 from hermes.types.tool import ToolSnapshot
 
 
-class SessionOptions(Struct, frozen=True, kw_only=True):
+class SessionOptions(Abridged, Struct, frozen=True, kw_only=True):
     """What a session is opened with; empty fields take what is configured.
 
+    `api_key` is the model's, in place of one that is configured, and is never shown.
     `resume` names a session (id, start of an id, title, `latest`). `functions` are tools made with
     `@hermes.tool`. `attended` says that somebody will answer questions; without anybody the answer to every
     question is no. `system` replaces the prompt, `ephemeral` follows it in each request and is never stored.
@@ -27,9 +29,12 @@ class SessionOptions(Struct, frozen=True, kw_only=True):
     model thinks. `capabilities` are what it may do at most, within those of its home and its parent.
     """
 
+    unshown: ClassVar = ("api_key",)
+
     resume: str = ""
     model: str = ""
     base_url: str = ""
+    api_key: str = ""
     toolsets: tuple[str, ...] | None = None
     functions: tuple[FunctionTool, ...] = ()
     system: str = ""

@@ -4,6 +4,7 @@ import contextlib
 import math
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -26,7 +27,7 @@ from hermes.agent.title import name
 from hermes.agent.turn import run_turn
 from hermes.agent.turn_failure import failure_of
 from hermes.agent.turn_watch import TurnWatch
-from hermes.lib.aio import raise_cancellation
+from hermes.lib.aio import beside, raise_cancellation
 from hermes.lib.text import mend_surrogates
 from hermes.models.reliability.continuation import joined, to_be_continued
 from hermes.models.reliability.executor import ReplyListener
@@ -93,8 +94,7 @@ class TurnRunner:
     async def streamed(self, scope: anyio.CancelScope) -> AsyncIterator[Listener]:
         """Take the turn while its events are read; leaving early stops it."""
         with self._session.watch() as listener:
-            async with anyio.create_task_group() as group:
-                group.start_soon(self._run, scope, listener)
+            async with beside(partial(self._run, scope, listener)):
                 try:
                     yield listener
                 finally:

@@ -74,6 +74,37 @@ async def background() -> AsyncIterator[Callable[[Async[Any]], object]]:
         raise error
 
 
+@asynccontextmanager
+async def beside(job: Async[Any]) -> AsyncIterator[None]:
+    """A job beside the caller's work, waited for in the end; where it fails the work is cancelled.
+
+    What the work raises, or else the job, leaves as it is, not wrapped in a group.
+    """
+    error: BaseException | None = None
+    cancelled = anyio.get_cancelled_exc_class()
+
+    async def run() -> None:
+        nonlocal error
+        try:
+            await job()
+        except cancelled:
+            raise
+        except BaseException as found:  # noqa: BLE001  # raised again below, outside the group
+            error = error or found
+            group.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as group:
+        group.start_soon(run)
+        try:
+            yield
+        except cancelled:
+            raise
+        except BaseException as found:  # noqa: BLE001  # raised again below, outside the group
+            error = found
+    if error is not None:
+        raise error
+
+
 def has_kind(error: BaseException, kind: type[BaseException]) -> bool:
     """Whether an exception is of this kind, or a group with one that is."""
     if isinstance(error, BaseExceptionGroup):
