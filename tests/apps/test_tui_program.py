@@ -173,6 +173,18 @@ def test_control_c_keeps_the_cleared_draft_for_up(place: Place) -> None:
         terminal.until("❯ a long thought")
 
 
+def test_control_c_leaves_no_words_that_were_typed_since_the_last_one(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.type("first words")
+        terminal.until("❯ first words")
+        terminal.type("\x03other words\x03")
+        terminal.until("Ctrl-C again leaves")
+        terminal.type("\x1b[A")
+        terminal.until("❯ other words")
+        terminal.type("\x03\x03")
+        assert terminal.wait() == 0
+
+
 def test_the_last_line_is_the_command_that_goes_on_and_it_does(place: Place) -> None:
     with place.open(call("expand", {"entries": "1"}), "first answer") as terminal:
         terminal.type("remember me\r")

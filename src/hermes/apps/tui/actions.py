@@ -142,11 +142,11 @@ class DeskActions:
         """Clear the draft, stop the turn, or leave."""
         desk, now = self._desk, self._desk.now()
         twice, self._pressed_c = now - self._pressed_c < _TWICE, now
-        if twice:
+        if desk.editor.text:
+            desk.editor.take()  # typed since: these words are not thrown away with the screen
+        elif twice:
             desk.screen.stop()
             return
-        if desk.editor.text:
-            desk.editor.take()
         elif desk.overlay.picker is not None or desk.overlay.keys:
             self.escape()
         elif desk.overlay.box is not None and not desk.conversation.busy and desk.session is not None:
