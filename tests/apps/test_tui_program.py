@@ -642,6 +642,14 @@ def test_the_thinking_setting_shows_reasoning_in_the_scrollback(place: Place) ->
         assert "  first this\n  then that\n" in terminal.until("the answer")
 
 
+def test_a_bare_name_given_to_model_is_another_model_of_ones_own_server(place: Place) -> None:
+    with place.open(lambda body: say(f"I am {body['model']}.")) as terminal:
+        terminal.type("/model qwen3\r")
+        terminal.until("The model is qwen3 (custom). It answers from now on.")
+        terminal.type("hi\r")
+        terminal.until("I am qwen3.")
+
+
 def test_a_key_given_to_model_is_neither_shown_nor_kept(place: Place) -> None:
     with place.open(env={}) as terminal:
         terminal.type("/model other http://127.0.0.1:9/v1 sk-secret-1234567890\r")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hermes.commands.context import CommandContext
-from hermes.models.catalog.catalogue import Model, models, search
+from hermes.models.catalog.catalogue import CUSTOM, Model, models, search
 from hermes.models.reliability.route import cost_of_break
 from hermes.present.words import dollars
 from hermes.types.error import ConfigError, HermesError
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hermes.agent.session import Session
 
 HOW = (
-    "- `/model NAME`: another model of the same server, `provider/name`, or a part of a known name\n"
+    "- `/model NAME`: another model of your own server in use, `provider/name`, or a part of a known name\n"
     "- `/model NAME http://host:port/v1 [KEY]`: a model at an OpenAI-compatible address\n"
     "- `hermes model NAME` keeps it for later sessions"
 )
@@ -81,14 +81,19 @@ async def model(talk: CommandContext, argument: str) -> None:
 
 
 async def _use(talk: CommandContext, wish: ModelArgs) -> None:
-    """Take the name as it stands; a bare one that nobody has may be a part of one that is known."""
+    """Take the name as it stands. A bare one is a model of the server in use where that is somebody's own;
+    elsewhere it may be a part of one that is known.
+    """
+    own = talk.session.endpoint if talk.session is not None else None
+    if own is not None and own.provider == CUSTOM and _is_bare(wish):
+        await talk.use_model(wish.model, own.base_url, wish.key or own.credential)
+        return
     try:
         await talk.use_model(wish.model, wish.base_url, wish.key)
     except ConfigError as error:
-        if wish.base_url or "/" in wish.model or not wish.model:
+        if not _is_bare(wish):
             raise
-        provider = talk.session.endpoint.provider if talk.session else ""
-        meant = understood(wish.model, models(), provider)
+        meant = understood(wish.model, models(), own.provider if own is not None else "")
         if len(meant) == 1:
             await talk.use_model(meant[0], "", wish.key)
         elif meant:
@@ -98,6 +103,10 @@ async def _use(talk: CommandContext, wish: ModelArgs) -> None:
             ) from error
         else:
             raise
+
+
+def _is_bare(wish: ModelArgs) -> bool:
+    return bool(wish.model) and not wish.base_url and "/" not in wish.model
 
 
 def understood(name: str, known: Mapping[str, Model], provider: str) -> list[str]:
