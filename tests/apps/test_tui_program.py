@@ -435,6 +435,16 @@ def test_bang_runs_a_command_as_a_tool_line_and_tells_the_model(place: Place) ->
         assert "❯ what did I do?" in terminal.text
 
 
+def test_the_status_line_tells_the_folder_that_commands_have_moved_to(place: Place) -> None:
+    (place.project / "sub").mkdir()
+    with place.open(call("terminal", {"command": "cd sub"}), say("moved")) as terminal:
+        terminal.type("go\r")
+        terminal.until("moved")
+        terminal.until("~/project/sub (main")
+        terminal.type("!cd ..\r")
+        terminal.until("~/project (main")
+
+
 def test_the_list_of_sessions_filters_and_resumes(place: Place) -> None:
     for message in ("about apples", "about pears"):
         with place.open(f"answer {message}") as terminal:

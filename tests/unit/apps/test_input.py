@@ -127,11 +127,19 @@ def test_the_status_line_drops_items_from_the_right_but_never_the_protection() -
     }
 
 
+def test_the_status_line_drops_what_was_paid_before_the_directory() -> None:
+    paid = Facts(**{**{name: getattr(FACTS, name) for name in FACTS.__struct_fields__}, "cost": ("$0.0100",)})
+    assert {width: plain(status_line(paid, width)) for width in (80, 66)} == {
+        80: "some-model · 4.3k/200k 2% · $0.0100 · sandbox · asks · ~/demo (main*)",
+        66: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
+    }
+
+
 def test_a_full_context_warns_with_a_word() -> None:
     warm, hot = (status_line(Facts(version="", model="m", context=used, window=100), 80) for used in (75, 95))
     assert [span.role for span in warm if "%" in span.text] == ["warning"]
     assert [(span.text, span.role) for span in hot if "%" in span.text] == [
-        ("95/100 95% nearly full: /new", "error")
+        ("95/100 95% nearly full: /compress", "error")
     ]
 
 

@@ -56,7 +56,11 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     @property
     def directory(self) -> str:
         """The directory as people write it."""
-        return short_path(self.cwd, Path(self.environ.get("HOME") or Path.home()))
+        return self.short(self.cwd)
+
+    def short(self, path: Path) -> str:
+        """A path as people write it."""
+        return short_path(path, Path(self.environ.get("HOME") or Path.home()))
 
 
 def start(choices: ModelChoices, options: Callable[..., "SessionOptions"]) -> StartFacts:

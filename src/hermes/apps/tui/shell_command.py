@@ -66,6 +66,7 @@ class ShellCommand:
         desk.hear(
             Added(message=ToolResult(id=call.id, at=0.0, call_id=call.id, name=call.name, content=content))
         )
+        desk.spawn(desk.update_status)
         if not secret:
             desk.conversation.context.append(
                 f"I ran `{command}` myself; exit code {result['exit_code']},"

@@ -25,7 +25,7 @@ from hermes.present.goals import goal_short
 from hermes.present.lines import notice_lines
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Line
-from hermes.present.words import money
+from hermes.present.words import dollars, tokens
 from hermes.types.actor import Actor
 from hermes.types.event import (
     Added,
@@ -252,8 +252,10 @@ class TuiState:
 
     async def update_status(self) -> None:
         """Read again what the status line tells."""
-        branch = await git_branch(self.start.cwd)
-        session, facts = self.session, replace(self.region.facts, branch=branch)
+        session = self.session
+        opened = session.opened if session is not None else None
+        cwd = Path(opened.workspace.cwd) if opened is not None else self.start.cwd
+        facts = replace(self.region.facts, branch=await git_branch(cwd), directory=self.start.short(cwd))
         if session is None:
             facts = replace(facts, model="", window=0, context=0)
         else:
@@ -285,8 +287,14 @@ class TuiState:
 
 
 def cost_of(session: "Session") -> tuple[str, ...]:
-    """What a session and its children have cost, in words; none before the first call of a provider."""
-    return (money(session.usage),) if session.usage.requests or session.endpoint.local else ()
+    """What a session and its children have cost, in few words, tokens where no price is known; none before
+    the first call of a provider.
+    """
+    usage = session.usage
+    if not usage.requests and not session.endpoint.local:
+        return ()
+    unpriced = f"{tokens(usage.unpriced)} tokens" if usage.unpriced else ""
+    return (" + ".join(filter(None, (dollars(usage.cost) if usage.cost else "", unpriced))) or "free",)
 
 
 def _listed() -> list[Item]:

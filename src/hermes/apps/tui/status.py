@@ -56,8 +56,8 @@ def early_lines(version: str, directory: str, width: int) -> list[Line]:
 
 
 def status_line(facts: Facts, width: int) -> Line:
-    """Model, context, protection, directory, branch; on a narrow window from the right, but protection always
-    stays.
+    """Model, context, protection, directory, branch; on a narrow window the cost goes first, then from the
+    right, but protection always stays.
     """
     place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
     guard = [line(facts.guard, "warning" if facts.unguarded else "dim")] if facts.guard else []
@@ -65,7 +65,7 @@ def status_line(facts: Facts, width: int) -> Line:
     context = [*([line(facts.goal, "accent")] if facts.goal else []), *_context(facts)]
     rests = [
         [*context, *cost, *guard, line(place, "dim")],
-        [*context, *cost, *guard],
+        [*context, *guard, line(place, "dim")],
         [*context, *guard],
         guard,
     ]
@@ -89,7 +89,7 @@ def _context(facts: Facts) -> list[Line]:
     share = 100 * facts.context // facts.window
     text = f"{tokens(facts.context)}/{tokens(facts.window)} {share}%"
     if share >= _HOT:
-        return [line(f"{text} nearly full: /new", "error")]
+        return [line(f"{text} nearly full: /compress", "error")]
     return [line(text, "warning" if share >= _WARM else "dim")]
 
 
