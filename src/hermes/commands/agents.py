@@ -51,5 +51,5 @@ def _row(place: str, run: "ChildRun") -> str:
     """A child as an item of a nested list."""
     told = run.standing
     doing = told.doing if told.state == "running" and told.doing else told.state
-    facts = " · ".join([doing, duration(told.seconds), tokens(told.tokens), f"`{told.child}`"])
+    facts = " · ".join([doing, duration(told.seconds), f"{tokens(told.tokens)} tokens", f"`{told.child}`"])
     return f"{'  ' * place.count('.')}- **{place}** {told.goal}: {facts}"

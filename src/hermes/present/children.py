@@ -22,7 +22,7 @@ def child_line(event: ChildChanged, seconds: float, width: int) -> Line:
     """A child: its goal, what it does or how it ended, how long it has run, what it has used."""
     sign, role = _SIGNS.get(event.state, _ENDED)
     told = _doing(event) if event.state == "running" else event.state.replace("_", " ")
-    used = f" · {tokens(event.tokens)}" if event.tokens else ""
+    used = f" · {tokens(event.tokens)} tokens" if event.tokens else ""
     clock = f" · {duration(seconds)}" if event.state != "waiting" else ""
     end: Line = (Span(f"{clock}{used}", "dim"),)
     head: Line = (Span(f"{sign} ", role),)

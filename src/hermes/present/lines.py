@@ -4,6 +4,7 @@ from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
 from hermes.present.diff import change
 from hermes.present.outcome import Outcome, outcome
+from hermes.present.plan import plan_lines
 from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
 from hermes.present.words import Words, call_words, dollars, tokens
 from hermes.types.error import Failure
@@ -42,6 +43,8 @@ def tool_lines(
     word = Span(end.word, "" if end.ok else "error")
     spoken = Words(emoji=words.emoji, verb=words.verb, argument=words.argument + end.range, more=words.more)
     head = head_line(spoken, clock, word, width)
+    if end.plan:
+        return [head, *_indented(plan_lines(end.plan, width - _INDENT, whole=whole))]
     extra = _whole_command(words, width) if whole else []
     return [head, *extra, *_tail(end, width, whole=whole)]
 

@@ -7,6 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from hermes.lib.text import strip_escapes
+from hermes.present.plan import plan_word
 from hermes.types.message import ToolCall, ToolResult
 
 _TIMED_OUT, _STOPPED = 124, 130
@@ -16,7 +17,7 @@ _SILENT = frozenset({"read_file", "search_files", "write_file", "patch", "todo",
 
 class Outcome(Struct, frozen=True, kw_only=True):
     """`word` is shown after the seconds, empty when there is nothing to say; `range` belongs to the argument;
-    `diff` is unified.
+    `diff` is unified, `plan` the items of the session's plan.
     """
 
     ok: bool
@@ -24,6 +25,7 @@ class Outcome(Struct, frozen=True, kw_only=True):
     output: str = ""
     range: str = ""
     diff: str = ""
+    plan: tuple[Mapping[str, Any], ...] = ()
 
 
 def outcome(call: ToolCall, result: ToolResult) -> Outcome:
@@ -42,6 +44,7 @@ def outcome(call: ToolCall, result: ToolResult) -> Outcome:
         output="" if call.name in _SILENT else _clean(str(content.get("output", "") or "")),
         range=_range(content) if call.name == "read_file" else "",
         diff=_clean(str(content.get("diff", "") or "")),
+        plan=_plan(call, content),
     )
 
 
@@ -90,9 +93,19 @@ def _measure(call: ToolCall, content: Mapping[str, Any]) -> str:
         return size(content["bytes_written"])
     if call.name == "execute_code" and (made := content.get("tool_calls_made")):
         return "1 call" if made == 1 else f"{made} calls"
+    if call.name == "todo":
+        return plan_word(_plan(call, content))
     if call.name == "terminal" and content.get("pid"):
         return "in background"
     return ""
+
+
+def _plan(call: ToolCall, content: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    items = content.get("todos") if call.name == "todo" else None
+    if not isinstance(items, list):
+        return ()
+    known = all(isinstance(one, dict) and {"status", "content"} <= one.keys() for one in items)
+    return tuple(items) if known else ()
 
 
 def _range(content: Mapping[str, Any]) -> str:

@@ -69,6 +69,37 @@ def test_a_failed_command_says_its_code_and_its_last_lines(width: int, head: str
     ]  # fmt: skip
 
 
+def todo(*statuses: str, whole: bool = False) -> list[str]:
+    items = [{"id": str(n), "content": f"step {n}", "status": one} for n, one in enumerate(statuses, 1)]
+    plan = {"todos": items, "summary": {"total": len(items)}}
+    return shown(tool_lines(call("todo"), result(plan), 0.01, 60, emoji="📋", whole=whole))
+
+
+def test_a_plan_is_a_list_with_how_far_it_is() -> None:
+    assert todo("completed", "in_progress", "pending", "cancelled") == [
+        "📋 plan                                   0.0s  1 of 3",
+        "      ☑ step 1",
+        "      ▸ step 2",
+        "      ☐ step 3",
+        "      ✗ step 4",
+    ]
+    assert todo() == ["📋 plan                                   0.0s  empty"]
+
+
+def test_of_a_long_plan_what_is_open_is_shown_and_the_rest_counted() -> None:
+    long = ("completed",) * 20 + ("in_progress",) + ("pending",) * 20
+    rows = todo(*long)
+    assert (rows[1], rows[2], rows[3], rows[-1], len(rows)) == (
+        "      … 19 earlier · Ctrl-O", "      ☑ step 20", "      ▸ step 21", "      … 10 more · Ctrl-O", 15,
+    )  # fmt: skip
+    assert len(todo(*long, whole=True)) == 42
+
+
+@pytest.mark.parametrize("content", [{"todos": None}, {"todos": [1]}, {"todos": [{"id": "1"}]}])
+def test_a_plan_of_another_form_is_no_fault_of_the_screen(content: object) -> None:
+    assert len(shown(tool_lines(call("todo"), result(content), 0.01, 60))) == 1
+
+
 @pytest.mark.parametrize("width", [40, 80, 120])
 def test_no_row_of_a_finished_call_is_wider_than_the_window(width: int) -> None:
     lines = tool_lines(

@@ -1,0 +1,40 @@
+"""The plan of a session as a list."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from hermes.lib.text import strip_escapes
+from hermes.present.spans import Line, Span, cut
+
+_SIGNS: Final = {
+    "completed": ("☑", "dim"),
+    "in_progress": ("▸", "accent"),
+    "pending": ("☐", ""),
+    "cancelled": ("✗", "dim"),
+}
+_SHOWN: Final = 12
+
+
+def plan_lines(items: Sequence[Mapping[str, Any]], width: int, *, whole: bool) -> list[Line]:
+    """The items of a plan in a row each. Of a long one (unless it is wanted `whole`) those from the one
+    before the first that is open are shown, and how many stand before and after them.
+    """
+    first = next((place for place, one in enumerate(items) if one["status"] in {"pending", "in_progress"}), 0)
+    start = 0 if whole else max(0, min(first - 1, len(items) - _SHOWN))
+    shown = items[start:] if whole else items[start : start + _SHOWN]
+    rows = [_row(one, width) for one in shown]
+    before = [(Span(f"… {start} earlier · Ctrl-O", "dim"),)] if start else []
+    left = len(items) - start - len(shown)
+    return [*before, *rows, *([(Span(f"… {left} more · Ctrl-O", "dim"),)] if left else [])]
+
+
+def plan_word(items: Sequence[Mapping[str, Any]]) -> str:
+    """How far a plan is: `2 of 5`, without what was given up."""
+    kept = [one["status"] for one in items if one["status"] != "cancelled"]
+    return f"{kept.count('completed')} of {len(kept)}" if items else "empty"
+
+
+def _row(item: Mapping[str, Any], width: int) -> Line:
+    sign, role = _SIGNS.get(str(item["status"]), _SIGNS["pending"])
+    words = " ".join(strip_escapes(str(item["content"])).split())
+    return cut((Span(f"{sign} ", role), Span(words, "dim" if role == "dim" else "")), width)
