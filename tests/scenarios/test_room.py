@@ -182,6 +182,57 @@ async def test_without_a_model_for_the_record_an_outline_stands_and_none_is_aske
 
 
 @pytest.mark.usefixtures("window")
+async def test_room_that_saves_nothing_is_tried_twice_and_told_once_also_after_a_resume(talk: Talk) -> None:
+    asked: list[str] = []
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if is_record(request):
+            asked.append("record")
+            return say(RECORD, breaks_prefix=True)
+        return counted(say("short"), request)
+
+    model, prompt = ScriptedModel(*[reply] * 200), "rule " * 12_100
+    async with talk(model, system=prompt) as session:
+        heard = [event for number in range(30) for event in await events_of(session, f"hello {number}")]
+        made = compactions(session)
+        assert [one.saved_nothing for one in made[-2:]] == [True, True]
+        assert sum(isinstance(one, CompactionStarted) for one in heard) == len(made)
+        assert len(asked) <= len(made) <= 6
+        told = [one.text for one in heard if isinstance(one, Notice)]
+        assert len([one for one in told if "/compress TOPIC" in one and "/new" in one]) == len(told) == 1
+    async with talk(model, system=prompt, resume=session.id) as resumed:
+        heard = await events_of(resumed, "hello again")
+        assert compactions(resumed) == made
+        assert not any(isinstance(one, CompactionStarted | Notice) for one in heard)
+
+
+@pytest.mark.usefixtures("window")
+async def test_room_that_saved_nothing_twice_is_made_where_the_server_refuses(talk: Talk) -> None:
+    model = as_needed(*(say("words " * 300) for _ in range(60)))
+    async with talk(model, system="rule " * 11_000) as session:
+        for number in range(40):
+            end = await session.send(f"request {number}")
+            assert end.outcome == "done"
+        assert any(not one.saved_nothing for one in compactions(session))
+
+
+async def test_after_a_change_to_a_larger_window_room_that_saved_nothing_is_tried_again(
+    talk: Talk, environ: dict[str, str]
+) -> None:
+    settings(environ, {"scripted": WINDOW, "large": 3 * WINDOW})
+    model = ScriptedModel(*[lambda request: counted(say("words " * 300), request)] * 200)
+    async with talk(model, system="rule " * 12_100) as session:
+        for number in range(10):
+            await session.send(f"request {number}")
+        before = compactions(session)
+        assert [one.saved_nothing for one in before[-2:]] == [True, True]
+        await session.switch_model(replace(session.endpoint, model="large", context_window=3 * WINDOW))
+        for number in range(80):
+            await session.send(f"request {number}")
+        assert compactions(session)[len(before)].before > before[-1].before * 2
+
+
+@pytest.mark.usefixtures("window")
 async def test_the_record_after_an_outline_is_made_from_the_entries_that_it_lists(talk: Talk) -> None:
     asked: list[str] = []
     written = ["", "", RECORD, RECORD]

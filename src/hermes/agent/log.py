@@ -19,9 +19,9 @@ class Log(Struct, frozen=True):
     """Messages in order; `open` are the calls that wait for their answer, in call order; `awaits` says that a
     reply is due.
 
-    `turns` counts what users said; `compacted` is where the last compaction stands, -1 without one; `outside`
-    is what the messages brought in from outside, and undone ones that still count; `speakers` are the origins
-    of those who spoke.
+    `turns` counts what users said; `compacted` is where the last compaction stands that saved anything, -1
+    without one; `outside` is what the messages brought in from outside, and undone ones that still count;
+    `speakers` are the origins of those who spoke.
     """
 
     messages: tuple[Message, ...] = ()
@@ -36,7 +36,7 @@ class Log(Struct, frozen=True):
         """The log with one more message; PairingError when it may not follow."""
         open_calls, awaits = _after(self.open, self.awaits, message)
         turns = self.turns + isinstance(message, User)
-        compacted = len(self.messages) if isinstance(message, Compaction) else self.compacted
+        compacted = len(self.messages) if _shortens(message) else self.compacted
         outside = sources((message,), self.outside)
         spoken = self.speakers.union(speakers(message))
         return Log((*self.messages, message), open_calls, awaits, turns, compacted, outside, spoken)
@@ -70,7 +70,7 @@ def replay(messages: tuple[Message, ...], before: Iterable[Source] = ()) -> Log:
     for message in messages:
         open_calls, awaits = _after(open_calls, awaits, message)
     kinds = [message.kind for message in messages]
-    last = kinds[::-1].index("compaction") if "compaction" in kinds else len(kinds)
+    entries = (at for at in range(len(kinds) - 1, -1, -1) if kinds[at] == "compaction")
     said = {message.origin for message in messages if message.kind == "user"}
     # Few of thousands: the rest bring in neither notes nor text from outside
     bearing = [
@@ -84,7 +84,7 @@ def replay(messages: tuple[Message, ...], before: Iterable[Source] = ()) -> Log:
         open_calls,
         awaits,
         kinds.count("user"),
-        len(kinds) - 1 - last,
+        next((at for at in entries if _shortens(messages[at])), -1),
         sources(bearing, before),
         spoken,
     )
@@ -100,6 +100,10 @@ def misplaced(messages: tuple[Message, ...]) -> int | None:
         except PairingError:
             return place
     return None
+
+
+def _shortens(message: Message) -> bool:
+    return isinstance(message, Compaction) and not message.saved_nothing
 
 
 def _after(

@@ -65,11 +65,12 @@ def _asked_window(session: "Session") -> int:
 
 async def _append(session: "Session", making: Awaitable[Compaction | None]) -> Compaction | None:
     session.emit(CompactionStarted(tokens=session.context_tokens))
+    known = thrashes(session.whole_log)
     entry = await making
     if entry is not None:
         await session.append(entry)
-        if entry.fallback:
+        if entry.fallback and not entry.saved_nothing:
             session.emit(Notice(level="warning", text=OUTLINED))
-        if thrashes(session.whole_log):
+        if thrashes(session.whole_log) and not known:
             session.emit(Notice(level="warning", text=LITTLE_SAVED))
     return entry

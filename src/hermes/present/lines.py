@@ -252,6 +252,8 @@ def thought_lines(text: str, width: int) -> list[Line]:
 
 def compaction_line(entry: Compaction) -> Line:
     """What an entry left out of what the model sees, and what that saved."""
+    if entry.saved_nothing:
+        return line(f"… Nothing older could be left out: {tokens(entry.before)} tokens", "dim")
     what = (
         f"{entry.dropped} older messages were summed up"
         if entry.dropped

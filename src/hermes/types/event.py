@@ -191,7 +191,7 @@ class PrefixBroken(_Stamped, frozen=True, kw_only=True):
 
 class CompactionStarted(_Stamped, frozen=True, kw_only=True):
     """The older part of the conversation is being summed up, which may take as long as a reply; the entry
-    follows as `Added`, unless nothing could be left out.
+    follows as `Added`, unless a person or a server asked for it and nothing could be left out.
 
     `tokens` is what the last request and its reply took, 0 before the first.
     """

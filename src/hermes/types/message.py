@@ -191,6 +191,9 @@ class Compaction(Struct, frozen=True, kw_only=True, weakref=True, forbid_unknown
     of the id `digested` are shown in short, single ones with at most `clip` characters (0: whole). `focus` is
     the topic that was asked for, `fallback` says that no model wrote the summary; `before` and `after` are
     tokens of a request.
+
+    An attempt that saved nothing has an entry, too, so that it is not made again and again; that one changes
+    nothing of what is seen.
     """
 
     id: str
@@ -207,6 +210,11 @@ class Compaction(Struct, frozen=True, kw_only=True, weakref=True, forbid_unknown
     before: int = 0
     after: int = 0
     kind: Literal["compaction"] = "compaction"
+
+    @property
+    def saved_nothing(self) -> bool:
+        """Whether it only tells of an attempt."""
+        return 0 < self.before <= self.after
 
 
 Message = User | Assistant | ToolResult | Compaction

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from hermes.present.children import child_line
 from hermes.present.lines import (
     attempt_line,
+    compaction_line,
     failure_lines,
     notice_lines,
     receipt_lines,
@@ -20,7 +21,7 @@ from hermes.present.spans import Line, columns, plain
 from hermes.present.theme import Theme, choose
 from hermes.types.error import Failure
 from hermes.types.event import Action, Attempted, ChildChanged, Notice
-from hermes.types.message import ToolCall, ToolResult
+from hermes.types.message import Compaction, ToolCall, ToolResult
 from hermes.types.question import Approve, Deny, Grant
 from hermes.types.usage import NO_USAGE
 
@@ -276,6 +277,11 @@ def test_a_long_message_is_echoed_by_its_ends() -> None:
 
 def test_notices_carry_their_level_as_a_word() -> None:
     assert shown(notice_lines(Notice(level="warning", text="no sandbox"), 80)) == ["warning: no sandbox"]
+
+
+def test_an_attempt_that_saved_nothing_is_not_told_as_one_that_did() -> None:
+    entry = Compaction(id="k", at=0.0, summary="", first_kept="", before=15_023, after=15_023)
+    assert plain(compaction_line(entry)) == "… Nothing older could be left out: 15k tokens"
 
 
 def test_a_child_in_the_background_that_has_done_nothing_yet_is_said_to_go_on() -> None:

@@ -11,12 +11,13 @@ def head_end(messages: Sequence[Message], count: int) -> int:
 
     They never end in a user's words, so that what follows may speak in the user's place.
     """
-    end = min(count, len(messages))
-    while 0 < end < len(messages) and (
-        messages[end].kind == "tool_result" or messages[end - 1].kind == "user"
+    said = [at for at, one in enumerate(messages) if one.kind != "compaction"]
+    end = min(count, len(said))
+    while 0 < end < len(said) and (
+        messages[said[end]].kind == "tool_result" or messages[said[end - 1]].kind == "user"
     ):
         end += 1
-    return end
+    return said[end - 1] + 1 if end else 0
 
 
 def tail_start(messages: Sequence[Message], budget: int, least: int) -> int:

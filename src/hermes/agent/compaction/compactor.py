@@ -15,7 +15,7 @@ from hermes.agent.compaction import summary
 from hermes.agent.compaction.boundaries import head_end, tail_start
 from hermes.agent.compaction.settings import CompressionSettings
 from hermes.agent.compaction.sizes import counted, total, written
-from hermes.agent.compaction.view import place, shown
+from hermes.agent.compaction.view import place, shown, since
 from hermes.agent.context import ContextRequest
 from hermes.agent.log import Log
 from hermes.agent.todos import from_log, last_plan
@@ -38,7 +38,11 @@ ENOUGH: Final = 0.7
 LITTLE: Final = 0.1
 """A compaction that saved less than this share was of little use."""
 USELESS: Final = 0.99
-"""One that would leave more than this share of the request is not made."""
+"""One that would leave more than this share of the request changes nothing of what is seen."""
+GROWN: Final = 1.5
+"""A request so many times as large as one where little was saved, as after a change to a model with a larger
+window, is another matter.
+"""
 COOL_DOWN: Final = 600.0
 """Seconds in which no model is asked for a record after none could be had."""
 SMALL: Final = 16_384
@@ -74,16 +78,17 @@ class Compactor(Struct, frozen=True):
         at = log.compacted
         entry = log.messages[at] if at >= 0 else None
         if not isinstance(entry, Compaction):
-            return log.messages
+            return since(log)
         if entry not in self._views:
             self._views[entry] = shown(log.messages, at)
-        return (*self._views[entry], *log.messages[at + 1 :])
+        return (*self._views[entry], *since(log))
 
     def is_full(self, wanted: ContextRequest) -> bool:
         """Whether room is to be made before the next request, which would be of some use."""
         if not self.settings.enabled or wanted.log.open:
             return False
-        return self._size(wanted) >= self.limits(wanted).request and not thrashes(wanted.log)
+        size = self._size(wanted)
+        return size >= self.limits(wanted).request and not thrashes(wanted.log, size)
 
     def limits(self, wanted: ContextRequest, overflow: ContextOverflow | None = None) -> RequestLimits:
         """What a request to this endpoint may hold; an endpoint that said how much it takes is believed, one
@@ -101,7 +106,9 @@ class Compactor(Struct, frozen=True):
     ) -> Compaction | None:
         """An entry that stands for older messages, to be appended; None where nothing can be left out.
 
-        With a `focus` a record is written also where short forms would be enough.
+        With a `focus` a record is written also where short forms would be enough. What is made before a
+        request, and neither asked for nor demanded, is also told of where it saved nothing: an attempt that
+        left no trace would be made again before each of the next requests.
         """
         limits, before = self.limits(wanted, overflow), self._size(wanted)
         if focus is not None:
@@ -115,7 +122,9 @@ class Compactor(Struct, frozen=True):
             after = self._after(wanted, entry, scale)
         if after > limits.request:
             entry, after = self._clipped(wanted, entry, limits, scale)
-        return replace(entry, before=before, after=after) if after < before * USELESS else None
+        if after < before * USELESS:
+            return replace(entry, before=before, after=after)
+        return _in_vain(entry, before) if focus is None and overflow is None else None
 
     async def _recorded(
         self, wanted: ContextRequest, kept: "_Division", limits: RequestLimits, focus: str | None
@@ -240,10 +249,27 @@ class _Division(Struct, frozen=True, kw_only=True):
         return replace(made, digested=digested)
 
 
-def thrashes(log: Log) -> bool:
-    """Whether the last two compactions saved little: another one would not help."""
+def thrashes(log: Log, size: int = 0) -> bool:
+    """Whether the last two compactions saved little, of requests about as large as one of `size` tokens:
+    another one would not help.
+    """
     last = [one for one in log.messages if isinstance(one, Compaction) and one.before][-2:]
-    return len(last) == 2 and all(one.after > one.before * (1 - LITTLE) for one in last)
+    if len(last) < 2 or max(size, last[1].before) > last[0].before * GROWN:
+        return False
+    return all(one.after > one.before * (1 - LITTLE) for one in last)
+
+
+def _in_vain(entry: Compaction, before: int) -> Compaction:
+    """What tells of an attempt that saved nothing, and whether a model failed to write a record for it."""
+    return Compaction(
+        id=entry.id,
+        at=entry.at,
+        summary="",
+        first_kept="",
+        fallback=entry.fallback,
+        before=before,
+        after=before,
+    )
 
 
 def _cools_down(wanted: ContextRequest) -> bool:

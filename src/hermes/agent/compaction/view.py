@@ -32,7 +32,12 @@ def record(entry: Compaction) -> str:
 def visible(log: Log) -> tuple[Message, ...]:
     """The log as a model sees it."""
     at = log.compacted
-    return log.messages if at < 0 else (*shown(log.messages, at), *log.messages[at + 1 :])
+    return (*(shown(log.messages, at) if at >= 0 else ()), *since(log))
+
+
+def since(log: Log) -> tuple[Message, ...]:
+    """What came after the last entry that shortened the log; entries since then change nothing."""
+    return tuple(one for one in log.messages[log.compacted + 1 :] if one.kind != "compaction")
 
 
 def shown(messages: Sequence[Message], at: int) -> tuple[Message, ...]:
@@ -61,7 +66,8 @@ def shown(messages: Sequence[Message], at: int) -> tuple[Message, ...]:
             renamed.update(call.id for call in message.calls)
         return _renamed(message, entry)
 
-    head, end = [seen(number) for number in range(min(entry.head, begin))], [seen(number) for number in kept]
+    first = [number for number in range(min(entry.head, begin)) if messages[number].kind != "compaction"]
+    head, end = [seen(number) for number in first], [seen(number) for number in kept]
     if not (entry.summary or entry.verbatim):
         return (*head, *end)
     if any(isinstance(one, User) for one in end):

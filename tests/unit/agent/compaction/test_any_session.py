@@ -103,6 +103,9 @@ def holds(before: Log, after: Log, writer: str) -> None:
     if len(after.messages) > len(before.messages):
         entry = after.messages[-1]
         assert isinstance(entry, Compaction)
+        if entry.saved_nothing:
+            assert view == visible(before)
+            return
         assert entry.after < entry.before
         assert total(view) < total(visible(before))
         assert "SECRET-4711" not in entry.summary
@@ -152,6 +155,30 @@ def test_room_loses_no_request_no_pin_and_no_pair(
     log: Made, more: Made, writer: str, window: int, focus: str | None
 ) -> None:
     check(log.log, more.log, writer, window, focus)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    log=logs(turns=3), writer=st.sampled_from(sorted(WRITERS)), window=st.sampled_from([500, 2_000, 8_000])
+)
+def test_room_is_made_until_it_is_enough_or_two_attempts_in_a_row_saved_little(
+    log: Made, writer: str, window: int
+) -> None:
+    compactor, in_force, now = Compactor(CompressionSettings()), log.log, ports()
+    for _ in range(12):
+        wanted = request(in_force, WRITERS[writer], now, window=window)
+        if not compactor.is_full(wanted):
+            break
+        entry = anyio.run(compactor.make_room, wanted)
+        assert entry is not None, "an attempt leaves a trace"
+        in_force = in_force.add(entry)
+    else:
+        pytest.fail("room is made without end")
+    entries = [one for one in in_force.messages if isinstance(one, Compaction)]
+    if compactor.is_full(request(replay(log.log.messages), WRITERS[writer], now, window=window)):
+        assert entries
+    little = [one.after > one.before * 0.9 for one in entries]
+    assert not any(first and second for first, second in itertools.pairwise(little[:-1]))
 
 
 @pytest.mark.slow
