@@ -12,11 +12,12 @@ from typing import Any, Final, Literal, get_args
 import msgspec
 from msgspec import Struct
 
+from hermes.agent.log import answered
 from hermes.agent.session import Session
 from hermes.lib.text import clip
 from hermes.models.side_calls import SideQuestion
 from hermes.types.goal import Goal
-from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
+from hermes.types.message import Assistant, Message, ToolResult, User
 
 JUDGING: Final = """You decide how an agent's work on a goal stands after its last turn.
 
@@ -109,12 +110,10 @@ def _begin(log: Sequence[Message]) -> int:
 
 
 def _calls(turn: Sequence[Message], quotes: "Quotations") -> Iterator[dict[str, Any]]:
-    calls: dict[str, ToolCall] = {
-        call.id: call for one in turn if isinstance(one, Assistant) for call in one.calls
-    }
-    for one in turn:
+    calls = answered(enumerate(turn))
+    for number, one in enumerate(turn):
         if isinstance(one, ToolResult):
-            call = calls.get(one.call_id)
+            call = calls.get(number)
             given = quotes.left_out(call.arguments) if call else {}
             words = (
                 "[from outside, left out]" if one.outside else _encoded(quotes.left_out(_value(one.content)))

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hermes.safety.sources import Source, sources
 from hermes.types.error import HermesError
-from hermes.types.message import Compaction, Message, ToolCall, User, speakers
+from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User, speakers
 
 
 class PairingError(HermesError):
@@ -59,6 +59,21 @@ def first_turns(messages: tuple[Message, ...], turns: int) -> tuple[Message, ...
     """The messages up to the end of a turn; all of them where there are not so many."""
     users = [number for number, message in enumerate(messages) if isinstance(message, User)]
     return messages[: users[turns]] if turns < len(users) else messages
+
+
+def answered(messages: Iterable[tuple[int, Message]]) -> dict[int, ToolCall]:
+    """The call that each result answers, by the result's number.
+
+    An id alone does not tell: some servers number the calls of each reply anew.
+    """
+    found: dict[int, ToolCall] = {}
+    waiting: list[ToolCall] = []
+    for number, one in messages:
+        if isinstance(one, Assistant):
+            waiting = list(one.calls)
+        elif isinstance(one, ToolResult) and waiting and waiting[0].id == one.call_id:
+            found[number] = waiting.pop(0)
+    return found
 
 
 def replay(messages: tuple[Message, ...], before: Iterable[Source] = ()) -> Log:

@@ -102,6 +102,22 @@ def test_the_judge_is_shown_the_goal_and_the_last_turn_and_nothing_from_outside(
     )
 
 
+def test_the_judge_is_shown_each_outcome_with_its_own_call_where_ids_come_again() -> None:
+    def step(path: str) -> tuple[Assistant, ToolResult]:
+        call = ToolCall(id="call_0", name="test", arguments={"path": path})
+        return (
+            Assistant(id=f"a{path}", at=0, calls=(call,)),
+            ToolResult(id=f"r{path}", at=0, call_id="call_0", name="test", content=f"ran {path}"),
+        )
+
+    log = (User(id="u", at=0, text="go"), *step("one"), *step("two"), Assistant(id="end", at=0, text="done"))
+    shown = json.loads(asked(Goal(outcome="port it"), log).text.removesuffix(LAST))
+    assert [(one["arguments"], one["outcome"]) for one in shown["turn"]["calls"]] == [
+        ('{"path":"one"}', "ran one"),
+        ('{"path":"two"}', "ran two"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("kept", "state"),
     [

@@ -6,6 +6,7 @@ from functools import cache
 from typing import Final
 
 from hermes.agent.compaction.digests import digest
+from hermes.agent.log import answered
 from hermes.lib.data_files import data_text
 from hermes.lib.text import CHARACTERS, clip
 from hermes.models.side_calls import SideQuestion
@@ -83,17 +84,17 @@ def material(left_out: Sequence[Numbered]) -> str:
 
 
 def _in_words(left_out: Sequence[Numbered]) -> list[str]:
-    calls = {call.id: call for _, one in left_out if isinstance(one, Assistant) for call in one.calls}
-    return [f"[{number}] {_words(one, calls)}" for number, one in left_out]
+    calls = answered(left_out)
+    return [f"[{number}] {_words(one, calls.get(number))}" for number, one in left_out]
 
 
 def outline(left_out: Sequence[Numbered], budget: int) -> str:
     """The record where no model wrote one: a line for each entry, the last ones where not all find room."""
-    calls = {call.id: call for _, one in left_out if isinstance(one, Assistant) for call in one.calls}
+    calls = answered(left_out)
     lines: list[str] = []
     room = budget * CHARACTERS
     for number, one in reversed(left_out):
-        line = f"- {_line(one, calls)} [{number}]"
+        line = f"- {_line(one, calls.get(number))} [{number}]"
         room -= len(line)
         if room < 0:
             break
@@ -164,22 +165,22 @@ def _cited(line: str, first: int, last: int) -> str:
     return f"{line} [{first}-{last}]" if first < last else f"{line} [{last}]"
 
 
-def _words(message: Message, calls: Mapping[str, ToolCall]) -> str:
+def _words(message: Message, call: ToolCall | None) -> str:
     match message:
         case User():
             return f"user: {clip(message.told, SAID)}"
         case Assistant():
-            asked = "".join(f"\ncalls {call.name}" for call in message.calls)
+            asked = "".join(f"\ncalls {one.name}" for one in message.calls)
             return f"assistant: {clip(message.text, SAID)}{asked}"
         case ToolResult():
             outside = " (from outside)" if message.outside else ""
             note = f"\n{message.note}" if message.note else ""
-            line = digest(calls.get(message.call_id), message)
+            line = digest(call, message)
             return f"{line}{outside}\n{clip(message.content, RESULT)}{note}"
     return ""
 
 
-def _line(message: Message, calls: Mapping[str, ToolCall]) -> str:
+def _line(message: Message, call: ToolCall | None) -> str:
     match message:
         case User():
             return f"The user said: {_first(message.text)}"
@@ -188,7 +189,7 @@ def _line(message: Message, calls: Mapping[str, ToolCall]) -> str:
                 f"The assistant said: {_first(message.text)}" if message.text else "The assistant made calls"
             )
         case ToolResult():
-            return digest(calls.get(message.call_id), message)
+            return digest(call, message)
     return ""
 
 

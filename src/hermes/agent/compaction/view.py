@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from hermes.agent.compaction.digests import clipped, shortened
 from hermes.agent.compaction.summary import forged
-from hermes.agent.log import Log
+from hermes.agent.log import Log, answered
 from hermes.agent.todos import last_plan
 from hermes.types.message import Assistant, Compaction, ContextBlock, Message, ToolCall, ToolResult, User
 
@@ -52,7 +52,7 @@ def shown(messages: Sequence[Message], at: int) -> tuple[Message, ...]:
     begin = place(messages, entry.first_kept, at)
     digested = place(messages, entry.digested, at) if entry.digested else 0
     kept = [number for number in range(begin, at) if messages[number].kind != "compaction"]
-    changed = dict(_short(messages, kept, digested, _calls(messages[:at])))
+    changed = dict(_short(messages, kept, digested, answered(enumerate(messages[:at]))))
 
     renamed: set[str] = set()
 
@@ -60,6 +60,8 @@ def shown(messages: Sequence[Message], at: int) -> tuple[Message, ...]:
         original = messages[number]
         message = changed.get(number, original)
         message = clipped(message, entry.clip, number + 1) if entry.clip else message
+        if isinstance(message, Assistant):
+            renamed.clear()
         if message is original and not (isinstance(message, ToolResult) and message.call_id in renamed):
             return message
         if isinstance(message, Assistant):  # its results go with it: a wire may give its calls other ids
@@ -120,7 +122,7 @@ def _renamed(message: Message, entry: Compaction) -> Message:
 
 
 def _short(
-    messages: Sequence[Message], numbers: Sequence[int], digested: int, calls: Mapping[str, ToolCall]
+    messages: Sequence[Message], numbers: Sequence[int], digested: int, calls: Mapping[int, ToolCall]
 ) -> Iterator[tuple[int, Message]]:
     """The messages in short form: those before a place, but the plan as it is, and results whose text comes
     again.
@@ -131,14 +133,9 @@ def _short(
         message = messages[number]
         if plan >= 0 and number == numbers[plan]:
             continue
-        call = calls.get(message.call_id) if isinstance(message, ToolResult) else None
         if number < digested:
-            yield number, shortened(message, call, number + 1)
+            yield number, shortened(message, calls.get(number), number + 1)
         elif isinstance(message, ToolResult) and len(message.content) > len(SAME):
             if message.content in later:
                 yield number, replace(message, content=SAME, full="")
             later.add(message.content)
-
-
-def _calls(messages: Sequence[Message]) -> dict[str, ToolCall]:
-    return {call.id: call for one in messages if isinstance(one, Assistant) for call in one.calls}

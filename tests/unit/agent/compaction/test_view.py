@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.agent.compaction.summary import TITLES, accepted
+from hermes.agent.compaction.summary import TITLES, accepted, material, outline
 from hermes.agent.compaction.view import END, parting, record, shown
 from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
 
@@ -57,6 +57,39 @@ def test_of_an_answer_only_known_headings_items_and_what_goes_on_with_them_stay(
         "1. the elm is old [2]",
         "- the ash is new [3]",
     ]
+
+
+def test_a_result_in_short_tells_of_its_own_call_where_ids_come_again() -> None:
+    def step(number: int) -> tuple[Message, ...]:
+        call = ToolCall(id="call_0", name="part", arguments={"number": number})
+        return (
+            Assistant(id=f"a{number}", at=0.0, calls=(call,)),
+            ToolResult(id=f"r{number}", at=0.0, call_id=call.id, name="part", content="water " * 200),
+        )
+
+    log = (LOG[0], *step(1), *step(2), *step(3), Assistant(id="end", at=0.0, text="done"))
+    entry = Compaction(id="k", at=0.0, summary="", first_kept="u1", digested="end")
+    told = [one.content for one in shown((*log, entry), len(log)) if isinstance(one, ToolResult)]
+    numbers = [one.partition("→")[0].strip() for one in told]
+    entries = list(enumerate(log, start=1))
+    listed = [line for line in outline(entries, 900).splitlines() if "[part]" in line]
+    written = [line for line in material(entries).splitlines() if "[part]" in line]
+    assert numbers == [f"[part] number={number}" for number in (1, 2, 3)]
+    assert [one in line for one, line in zip(numbers, listed, strict=True)] == [True] * 3
+    assert [one in line for one, line in zip(numbers, written, strict=True)] == [True] * 3
+
+
+def test_a_result_keeps_its_name_beside_a_call_that_is_shown_as_it_is_though_its_id_comes_again() -> None:
+    def step(number: int, command: str) -> tuple[Message, ...]:
+        call = ToolCall(id="call_0", name="t", arguments={"command": command})
+        return (
+            Assistant(id=f"a{number}", at=0.0, calls=(call,)),
+            ToolResult(id=f"r{number}", at=0.0, call_id=call.id, name="t", content="ok"),
+        )
+
+    log = (LOG[0], *step(1, "x" * 9_000), *step(2, "ls"), Assistant(id="end", at=0.0, text="done"))
+    entry = Compaction(id="k", at=0.0, summary="", first_kept="u1", digested="a2")
+    assert [one.id for one in shown((*log, entry), len(log))] == ["u1", "a1/k", "r1/k", "a2", "r2", "end"]
 
 
 @given(
