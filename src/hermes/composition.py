@@ -28,13 +28,8 @@ from hermes.agent.recall import Recall
 from hermes.agent.routes import Routes
 from hermes.agent.services import Redactor, RuntimeServices
 from hermes.agent.session import Session
-from hermes.agent.settings import BudgetSettings, DelegationSettings
-from hermes.agent.trajectories import (
-    NoTrajectories,
-    SavedTrajectories,
-    Trajectories,
-    TrajectorySettings,
-)
+from hermes.agent.settings import BudgetSettings, DelegationSettings, TrajectorySettings
+from hermes.agent.trajectories import NoTrajectories, SavedTrajectories, Trajectories
 from hermes.config.environ import workspace_values
 from hermes.config.home import Home
 from hermes.config.sections import Settings

@@ -1,27 +1,14 @@
 """The context managers that a home may choose from, by name: ours, and what programs and plugins add."""
 
 from collections.abc import Callable
-from typing import Annotated
-
-from msgspec import Struct
 
 from hermes.agent.compaction.compactor import Compactor
-from hermes.agent.compaction.settings import CompressionSettings
+from hermes.agent.compaction.settings import DEFAULT, CompressionSettings, ContextSettings
 from hermes.agent.context import ContextManager
-from hermes.config.sections import Settings, doc, section
+from hermes.config.sections import Settings
 from hermes.types.error import ConfigError
 
-DEFAULT = "compressor"
 ContextFactory = Callable[[Settings], ContextManager]
-
-
-@section("context")
-class ContextSettings(Struct, frozen=True, kw_only=True):
-    """Who chooses what a model sees of a long session."""
-
-    engine: Annotated[str, doc("The context manager's name; compressor is the one that comes with us.")] = (
-        DEFAULT
-    )
 
 
 class ContextEngines:

@@ -1,4 +1,4 @@
-"""What users set of turns, of children and of what they may spend."""
+"""What users set of turns, of children, of what they may spend and of what is kept of sessions."""
 
 from typing import Annotated, Literal
 
@@ -100,3 +100,10 @@ class BudgetSettings(Struct, frozen=True, kw_only=True):
             "US dollars for a million output tokens that a model without a known price counts as, in budgets."
         ),
     ] = 25.0
+
+
+@section("trajectories")
+class TrajectorySettings(Struct, frozen=True, kw_only=True):
+    """Conversations as training examples."""
+
+    save: Annotated[bool, doc("Add each session to the trajectories of the home when it is closed.")] = False

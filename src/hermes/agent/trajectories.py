@@ -5,13 +5,12 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import anyio.to_thread
 import msgspec
 from msgspec import Struct
 
-from hermes.config.sections import doc, section
 from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
 
 if TYPE_CHECKING:
@@ -19,13 +18,6 @@ if TYPE_CHECKING:
 
 COMPLETED: Final = "trajectory_samples.jsonl"
 FAILED: Final = "failed_trajectories.jsonl"
-
-
-@section("trajectories")
-class TrajectorySettings(Struct, frozen=True, kw_only=True):
-    """Conversations as training examples."""
-
-    save: Annotated[bool, doc("Add each session to the trajectories of the home when it is closed.")] = False
 
 
 class Trajectories(Protocol):

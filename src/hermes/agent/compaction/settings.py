@@ -1,10 +1,21 @@
-"""What users set of making room."""
+"""What users set of making room, and of who makes it."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta, Struct
 
 from hermes.config.sections import doc, section
+
+DEFAULT: Final = "compressor"
+
+
+@section("context")
+class ContextSettings(Struct, frozen=True, kw_only=True):
+    """Who chooses what a model sees of a long session."""
+
+    engine: Annotated[str, doc("The context manager's name; compressor is the one that comes with us.")] = (
+        DEFAULT
+    )
 
 
 @section("compression")
