@@ -104,7 +104,9 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
 
 
 def unknown(key: str) -> ConfigError:
-    """What is said of a key that there is not, with the known one closest to it."""
+    """What is said of a key that there is not, with its name of now, or the known one closest to it."""
+    if new := setting_names().renamed.get(key):
+        return ConfigError(f"{key} is called {new} now.", key=key)
     near = _nearest(key, {item.key: item for item in known_keys()})
     return ConfigError(f"There is no key {key}{near}; hermes config list shows them all.", key=key)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from hermes.agent.guardrails import GuardrailSettings, LoopLimits
-from hermes.agent.settings import AgentSettings, BudgetSettings
+from hermes.agent.settings import AgentSettings, BudgetSettings, TrajectorySettings
 from hermes.apps.settings import edit, known_keys, load
 from hermes.config.edit import append_to_list, set_key, set_secret, unset_key
 from hermes.config.environ import with_dotenv
@@ -434,6 +434,15 @@ def test_old_names_of_keys_are_read_with_a_word_and_migrated(path: Path) -> None
     again = load(path, {})
     assert (again.settings, again.warnings) == (found.settings, ())
     assert edit.migrate(path) == ()
+
+
+def test_save_trajectories_at_the_top_of_the_file_is_another_name_of_trajectories_save(path: Path) -> None:
+    path.write_text("save_trajectories: true\n")
+    assert load(path, {}).settings[TrajectorySettings].save
+    with pytest.raises(ConfigError, match=r"^save_trajectories is called trajectories.save now\.$"):
+        set_key(path, "save_trajectories", "true")
+    edit.migrate(path)
+    assert path.read_text() == "trajectories:\n  save: true\n"
 
 
 def test_a_key_under_both_names_keeps_the_new_one(path: Path) -> None:
