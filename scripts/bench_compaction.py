@@ -99,6 +99,7 @@ def wanted(log: Log) -> ContextRequest:
         ports=SYSTEM_PORTS,
         ask=ask,
         redact=Redactor(SecretValues("sk-live-0123456789abcdef")).redact,
+        asked_window=TOKENS,
     )
 
 

@@ -291,6 +291,34 @@ async def test_what_does_not_fit_the_summing_model_is_listed_and_the_rest_is_who
     assert "The user said: request 2 xxx" in question
 
 
+@pytest.mark.parametrize(
+    ("more", "asked_first"),
+    [("", ""), ("auxiliary:\n  compression: {model: large}\n", "large")],
+    ids=["none set", "a larger one set"],
+)
+async def test_a_session_with_a_small_window_has_its_record_written_by_the_model_that_is_set_for_it(
+    talk: Talk, environ: dict[str, str], more: str, asked_first: str
+) -> None:
+    settings(environ, {"scripted": 16_000, "large": 200_000})
+    config = Path(environ["HERMES_HOME"], "config.yaml")
+    config.write_text(config.read_text() + more)
+    asked: list[str] = []
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if not is_record(request):
+            return counted(say("words " * 800), request)
+        asked.append(request["model"])
+        return say(RECORD, breaks_prefix=True)
+
+    async with talk(ScriptedModel(*[reply] * 60)) as session:
+        for number in range(20):
+            await session.send(f"request {number}")
+        made = compactions(session)
+    assert made
+    assert {one.fallback for one in made} == {not asked_first}
+    assert set(asked) == {asked_first} - {""}
+
+
 @pytest.mark.usefixtures("window")
 async def test_a_model_is_asked_for_a_record_again_ten_minutes_after_it_wrote_none(talk: Talk) -> None:
     asked: list[float] = []

@@ -18,7 +18,7 @@ class ContextRequest(Abridged, Struct, frozen=True, kw_only=True):
     """What room is made for: a session's log, what stands before it in a request, and who may be asked.
 
     `ask` puts a side question to the model of the task `compression`; None when no model answers.
-    `asked_window` is what that model takes, in tokens; 0 where it is not known.
+    `asked_window` is what that model takes, in tokens; 0 where there is none.
     """
 
     unshown: ClassVar = ("ask", "redact")

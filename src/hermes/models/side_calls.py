@@ -7,7 +7,7 @@ session go to no service that the user did not choose for them; a key in the env
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Final, Literal
 from urllib.parse import urlsplit
 
 from msgspec import Struct
@@ -86,6 +86,8 @@ class SideCalls(Struct, frozen=True, kw_only=True):
 
 SMALL_ENOUGH: frozenset[Task] = frozenset({"title", "session_search", "web_extract", "approval"})
 """Tasks that a provider's small model does as well as its large one."""
+SMALL: Final = 16_384
+"""A session's own model with no larger window writes no records of it: it takes long and misses much."""
 SHORT: Mapping[Task, int] = {"title": 200, "approval": 400, "goal_judge": 2000}
 OWN, SERVER, KEYS = "main", CUSTOM, "keys"
 """Words of `auxiliary.chain` beside providers: the session's own, the server of `model.base_url`, and every
@@ -107,7 +109,7 @@ def side_task(
     own: TaskSettings = getattr(settings[AuxiliarySettings], task)
     choice = _TaskModels(task, main, settings, environ, stored)
     found = choice.named(own) or choice.chain(settings[AuxiliarySettings].chain)
-    once = {(one.base_url, one.model): one for one in found if task != "vision" or one.profile.vision}
+    once = {(one.base_url, one.model): one for one in found if choice.can_do(one)}
     if not own.timeout >= 0:
         raise ConfigError(
             f"auxiliary.{task}.timeout is {own.timeout}: give seconds, or 0 for no limit.",
@@ -125,6 +127,12 @@ class _TaskModels(Struct, frozen=True):
     settings: Settings
     environ: Mapping[str, str]
     stored: Collection[str]
+
+    def can_do(self, one: Endpoint) -> bool:
+        """Whether a model is of use for the task."""
+        if self.task == "vision":
+            return one.profile.vision
+        return self.task != "compression" or one != self.main or one.context_window > SMALL
 
     def named(self, own: TaskSettings) -> tuple[Endpoint, ...]:
         """What the user set for the task, and the session's own model after it."""

@@ -45,8 +45,6 @@ window, is another matter.
 """
 COOL_DOWN: Final = 600.0
 """Seconds in which no model is asked for a record after none could be had."""
-SMALL: Final = 16_384
-"""Models with no larger window write no records: they take long and miss much; an outline stands for them."""
 
 
 def fixed(wanted: ContextRequest) -> int:
@@ -132,7 +130,7 @@ class Compactor(Struct, frozen=True):
         """The entry with a record of all that is not kept; without a model's words it is an outline."""
         messages, words = wanted.log.messages, ""
         rests = focus is None and _cools_down(wanted)  # a person who asks for it does not wait
-        asks = wanted.endpoint.context_window > SMALL and not rests
+        asks = wanted.asked_window > 0 and not rests
         if not (kept.unrecorded if asks else kept.fresh):
             return kept.in_short(wanted.ports)
         budget = limits.record(total(one for _, one in kept.unrecorded))
@@ -154,7 +152,7 @@ class Compactor(Struct, frozen=True):
     async def _asked(self, wanted: ContextRequest, kept: "_Division", budget: int, focus: str) -> str:
         """The words of a model, asked once more where its first ones are no record."""
         before, entries = kept.record.summary if kept.record else "", kept.unrecorded
-        window = int((wanted.asked_window or wanted.endpoint.context_window) * LEAST_SHARE)
+        window = int(wanted.asked_window * LEAST_SHARE)
         room = max(SMALLEST, window - budget - tokens(summary.instructions()) - tokens(before))
         question = summary.question(entries, before=before, budget=budget, focus=focus, room=room)
         question = replace(question, text=wanted.redact(question.text))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from hermes.agent.compaction.sizes import size
 from hermes.agent.context import ContextRequest
 from hermes.agent.log import Log
-from hermes.models.side_calls import SideQuestion
+from hermes.models.side_calls import SMALL, SideQuestion
 from hermes.types.message import Assistant, Attachment, ContextBlock, ToolCall, ToolResult, User
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint
@@ -92,4 +92,5 @@ def request(log: Log, ask: Writer, ports: Ports, *, window: int = 20_000) -> Con
         ports=ports,
         ask=ask,
         redact=lambda text: text.replace("SECRET-4711", "[REDACTED]"),
+        asked_window=window if window > SMALL else 0,
     )
