@@ -291,6 +291,55 @@ async def test_what_does_not_fit_the_summing_model_is_listed_and_the_rest_is_who
     assert "The user said: request 2 xxx" in question
 
 
+@pytest.mark.parametrize(("words", "stays"), [(3_000, True), (14_000, False)])
+async def test_a_long_first_request_stays_as_it_is_unless_the_rest_would_not_fit_beside_it(
+    talk: Talk, environ: dict[str, str], words: int, *, stays: bool
+) -> None:
+    settings(environ, {"scripted": 40_000})
+    first = "detail " * words
+
+    def reply(request: dict[str, Any]) -> Turn:
+        return say(RECORD, breaks_prefix=True) if is_record(request) else counted(say("w " * 700), request)
+
+    model = ScriptedModel(*[reply] * 400)
+    async with talk(model) as session:
+        await session.send(first)
+        for number in range(200):
+            await session.send(f"request {number}")
+            if len(made := compactions(session)) == 3:
+                break
+        await session.send("more")
+    assert ([one.head > 0 for one in made], first.strip() in contents(model.requests[-1])) == (
+        [stays] * 3,
+        stays,
+    )
+    assert all(one.after < one.before * 0.9 for one in made)
+
+
+async def test_first_messages_that_a_smaller_model_has_no_room_for_are_in_the_record_from_then_on(
+    talk: Talk, environ: dict[str, str]
+) -> None:
+    settings(environ, {"scripted": 60_000, "small": WINDOW})
+    asked: list[str] = []
+
+    def reply(request: dict[str, Any]) -> Turn:
+        if not is_record(request):
+            return counted(say("w " * 700), request)
+        asked.append(contents(request))
+        return say(RECORD, breaks_prefix=True)
+
+    model = ScriptedModel(*[reply] * 400)
+    async with talk(model) as session:
+        await session.send("Plant the oak. " + "detail " * 8_000)
+        while not compactions(session):
+            await session.send("go on")
+        assert (compactions(session)[0].head > 0, "Plant the oak" in asked[-1]) == (True, False)
+        await session.switch_model(replace(session.endpoint, model="small", context_window=WINDOW))
+        await session.send("go on")
+        last = compactions(session)[-1]
+        assert (last.head, last.clip, "Plant the oak" in asked[-1]) == (0, 0, True)
+
+
 @pytest.mark.parametrize(
     ("more", "asked_first"),
     [("", ""), ("auxiliary:\n  compression: {model: large}\n", "large")],

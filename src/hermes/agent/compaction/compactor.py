@@ -31,8 +31,6 @@ RATIO, LEAST, MOST, OF_WINDOW, SMALLEST = 0.2, 2_000, 12_000, 0.05, 256
 """Tokens of a record: a fifth of what it stands for, within these limits, and of the window at most this
 share (but so many tokens anyway).
 """
-HEAD_SHARE: Final = 0.1
-"""The share of the limit that the first messages may take to stay."""
 ENOUGH: Final = 0.7
 """Short forms alone are enough when they bring a request under this share of its limit."""
 LITTLE: Final = 0.1
@@ -63,6 +61,12 @@ class RequestLimits(Struct, frozen=True):
         """The room of a record that stands for so many tokens."""
         most = max(SMALLEST, int(min(MOST, self.window * OF_WINDOW)))
         return min(most, max(LEAST, int(left_out * RATIO)))
+
+    def head(self, taken: int) -> int:
+        """The room of the first messages beside so many tokens that every request takes: with more of them
+        little would be saved each time, or the request would not fit.
+        """
+        return int(self.request * (1 - LITTLE)) - taken - self.tail - self.record(self.request)
 
 
 class Compactor(Struct, frozen=True):
@@ -111,9 +115,10 @@ class Compactor(Struct, frozen=True):
         limits, before = self.limits(wanted, overflow), self._size(wanted)
         if focus is not None:
             limits = replace(limits, tail=min(limits.tail, int(before * self.settings.target_ratio)))
-        kept = _Division.of(wanted.log, self.settings, limits)
-        entry = kept.in_short(wanted.ports)
         scale = before / max(1, fixed(wanted) + total(self.messages(wanted.log)))
+        room = limits.head(int(fixed(wanted) * scale))
+        kept = _Division.of(wanted.log, self.settings, limits, int(room / scale))
+        entry = kept.in_short(wanted.ports)
         after = self._after(wanted, entry, scale)
         if focus is not None or after > limits.request * ENOUGH or after > before * (1 - LITTLE):
             entry = await self._recorded(wanted, kept, limits, focus)
@@ -200,13 +205,15 @@ class _Division(Struct, frozen=True, kw_only=True):
     cut: int
 
     @classmethod
-    def of(cls, log: Log, settings: CompressionSettings, limits: RequestLimits) -> "_Division":
+    def of(cls, log: Log, settings: CompressionSettings, limits: RequestLimits, room: int) -> "_Division":
+        """The division in which as many of the first messages stay as find room in so many tokens."""
         messages = log.messages
         entry = messages[log.compacted] if log.compacted >= 0 else None
         previous = entry if isinstance(entry, Compaction) and entry.dropped else None
-        head = previous.head if previous else head_end(messages, settings.protect_first_n)
-        if not previous and total(messages[:head]) > limits.request * HEAD_SHARE:
-            head = 0
+        heads = [head_end(messages, count) for count in range(settings.protect_first_n, -1, -1)]
+        if previous:  # a first message that was left out does not come back
+            heads = [previous.head, *(one for one in heads if one < previous.head)]
+        head = next(one for one in heads if not one or total(messages[:one]) <= room)
         start = place(messages, previous.first_kept, len(messages)) if previous else head
         cut = tail_start(messages, limits.tail, settings.protect_last_n)
         return cls(messages=messages, previous=previous, head=head, start=start, cut=max(cut, start))
@@ -214,7 +221,7 @@ class _Division(Struct, frozen=True, kw_only=True):
     @property
     def fresh(self) -> list[summary.Numbered]:
         """What no entry stands for yet."""
-        return summary.numbered(self.messages, self.start, self.cut)
+        return self._without(self.previous, self.start)
 
     @property
     def record(self) -> Compaction | None:
@@ -227,7 +234,14 @@ class _Division(Struct, frozen=True, kw_only=True):
         """What no such record stands for yet."""
         record = self.record
         begin = place(self.messages, record.first_kept, self.start) if record else self.head
-        return summary.numbered(self.messages, begin, self.cut)
+        return self._without(record, begin)
+
+    def _without(self, entry: Compaction | None, begin: int) -> list[summary.Numbered]:
+        """What is left out from a place on, and of the first messages those that stay no longer since an
+        entry.
+        """
+        first = summary.numbered(self.messages, self.head, entry.head) if entry else []
+        return [*first, *summary.numbered(self.messages, begin, self.cut)]
 
     @property
     def plan(self) -> list[dict[str, str]]:

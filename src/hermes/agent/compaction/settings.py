@@ -35,7 +35,9 @@ class CompressionSettings(Struct, frozen=True, kw_only=True):
         float, Meta(ge=0.1, le=0.8), doc("The share of that which the last messages keep, as they are.")
     ] = 0.2
     protect_first_n: Annotated[
-        int, Meta(ge=0), doc("How many messages at the beginning stay as they are.")
+        int,
+        Meta(ge=0),
+        doc("How many messages at the beginning stay as they are; fewer where a request would not fit."),
     ] = 3
     protect_last_n: Annotated[
         int, Meta(ge=1), doc("How many messages at the end stay as they are, however long they are.")
