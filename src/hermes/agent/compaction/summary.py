@@ -63,7 +63,8 @@ def question(
         if focus
         else "",
         "The record so far follows. Keep what still holds, go on with its numbers, move what is done or"
-        f" answered to its heading, and bring the active task up to date:\n{before}"
+        " answered to its heading, and put what the user asked for last, word for word, in the place of an"
+        f" active task that is done:\n{before}"
         if before
         else "",
         "Entries:\n" + text,

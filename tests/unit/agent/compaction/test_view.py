@@ -1,10 +1,20 @@
 """What stands for older messages."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.agent.compaction.summary import TITLES, accepted, material, outline
+from hermes.agent.compaction.summary import (
+    TITLES,
+    accepted,
+    headings,
+    instructions,
+    material,
+    outline,
+    question,
+)
 from hermes.agent.compaction.view import END, parting, record, shown
 from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult, User
 
@@ -39,6 +49,15 @@ def test_a_record_has_no_part_that_passes_for_word_for_word(title: str) -> None:
     text = record(entry)
     assert (text.casefold().count(title.casefold()), text.casefold().count("[end of the")) == (1, 1)
     assert text.count(f"\n{title}\n- yes [1]") == 1
+
+
+def test_a_record_has_fourteen_parts_and_the_active_task_is_asked_for_word_for_word() -> None:
+    parts = dict(re.findall(r"^## (.+)\n(.+)", instructions(), re.MULTILINE))
+    assert (len(headings()), parts.keys()) == (14, headings())
+    assert "word for word" in parts["Active task"]
+    entries = [(1, LOG[0])]
+    again = question(entries, before="## Active task\n- do it [1]", budget=900, focus="", room=9_000)
+    assert "word for word, in the place of an active task" in again.text
 
 
 def test_of_an_answer_only_known_headings_items_and_what_goes_on_with_them_stay() -> None:
