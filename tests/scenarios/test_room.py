@@ -409,6 +409,23 @@ async def test_a_person_sums_up_with_a_topic_and_pinned_facts_stay(talk: Talk) -
         assert session.pins == ("The port is 8042.",)
 
 
+@pytest.mark.parametrize("toolsets", [(), ("context",)], ids=["without expand", "with expand"])
+@pytest.mark.parametrize(("size", "small"), [(WINDOW, False), (16_000, True)], ids=["large", "small"])
+async def test_beside_a_record_a_model_reads_that_notes_stay_in_force(
+    talk: Talk, environ: dict[str, str], size: int, toolsets: tuple[str, ...], *, small: bool
+) -> None:
+    settings(environ, {"scripted": size})
+    model = as_needed(*(say(f"answer {number} " + "y" * 600) for number in range(9)))
+    async with talk(model, toolsets=toolsets) as session:
+        for number in range(8):
+            await session.send(f"request {number}")
+        await session.compact()
+        await session.send("And now?")
+    prompt, *said = model.requests[-1]["messages"]
+    assert ("those from memory too, hold whatever the record says" in prompt["content"]) is not small
+    assert "Notes in the system prompt stay in force." in json.dumps(said)
+
+
 async def test_a_short_conversation_is_left_as_it_is(talk: Talk) -> None:
     async with talk(as_needed(say("hello"))) as session:
         await session.send("hi")

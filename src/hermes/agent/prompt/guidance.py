@@ -32,6 +32,18 @@ class ModelGuidance(Struct, frozen=True):
         return _said(row for row in _table()["family"] if context.family in row["names"])
 
 
+class RecordGuidance(Struct, frozen=True):
+    """What holds beside a record of older messages."""
+
+    name: str = "record"
+    order: int = 390
+
+    async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
+        """That, for every session: any may become long."""
+        del context
+        return _said([_table()["record"]])
+
+
 class ToolGuidance(Struct, frozen=True):
     """When to use tools whose schema cannot say it."""
 

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from hermes.agent.memory import MemorySettings
 from hermes.agent.prompt.builder import SystemPrompt
 from hermes.agent.prompt.context_files import ContextFiles
-from hermes.agent.prompt.guidance import ModelGuidance, PlatformHint, ToolGuidance
+from hermes.agent.prompt.guidance import ModelGuidance, PlatformHint, RecordGuidance, ToolGuidance
 from hermes.agent.prompt.identity import Identity
 from hermes.agent.prompt.memory_block import MemoryBlock, ProviderBlock
 from hermes.agent.prompt.notes import TextRules
@@ -26,6 +26,7 @@ def standard_prompt(settings: Settings, home: Home, recall: Recall) -> SystemPro
             PlatformHint(),
             Surroundings(),
             ModelGuidance(),
+            RecordGuidance(),
             ToolGuidance(),
             ContextFiles(files, rules),
             MemoryBlock(memory.notes(home.memories), memory, replace(rules, on_hit="quarantine")),
