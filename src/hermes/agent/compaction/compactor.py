@@ -25,8 +25,8 @@ from hermes.types.message import Compaction, Message
 from hermes.types.ports import Ports
 
 WIDE: Final = 512_000
-"""Windows under this many tokens are filled to three quarters at least."""
-LEAST_SHARE: Final = 0.75
+"""Windows from so many tokens on are filled to a half, others to three quarters, where no share is set."""
+SHARE_OF_WIDE, SHARE = 0.5, 0.75
 RATIO, LEAST, MOST, OF_WINDOW, SMALLEST = 0.2, 2_000, 12_000, 0.05, 256
 """Tokens of a record: a fifth of what it stands for, within these limits, and of the window at most this
 share (but so many tokens anyway).
@@ -98,8 +98,8 @@ class Compactor(Struct, frozen=True):
         """
         window = wanted.endpoint.context_window
         if overflow is not None:
-            window = min(window, overflow.failure.window or int(self._size(wanted) * LEAST_SHARE))
-        share = self.settings.threshold if window >= WIDE else max(LEAST_SHARE, self.settings.threshold)
+            window = min(window, overflow.failure.window or int(self._size(wanted) * SHARE))
+        share = self.settings.share or (SHARE_OF_WIDE if window >= WIDE else SHARE)
         request = int(share * (window - min(wanted.reply, window // 2)))
         return RequestLimits(request=request, tail=int(request * self.settings.target_ratio), window=window)
 
@@ -157,7 +157,7 @@ class Compactor(Struct, frozen=True):
     async def _asked(self, wanted: ContextRequest, kept: "_Division", budget: int, focus: str) -> str:
         """The words of a model, asked once more where its first ones are no record."""
         before, entries = kept.record.summary if kept.record else "", kept.unrecorded
-        window = int(wanted.asked_window * LEAST_SHARE)
+        window = int(wanted.asked_window * SHARE)
         room = max(SMALLEST, window - budget - tokens(summary.instructions()) - tokens(before))
         question = summary.question(entries, before=before, budget=budget, focus=focus, room=room)
         question = replace(question, text=wanted.redact(question.text))

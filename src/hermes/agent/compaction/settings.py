@@ -25,12 +25,17 @@ class CompressionSettings(Struct, frozen=True, kw_only=True):
     enabled: Annotated[bool, doc("Sum up older messages before the model's window is full.")] = True
     threshold: Annotated[
         float,
-        Meta(gt=0, le=1),
+        Meta(ge=0, le=1),
         doc(
-            "The share of the window that a request may fill before that happens; of windows under 512,000"
-            " tokens at least three quarters."
+            "The share of the window that a request may fill before that happens. 0: three quarters, of"
+            " windows from 512,000 tokens on a half."
         ),
-    ] = 0.5
+    ] = 0.0
+    threshold_percent: Annotated[
+        float,
+        Meta(ge=0, le=100),
+        doc("The same in per cent, where threshold is 0; a number up to 1 is a share here, too."),
+    ] = 0.0
     target_ratio: Annotated[
         float, Meta(ge=0.1, le=0.8), doc("The share of that which the last messages keep, as they are.")
     ] = 0.2
@@ -42,3 +47,9 @@ class CompressionSettings(Struct, frozen=True, kw_only=True):
     protect_last_n: Annotated[
         int, Meta(ge=1), doc("How many messages at the end stay as they are, however long they are.")
     ] = 3
+
+    @property
+    def share(self) -> float:
+        """The share that is set; 0 where none is."""
+        percent = self.threshold_percent
+        return self.threshold or (percent / 100 if percent > 1 else percent)

@@ -157,6 +157,25 @@ def test_room_loses_no_request_no_pin_and_no_pair(
     check(log.log, more.log, writer, window, focus)
 
 
+@pytest.mark.parametrize(
+    ("chosen", "window", "limit"),
+    [
+        (CompressionSettings(), 40_000, 30_000),
+        (CompressionSettings(), 1_000_000, 500_000),
+        (CompressionSettings(threshold=0.5), 40_000, 20_000),
+        (CompressionSettings(threshold=0.9), 40_000, 36_000),
+        (CompressionSettings(threshold_percent=60), 40_000, 24_000),
+        (CompressionSettings(threshold_percent=0.6), 40_000, 24_000),
+        (CompressionSettings(threshold=0.5, threshold_percent=60), 40_000, 20_000),
+    ],
+)
+def test_a_request_may_fill_the_share_of_the_window_that_is_set(
+    chosen: CompressionSettings, window: int, limit: int
+) -> None:
+    compactor = Compactor(chosen)
+    assert compactor.limits(request(Log(), WRITERS["good"], ports(), window=window)).request == limit
+
+
 @settings(max_examples=200, deadline=None)
 @given(
     log=logs(turns=3), writer=st.sampled_from(sorted(WRITERS)), window=st.sampled_from([500, 2_000, 8_000])
