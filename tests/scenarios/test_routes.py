@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import anyio
 import msgspec
@@ -13,8 +14,9 @@ from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
 from hermes.models.side_calls import SideQuestion
 from hermes.runtime import Runtime, open_runtime
-from hermes.testing import ScriptedModel, fail, network, say
-from hermes.types.event import Attempted, PrefixBroken, ReplyRestarted, TextDelta, Titled
+from hermes.testing import ScriptedModel, Turn, fail, network, say
+from hermes.types.event import Attempted, Notice, PrefixBroken, ReplyRestarted, TextDelta, Titled
+from hermes.types.message import Compaction
 from tests.scenarios.conftest import HASTY, events_of
 
 pytestmark = pytest.mark.anyio
@@ -31,7 +33,7 @@ CONFIG = {
 
 @asynccontextmanager
 async def running(
-    environ: dict[str, str], models: dict[str, ScriptedModel], **config: object
+    environ: dict[str, str], models: dict[str, ScriptedModel], /, **config: object
 ) -> AsyncIterator[tuple[Runtime, Session]]:
     home = Path(environ["HERMES_HOME"])
     home.mkdir(exist_ok=True)
@@ -57,6 +59,59 @@ async def test_when_the_key_is_exhausted_the_turn_carries_on_with_the_fallback_a
     assert (first.text, first.usage.requests, first.usage.cost > 0) == ("from two", 2, True)
     assert [event.reason for event in events if isinstance(event, PrefixBroken)] == ["the model is one/a now"]
     assert session.log[-1].text == "home again"  # type: ignore[union-attr]
+
+
+LONG_REFUSALS = {
+    "overflow": fail(400, "This model's maximum context length is 20000 tokens."),
+    "payload": fail(413, "request entity too large"),
+    "long context": fail(429, "Extra usage is required for long context requests"),
+}
+
+
+@pytest.mark.parametrize("refusal", LONG_REFUSALS.values(), ids=LONG_REFUSALS)
+async def test_what_is_too_long_is_shortened_and_asked_of_the_same_model_though_there_is_a_larger_one(
+    environ: dict[str, str], refusal: Turn
+) -> None:
+    def reply(request: dict[str, Any]) -> Turn:
+        said = request["messages"]
+        if "You keep the record" in str(said):
+            return say("## Active task\n- Go on [1]\n## Goal\n- Talk [1]", breaks_prefix=True)
+        return refusal if len(str(said)) > 30_000 else replace(say("word " * 600), breaks_prefix=True)
+
+    models = {"one": ScriptedModel(*[reply] * 60), "two": ScriptedModel("from two")}
+    windows = {"one/a": {"context_window": 20_000}, "two/b": {"context_window": 200_000}}
+    async with running(environ, models, models=windows) as (_, session):
+        ends = [await session.send(f"go on {number}") for number in range(20)]
+        assert any(isinstance(one, Compaction) for one in session.log)
+    assert {end.outcome for end in ends} == {"done"}
+    assert models["two"].requests == []
+
+
+@pytest.mark.parametrize("refusal", LONG_REFUSALS.values(), ids=LONG_REFUSALS)
+async def test_where_no_room_can_be_made_a_fallback_that_takes_more_takes_the_turn_and_is_named(
+    environ: dict[str, str], refusal: Turn
+) -> None:
+    models = {"one": ScriptedModel(*[refusal] * 4), "two": ScriptedModel("from two")}
+    windows = {"one/a": {"context_window": 20_000}, "two/b": {"context_window": 200_000}}
+    async with running(environ, models, models=windows) as (_, session):
+        events = await events_of(session, "hi")
+    assert session.log[-1].text == "from two"  # type: ignore[union-attr]
+    assert [one.text for one in events if isinstance(one, Notice)] == [
+        "The conversation could not be made short enough for one/a; this turn goes on with two/b."
+    ]
+    assert len(models["one"].requests) == 1
+
+
+async def test_what_no_model_takes_ends_the_turn_after_each_was_asked_a_few_times(
+    environ: dict[str, str],
+) -> None:
+    refusal = LONG_REFUSALS["overflow"]
+    models = {name: ScriptedModel(*[refusal] * 9) for name in ("one", "two")}
+    windows = {"one/a": {"context_window": 20_000}, "two/b": {"context_window": 200_000}}
+    async with running(environ, models, models=windows) as (_, session):
+        end = await session.send("word " * 20_000)
+    assert (end.outcome, end.failure and end.failure.reason) == ("failed", "context_overflow")
+    assert [len(models[name].requests) <= 4 for name in ("one", "two")] == [True, True]
 
 
 async def test_keys_of_auth_json_take_turns_when_one_is_refused(environ: dict[str, str]) -> None:

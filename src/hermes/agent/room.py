@@ -23,6 +23,8 @@ LITTLE_SAVED = (
     " about a topic, /new begins a new session."
 )
 
+TAKES_MORE = "The conversation could not be made short enough for {before}; this turn goes on with {after}."
+
 
 async def make_room(session: "Session", overflow: ContextOverflow | None = None) -> bool:
     """Shorten what the model sees where the next request would be too long, or the last one was; whether that
@@ -33,6 +35,23 @@ async def make_room(session: "Session", overflow: ContextOverflow | None = None)
         return False
     wanted = replace(wanted, asked_window=_asked_window(session))
     return await _append(session, context.make_room(wanted, overflow=overflow)) is not None
+
+
+async def make_way(session: "Session", overflow: ContextOverflow, attempts: int) -> bool:
+    """Have the request that was refused as too long fit: make room, if that may be tried so many times, else
+    go on with a fallback that takes more; whether either was done.
+
+    Each fallback is taken once, so that this comes to an end.
+    """
+    if attempts > 0 and await make_room(session, overflow):
+        return True
+    route, before = session.route, session.route.target.name
+    roomier = route.next_roomier(overflow.failure)
+    if roomier is None:
+        return False
+    route.move(roomier)
+    session.emit(Notice(level="warning", text=TAKES_MORE.format(before=before, after=route.target.name)))
+    return True
 
 
 async def compact(session: "Session", focus: str) -> Compaction | None:

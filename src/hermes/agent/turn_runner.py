@@ -20,7 +20,7 @@ from hermes.agent.listeners import Listener
 from hermes.agent.outside import protect
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
-from hermes.agent.room import make_room
+from hermes.agent.room import make_room, make_way
 from hermes.agent.speakers import origins
 from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit, only_scripts
 from hermes.agent.title import name
@@ -224,9 +224,10 @@ class TurnRunner:
                     self._listener,
                     self._budget,
                     seconds=self._seconds_left(),
+                    shortens=True,
                 )
             except ModelError as error:
-                if isinstance(error, ContextOverflow) and attempts and await make_room(session, error):
+                if isinstance(error, ContextOverflow) and await make_way(session, error, attempts):
                     attempts -= 1
                     continue
                 if reply is None:

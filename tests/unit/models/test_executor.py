@@ -72,6 +72,7 @@ class Talk:
     deltas: list[Delta] = field(default_factory=list)
     messages: tuple[Message, ...] = (User(id="u1", at=0, text="hi"),)
     clock: float = 1000.0
+    shortens: bool = False
 
     def __post_init__(self) -> None:
         self.breakers = Breakers(lambda: self.clock)
@@ -100,7 +101,7 @@ class Talk:
             uniform=lambda low, high: 0.0,
         )
         request = Request(endpoint=FIRST, system="s", messages=self.messages, **changes)
-        return await executor.stream(request, self.route, self.listener, self.budget)
+        return await executor.stream(request, self.route, self.listener, self.budget, shortens=self.shortens)
 
     @property
     def actions(self) -> list[tuple[str, str | None, str]]:
@@ -187,6 +188,22 @@ async def test_an_overflow_goes_to_a_model_with_more_room_else_to_the_turn() -> 
     with pytest.raises(ContextOverflow) as fault:
         await talk.ask()
     assert fault.value.failure.window == 1000
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        fail(400, "This model's maximum context length is 1000 tokens."),
+        fail(413, "request entity too large"),
+        fail(429, "Extra usage is required for long context requests"),
+    ],
+    ids=["overflow", "payload", "long context"],
+)
+async def test_what_is_too_long_goes_to_who_can_shorten_it_before_any_other_model(refusal: Turn) -> None:
+    talk = Talk({"one": ScriptedModel(refusal), "two": ScriptedModel("fits")}, shortens=True)
+    with pytest.raises(ContextOverflow):
+        await talk.ask()
+    assert [(action, provider) for action, _, provider in talk.actions] == [("give_up", "one")]
 
 
 @pytest.mark.parametrize(

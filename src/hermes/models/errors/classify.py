@@ -66,10 +66,12 @@ def what_follows(entry: ReasonEntry) -> str:
         else "",
         "the next key" if entry.rotate else "",
         "a pause and the same again" if entry.retryable else "",
-        "the next model" if entry.fall_back else "",
-        "a model with more room, else the turn makes room or ends"
+        "the turn makes room, else goes on with a model that has more"
         if entry.compress and not entry.fall_back
+        else "the turn makes room"
+        if entry.compress
         else "",
+        "the next model" if entry.fall_back else "",
     ]
     return ", then ".join(filter(None, steps)) or "the turn ends"
 

@@ -75,19 +75,21 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
         budget: Budget,
         *,
         seconds: float | None = None,
+        shortens: bool = False,
     ) -> Assistant:
         """The reply; its usage is of all requests that it took.
 
-        `seconds` is what is left for it. Raises ContextOverflow for the turn to handle, BudgetSpent before a
-        call that may not start, ConfigError where a package is missing or the certificates to trust are
-        damaged, else ModelError when nothing helps.
+        `seconds` is what is left for it; `shortens` says that who asks can make the conversation shorter, and
+        has to do so before another endpoint is asked. Raises ContextOverflow for the turn to handle,
+        BudgetSpent before a call that may not start, ConfigError where a package is missing or the
+        certificates to trust are damaged, else ModelError when nothing helps.
         """
         total = self.timeouts.total if seconds is None else min(seconds, self.timeouts.total)
         sent = route.prefix.request
         known = sent.messages if sent else ()
         request = replace(request, messages=spelled_out(request.messages, known))
         attempts = _AttemptState(
-            self, request, route, listener, budget, delays(self.uniform), self.monotonic() + total
+            self, request, route, listener, budget, delays(self.uniform), self.monotonic() + total, shortens
         )
         try:
             while True:
@@ -112,6 +114,7 @@ class _AttemptState(Abridged, Struct):
     budget: Budget
     pauses: Iterator[float]
     deadline: float
+    shortens: bool
     failures: list[Failure] = field(default_factory=list)
     here: int = 0
     used: Usage = NO_USAGE
@@ -225,7 +228,8 @@ class _AttemptState(Abridged, Struct):
         executor, route = self.executor, self.route
         self.failures.append(failure)
         self.here += 1
-        target, following = route.target, route.next_available()
+        target = route.target
+        following = None if failure.compress and self.shortens else route.next_available()
         context = RecoveryContext(
             failures=self.here,
             retries=executor.retries,

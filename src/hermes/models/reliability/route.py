@@ -227,6 +227,17 @@ class Route(Struct):
             (number for number in after if self.breakers.available(self.targets[number].endpoint)), None
         )
 
+    def next_roomier(self, failure: Failure) -> int | None:
+        """The next target that may take what this one refused as too long: one with a larger window, or any
+        where the failure says that others may.
+        """
+        size = self.target.endpoint.context_window
+        for number in range(self.at + 1, len(self.targets)):
+            endpoint = self.targets[number].endpoint
+            if (failure.fall_back or endpoint.context_window > size) and self.breakers.available(endpoint):
+                return number
+        return None
+
     def move(self, number: int) -> None:
         """Go on at that target."""
         self.breakers.take(self.targets[number].endpoint)
