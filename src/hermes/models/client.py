@@ -14,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import force_setattr
 
 from hermes.config.sections import Settings
+from hermes.lib.connection_pool import LATE
 from hermes.lib.http import new_client
 from hermes.lib.threads import clock
 from hermes.models.catalog.catalogue import address, known_providers
@@ -90,7 +91,10 @@ async def send(
     started = now()
     end = min(deadline, started + timeouts.total)
     with anyio.CancelScope(deadline=min(end, started + timeouts.first_byte)) as scope:
-        request = http.build_request("POST", wire.url, headers=wire.headers, content=wire.body)
+        late = {LATE: lambda: scope.cancel_called}
+        request = http.build_request(
+            "POST", wire.url, headers=wire.headers, content=wire.body, extensions=late
+        )
         try:
             response = await http.send(request, stream=True)
         except UnicodeError as error:  # of a name that is none; not every event loop wraps it

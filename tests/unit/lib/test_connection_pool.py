@@ -119,6 +119,32 @@ async def test_a_request_that_is_given_up_leaves_no_connection() -> None:
         assert server.opened == 2
 
 
+async def test_after_a_time_out_idle_connections_to_that_server_are_not_used_again() -> None:
+    async with serving() as server, serving() as other, new_client({}) as http:
+        await at_once(http, server, 5)
+        await http.get(other.url)
+        server.go = anyio.Event()
+        with pytest.raises(httpx2.ReadTimeout):
+            await http.get(f"{server.url}/slow", timeout=0.1)
+        server.go.set()
+        await server.until(open_now=0)
+        await http.get(server.url)
+        await http.get(other.url)
+        assert (server.opened, other.opened) == (6, 1)
+
+
+async def test_after_a_request_that_was_given_up_idle_connections_are_used_again() -> None:
+    async with serving() as server, new_client({}) as http:
+        await at_once(http, server, 5)
+        server.go = anyio.Event()
+        with anyio.move_on_after(0.1):
+            await http.get(f"{server.url}/slow")
+        server.go.set()
+        await server.until(open_now=4)
+        await http.get(server.url)
+        assert server.opened == 5
+
+
 async def test_a_client_that_closes_leaves_no_connection_though_a_reply_was_never_read() -> None:
     async with serving() as server:
         async with new_client({}) as http:
