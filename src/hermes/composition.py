@@ -308,7 +308,9 @@ def _routes(
     )
 
 
-def open_tools(home: Home, delegation: DelegationSettings, code: CodeExecutionSettings) -> ToolFolder:
+def open_tools(
+    home: Home, delegation: Callable[[], DelegationSettings], code: CodeExecutionSettings
+) -> ToolFolder:
     """A home's tools: a registry of its own with the built-in tools below it, and the user's files in it."""
     discover_builtin_tools()
     below = ToldOfKernel(LimitedDelegation(PROCESS, delegation), code)

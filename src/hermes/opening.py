@@ -2,7 +2,7 @@
 
 import datetime as dt
 import platform
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, System
 from hermes.agent.recovery import answers
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
-from hermes.agent.settings import AgentSettings, GoalSettings
+from hermes.agent.settings import AgentSettings, DelegationSettings, GoalSettings
 from hermes.agent.spec import SessionOptions, SessionSpec, new_session_id
 from hermes.composition import HomeEnvironments, HomeRoutes
 from hermes.config.sections import Settings
@@ -52,6 +52,7 @@ class SessionOpener(Struct, kw_only=True):
 
     settings: Settings
     services: RuntimeServices
+    delegation: Callable[[], DelegationSettings]
     routing: HomeRoutes
     environments: HomeEnvironments
     tool_folder: ToolFolder
@@ -110,7 +111,7 @@ class SessionOpener(Struct, kw_only=True):
             row, system=spec.system, tools=tool_offer.kept(spec.tools), capabilities=spec.capabilities
         )
         async with self._claimed(row, chosen):
-            session = Session(spec, self.services)
+            session = Session(spec, self._services())
             self.living.add(session)
             self._open_environment(session)
             await opened(session, resumed=False)
@@ -172,7 +173,7 @@ class SessionOpener(Struct, kw_only=True):
             bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
         )
         spec = await self._below_parent(replace(spec, parent=row.parent, outside=written_elsewhere(row)))
-        session = Session(spec, self.services, log=log, title=row.title, used=stored.used)
+        session = Session(spec, self._services(), log=log, title=row.title, used=stored.used)
         self.living.add(session)
         if stored.goal:
             session.goal = import_object("hermes.agent.goals:left")(stored.goal)
@@ -189,6 +190,15 @@ class SessionOpener(Struct, kw_only=True):
     def _owner(self, row: SessionRow, chosen: SessionOptions) -> Owner:
         pid, host = self.ports.pid(), platform.node()
         return Owner(pid=pid, host=host, app=chosen.source, since=self.ports.now(), cwd=row.cwd)
+
+    def _services(self) -> RuntimeServices:
+        """What a session gets from outside, with the settings of delegation that are in force now."""
+        current = self.delegation()
+        return (
+            self.services
+            if current == self.services.delegation
+            else replace(self.services, delegation=current)
+        )
 
     def _spec(
         self,

@@ -14,13 +14,13 @@ from msgspec.structs import replace
 import hermes.settings  # noqa: F401  # every section is known before a file is read
 from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.context_engines import ContextEngines
+from hermes.agent.delegation.current_settings import CurrentSettings
 from hermes.agent.prompt.builder import PromptSpan, SystemPrompt
 from hermes.agent.prompt.standard import standard_prompt
 from hermes.agent.retention import DAY, empty_temp, prune
 from hermes.agent.routes import Routes
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
-from hermes.agent.settings import DelegationSettings
 from hermes.agent.spec import SessionOptions
 from hermes.composition import (
     SYSTEM_PORTS,
@@ -166,9 +166,10 @@ async def open_runtime(
     home = locate(given, profile)
     values = with_dotenv(given, home.env_file)
     loaded = load(home.config_file, values, flags)
-    tool_folder = open_tools(
-        home, loaded.settings[DelegationSettings], loaded.settings[CodeExecutionSettings]
+    delegation = CurrentSettings(
+        home.config_file, loaded.settings, lambda: load(home.config_file, values, flags).settings
     )
+    tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings])
     async with (
         open_store(home.sessions_db, home.search_db) as store,
         http or client_for(loaded.settings, values) as client,
@@ -184,6 +185,7 @@ async def open_runtime(
             services=services,
             routing=routing,
             environments=environments,
+            delegation=delegation.now,
             tool_folder=tool_folder,
             schemas=Schemas(registry, config_file=home.config_file),
             prompt=standard_prompt(loaded.settings, home, services.recall),

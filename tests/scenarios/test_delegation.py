@@ -1,6 +1,7 @@
 """Children: what they are told, what they may do, and what of them comes back (invariants 15, 17 and 18)."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -172,6 +173,26 @@ async def test_the_definition_names_the_limit_in_force_and_no_more_run_at_once(
     shown = session.tools.definitions[0]["function"]["description"]
     assert (peak, f"Up to {most} run side by side" in shown) == (most, True)
     assert [one["summary"] for one in reports(session)] == goals
+
+
+async def test_an_edit_of_the_limit_holds_for_new_sessions_of_a_running_runtime_and_a_faulty_one_for_none(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    home, model = Path(environ["HERMES_HOME"]), FamilyModel({})
+    home.mkdir(parents=True, exist_ok=True)
+
+    async def limits() -> tuple[str, int]:
+        session = await runtime.session(SessionOptions(**OPEN, toolsets=("delegation",), cwd=tmp_path))
+        await session.close()
+        told = re.findall(r"Up to (\d+)", session.tools.definitions[0]["function"]["description"])
+        return "".join(told), session.services.delegation.max_concurrent_children
+
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        found = [await limits()]
+        for text in ("7", "many", "11"):
+            (home / "config.yaml").write_text(f"delegation:\n  max_concurrent_children: {text}\n")
+            found.append(await limits())
+    assert found == [("3", 3), ("7", 7), ("7", 7), ("11", 11)]
 
 
 async def test_a_child_is_refused_at_once_what_a_person_would_have_to_approve(talk: Talk) -> None:

@@ -1,6 +1,6 @@
 """The tool delegate_task as the settings limit it: a source of tools between the process and a runtime."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -16,10 +16,10 @@ SIDE_BY_SIDE: Final = "{description} Up to {most} run side by side, others wait.
 
 
 class LimitedDelegation(Struct, frozen=True):
-    """What lies below, with the limit of these settings in the words for the model."""
+    """What lies below, with the limit of the settings in force in the words for the model."""
 
     below: ToolSource
-    settings: DelegationSettings
+    settings: Callable[[], DelegationSettings]
 
     @property
     def generation(self) -> int:
@@ -35,5 +35,5 @@ class LimitedDelegation(Struct, frozen=True):
         return found
 
     def _shown(self, entry: ToolEntry) -> Mapping[str, Any]:
-        most = self.settings.max_concurrent_children
+        most = self.settings().max_concurrent_children
         return {"description": SIDE_BY_SIDE.format(description=entry.description, most=most)}

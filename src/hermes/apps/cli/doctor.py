@@ -98,7 +98,8 @@ def examine(choices: Choices) -> Iterator[CheckResult]:
     yield from _kept(home)
     yield from _notes(home, loaded)
     yield _memory(home, loaded, environ)
-    folder = open_tools(home, loaded.settings[DelegationSettings], loaded.settings[CodeExecutionSettings])
+    settings = loaded.settings
+    folder = open_tools(home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings])
     yield from (CheckResult("warning", f"tool file {one.path}: {one.reason}") for one in folder.faults)
     yield from _tools(folder.registry, environ)
 

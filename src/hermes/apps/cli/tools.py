@@ -34,7 +34,7 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     """
     found = here(choices)
     settings = found.settings
-    folder = open_tools(found.home, settings[DelegationSettings], settings[CodeExecutionSettings])
+    folder = open_tools(found.home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings])
     registry = folder.registry
     if by_toolset:
         tables.show(
