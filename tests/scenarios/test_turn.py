@@ -78,6 +78,8 @@ async def test_events_tell_the_turn_in_order(talk: Talk) -> None:
         *shown[-2:],
     ]
     assert isinstance(events[-1], TurnFinished)
+    (finished,) = (event for event in events if isinstance(event, ToolFinished))
+    assert finished.result == session.log[2]
     assert [event.message.kind for event in events if isinstance(event, Added)] == [
         "user",
         "assistant",

@@ -131,7 +131,7 @@ class CallBatch:
         if not alone:  # a single result is appended at once, which makes it durable
             await services.store.finish(session.id, result)
         seconds = services.ports.monotonic() - started
-        session.emit(ToolFinished(call_id=call.id, seconds=seconds, failed=output.failed))
+        session.emit(ToolFinished(call_id=call.id, seconds=seconds, failed=output.failed, result=result))
 
     async def _keep(self, call: ToolCall, heard: Sequence[str], output: ToolOutput) -> ToolResult:
         """Note the result; not to be cut short, for the call has run."""

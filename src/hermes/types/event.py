@@ -8,7 +8,7 @@ from hermes.lib.abridged import Abridged
 from hermes.types.delegation import ChildState
 from hermes.types.error import Failure
 from hermes.types.goal import Goal
-from hermes.types.message import ContextBlock, Message, ToolCall
+from hermes.types.message import ContextBlock, Message, ToolCall, ToolResult
 from hermes.types.question import Answer, Question
 from hermes.types.usage import Usage
 
@@ -107,11 +107,15 @@ class ToolProgress(_Stamped, frozen=True, kw_only=True):
 
 
 class ToolFinished(_Stamped, frozen=True, kw_only=True):
-    """A call ended; its result follows as `Added`, in call order, unless a script made it."""
+    """A call ended with `result`, which follows as `Added` in call order, unless a script made the call.
+
+    It may be without what rides on a result; None where who tells of the call has none.
+    """
 
     call_id: str
     seconds: float
     failed: bool
+    result: ToolResult | None = None
     kind: Literal["tool_finished"] = "tool_finished"
 
 

@@ -107,6 +107,21 @@ def test_running_calls_are_live_in_call_order() -> None:
     assert rows == ["💻 run make 3.0s ⠋", "b", "c", "d", "📖 read a.py 0.5s ended"]
 
 
+def test_a_call_that_has_ended_tells_how_while_another_runs() -> None:
+    denied = returned(ONE, status="denied", error="no").message
+    assert isinstance(denied, ToolResult)
+    transcript = Transcript(width=80, config_fix="")
+    fed(
+        TurnStarted(turn=1),
+        ToolStarted(call=ONE, emoji=""),
+        ToolStarted(call=TWO, emoji=""),
+        ToolFinished(call_id="1", seconds=0.5, failed=True, result=denied),
+        transcript=transcript,
+    )
+    rows = [" ".join(plain(row).split()) for row in transcript.moving(3.0, Theme(), 0)]
+    assert rows == ["💻 run make 0.5s ✗ denied", "📖 read a.py 3.0s ⠋"]
+
+
 def test_the_calls_of_a_script_stand_below_it_the_last_ones_while_it_runs_and_after() -> None:
     script = ToolCall(id="s", name="execute_code", arguments={"code": "loop()"})
     made = [

@@ -59,13 +59,10 @@ class ShellCommand:
         with anyio.CancelScope() as self._scope:
             result = await self._result(session, call, command)
         self._scope = None
-        desk.hear(
-            ToolFinished(call_id=call.id, seconds=desk.now() - started, failed=result["exit_code"] != 0)
-        )
-        content = json.dumps(result)
-        desk.hear(
-            Added(message=ToolResult(id=call.id, at=0.0, call_id=call.id, name=call.name, content=content))
-        )
+        failed = result["exit_code"] != 0
+        told = ToolResult(id=call.id, at=0.0, call_id=call.id, name=call.name, content=json.dumps(result))
+        desk.hear(ToolFinished(call_id=call.id, seconds=desk.now() - started, failed=failed, result=told))
+        desk.hear(Added(message=told))
         desk.spawn(desk.update_status)
         if not secret:
             desk.conversation.context.append(

@@ -319,6 +319,8 @@ class Transcript:
     def _running_rows(self, run: Running | ToolCall, now: float, spinner: str) -> list[Line]:
         if isinstance(run, ToolCall):
             return [queued_line(run, self.width)]
+        if run.seconds is not None and run.result is not None:
+            return tool_lines(run.call, run.result, run.seconds, self.width, emoji=run.emoji)[:1]
         if run.seconds is not None:
             return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="ended")
         if self.asked:

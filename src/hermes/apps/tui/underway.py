@@ -52,6 +52,7 @@ class Running(Struct, kw_only=True):
     children: dict[str, tuple[ChildChanged, float]] = field(default_factory=dict)
     calls: dict[str, "Running"] = field(default_factory=dict)
     seconds: float | None = None
+    result: ToolResult | None = None
 
 
 class FinishedCall(Struct, frozen=True, kw_only=True):
@@ -91,7 +92,7 @@ def hear_call(
         if isinstance(event, ToolProgress):
             run.output = (run.output + event.text)[-KEPT_OUTPUT:]
         else:
-            run.seconds = event.seconds
+            run.seconds, run.result = event.seconds, event.result
 
 
 def inner_lines(run: Running, now: float, width: int, spinner: str) -> list[Line]:
