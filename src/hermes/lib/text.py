@@ -14,6 +14,9 @@ _ESCAPES = re.compile(
     r"|[ -/]+[0-~])"
     r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x9b]"
 )
+_OPEN_STRING = re.compile(r"\x1b[\]PX^_][^\x07\x1b]*\Z")
+LONGEST_ESCAPE: Final = 4096
+"""Characters that may follow an escape before it is taken for none that ends."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -22,6 +25,20 @@ def strip_escapes(text: str) -> str:
     if text.isprintable():
         return text
     return _ESCAPES.sub("", text.replace("\r\n", "\n"))
+
+
+def escape_begun(text: str) -> int:
+    """Where an escape sequence begins at the end of a text that may go on in what follows; its length where
+    none does.
+    """
+    at = text.rfind("\x1b")
+    if at < 0 or len(text) - at > LONGEST_ESCAPE:
+        return len(text)
+    begun = text[at:]
+    if begun == "\x1b" and (opened := _OPEN_STRING.search(text[:at])):
+        return opened.start()  # it may be what ends that string
+    ended = (whole := _ESCAPES.match(begun)) and whole.end() > 1 and not _OPEN_STRING.match(begun)
+    return len(text) if ended else at
 
 
 def mend_surrogates(text: str) -> str:

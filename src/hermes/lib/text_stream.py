@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from hermes.lib.text import escape_begun, strip_escapes
+
 DEEPEST: Final = 64
 """Tags within tags that are counted."""
 
@@ -54,6 +56,24 @@ class TextStream:
     def forget(self) -> None:
         """Show nothing of what waits."""
         self._kept = ""
+
+
+class EscapeFilter:
+    """Takes terminal escape sequences and control characters out of a text, those too that pieces cut."""
+
+    def passes(self, text: str) -> bool:
+        """Whether none is in it."""
+        return text.isprintable()
+
+    def divide(self, text: str) -> tuple[str, str]:
+        """The text without them, and one that is not whole yet."""
+        at = escape_begun(text)
+        return strip_escapes(text[:at]), text[at:]
+
+    def rest(self, waiting: str) -> str:
+        """Nothing: what was begun is none of the text."""
+        del waiting
+        return ""
 
 
 class TagFilter:

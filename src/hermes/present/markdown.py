@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from hermes.lib.lazy import import_object
-from hermes.lib.text import strip_escapes
+from hermes.lib.text_stream import EscapeFilter, TextStream
 from hermes.present.blocks import block_lines, item_lines, parser
 from hermes.present.spans import Line, line
 
@@ -26,11 +26,15 @@ class MarkdownStream:
         self._open = ""
         self._fence = ""
         self._gap = False
+        self._plain = TextStream(EscapeFilter(), self._add)
 
     def feed(self, text: str) -> list[Line]:
         """The lines that `text` finished."""
-        self._open += strip_escapes(text)
+        self._plain.add(text)
         return self._settle() if "\n" in text else []
+
+    def _add(self, text: str) -> None:
+        self._open += text
 
     def open_lines(self) -> list[Line]:
         """What is begun and not finished, as it looks now; nothing changes by asking."""
@@ -40,6 +44,7 @@ class MarkdownStream:
 
     def finish(self) -> list[Line]:
         """The lines of what was still open; the stream is empty after it and can be fed again."""
+        self._plain.end()
         lines = self.feed("\n") if self._fence and self._open else []  # its last line may close it
         lines += self.open_lines()
         self._open, self._fence = "", ""

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hermes.lib.secretvalues import SecretValues
-from hermes.lib.text_stream import DEEPEST, TagFilter, TextFilter, TextStream
+from hermes.lib.text_stream import DEEPEST, EscapeFilter, TagFilter, TextFilter, TextStream
 
 TAG = TagFilter("memory-context")
 OPEN, CLOSE = "<memory-context>", "</memory-context>"
@@ -115,3 +115,45 @@ def test_text_that_begins_no_tag_does_not_wait() -> None:
     for piece in ("a <b> ", "<mem", "o> ", "x"):
         stream.add(piece)
     assert found == ["a <b> ", "<memo> ", "x"]
+
+
+ESCAPES = st.lists(
+    st.sampled_from(
+        [
+            "\x1b[31m",
+            "\x1b[0m",
+            "\x1b]0;a title\x1b\\",
+            "\x1b]8;;http://x\x07",
+            "\x1b(B",
+            "\x1bPq1;2\x1b\\",
+            "\x1b",
+            "\x1b[",
+            "\x1bM",
+            "\x00",
+            "red",
+            "[x]",
+            "\n",
+            "ü",
+        ]
+    ),
+    max_size=10,
+).map("".join)
+
+
+@given(ESCAPES, st.lists(st.integers(1, 5), min_size=1))
+@example("a\x1b[31mred", [2, 3])
+def test_escapes_are_taken_out_however_they_are_cut(text: str, sizes: list[int]) -> None:
+    found: list[str] = []
+    stream, rest = TextStream(EscapeFilter(), found.append), text
+    for size in itertools.cycle(sizes):
+        if not rest:
+            break
+        piece, rest = rest[:size], rest[size:]
+        stream.add(piece)
+    stream.end()
+    whole: list[str] = []
+    at_once = TextStream(EscapeFilter(), whole.append)
+    at_once.add(text)
+    at_once.end()
+    assert "".join(found) == "".join(whole)
+    assert "\x1b" not in "".join(found)
