@@ -6,6 +6,7 @@ TYPE_CHECKING = False  # of `typing` too late: nothing may be looked for before 
 if TYPE_CHECKING:
     from typing import Any
 
+    from hermes.agent.attachments import attachment
     from hermes.agent.session import Session
     from hermes.agent.spec import SessionOptions
     from hermes.api import open_session as open  # noqa: A004  # hermes.open(...) is the documented name
@@ -14,10 +15,11 @@ if TYPE_CHECKING:
     from hermes.tools.schemas import get_tool_definitions
     from hermes.types.actor import Actor
     from hermes.types.capabilities import Capabilities
-    from hermes.types.error import HermesError
+    from hermes.types.error import HermesError, OutputInvalid
     from hermes.types.event import Event, TurnFinished
     from hermes.types.message import Attachment
     from hermes.types.question import Approve, Clarify, Deny, Grant, Reply
+    from hermes.types.tool import ToolContext
 
 __version__ = "0.1.0"
 
@@ -31,6 +33,7 @@ _HOMES = {
     "Event": "hermes.types.event:Event",
     "Grant": "hermes.types.question:Grant",
     "HermesError": "hermes.types.error:HermesError",
+    "OutputInvalid": "hermes.types.error:OutputInvalid",
     "Reply": "hermes.types.question:Reply",
     "TurnFinished": "hermes.types.event:TurnFinished",
     "open": "hermes.api:open_session",
@@ -39,6 +42,8 @@ _HOMES = {
     "Session": "hermes.agent.session:Session",
     "SessionOptions": "hermes.agent.spec:SessionOptions",
     "tool": "hermes.tools.function:tool",
+    "ToolContext": "hermes.types.tool:ToolContext",
+    "attachment": "hermes.agent.attachments:attachment",
     "get_tool_definitions": "hermes.tools.schemas:get_tool_definitions",
 }
 __all__ = [
@@ -51,11 +56,14 @@ __all__ = [
     "Event",
     "Grant",
     "HermesError",
+    "OutputInvalid",
     "Reply",
     "Runtime",
     "Session",
     "SessionOptions",
+    "ToolContext",
     "TurnFinished",
+    "attachment",
     "get_tool_definitions",
     "open",
     "open_runtime",

@@ -1,19 +1,21 @@
 """Layer 10. The library in one call: open a session, use it, and everything is closed after it."""
 
+import inspect
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 
 import httpx2
 
 from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
+from hermes.models.settings import Effort
 from hermes.runtime import open_runtime
 from hermes.tools.function import FunctionTool
 from hermes.types.actor import Actor
-from hermes.types.capabilities import ALL, Capabilities
+from hermes.types.capabilities import Capabilities
 from hermes.types.ports import Ports
 
 
@@ -22,19 +24,21 @@ class OpenOptions(TypedDict, total=False):
 
     `model` is a name at `base_url`, or `provider/name`; `api_key` stands for the keys that are configured.
     `tools` are functions made with `@hermes.tool`; `toolsets` adds built-in ones (`terminal`, `file`, …),
-    none by default. With `attended`, questions come as `Asked` events and wait for `session.answer`; without
-    it their answer is no. `resume` names a stored session (id, start of an id, title, `latest`), `system`
-    replaces the prompt, `ephemeral` follows it and is never stored, `actor` is who uses the session, `source`
-    the app's name in lists,
-    `capabilities` what it may do at most. `environ`, `http`
-    and `ports` stand for the process environment, the network and the clock.
+    none by default; `deps` is what functions get as `ctx.deps`. With `attended`, questions come as `Asked`
+    events and wait for `session.answer`; without it their answer is no. `resume` names a stored session (id,
+    start of an id, title, `latest`), which keeps its model unless one is given; `system` replaces the prompt,
+    `ephemeral` follows it and is never stored. `max_steps` are the model calls of one turn, `max_cost` the US
+    dollars that may be spent while it is open, `effort` how hard the model thinks. `actor` is who uses the
+    session, `source` the app's name in lists, `capabilities` what it may do at most. `environ`, `http` and
+    `ports` stand for the process environment, the network and the clock.
     """
 
     model: str
     base_url: str
     api_key: str
     tools: Sequence[FunctionTool]
-    toolsets: Sequence[str]
+    toolsets: str | Sequence[str]
+    deps: Any
     cwd: str | Path
     attended: bool
     resume: str
@@ -43,6 +47,8 @@ class OpenOptions(TypedDict, total=False):
     source: str
     yolo: bool
     max_steps: int
+    max_cost: float
+    effort: Effort
     actor: Actor
     parent: str
     capabilities: Capabilities
@@ -50,6 +56,9 @@ class OpenOptions(TypedDict, total=False):
     environ: Mapping[str, str]
     http: httpx2.AsyncClient
     ports: Ports
+
+
+_LIBRARY: Final = {"source": "library", "attended": False}
 
 
 @asynccontextmanager
@@ -62,37 +71,39 @@ async def open_session(**given: Unpack[OpenOptions]) -> AsyncIterator[Session]:
     if unknown:
         known = ", ".join(OpenOptions.__annotations__)
         raise TypeError(f"hermes.open takes no {', '.join(sorted(unknown))}; it takes {known}.")
-    options = SessionOptions(
-        resume=given.get("resume", ""),
-        model=given.get("model", ""),
-        base_url=given.get("base_url", ""),
-        api_key=given.get("api_key", ""),
-        toolsets=_names(given.get("toolsets", ())),
-        functions=tuple(given.get("tools", ())),
-        system=given.get("system", ""),
-        ephemeral=given.get("ephemeral", ""),
-        cwd=Path(given.get("cwd", ".")),
-        source=given.get("source", "library"),
-        yolo=given.get("yolo", False),
-        attended=given.get("attended", False),
-        max_steps=given.get("max_steps", 0),
-        actor=given.get("actor"),
-        parent=given.get("parent", ""),
-        capabilities=given.get("capabilities", ALL),
-    )
     async with open_runtime(
         environ=given.get("environ"),
         profile=given.get("profile", ""),
         http=given.get("http"),
         ports=given.get("ports", SYSTEM_PORTS),
     ) as runtime:
-        session = await runtime.session(options)
+        session = await runtime.session(_options(given))
         try:
             yield session
         finally:
             await session.close()
 
 
-def _names(given: Sequence[str]) -> tuple[str, ...]:
-    """Several names, or one that was given without a list."""
-    return (given,) if isinstance(given, str) else tuple(given)
+def _options(given: OpenOptions) -> SessionOptions:
+    toolsets, known = given.get("toolsets", ()), SessionOptions.__struct_fields__
+    chosen = {name: value for name, value in given.items() if name in known}
+    chosen |= {
+        "functions": tuple(given.get("tools", ())),
+        "toolsets": (toolsets,) if isinstance(toolsets, str) else tuple(toolsets),
+        "cwd": Path(given.get("cwd", ".")),
+    }
+    return SessionOptions(**{**_LIBRARY, **chosen})  # type: ignore[arg-type]  # each as OpenOptions says
+
+
+def _signature() -> inspect.Signature:
+    """The keywords one by one, for `help`, notebooks and editors that run the code; type checkers read them
+    from `OpenOptions`.
+    """
+    keywords = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=hint)
+        for name, hint in OpenOptions.__annotations__.items()
+    ]
+    return inspect.Signature(keywords, return_annotation=Session)
+
+
+open_session.__signature__ = _signature()  # type: ignore[attr-defined]

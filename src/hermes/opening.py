@@ -45,6 +45,7 @@ from hermes.types.tool import ToolSnapshot
 
 AT_ONCE: Final = 32
 """Sessions that are closed side by side."""
+MODEL_LOST: Final = "This session was left with {left}, which cannot be had: {why} {now} answers now."
 
 
 class SessionOpener(Struct, kw_only=True):
@@ -96,12 +97,15 @@ class SessionOpener(Struct, kw_only=True):
             tools=tools,
             bounds=bounds,
         )
+        if parent is not None and spec.deps is None:
+            spec = replace(spec, deps=parent.spec.deps)
         spec = await self._below_parent(spec)
         row = SessionRow(
             id=spec.id,
             cwd=str(cwd),
             branch=branch_of(cwd),
-            model=f"{endpoint.provider}/{endpoint.model}",
+            model=endpoint.full_name,
+            base_url=endpoint.own_address,
             source=chosen.source,
             parent=spec.parent,
             created=now,
@@ -120,10 +124,12 @@ class SessionOpener(Struct, kw_only=True):
     async def resumed(self, chosen: SessionOptions) -> Session:
         """The session that `resume` names; ConfigError and StoreError say what cannot be."""
         await self.store.verify()
-        endpoint = self._endpoint(chosen)
         found = await self.store.resolve(chosen.resume, cwd=str(self._cwd(chosen)))
+        endpoint, lost = self._endpoint_left(chosen, found)
         async with self._claimed(found, chosen):
-            session = await self._continued(await self.store.load(found.id), chosen, endpoint)
+            session = await self._continued(await self.store.load(found.id), chosen, endpoint, lost)
+            if not lost and (endpoint.full_name, endpoint.own_address) != (found.model, found.base_url):
+                await self.store.update(found.id, model=endpoint.full_name, base_url=endpoint.own_address)
             self._open_environment(session)
             await opened(session, resumed=True)
         return session
@@ -143,6 +149,18 @@ class SessionOpener(Struct, kw_only=True):
             return replace(found, credential=chosen.api_key)
         return self.routing.routes.endpoint(chosen.model, chosen.base_url)
 
+    def _endpoint_left(self, chosen: SessionOptions, row: SessionRow) -> tuple[Endpoint, str]:
+        """The endpoint that a session was left with, unless another was chosen, and what is told of it where
+        it cannot be had.
+        """
+        if chosen.model or chosen.base_url or not row.model:
+            return self._endpoint(chosen), ""
+        try:
+            return self._endpoint(replace(chosen, model=row.model, base_url=row.base_url)), ""
+        except ConfigError as error:
+            other = self._endpoint(chosen)
+            return other, MODEL_LOST.format(left=row.model, why=error, now=other.full_name)
+
     def _open_environment(self, session: Session) -> None:
         """Open it now where that cannot wait for the first tool; it is closed with the session."""
         if self.environments.opens_first and session.spec.tools.definitions:
@@ -159,7 +177,9 @@ class SessionOpener(Struct, kw_only=True):
                 await self.store.release(row.id)
             raise
 
-    async def _continued(self, stored: StoredSession, chosen: SessionOptions, endpoint: Endpoint) -> Session:
+    async def _continued(
+        self, stored: StoredSession, chosen: SessionOptions, endpoint: Endpoint, lost: str
+    ) -> Session:
         """The session as it was left; what a crash left open is answered once, in store and log."""
         row, log = stored.row, replay(stored.log)
         self.services.recall.open()
@@ -172,7 +192,8 @@ class SessionOpener(Struct, kw_only=True):
             tools=tool_offer.stored(stored.tools, self.tool_folder.registry, chosen.functions),
             bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
         )
-        spec = await self._below_parent(replace(spec, parent=row.parent, outside=written_elsewhere(row)))
+        spec = replace(spec, parent=row.parent, outside=written_elsewhere(row), model_lost=lost)
+        spec = await self._below_parent(spec)
         session = Session(spec, self._services(), log=log, title=row.title, used=stored.used)
         self.living.add(session)
         if stored.goal:
@@ -231,6 +252,8 @@ class SessionOpener(Struct, kw_only=True):
             clarify_policy=self.settings[AgentSettings].clarify_policy,
             long_seconds=self.settings[AgentSettings].long_seconds,
             goal_turns=self.settings[GoalSettings].max_turns,
+            max_cost=chosen.max_cost,
+            deps=chosen.deps,
         )
 
     def _bounds(self, chosen: SessionOptions, cwd: Path) -> Capabilities:

@@ -1,18 +1,22 @@
 """Layer 10. The same library for callers without a loop."""
 
-from collections.abc import Generator, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
-from typing import Unpack
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, contextmanager
+from functools import partial, wraps
+from typing import Any, ParamSpec, TypeVar
 
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from hermes.agent.listeners import Listener
 from hermes.agent.session import Session
-from hermes.api import OpenOptions, open_session
+from hermes.api import open_session
 from hermes.types.event import Event, TextDelta, TurnFinished
-from hermes.types.message import Message
+from hermes.types.message import Attachment, Message
 from hermes.types.question import Answer
 from hermes.types.usage import Usage
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class SyncSession:
@@ -40,9 +44,20 @@ class SyncSession:
         """What the session has used so far."""
         return self._session.usage
 
-    def send(self, text: str) -> TurnFinished:
-        """Run one turn and give its end."""
-        return self._portal.call(self._session.send, text)
+    def send(
+        self,
+        text: str,
+        *,
+        attachments: Sequence[Attachment] = (),
+        output_schema: Mapping[str, Any] | None = None,
+    ) -> TurnFinished:
+        """Run one turn and give its end; with `output_schema` the answer is to be JSON that fits it."""
+        send = partial(self._session.send, attachments=attachments, output_schema=output_schema)
+        return self._portal.call(send, text)
+
+    def ask(self, text: str, output_type: type[T], *, attachments: Sequence[Attachment] = ()) -> T:
+        """The answer as a value of this type; OutputInvalid when none comes that is one."""
+        return self._portal.call(partial(self._session.ask, text, output_type, attachments=attachments))
 
     @property
     def is_cut(self) -> bool:
@@ -53,9 +68,10 @@ class SyncSession:
         """Go on with the turn that was cut off, and give its end."""
         return self._portal.call(self._session.continue_turn)
 
-    def stream(self, text: str) -> Generator[Event]:
+    def stream(self, text: str, *, attachments: Sequence[Attachment] = ()) -> Generator[Event]:
         """Run one turn; its events as they come. Leaving the loop early interrupts the turn."""
-        managed = self._portal.wrap_async_context_manager(self._session.stream(text))
+        streaming = self._session.stream(text, attachments=attachments)
+        managed = self._portal.wrap_async_context_manager(streaming)
         events = aiter(managed.__enter__())
         self._streams.append(managed)
         try:
@@ -64,9 +80,9 @@ class SyncSession:
         finally:
             self._end(managed)
 
-    def stream_text(self, text: str) -> Iterator[str]:
+    def stream_text(self, text: str, *, attachments: Sequence[Attachment] = ()) -> Iterator[str]:
         """Run one turn; the model's words as they come. Leaving the loop early interrupts the turn."""
-        with closing(self.stream(text)) as events:
+        with closing(self.stream(text, attachments=attachments)) as events:
             yield from (event.text for event in events if isinstance(event, TextDelta))
 
     def end_streams(self) -> None:
@@ -94,16 +110,27 @@ class SyncSession:
         return self._session.answer(question_id, answer)
 
 
-@contextmanager
+def _synchronous(
+    opening: Callable[P, AbstractAsyncContextManager[Session]],
+) -> Callable[P, AbstractContextManager[SyncSession]]:
+    """The same call for plain code."""
+
+    @contextmanager
+    @wraps(opening)
+    def opened(*args: P.args, **options: P.kwargs) -> Iterator[SyncSession]:
+        with (
+            start_blocking_portal() as portal,
+            portal.wrap_async_context_manager(opening(*args, **options)) as session,
+        ):
+            plain = SyncSession(session, portal)
+            try:
+                yield plain
+            finally:
+                plain.end_streams()
+
+    return opened
+
+
 # hermes.sync.open(...), like hermes.open(...)
-def open(**options: Unpack[OpenOptions]) -> Iterator[SyncSession]:  # noqa: A001
-    """A session, closed at the end of the `with`; keywords as for `hermes.open`."""
-    with (
-        start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(open_session(**options)) as session,
-    ):
-        opened = SyncSession(session, portal)
-        try:
-            yield opened
-        finally:
-            opened.end_streams()
+open = _synchronous(open_session)  # noqa: A001
+"""A session, closed at the end of the `with`; keywords as for `hermes.open`."""

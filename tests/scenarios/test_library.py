@@ -1,3 +1,4 @@
+import inspect
 import os
 import threading
 from pathlib import Path
@@ -62,6 +63,18 @@ def test_leaving_a_stream_early_interrupts_the_turn(environ: dict[str, str]) -> 
             if isinstance(event, TextDelta):
                 break
         assert agent.send("and?").text == "next"
+
+
+def test_each_keyword_of_open_is_in_its_signature() -> None:
+    for opening in (hermes.open, hermes.sync.open):
+        keywords = inspect.signature(opening).parameters
+        assert {"model", "api_key", "tools", "deps", "max_cost", "attended"} <= keywords.keys()
+        assert {one.kind for one in keywords.values()} == {inspect.Parameter.KEYWORD_ONLY}
+    with (
+        pytest.raises(TypeError, match=r"^hermes\.open takes no modle; it takes model, base_url, "),
+        hermes.sync.open(modle="m"),  # type: ignore[call-arg]  # as type checkers say, too
+    ):
+        pass
 
 
 def test_unknown_names_are_told_like_any_module_s() -> None:

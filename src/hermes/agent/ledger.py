@@ -51,8 +51,18 @@ class Ledger(Struct):
             self._day = Budget(name="day", limits=limits, elsewhere=lambda: self.store.counted_on(date))
         return self._day
 
-    def session(self, used: Usage, tokens: int = 0) -> Budget:
-        """The budget of a session that has used so much; `tokens` is a limit of its own, 0 for none."""
+    def session(self, used: Usage, tokens: int = 0, max_cost: float = 0.0) -> Budget:
+        """The budget of a session that has used so much; `tokens` is a limit of its own, `max_cost` what it
+        may spend from now on, 0 for none.
+        """
+        stored = self._stored(used, tokens)
+        if not max_cost:
+            return stored
+        limits = SpendingLimits(cost=max_cost)
+        return Budget(name="run", limits=limits, above=stored, raised_by="--max-cost (max_cost)")
+
+    def _stored(self, used: Usage, tokens: int) -> Budget:
+        """What a session may spend in all its life."""
         least = min(filter(None, (tokens, self.budget.session_tokens)), default=0)
         limits = SpendingLimits(tokens=least, cost=self.budget.session_cost)
         return Budget(

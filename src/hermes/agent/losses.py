@@ -25,6 +25,8 @@ def losses(session: "Session", terminal: TerminalSettings) -> Iterator[str]:
     """What its user is told of it."""
     if terminal.backend == "local" and not session.spec.cwd.is_dir():
         yield GONE.format(session.spec.cwd)
+    if session.spec.model_lost:
+        yield session.spec.model_lost
     yield from session.services.memory.faults()
     if children := session.mailbox.waiting("child"):
         yield UNHEARD.format("A child" if children == 1 else f"{children} children")

@@ -107,7 +107,7 @@ class Routes(Struct, kw_only=True):
             return
         self._seen.add(endpoint.base_url)
         known = known_models(self.settings, of=endpoint.provider)
-        listed = f"{endpoint.provider}/{endpoint.model}" in known
+        listed = endpoint.full_name in known
         fixed = endpoint.local or self.settings[ModelSettings].context_window
         if not (listed or fixed or self.windows.of(endpoint)):
             self.spawn(partial(self.windows.ask, endpoint))

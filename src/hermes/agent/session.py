@@ -1,10 +1,10 @@
 """A session: the log and the four verbs – send, steer, interrupt, answer."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 
@@ -16,6 +16,7 @@ from hermes.agent.ledger import CHAT, TurnLimits
 from hermes.agent.listeners import Listener, Listeners
 from hermes.agent.log import Log
 from hermes.agent.mailbox import Mailbox, process_news
+from hermes.agent.output import answered, output_of
 from hermes.agent.outside import turns_undone, without_later
 from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
@@ -73,7 +74,7 @@ class Session:
         self.spec, self.services = spec, services
         self.id, self.system, self.tools, self.title = spec.id, spec.system, spec.tools, title
         self.usage, self.last_turn = used, NO_USAGE
-        self.budget = services.ledger.session(used, spec.capabilities.tokens)
+        self.budget = services.ledger.session(used, spec.capabilities.tokens, spec.max_cost)
         self.limits, self.above = TurnLimits(budget=self.budget), cast("Session | None", None)
         self.route = services.routes.route_for(self, spec.endpoint)
         self._log = log or Log()
@@ -97,13 +98,38 @@ class Session:
     # ------------------------------------------------------------------ the four verbs
 
     async def send(
-        self, text: str, *, attachments: tuple[Attachment, ...] = (), by: Actor | None = None
+        self,
+        text: str,
+        *,
+        attachments: Sequence[Attachment] = (),
+        by: Actor | None = None,
+        output_schema: Mapping[str, Any] | None = None,
     ) -> events.TurnFinished:
         """Run one turn in the calling task and give its end; every event goes to the listeners as it happens.
 
-        HermesError while another turn runs. However it ends, words of the assistant end the log.
+        HermesError while another turn runs. However it ends, words of the assistant end the log. With
+        `output_schema` the model is asked for JSON that fits it, and the server holds it to that where it
+        can; `ask` also checks it.
         """
-        return await self._run(UserInput(text, attachments, by or self.spec.actor))
+        return await self._run(UserInput(text, tuple(attachments), by or self.spec.actor, output_schema))
+
+    async def ask(
+        self,
+        text: str,
+        output_type: type[T],
+        *,
+        attachments: Sequence[Attachment] = (),
+        by: Actor | None = None,
+    ) -> T:
+        """The answer as a value of this type: a dataclass, TypedDict, msgspec.Struct, pydantic model, or what
+        JSON has.
+
+        An answer that does not fit is asked for again, twice. OutputInvalid when none fits or the turn does
+        not come to an answer; TypeError for a type that JSON cannot carry.
+        """
+        form = output_of(output_type)
+        send = partial(self.send, by=by, output_schema=form.schema)
+        return await answered(form, text, send, attachments)
 
     async def continue_turn(self) -> events.TurnFinished:
         """Go on with the turn that was cut, from its next undone step, and give its end as `send` does.
@@ -144,13 +170,18 @@ class Session:
         return self.listeners.watch(since)
 
     def stream(
-        self, text: str, *, attachments: tuple[Attachment, ...] = (), by: Actor | None = None
+        self,
+        text: str,
+        *,
+        attachments: Sequence[Attachment] = (),
+        by: Actor | None = None,
+        output_schema: Mapping[str, Any] | None = None,
     ) -> AbstractAsyncContextManager[Listener]:
         """Send, and read the turn's events as they come; leaving early interrupts the turn.
 
         HermesError while another turn runs.
         """
-        return self._streamed(UserInput(text, attachments, by or self.spec.actor))
+        return self._streamed(UserInput(text, tuple(attachments), by or self.spec.actor, output_schema))
 
     def stream_continued(self) -> AbstractAsyncContextManager[Listener]:
         """Go on with the turn that was cut, and read its events as those of `stream`."""
@@ -284,7 +315,7 @@ class Session:
         prefix = self.route.prefix
         self.route = self.services.routes.route_for(self, endpoint)
         self.route.prefix = prefix
-        await self.services.store.update(self.id, model=f"{endpoint.provider}/{endpoint.model}")
+        await self.services.store.update(self.id, model=endpoint.full_name, base_url=endpoint.own_address)
         await raise_cancellation()
 
     async def compact(self, focus: str = "") -> Compaction | None:

@@ -2,7 +2,7 @@
 
 import datetime as dt
 from pathlib import Path
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
 
@@ -20,13 +20,14 @@ from hermes.types.tool import ToolSnapshot
 class SessionOptions(Abridged, Struct, frozen=True, kw_only=True):
     """What a session is opened with; empty fields take what is configured.
 
-    `api_key` is the model's, in place of one that is configured, and is never shown.
-    `resume` names a session (id, start of an id, title, `latest`). `functions` are tools made with
-    `@hermes.tool`. `attended` says that somebody will answer questions; without anybody the answer to every
-    question is no. `system` replaces the prompt, `ephemeral` follows it in each request and is never stored.
-    `actor` is who opens it (the app `source`, unless it is said), `parent` the session that
-    it is a child of: without toolsets and model of its own it has those of that one. `effort` is how hard the
-    model thinks. `capabilities` are what it may do at most, within those of its home and its parent.
+    `api_key` is the model's, in place of one that is configured, and is never shown. `resume` names a session
+    (id, start of an id, title, `latest`). `functions` are tools made with `@hermes.tool`. `attended` says
+    that somebody will answer questions; without anybody the answer to every question is no. `system` replaces
+    the prompt, `ephemeral` follows it in each request and is never stored. `actor` is who opens it (the app
+    `source`, unless it is said), `parent` the session that it is a child of: without toolsets and model of
+    its own it has those of that one. `effort` is how hard the model thinks. `max_cost` are the US dollars
+    that it may spend while it is open, 0 for no limit. `deps` is what tools get as `ctx.deps`. `capabilities`
+    are what it may do at most, within those of its home and its parent.
     """
 
     unshown: ClassVar = ("api_key",)
@@ -44,6 +45,8 @@ class SessionOptions(Abridged, Struct, frozen=True, kw_only=True):
     yolo: bool = False
     attended: bool = True
     max_steps: int = 0
+    max_cost: float = 0.0
+    deps: Any = None
     actor: Actor | None = None
     parent: str = ""
     effort: Effort = ""
@@ -60,7 +63,9 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     refused, and `clarify_policy` answers the rest. `yolo` asks only where nothing but a no is possible. Text
     that was cut by its length is continued up to `continuations` times. `ephemeral` follows the prompt in
     requests and stands nowhere else. What goes on for `long_seconds` is told of; 0 is never. A goal may take
-    `goal_turns` turns before a person is asked.
+    `goal_turns` turns before a person is asked. `max_cost` is what this opening of the session may spend, in
+    US dollars; 0 is no limit. `deps` is what its tools get. `model_lost` says, where a session was resumed
+    with another model than it was left with, why that is so.
     """
 
     id: str
@@ -84,6 +89,9 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     clarify_policy: Literal["decide", "first"] = "decide"
     long_seconds: float = 0.0
     goal_turns: int = 20
+    max_cost: float = 0.0
+    deps: Any = None
+    model_lost: str = ""
 
 
 def new_session_id(ports: Ports) -> str:

@@ -99,6 +99,11 @@ class ToolRunContext(Struct, eq=False):
         return self._on_home(lambda: SessionRecall(self.session.services.recall, self.session), HomeObject)
 
     @property
+    def deps(self) -> Any:
+        """What the session was opened with for its tools."""
+        return self.session.spec.deps
+
+    @property
     def interrupted(self) -> bool:
         """Whether the turn is being stopped."""
         return self.stopping.is_set()

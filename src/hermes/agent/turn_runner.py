@@ -2,10 +2,10 @@
 
 import contextlib
 import math
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 import anyio.lowlevel
@@ -17,6 +17,7 @@ from hermes.agent.guardrails import HALTED, HALTED_WORDS, LoopGuard
 from hermes.agent.hook_points import added_context, ended
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.listeners import Listener
+from hermes.agent.output import form_block
 from hermes.agent.outside import protect
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
@@ -47,11 +48,12 @@ ROOM_ATTEMPTS = 3
 
 
 class UserInput(Struct, frozen=True):
-    """What somebody says to begin a turn."""
+    """What somebody says to begin a turn; `output_schema` is what the JSON of its answer is to fit."""
 
     text: str
     attachments: tuple[Attachment, ...]
     actor: Actor
+    output_schema: Mapping[str, Any] | None = None
 
 
 class TurnRunner:
@@ -83,6 +85,7 @@ class TurnRunner:
         self._ran: list[str] = []
         self._spoken: frozenset[str] = frozenset()
         self._before = session.log[-1].id if session.log else ""
+        self._options = replace(session.spec.options, output_schema=said.output_schema if said else None)
 
     async def run(self, scope: anyio.CancelScope) -> TurnFinished:
         """Take the turn, which `scope` stops, to its end, and give that."""
@@ -188,7 +191,7 @@ class TurnRunner:
                 at=ports.now(),
                 text=self._text,
                 attachments=said.attachments,
-                blocks=(*recalled, *added, *news),
+                blocks=(*recalled, *added, *news, *form_block(said.output_schema)),
                 origin=said.actor.origin,
             )
             with anyio.CancelScope(shield=True), self._kept(news):
@@ -254,7 +257,7 @@ class TurnRunner:
             system=session.instructions,
             messages=(*self._services.context.messages(session.whole_log), *begun),
             tools=session.tools.definitions,
-            options=session.spec.options,
+            options=self._options,
         )
 
     def _not_continued(self, reply: Assistant, error: ModelError) -> Assistant:
@@ -268,8 +271,7 @@ class TurnRunner:
         limit = self._services.ledger.budget.turn_seconds
         if not limit:
             return None
-        left = limit - (self._services.ports.monotonic() - self._started)
-        if left <= 0:
+        if (left := limit - (self._services.ports.monotonic() - self._started)) <= 0:
             raise BudgetSpent(
                 f"The time budget of this turn is spent: {limit:.0f} s. hermes config set budget.turn_seconds"
                 " raises it."

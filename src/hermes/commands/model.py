@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from hermes.commands.context import CommandContext
-from hermes.models.catalog.catalogue import CUSTOM, Model, models, search
+from hermes.models.catalog.catalogue import Model, models, search
 from hermes.models.reliability.route import cost_of_break
 from hermes.present.words import dollars
 from hermes.types.error import ConfigError, HermesError
-from hermes.types.request import Endpoint
+from hermes.types.request import CUSTOM, Endpoint
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session

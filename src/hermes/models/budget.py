@@ -64,13 +64,14 @@ class Budget(Struct, kw_only=True):
 
     `elsewhere` asks for the tokens and money that all processes together have written down for the same
     budget. `held_tokens` and `held_cost` are what calls under way may still use, so that calls side by side
-    cannot overspend together by more than one call.
+    cannot overspend together by more than one call. `raised_by` is what raises it, where that is no setting.
     """
 
     name: str
     limits: SpendingLimits = field(default_factory=SpendingLimits)
     above: "Budget | None" = None
     elsewhere: Callable[[], Awaitable[tuple[int, float]]] | None = None
+    raised_by: str = ""
     tokens: int = 0
     cost: float = 0.0
     held_tokens: int = 0
@@ -155,7 +156,8 @@ class Budget(Struct, kw_only=True):
         return by_tokens or _no_room(money, self.held_cost, wanted.cost, limits.cost)
 
     def _spent(self, what: str, sentence: str) -> BudgetSpent:
-        return BudgetSpent(f"{sentence} hermes config set budget.{self.name}_{what} raises it.")
+        raised_by = self.raised_by or f"hermes config set budget.{self.name}_{what}"
+        return BudgetSpent(f"{sentence} {raised_by} raises it.")
 
 
 def _no_room(spent: float, held: float, wanted: float, cap: float) -> bool:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from hermes.config.sections import Settings
 from hermes.models.budget import Budget
-from hermes.models.catalog.catalogue import CUSTOM, Provider, known_provider, known_providers, provider
+from hermes.models.catalog.catalogue import Provider, known_provider, known_providers, provider
 from hermes.models.catalog.endpoint import resolve, sibling
 from hermes.models.reliability.executor import ReplyListener, RequestExecutor
 from hermes.models.reliability.route import Route
@@ -22,7 +22,7 @@ from hermes.models.settings import AuxiliarySettings, ModelSettings, TaskSetting
 from hermes.types.error import ConfigError, ModelError
 from hermes.types.event import Attempted
 from hermes.types.message import Attachment, User
-from hermes.types.request import Endpoint, Options, Request
+from hermes.types.request import CUSTOM, Endpoint, Options, Request
 
 Task = Literal["compression", "title", "web_extract", "vision", "approval", "session_search", "goal_judge"]
 

@@ -18,7 +18,8 @@ class SessionRow(Struct, frozen=True, kw_only=True):
 
     `parent` is the session that it is a child of, `origin` the one whose log it began with. `outside` names
     what it has read from outside that its log does not tell, a line each: where the log came from, when that
-    was written elsewhere, and what turns have read that are not in it. A row is `damaged` where bytes of it
+    was written elsewhere, and what turns have read that are not in it. `base_url` is the address of the
+    model's server where that is the user's own. A row is `damaged` where bytes of it
     are no text; they are spelled out then.
     """
 
@@ -27,6 +28,7 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     cwd: str
     branch: str = ""
     model: str
+    base_url: str = ""
     source: str = ""
     parent: str = ""
     origin: str = ""
@@ -257,10 +259,13 @@ class SessionStore(Protocol):
         *,
         title: str | None = None,
         model: str | None = None,
+        base_url: str | None = None,
         goal: str | None = None,
         outside: str | None = None,
     ) -> None:
-        """Change a session's title, model, goal (JSON; "" is none), or what it has read from outside."""
+        """Change a session's title, model and its server's address, goal (JSON; "" is none), or what it has
+        read from outside.
+        """
 
     async def verify(self) -> None:
         """StorageDamaged where what all sessions are kept in is damaged, be it in others than those in use.

@@ -89,6 +89,8 @@ async def import_session(
         old,
         id=old.id if is_issued(old.id) and not await _is_taken(store, old.id) else free_id,
         cwd=cwd,
+        model="",  # whom its words go to is for the user to say, not for a file
+        base_url="",
         parent="",
         origin="",
         outside=f"the imported session {old.id}" if known else "an imported session",

@@ -21,7 +21,7 @@ SHIFT = 24
 _SHOWN = SessionRow.__struct_fields__[:-1]
 _LATEST = frozenset({"", "latest", "last"})
 _LIST = """
-SELECT id, title, cwd, branch, model, source, parent, origin, outside, created,
+SELECT id, title, cwd, branch, model, base_url, source, parent, origin, outside, created,
   coalesce((SELECT CASE WHEN json_valid(CAST(body AS TEXT)) THEN json_extract(body, '$.at') END
             FROM messages WHERE place >= key << 24 AND place < (key + 1) << 24
             ORDER BY place DESC LIMIT 1), created) AS updated,
@@ -198,23 +198,28 @@ class SessionTables:
         session_id: str,
         title: str | None,
         model: str | None,
+        base_url: str | None,
         goal: str | None,
         outside: str | None,
     ) -> None:
-        """Change a session's title, model, goal, or what it has read from outside."""
+        """Change a session's title, model and its server's address, goal, or what it has read from
+        outside.
+        """
         if new := self._unwritten(session_id):
             row = replace(
                 new.row,
                 title=title or new.row.title,
                 model=model or new.row.model,
+                base_url=new.row.base_url if base_url is None else base_url,
                 outside=outside or new.row.outside,
             )
             self._new[session_id] = replace(new, row=row, goal=new.goal if goal is None else goal)
             return
         self._rows.execute(
             "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model),"
-            " goal = coalesce(?, goal), outside = coalesce(?, outside) WHERE id = ?",
-            (title, model, goal, outside, session_id),
+            " base_url = coalesce(?, base_url), goal = coalesce(?, goal), outside = coalesce(?, outside)"
+            " WHERE id = ?",
+            (title, model, base_url, goal, outside, session_id),
         )
 
     def recent(self, limit: int, cwd: str) -> list[SessionRow]:
@@ -259,11 +264,11 @@ class SessionTables:
     def _write_new(self, new: _New) -> _End:
         row = new.row
         done = self._rows.execute(
-            "INSERT INTO sessions (id, created, title, cwd, branch, source, model, parent, origin, outside,"
-            " system, tools, capabilities, goal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            "INSERT INTO sessions (id, created, title, cwd, branch, source, model, base_url, parent, origin,"
+            " outside, system, tools, capabilities, goal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
-                row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.parent,
-                row.origin, row.outside, new.system, new.tools, new.capabilities, new.goal,
+                row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.base_url,
+                row.parent, row.origin, row.outside, new.system, new.tools, new.capabilities, new.goal,
             ),
         )  # fmt: skip
         key = done.lastrowid or 0

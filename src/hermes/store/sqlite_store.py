@@ -155,11 +155,12 @@ class SqliteStore:
         *,
         title: str | None = None,
         model: str | None = None,
+        base_url: str | None = None,
         goal: str | None = None,
         outside: str | None = None,
     ) -> None:
         """Change what a row says."""
-        await self._write(self._sessions.update, session_id, title, model, goal, outside)
+        await self._write(self._sessions.update, session_id, title, model, base_url, goal, outside)
 
     async def verify(self) -> None:
         """Look over the pages."""

@@ -160,6 +160,7 @@ class MemoryStore:
         *,
         title: str | None = None,
         model: str | None = None,
+        base_url: str | None = None,
         goal: str | None = None,
         outside: str | None = None,
     ) -> None:
@@ -170,6 +171,7 @@ class MemoryStore:
                 kept.row,
                 title=title or kept.row.title,
                 model=model or kept.row.model,
+                base_url=kept.row.base_url if base_url is None else base_url,
                 outside=outside or kept.row.outside,
             )
             kept.goal = kept.goal if goal is None else goal

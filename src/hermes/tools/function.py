@@ -39,6 +39,7 @@ class _Declared(TypedDict, total=False):
     outside: bool
     requires_env: Sequence[str]
     parallel: bool
+    read_only: bool
     manifest: ToolManifest
 
 
@@ -54,13 +55,13 @@ def tool(
     The docstring's first paragraph describes the tool; its sections in the style of Google, NumPy or Sphinx,
     or lines of the form `name: words`, and `Annotated[type, words]` describe the parameters. Types are those
     of JSON, dataclasses, paths, pydantic models and msgspec.Struct. What the function gives is sent to the
-    model as JSON. Calls of async functions run side by side, those of plain
-    ones (in threads) with `@tool(parallel=True)`; `parallel=False` keeps an async one alone. What it
-    gives counts as text from outside, data for the model, unless `outside=False` says that it is the user's
-    own or `manifest` that it connects to nothing. `requires_env` names the secrets it
-    needs: `ctx.secret("NAME")` gives one, and a session in whose environment one is not set is not offered
-    the tool. `manifest` declares what it does; TypeError for a function whose parameters a model cannot
-    give.
+    model as JSON. Calls of async functions run side by side, those of plain ones (in threads) with
+    `@tool(parallel=True)`; `parallel=False` keeps an async one alone. `read_only=True` says that it changes
+    nothing: it runs side by side with others, and where a session may only read. What it gives counts as text
+    from outside, data for the model, unless `outside=False` says that it is the user's own or `manifest` that
+    it connects to nothing. `requires_env` names the secrets it needs: `ctx.secret("NAME")` gives one, and a
+    session in whose environment one is not set is not offered the tool. `manifest` declares what it does;
+    TypeError for a function whose parameters a model cannot give.
     """
     if unknown := sorted(declared.keys() - _Declared.__annotations__.keys()):
         raise TypeError(f"@tool takes no {unknown[0]}; it takes {', '.join(_Declared.__annotations__)}.")
@@ -120,8 +121,10 @@ def _made(function: Callable[..., Any], declared: _Declared) -> FunctionTool:
         "parameters": parameters_schema(function.__name__, parameters, hints, words),
     }
     is_async = inspect.iscoroutinefunction(function)
-    manifest = declared.get("manifest", UNDECLARED)
-    if manifest.parallel == "never" and declared.get("parallel", is_async):
+    manifest, read_only = declared.get("manifest", UNDECLARED), declared.get("read_only", False)
+    if read_only:
+        manifest = replace(manifest, effects=())
+    if manifest.parallel == "never" and declared.get("parallel", is_async or read_only):
         manifest = replace(manifest, parallel="safe")
     secrets = tuple(declared.get("requires_env", ()))
     entry = ToolEntry(
@@ -132,7 +135,7 @@ def _made(function: Callable[..., Any], declared: _Declared) -> FunctionTool:
         is_async=is_async,
         description=description,
         emoji="🔹",
-        outside=declared.get("outside"),
+        outside=declared.get("outside", True if read_only else None),
         requires_env=secrets,
         manifest=replace(manifest, secrets=secrets or manifest.secrets),
         source=f"{function.__module__}.{function.__qualname__}",

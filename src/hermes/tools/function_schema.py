@@ -58,6 +58,21 @@ def parameters_schema(
     return {**schema, "$defs": definitions} if definitions else schema
 
 
+def type_schema(kind: Any) -> dict[str, Any]:
+    """The JSON schema of a type, whole in itself; TypeError for one that JSON cannot carry."""
+    (shape,), parts = msgspec.json.schema_components(
+        [kind], schema_hook=_schema, ref_template="#/$defs/{name}"
+    )
+    found: dict[str, Any] = {}
+    shape = _hoisted(shape, found)
+    for key, part in parts.items():
+        found[key] = _hoisted(part, found)
+    name = shape.get("$ref", "").removeprefix("#/$defs/")
+    if name in found and not any(f"#/$defs/{name}" in str(part) for part in found.values()):
+        shape = found.pop(name)
+    return {**shape, "$defs": found} if found else shape
+
+
 def converted(value: Any, hint: Any) -> Any:
     """The value of an annotated type that JSON stands for; msgspec.ValidationError says what does not fit."""
     return msgspec.convert(value, hint, dec_hook=_read)

@@ -13,6 +13,7 @@ HermesError
   StoreError
     StorageDamaged     the file is there and cannot be read
     SessionOwned       a living process has the session
+  OutputInvalid        no answer of the form that was asked for
   SessionClosed        the session was closed, or its event loop has ended
   PluginError          plugin, phase
   Refused              by policy or guardrail
@@ -151,6 +152,14 @@ class SessionOwned(StoreError):
     def __init__(self, message: str, *, pid: int) -> None:
         super().__init__(message)
         self.pid = pid
+
+
+class OutputInvalid(HermesError):
+    """No answer of the form that was asked for; `text` is the last one."""
+
+    def __init__(self, message: str, *, text: str = "") -> None:
+        super().__init__(message)
+        self.text = text
 
 
 class SessionClosed(HermesError):

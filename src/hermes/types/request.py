@@ -22,6 +22,9 @@ Auth = Literal["bearer", "x-api-key", "api-key", "aws"]
 Version 4).
 """
 
+CUSTOM = "custom"
+"""The provider of an address that somebody gave; no table speaks of it."""
+
 LeftOut = Literal[
     "thinking",
     "tool_images",
@@ -34,6 +37,7 @@ LeftOut = Literal[
     "temperature",
     "limit",
     "usage",
+    "output_schema",
 ]
 """What an endpoint may refuse and a request can do without."""
 
@@ -62,19 +66,31 @@ class Endpoint(Abridged, Struct, frozen=True, kw_only=True):
     calls: CallStyle = "native"
     local: bool = False
 
+    @property
+    def full_name(self) -> str:
+        """The model as `provider/name`."""
+        return f"{self.provider}/{self.model}"
+
+    @property
+    def own_address(self) -> str:
+        """The address of a server of the user's own; empty for a provider's, which its name tells."""
+        return self.base_url if self.provider == CUSTOM else ""
+
 
 class Options(Struct, frozen=True, kw_only=True):
     """Sampling and limits of one request; None or an empty text leaves a parameter out.
 
     `effort` is how hard to think (`none`, `minimal`, `low`, `medium`, `high`, `xhigh`, `max`); the profile
     says how that is asked for. `cache` is how long marked parts of the prompt are to be kept, on wires that
-    take marks.
+    take marks. `output_schema` is the JSON Schema that the words of the reply are to fit, on wires that can
+    see to it.
     """
 
     temperature: float | None = None
     max_output: int | None = None
     effort: str = ""
     cache: Literal["", "5m", "1h"] = ""
+    output_schema: Mapping[str, Any] | None = None
 
 
 class Request(Struct, frozen=True, kw_only=True):

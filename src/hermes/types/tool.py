@@ -116,6 +116,10 @@ class ToolContext(Protocol):
         """The tools of the memory provider."""
 
     @property
+    def deps(self) -> Any:
+        """What the app that opened the session gave it for its tools, such as a database; None without."""
+
+    @property
     def interrupted(self) -> bool:
         """Whether the turn is being stopped."""
 

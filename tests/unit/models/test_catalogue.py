@@ -4,7 +4,6 @@ import pytest
 
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import (
-    CUSTOM,
     UNNAMED,
     _tables,
     address,
@@ -21,6 +20,7 @@ from hermes.models.catalog.catalogue import (
 )
 from hermes.models.settings import OwnModel, OwnProvider, ProviderSettings
 from hermes.types.error import ConfigError
+from hermes.types.request import CUSTOM
 
 
 def test_a_dated_name_is_known_as_the_undated_one() -> None:

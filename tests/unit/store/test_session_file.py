@@ -113,6 +113,7 @@ def stored(*log: Message, **more: Any) -> StoredSession:
         title="A – “title”",
         cwd="/elsewhere",
         model="p/m",
+        base_url="http://127.0.0.1:1/v1",
         source="cli",
         created=1.0,
         updated=2.0,
@@ -168,6 +169,8 @@ async def test_an_import_is_text_from_outside_in_a_directory_of_this_machine(tmp
     wanted = replace(
         session.row,
         cwd="/here",
+        model="",
+        base_url="",
         parent="",
         origin="",
         outside="the imported session 20261123_101112_0a1b2c3d4e5f",

@@ -161,7 +161,7 @@ def test_results_and_errors_are_json_whatever_numbers_are_in_them() -> None:
     [
         (
             {"parallell": True},
-            "@tool takes no parallell; it takes outside, requires_env, parallel, manifest.",
+            "@tool takes no parallell; it takes outside, requires_env, parallel, read_only, manifest.",
         ),
         ({"requires_env": "SHOP_TOKEN"}, "@tool: requires_env is a list of names, not 'SHOP_TOKEN'."),
     ],

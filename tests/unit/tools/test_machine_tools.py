@@ -35,6 +35,7 @@ class Session:
     session_id: str = "s"
     task_id: str = "s"
     interrupted: bool = False
+    deps: object = None
 
     @property
     def todos(self) -> TodoList:

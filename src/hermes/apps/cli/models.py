@@ -14,7 +14,6 @@ from hermes.apps.cli.progress import fetch
 from hermes.composition import model_cache
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import (
-    CUSTOM,
     Model,
     Provider,
     address,
@@ -34,6 +33,7 @@ from hermes.models.settings import ModelSettings, ProviderSettings
 from hermes.runtime import open_runtime
 from hermes.store.auth import AuthFile
 from hermes.types.error import ConfigError
+from hermes.types.request import CUSTOM
 
 
 class Shelf(Struct, frozen=True, kw_only=True):

@@ -5,12 +5,13 @@ from typing import Final
 
 from hermes.config.home import Home
 from hermes.config.sections import Settings
-from hermes.models.catalog.catalogue import CUSTOM, Provider
+from hermes.models.catalog.catalogue import Provider
 from hermes.models.catalog.context_limits import ContextLimits
 from hermes.models.catalog.endpoint import resolve
 from hermes.models.client import client_for
 from hermes.models.settings import ModelSettings
 from hermes.types.error import ConfigError
+from hermes.types.request import CUSTOM
 
 NO_ADDRESS: Final = (
     "{0}/{1} is a model of your own server, whose address is not known here: hermes --base-url URL models"

@@ -4,16 +4,14 @@ import sys
 
 import click
 
-from hermes.apps.cli.choices import Choices
 from hermes.composition import model_cache
 from hermes.lib.lazy import import_object
 from hermes.runtime import Runtime
 from hermes.types.request import Endpoint
 
 
-async def ensure_model(runtime: Runtime, choices: Choices) -> None:
-    """If the chosen model is a local one of the catalogue and not here yet, fetch it now."""
-    endpoint = runtime.endpoint(choices.model, choices.base_url)
+async def ensure_model(runtime: Runtime, endpoint: Endpoint) -> None:
+    """If the model of a session is a local one of the catalogue and not here yet, fetch it now."""
     if endpoint.local:
         import_object("hermes.models.local.serving:check_engine")()
         await fetch(runtime, endpoint)

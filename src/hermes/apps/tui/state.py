@@ -254,7 +254,8 @@ class TuiState:
         """Read again what the status line tells."""
         session = self.session
         opened = session.opened if session is not None else None
-        cwd = Path(opened.workspace.cwd) if opened is not None else self.start.cwd
+        left = session.spec.cwd if session is not None else self.start.cwd
+        cwd = Path(opened.workspace.cwd) if opened is not None else left
         facts = replace(self.region.facts, branch=await git_branch(cwd), directory=self.start.short(cwd))
         if session is None:
             facts = replace(facts, model="", window=0, context=0)

@@ -8,6 +8,7 @@ from hermes.apps.tui.underway import (
     Movement,
     Running,
     TurnProgress,
+    ended_lines,
     hear_call,
     inner_lines,
     inner_rows,
@@ -86,8 +87,7 @@ class Transcript:
         self._thinking = ""
         self._thinking_since = 0.0
         self._retrying: tuple[Attempted, float] | None = None
-        self._last = ""
-        self._told_no = False
+        self._last, self._told_no = "", False
 
     def feed(self, event: Event, now: float) -> list[Line]:
         """The lines that `event` finished, to be printed once."""
@@ -319,10 +319,8 @@ class Transcript:
     def _running_rows(self, run: Running | ToolCall, now: float, spinner: str) -> list[Line]:
         if isinstance(run, ToolCall):
             return [queued_line(run, self.width)]
-        if run.seconds is not None and run.result is not None:
-            return tool_lines(run.call, run.result, run.seconds, self.width, emoji=run.emoji)[:1]
         if run.seconds is not None:
-            return running_lines(run.call, "", run.seconds, self.width, emoji=run.emoji, spinner="ended")
+            return ended_lines(run, run.seconds, self.width)
         if self.asked:
             return [waiting_line(run.call, self.width, emoji=run.emoji)]
         if run.children or run.calls:

@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from hermes.lib.text import duration
 from hermes.present.children import child_line
-from hermes.present.lines import head_line, running_lines
+from hermes.present.lines import head_line, running_lines, tool_lines
 from hermes.present.spans import Line, Span, line
 from hermes.present.words import call_words
 from hermes.types.event import (
@@ -93,6 +93,13 @@ def hear_call(
             run.output = (run.output + event.text)[-KEPT_OUTPUT:]
         else:
             run.seconds, run.result = event.seconds, event.result
+
+
+def ended_lines(run: Running, seconds: float, width: int) -> list[Line]:
+    """The line of a call that has ended while others of its reply still run: how it ended, if that is known."""
+    if run.result is None:
+        return running_lines(run.call, "", seconds, width, emoji=run.emoji, spinner="ended")
+    return tool_lines(run.call, run.result, seconds, width, emoji=run.emoji)[:1]
 
 
 def inner_lines(run: Running, now: float, width: int, spinner: str) -> list[Line]:

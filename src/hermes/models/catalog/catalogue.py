@@ -15,11 +15,9 @@ from hermes.lib.lazy import import_object
 from hermes.models.settings import OwnModel, OwnProvider, ProviderSettings
 from hermes.types.error import ConfigError
 from hermes.types.profile import PLAIN, Price, Profile
-from hermes.types.request import Auth, Protocol
+from hermes.types.request import CUSTOM, Auth, Protocol
 
 DEFAULT_WINDOW = 128_000
-CUSTOM = "custom"
-"""The provider of an address that somebody gave; no table speaks of it."""
 UNNAMED = "default"
 """The model that a server is asked for when nobody named one; it is of no family."""
 

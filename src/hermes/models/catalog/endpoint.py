@@ -13,7 +13,6 @@ from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import (
-    CUSTOM,
     UNNAMED,
     Model,
     Provider,
@@ -30,7 +29,7 @@ from hermes.models.catalog.catalogue import (
 from hermes.models.settings import Fallback, ModelSettings, ProviderSettings, WireName
 from hermes.types.error import ConfigError
 from hermes.types.profile import Price
-from hermes.types.request import Endpoint, Protocol
+from hermes.types.request import CUSTOM, Endpoint, Protocol
 
 LOCAL = "local"
 LOCAL_WINDOW = 8192

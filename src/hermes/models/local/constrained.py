@@ -43,9 +43,11 @@ def system_text(system: str, tools: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join([system, "", _HEADING, _RULES, *map(_signature, tools)])
 
 
-def response_schema(tools: Sequence[Mapping[str, Any]], *, must_call: bool) -> dict[str, Any]:
-    """The JSON schema of a reply: a call of one of `tools`, or (unless `must_call`) an answer; no tools, no
-    call.
+def response_schema(
+    tools: Sequence[Mapping[str, Any]], *, must_call: bool, answer: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """The JSON schema of a reply: a call of one of `tools`, or (unless `must_call`) an answer, text or what
+    the schema `answer` says; no tools, no call.
     """
     forms = [
         _object(
@@ -57,7 +59,10 @@ def response_schema(tools: Sequence[Mapping[str, Any]], *, must_call: bool) -> d
         for function in (tool["function"] for tool in tools)
     ]
     if not forms or not must_call:
-        forms.append(_object({"answer": {"type": "string", "minLength": 1}}))
+        wanted = dict(answer or {"type": "string", "minLength": 1})
+        parts = {"$defs": wanted.pop("$defs")} if "$defs" in wanted else {}  # where references find them
+        forms.append(_object({"answer": wanted}))
+        return {**({"anyOf": forms} if len(forms) > 1 else forms[0]), **parts}
     return {"anyOf": forms} if len(forms) > 1 else forms[0]
 
 
@@ -66,7 +71,11 @@ def body_fields(request: Request) -> dict[str, Any]:
     end.
     """
     step = next_step(request)
-    schema = response_schema(() if step == "answer" else _fitting(request), must_call=step == "call")
+    schema = response_schema(
+        () if step == "answer" else _fitting(request),
+        must_call=step == "call",
+        answer=request.options.output_schema,
+    )
     bound = min(_REPLY_TOKENS, request.endpoint.max_output or _REPLY_TOKENS)
     # A small model can repeat itself inside a string for as long as the window lasts.
     return {
@@ -163,6 +172,8 @@ class ConstrainedReader:
             return self._written.strip(), ()
         if isinstance(answer := reply.get("answer"), str):
             return answer, ()
+        if answer is not None:
+            return json.dumps(answer, ensure_ascii=False), ()
         if "tool" not in reply:
             return "", ()
         return "", (self._call(reply),)

@@ -171,7 +171,7 @@ class Target(Struct):
     @property
     def name(self) -> str:
         """The model for a person."""
-        return f"{self.endpoint.provider}/{self.endpoint.model}"
+        return self.endpoint.full_name
 
     def leave_out(self, part: LeftOut) -> None:
         """Render without `part` from now on; what was rendered with it is forgotten."""

@@ -15,8 +15,9 @@ from hermes.models.transports.common.blocks import (
     plain_text,
     schema_of,
 )
+from hermes.models.transports.common.dialects import closed_schema
 from hermes.models.transports.common.encoding import Mark, encode, merged
-from hermes.models.transports.common.parameters import output_limits
+from hermes.models.transports.common.parameters import output_limits, output_schema
 from hermes.types.message import Attachment, Thinking, ToolCall, ToolResult
 from hermes.types.request import Endpoint, Request
 
@@ -118,6 +119,10 @@ def frame(request: Request, called: AbstractSet[str]) -> dict[str, Any]:
     temperature = request.options.temperature
     if temperature is not None and not asked.thinks and "temperature" not in request.without:
         tree["temperature"] = temperature
+    schema = output_schema(request)
+    if schema is not None and (closed := closed_schema(schema)) is not None:
+        form = {"type": "json_schema", "schema": closed}
+        tree["output_config"] = {**tree.get("output_config", {}), "format": form}
     tools = [
         {**described(function, request), "input_schema": schema_of(function)}
         for function in functions(request, called)

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from hermes.models.transports.base import WireRequest, result_text
 from hermes.models.transports.chat.reader import ChatReader
-from hermes.models.transports.common.dialects import adapt
+from hermes.models.transports.common.dialects import adapt, named_schema
 from hermes.models.transports.common.encoding import (
     PARTS_END,
     Mark,
@@ -22,7 +22,7 @@ from hermes.models.transports.common.encoding import (
     is_image,
     merged,
 )
-from hermes.models.transports.common.parameters import sampling
+from hermes.models.transports.common.parameters import output_schema, sampling
 from hermes.types.message import Assistant, Attachment, Compaction, Message, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
 from hermes.types.request import LeftOut, Options, Request
@@ -204,4 +204,6 @@ def _frame(request: Request, form: MessageForm) -> tuple[bytes, bytes]:
         after["stream_options"] = {"include_usage": True}
     if request.tools:
         after["tools"] = adapt(request.tools, request.endpoint.profile.dialect, request.without)
+    if (schema := output_schema(request)) is not None:
+        after["response_format"] = {"type": "json_schema", "json_schema": named_schema(schema)}
     return head, b"]," + encode(merged(after | sampling(request), request.endpoint.extra_body))[1:]

@@ -113,6 +113,21 @@ def adapt(
     ]
 
 
+def named_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of an answer as OpenAI's wires name one: strict where that says the same."""
+    strict = _strictable(schema)
+    return {
+        "name": "answer",
+        "schema": walk(schema, _strict_schema) if strict else dict(schema),
+        "strict": strict,
+    }
+
+
+def closed_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The schema in the strict form; None where that says something else."""
+    return dict(walk(schema, _strict_schema)) if _strictable(schema) else None
+
+
 def _strict(tool: dict[str, Any]) -> dict[str, Any]:
     """Marked strict where its schema says the same in the strict form; else as it was."""
     function = tool["function"]

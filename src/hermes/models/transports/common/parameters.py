@@ -28,6 +28,16 @@ def sampling(request: Request) -> dict[str, Any]:
     return {name: value for name, value in named.items() if value is not None and name not in left_out}
 
 
+def output_schema(request: Request) -> Mapping[str, Any] | None:
+    """The schema that the server is to hold the reply to; None where none is wanted, or it would keep the
+    model from calling tools.
+    """
+    schema = request.options.output_schema
+    if schema is None or schema.get("type") != "object" or "output_schema" in request.without:
+        return None
+    return schema if not request.tools or request.endpoint.profile.output_schema else None
+
+
 def nearest(wanted: str, accepted: Sequence[str]) -> str:
     """The accepted effort that is nearest to the wanted one, the weaker of two; empty when there is none."""
     if wanted in accepted or wanted not in SCALE:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hermes.models.transports.base import WireRequest, result_text
-from hermes.models.transports.common.dialects import adapt
+from hermes.models.transports.common.dialects import adapt, named_schema
 from hermes.models.transports.common.encoding import (
     MessageBuffer,
     address,
@@ -17,7 +17,7 @@ from hermes.models.transports.common.encoding import (
     is_image,
     merged,
 )
-from hermes.models.transports.common.parameters import nearest
+from hermes.models.transports.common.parameters import nearest, output_schema
 from hermes.models.transports.responses.reader import PROTOCOL, ResponsesReader
 from hermes.types.message import Assistant, Attachment, Compaction, Message, ToolCall, ToolResult, User
 from hermes.types.profile import Profile
@@ -68,6 +68,8 @@ def _frame(request: Request) -> tuple[bytes, bytes]:
             {"type": "function", "strict": False, **tool["function"]}
             for tool in adapt(request.tools, request.endpoint.profile.dialect, request.without)
         ]
+    if (schema := output_schema(request)) is not None:
+        after["text"] = {"format": {"type": "json_schema", **named_schema(schema)}}
     body = merged(after | _parameters(request), request.endpoint.extra_body)
     return encode(before)[:-1] + b',"input":[', b"]," + encode(body)[1:]
 
