@@ -1,12 +1,16 @@
 """The program as a user starts it: in a process of its own, in a folder of its own."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
+
+from hermes.apps.cli.json_kinds import schema
 
 Done = subprocess.CompletedProcess[str]
 Run = Callable[..., Done]
@@ -29,12 +33,12 @@ def run(program: Run) -> Run:
 def program(environ: dict[str, str], work: Path) -> Run:
     """`program("models", "list", given="stdin", NAME="value")`; without `given` there is nothing on stdin."""
 
-    def command(*arguments: str, given: str | None = None, **more: str) -> Done:
+    def command(*arguments: str, given: str | None = None, cwd: Path = work, **more: str) -> Done:
         stdin: Any = {"input": given} if given is not None else {"stdin": subprocess.DEVNULL}
         words = [sys.executable, "-m", "hermes", *arguments]
-        return subprocess.run(
+        done = subprocess.run(
             words,
-            cwd=work,
+            cwd=cwd,
             env={**environ, **more},
             capture_output=True,
             text=True,
@@ -42,8 +46,19 @@ def program(environ: dict[str, str], work: Path) -> Run:
             check=False,
             **stdin,
         )
+        assert_documented(done.stdout)
+        return done
 
     return command
+
+
+def assert_documented(stdout: str) -> None:
+    """Fail unless every line of `--json` in an output is as its schema says: the schema is what is promised."""
+    if not stdout.startswith('{"v":1,"kind":"'):
+        return
+    validator = jsonschema.Draft202012Validator(schema())
+    for row in stdout.splitlines():
+        validator.validate(json.loads(row))
 
 
 @pytest.fixture

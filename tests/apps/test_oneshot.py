@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -8,10 +9,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 
-from hermes.testing import ScriptedModel, ScriptedServer, Turn, call, fail, raw, say
+from hermes.testing import ScriptedModel, ScriptedServer, Turn, call, calls, fail, raw, say
 from tests.apps.conftest import Run
+from tests.apps.screen import Terminal
 from tests.scenarios.family import FamilyModel
 
 
@@ -241,7 +244,8 @@ def test_json_lines_say_that_older_messages_are_summed_up_and_what_came_of_it(
 ) -> None:
     Path(environ["HERMES_HOME"]).mkdir(parents=True, exist_ok=True)
     Path(environ["HERMES_HOME"], "config.yaml").write_text("model:\n  context_window: 20000\n")
-    done = ask(run, ScriptedModel("short"), "--json", given="the quick brown fox\n" * 6_000)
+    tools = ("--toolsets", "")  # with a tool that reads files the text would be in one
+    done = ask(run, ScriptedModel("short"), "--json", *tools, given="the quick brown fox\n" * 6_000)
     begun, made = (json.loads(row) for row in done.stdout.splitlines() if '"compaction' in row)
     assert begun == {"v": 1, "kind": "compaction_start", "tokens": 0}
     assert (made["kind"], made["dropped"], made["after"] < made["before"]) == ("compaction", 0, True)
@@ -274,6 +278,138 @@ def test_json_lines_are_few_versioned_and_end_with_end(run: Run) -> None:
         {"input": 200, "output": 20, "cached": 160},
         lines[0]["session"],
     )
+
+
+def test_the_end_of_a_call_has_its_exit_code_and_output(run: Run) -> None:
+    model = ScriptedModel(
+        calls(("terminal", {"command": "echo out; exit 3"}), ("read_file", {"path": "notes.txt"})), "done"
+    )
+    lines = [json.loads(line) for line in ask(run, model, "--json", "-z", "go").stdout.splitlines()]
+    ran, read = (line for line in lines if line["kind"] == "tool_end")
+    assert (ran["exit_code"], ran["output"], ran["failed"]) == (3, "out\n", True)
+    assert (read["exit_code"], json.loads(read["output"])["total_lines"]) == (None, 2)
+
+
+def test_the_schema_of_the_lines_is_printed_and_names_every_kind(run: Run) -> None:
+    printed = run("--json-schema").stdout
+    assert printed == Path("docs/reference/json-lines.schema.json").read_text(), (
+        "hermes --json-schema writes it"
+    )
+    schema = json.loads(printed)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert sorted(schema["discriminator"]["mapping"]) == [
+        "approval", "child", "compaction", "compaction_start", "end", "error", "goal", "notice", "restart",
+        "retry", "start", "text", "tool_end", "tool_start", "usage",
+    ]  # fmt: skip
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({"kind": "text", "v": 1}, schema)
+
+
+SCHEMA = json.dumps(
+    {"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]}
+)
+
+
+def test_an_answer_by_a_schema_is_its_json_alone(run: Run, work: Path) -> None:
+    (work / "schema.json").write_text(SCHEMA)
+    model = ScriptedModel("four", '{"n": 1}', '```json\n{"n": 4, "why": "ü"}\n```')
+    done = ask(run, model, "-z", "how many?", "--output-schema", "schema.json")
+    assert (done.returncode, done.stdout) == (0, '{"n": 4, "why": "ü"}\n')
+    assert "$.n: 1 is less than the minimum of 3" in model.requests[2]["messages"][-1]["content"]
+    lines = ask(run, ScriptedModel('{"n": 5}'), "--json", "-z", "n?", "--output-schema", "schema.json")
+    assert json.loads(lines.stdout.splitlines()[-1])["output"] == {"n": 5}
+
+
+def test_an_answer_that_never_fits_is_no_output_and_has_its_exit_code(run: Run, work: Path) -> None:
+    (work / "schema.json").write_text(SCHEMA)
+    done = ask(run, ScriptedModel("a", "b", "c"), "-z", "how many?", "--output-schema", "schema.json")
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr == "hermes: No answer of the form came: it is not one JSON value.\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "schema.json cannot be read: No such file or directory."),
+        ("{", "schema.json cannot be used: Input data was truncated."),
+        ("[]", "schema.json cannot be used: it is no JSON Schema, which is an object."),
+        ('{"type": "oject"}', "schema.json cannot be used: it is no JSON Schema: 'oject' is not valid"),
+    ],
+)
+def test_a_schema_that_is_none_is_refused_before_anything_is_sent(
+    run: Run, work: Path, text: str | None, told: str
+) -> None:
+    if text is not None:
+        (work / "schema.json").write_text(text)
+    model = ScriptedModel()
+    done = ask(run, model, "-z", "how many?", "--output-schema", "schema.json")
+    assert (done.returncode, done.stdout, model.requests) == (2, "", [])
+    assert told in done.stderr
+
+
+def test_a_picture_goes_with_the_question(run: Run, work: Path) -> None:
+    (work / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    model = ScriptedModel("a dot")
+    assert ask(run, model, "-z", "what is it?", "--image", "a.png").stdout == "a dot\n"
+    assert model.requests[0]["messages"][-1]["content"] == [
+        {"type": "text", "text": "what is it?"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}},
+    ]
+    (work / "a.bin").write_bytes(b"\0\xff")
+    refused = ask(run, ScriptedModel(), "-z", "what is it?", "--image", "a.bin")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "a.bin is neither a picture nor a PDF nor text." in refused.stderr
+
+
+def test_no_call_starts_once_the_money_of_the_run_is_spent(run: Run, environ: dict[str, str]) -> None:
+    model = ScriptedModel(*[call("read_file", {"path": "notes.txt"})] * 5)
+    done = ask(run, model, "-z", "go", "--max-cost", "0.002")
+    assert (done.returncode, done.stdout) == (4, "")
+    assert "The money budget of this run is spent" in done.stderr
+    assert "--max-cost (max_cost) raises it." in done.stderr
+    assert 1 <= len(model.requests) < 5
+    assert run("-z", "hi", "--max-cost", "0").returncode == 2
+
+
+def test_input_that_would_fill_the_window_is_in_a_file_that_the_model_pages(
+    run: Run, environ: dict[str, str]
+) -> None:
+    Path(environ["HERMES_HOME"]).mkdir(parents=True, exist_ok=True)
+    Path(environ["HERMES_HOME"], "config.yaml").write_text("model:\n  context_window: 20000\n")
+    text = "".join(f"line {number} of the log\n" for number in range(1, 12_001))
+
+    def page(request: dict[str, Any]) -> Turn:
+        path = re.search(r"in the file (\S+);", request["messages"][-1]["content"])
+        assert path is not None
+        return call("read_file", {"path": path[1], "offset": 6000, "limit": 2})
+
+    model = ScriptedModel(page, "the middle")
+    assert ask(run, model, "-z", "what is in the middle?", given=text).stdout == "the middle\n"
+    asked, _, result = (message["content"] for message in model.requests[1]["messages"][1:])
+    assert asked.startswith(
+        "what is in the middle?\n\nWhat was piped in is too long for one message: 12,000 lines, "
+    )
+    assert "line 12000 of the log" in asked
+    assert json.loads(result)["content"].split("\n")[:2] == [
+        "6000|line 6000 of the log", "6001|line 6001 of the log"
+    ]  # fmt: skip
+
+
+def test_on_a_terminal_the_answer_comes_as_it_is_written_and_once(
+    environ: dict[str, str], work: Path
+) -> None:
+    model = ScriptedModel(
+        call("terminal", {"command": "true"}, text="First I look."),
+        say("One \x1b[31mtwo three", size=4, pause=0.3),
+    )
+    with ScriptedServer(model).running() as server:
+        argv = [sys.executable, "-m", "hermes", "-z", "go", "--base-url", server.base_url]
+        with Terminal(argv, cwd=work, env={**environ, "TERM": "xterm"}) as terminal:
+            terminal.until("One")
+            assert "three" not in terminal.text
+            assert terminal.wait() == 0
+    rows = [row for row in terminal.everything.splitlines() if row.strip()]
+    assert [row.split("  ")[0] for row in rows] == ["First I look.", "💻 run", "One two three"]
 
 
 def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:

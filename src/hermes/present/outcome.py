@@ -48,6 +48,18 @@ def outcome(call: ToolCall, result: ToolResult) -> Outcome:
     )
 
 
+def exit_code(result: ToolResult) -> int | None:
+    """The exit code of a command; None for what has none."""
+    code = (_parsed(result.content) or {}).get("exit_code")
+    return code if isinstance(code, int) else None
+
+
+def printed(result: ToolResult) -> str:
+    """What a call printed; where it prints nothing its result as it is."""
+    output = (_parsed(result.content) or {}).get("output")
+    return output if isinstance(output, str) else result.content
+
+
 def _parsed(content: str) -> Mapping[str, Any] | None:
     try:
         found = json.loads(content)

@@ -24,6 +24,9 @@ class Choices(Struct, frozen=True, kw_only=True):
     verbose: bool = False
     as_json: bool = False
     max_turns: int = 0
+    max_cost: float = 0.0
+    images: tuple[str, ...] = ()
+    output_schema: str = ""
     goal: bool = False
     worktree: str = ""
 
@@ -39,6 +42,7 @@ def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":
         yolo=choices.yolo,
         attended=attended,
         max_steps=choices.max_turns,
+        max_cost=choices.max_cost,
         cwd=cwd,
     )
     return options

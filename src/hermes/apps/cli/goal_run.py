@@ -1,5 +1,7 @@
 """A goal without a screen: turn after turn until it is reached, and an exit code that says whether it was."""
 
+from collections.abc import Sequence
+
 import anyio
 
 from hermes.agent import goals
@@ -9,12 +11,15 @@ from hermes.apps.cli.oneshot import BLOCKED, CODES, interrupt_on_signal, one_tur
 from hermes.apps.cli.steps import Steps
 from hermes.types.event import GoalChanged, TurnFinished
 from hermes.types.goal import Goal
+from hermes.types.message import Attachment
 
 
-async def pursue(session: Session, text: str, consumer: JsonLines | Steps) -> tuple[TurnFinished, int]:
+async def pursue(
+    session: Session, text: str, consumer: JsonLines | Steps, attachments: Sequence[Attachment] = ()
+) -> tuple[TurnFinished, int]:
     """Work on this goal, or without words on the one that waits; the last turn's end, and the exit code."""
     words = await (goals.begin(session, text) if text.strip() else goals.go_on(session))
-    end = await one_turn(session, words, consumer)
+    end = await one_turn(session, words, consumer, attachments)
     scope = anyio.CancelScope()
     while words := await _judged(session, end, scope):
         consumer.feed(GoalChanged(goal=session.goal))

@@ -1,6 +1,7 @@
 """Arguments of `hermes`, and the outermost frame: every failure becomes one sentence and an exit code."""
 
 import contextlib
+import json
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -138,6 +139,27 @@ _OPTIONS = (
         help="Model calls that one turn may make.",
     ),
     click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0, min_open=True),
+        default=None,
+        metavar="USD",
+        help="US dollars that may be spent; a model without a known price counts as a dear one.",
+    ),
+    click.option(
+        "--image",
+        "images",
+        multiple=True,
+        type=click.Path(exists=True, dir_okay=False),
+        metavar="FILE",
+        help="With a question: send a picture (or a PDF, a text) with it; may be given several times.",
+    ),
+    click.option(
+        "--output-schema",
+        default="",
+        metavar="FILE",
+        help="With a question: the answer is JSON that fits the JSON Schema in this file.",
+    ),
+    click.option(
         "-w",
         "--worktree",
         default="",
@@ -173,6 +195,14 @@ _OPTIONS = (
     metavar="TEXT",
     help="Answer one question and exit; stdin is added to it.",
 )
+@click.option(
+    "--json-schema",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda context, _, wanted: _show_schema(context) if wanted else None,
+    help="Print the JSON Schema of a line of --json and exit.",
+)
 @options
 @click.pass_context
 def cli(context: click.Context, /, question: str | None, **given: Any) -> None:
@@ -186,13 +216,25 @@ def cli(context: click.Context, /, question: str | None, **given: Any) -> None:
     sys.exit(begin(question, choices))
 
 
+def _show_schema(context: click.Context) -> None:
+    schema = import_object("hermes.apps.cli.json_kinds:schema")()
+    click.echo(json.dumps(schema, indent=2, ensure_ascii=False))
+    context.exit()
+
+
 def chosen(
-    *, toolsets: str | None, resume: str | None, go_on: bool, max_turns: int | None, **rest: Any
+    *,
+    toolsets: str | None,
+    resume: str | None,
+    go_on: bool,
+    max_turns: int | None,
+    max_cost: float | None,
+    **rest: Any,
 ) -> Choices:
     """The options as one value."""
     named = None if toolsets is None else tuple(name.strip() for name in toolsets.split(",") if name.strip())
     session = resume if resume is not None else ("latest" if go_on else "")
-    return Choices(toolsets=named, resume=session, max_turns=max_turns or 0, **rest)
+    return Choices(toolsets=named, resume=session, max_turns=max_turns or 0, max_cost=max_cost or 0.0, **rest)
 
 
 def begin(question: str | None, choices: Choices) -> int:

@@ -7,15 +7,21 @@ import select
 import signal
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import anyio
 import click
+from msgspec import Struct
 
+from hermes.agent.attachments import attachment, is_unseen
 from hermes.agent.losses import losses
+from hermes.agent.output import OutputForm
 from hermes.agent.session import Session
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.jsonlines import JsonLines
+from hermes.apps.cli.piped import fitted
 from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.steps import Steps
 from hermes.config.environ import environment, publish
@@ -23,8 +29,9 @@ from hermes.config.home import locate
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
-from hermes.runtime import Runtime, open_runtime
+from hermes.runtime import open_runtime
 from hermes.types.event import Outcome, TurnFinished
+from hermes.types.message import Attachment
 
 CODES: dict[Outcome, int] = {"done": 0, "failed": 1, "refused": 3, "budget": 4, "cut": 5, "interrupted": 130}
 BLOCKED = 6
@@ -33,47 +40,102 @@ PATIENCE = 2.0
 
 
 def answer(question: str, choices: Choices) -> int:
-    """Answer and give the exit code: 0 answered, 1 failed, 2 usage, 3 an approval was refused, 4 out of
-    steps, 5 the answer is not whole, 6 a goal that is not reached without the user, 130 interrupted.
+    """Answer and give the exit code: 0 answered, 1 failed, 2 usage, 3 an approval was refused, 4 out of steps
+    or money, 5 the answer is not whole or not of the form that was asked for, 6 a goal that is not reached
+    without the user, 130 interrupted.
 
     Where a session is resumed and nothing is asked, its turn that was cut off goes on, or its goal.
     """
-    text = "\n\n".join(part for part in (question, _piped()) if part.strip())
-    if not text.strip() and choices.resume in {"", "?"}:
+    piped = _piped()
+    if not (question.strip() or piped.strip()) and choices.resume in {"", "?"}:
         raise click.UsageError("There is no question: give it after -z, or on stdin.")
-    return anyio.run(_run, text, choices)
+    if choices.goal and choices.output_schema:
+        raise click.UsageError("--goal and --output-schema do not go together.")
+    return anyio.run(_run, Said(question, piped), choices)
 
 
-async def _run(text: str, choices: Choices) -> int:
+class Said(Struct, frozen=True):
+    """What is asked: the words of the command line, and what came on stdin."""
+
+    question: str
+    piped: str
+
+    def text(self, session: Session, folder: Path) -> str:
+        """The message; what was piped is in a file where it would fill the model's window."""
+        piped = fitted(self.piped, session, folder)
+        return "\n\n".join(part for part in (self.question, piped) if part.strip())
+
+
+async def _run(said: Said, choices: Choices) -> int:
     publish(locate(environment(), choices.profile).env_file)
+    form: OutputForm[Any] | None = None
+    if choices.output_schema:
+        form = import_object("hermes.apps.cli.schema_run:wanted_form")(choices.output_schema)
+    attachments = tuple(map(attachment, choices.images))
     async with open_runtime(profile=choices.profile) as runtime:
         for warning in runtime.loaded.warnings:
             click.echo(f"hermes: {warning}", err=True)
-        await ensure_model(runtime, choices)
-        return await _ask(runtime, text, choices)
+        session = await runtime.session(session_options(choices, attended=False))
+        try:
+            await ensure_model(runtime, session.endpoint)
+            for sentence in _beforehand(session, runtime.settings[TerminalSettings], attachments):
+                click.echo(f"hermes: {visible(sentence)}", err=True)
+            text = said.text(session, runtime.home.results)
+            return await _ask(session, text, attachments, form, choices)
+        finally:
+            await session.close()
 
 
-async def _ask(runtime: Runtime, text: str, choices: Choices) -> int:
-    session = await runtime.session(session_options(choices, attended=False))
-    for loss in losses(session, runtime.settings[TerminalSettings]):
-        click.echo(f"hermes: {visible(loss)}", err=True)
-    consumer: JsonLines | Steps = JsonLines(session) if choices.as_json else Steps(verbose=choices.verbose)
-    try:
-        if choices.goal:
-            end, code = await import_object("hermes.apps.cli.goal_run:pursue")(session, text, consumer)
-        else:
-            end = await one_turn(session, text, consumer)
-            code = CODES[end.outcome]
-    finally:
-        await session.close()
-    consumer.finish(end)
+def _beforehand(
+    session: Session, terminal: TerminalSettings, attachments: Sequence[Attachment]
+) -> Iterator[str]:
+    """What the user should know before the answer."""
+    yield from losses(session, terminal)
+    if session.log and session.spec.cwd != Path.cwd():
+        yield f"This session works in {session.spec.cwd}."
+    if unseen := [one.name for one in attachments if is_unseen(one, session)]:
+        yield f"{session.endpoint.full_name} learns the name of {', '.join(unseen)} and no more."
+
+
+async def _ask(
+    session: Session,
+    text: str,
+    attachments: tuple[Attachment, ...],
+    form: OutputForm[Any] | None,
+    choices: Choices,
+) -> int:
+    live = sys.stdout.isatty() and form is None
+    consumer: JsonLines | Steps
+    consumer = JsonLines(session) if choices.as_json else Steps(verbose=choices.verbose, live=live)
+    output: Any = None
+    if choices.goal:
+        pursue = import_object("hermes.apps.cli.goal_run:pursue")
+        end, code = await pursue(session, text, consumer, attachments)
+    elif form is not None:
+        fitting = import_object("hermes.apps.cli.schema_run:fitting")
+        end, code, output = await fitting(session, text, form, consumer, attachments)
+    else:
+        end = await one_turn(session, text, consumer, attachments)
+        code = CODES[end.outcome]
+    await session.close()
+    consumer.finish(end, output)
     return int(code)
 
 
-async def one_turn(session: Session, text: str, consumer: JsonLines | Steps) -> TurnFinished:
+async def one_turn(
+    session: Session,
+    text: str,
+    consumer: JsonLines | Steps,
+    attachments: Sequence[Attachment] = (),
+    output_schema: Mapping[str, Any] | None = None,
+) -> TurnFinished:
     """Run a turn, or without words the one that was cut off, and give its end; a signal interrupts it."""
     end: TurnFinished | None = None
-    turn = session.stream(text) if text.strip() else session.stream_continued()
+    turn = (
+        session.stream(text, attachments=attachments, output_schema=output_schema)
+        if text.strip()
+        else session.stream_continued()
+    )
     async with anyio.create_task_group() as group, turn as events:
         await group.start(interrupt_on_signal, session.interrupt)
         async for event in events:

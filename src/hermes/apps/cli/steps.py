@@ -1,10 +1,13 @@
 """The steps of a one-shot turn on stderr, and its answer on stdout."""
 
+import json
 import shutil
 import sys
 from collections.abc import Mapping
+from typing import Any
 
 from hermes.lib.text import strip_escapes
+from hermes.lib.text_stream import EscapeFilter, TextStream
 from hermes.present.children import child_line
 from hermes.present.goals import goal_lines
 from hermes.present.lines import (
@@ -27,6 +30,7 @@ from hermes.types.event import (
     GoalChanged,
     Notice,
     ReplyRestarted,
+    StepStarted,
     TextDelta,
     ToolFinished,
     ToolStarted,
@@ -48,10 +52,14 @@ _FIXES: Mapping[str, str] = {
 
 
 class Steps:
-    """Tells on stderr what happens; `verbose` adds the output of each call and the text between calls."""
+    """Tells on stderr what happens; `verbose` adds the output of each call and the text between calls.
 
-    def __init__(self, *, verbose: bool) -> None:
-        self._verbose = verbose
+    `live` shows what the model says on stdout as it comes, for somebody who reads along.
+    """
+
+    def __init__(self, *, verbose: bool, live: bool = False) -> None:
+        self._verbose, self._live = verbose, live
+        self._reply, self._shown = TextStream(EscapeFilter(), self._show), ""
         self._width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
         self._calls: dict[str, tuple[ToolCall, str]] = {}
         self._seconds: dict[str, float] = {}
@@ -73,25 +81,22 @@ class Steps:
                 self._told(receipt_lines(self._questions.pop(event.id), event.answer, event.by, self._width))
             case Attempted(goes_on=True):
                 self._told([attempt_line(event, event.delay, self._width)])
-            case ReplyRestarted() if self._verbose:
-                self._told([line(RESTARTED)])
             case Notice() | ChildChanged() | GoalChanged():
                 self._told(self._noticed(event))
-            case TextDelta(text=text) if self._verbose:
-                self._streamed(strip_escapes(text))
+            case TextDelta() | ReplyRestarted() | StepStarted() if self._verbose or self._live:
+                self._replied(event)
             case _:
                 pass
 
-    def finish(self, end: TurnFinished) -> None:
-        """The answer on stdout; what went wrong on stderr."""
+    def finish(self, end: TurnFinished, output: Any = None) -> None:
+        """The answer on stdout, as JSON where it has a form; what went wrong on stderr."""
         self._close()
         if end.failure is not None:
             self._told(failure_lines(end.failure, _WHOLE, fix=_FIXES.get(end.failure.reason, "")))
         elif end.outcome == "interrupted":
             sys.stderr.write("hermes: stopped.\n")
         else:
-            sys.stdout.buffer.write(end.text.rstrip("\n").encode("utf-8", "replace") + b"\n")
-            sys.stdout.buffer.flush()
+            self._answer(end.text if output is None else json.dumps(output, ensure_ascii=False))
         if end.outcome == "refused":
             listed = "; ".join(end.refused)
             sys.stderr.write(
@@ -100,6 +105,13 @@ class Steps:
             )
         if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
+
+    def _answer(self, text: str) -> None:
+        """The answer, unless it stands there already."""
+        if not text or (self._live and self._shown.strip() == strip_escapes(text).strip()):
+            return
+        sys.stdout.buffer.write(text.rstrip("\n").encode("utf-8", "replace") + b"\n")
+        sys.stdout.buffer.flush()
 
     def _noticed(self, event: Notice | ChildChanged | GoalChanged) -> list[Line]:
         if isinstance(event, GoalChanged):
@@ -124,15 +136,31 @@ class Steps:
         lines = tool_lines(call, result, self._seconds.get(result.call_id, 0.0), self._width, emoji=emoji)
         return lines if self._verbose or result.failed else lines[:1]
 
-    def _streamed(self, text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+    def _replied(self, event: TextDelta | ReplyRestarted | StepStarted) -> None:
+        if isinstance(event, TextDelta):
+            self._reply.add(event.text)
+            return
+        if isinstance(event, ReplyRestarted):
+            self._reply.forget()
+            self._told([line(RESTARTED)])
+        self._shown = ""
+
+    def _show(self, text: str) -> None:
+        """What the model says, as it comes."""
+        self._shown += text
+        self._write(text)
+
+    def _write(self, text: str) -> None:
+        stream = sys.stdout if self._live else sys.stderr
+        stream.write(text.encode("utf-8", "replace").decode())
+        stream.flush()
         self._open = not text.endswith("\n") if text else self._open
 
     def _close(self) -> None:
         """End the line that streamed text left open."""
+        self._reply.end()
         if self._open:
-            self._streamed("\n")
+            self._write("\n")
 
     def _told(self, lines: list[Line]) -> None:
         if not lines:

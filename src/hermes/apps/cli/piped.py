@@ -1,0 +1,36 @@
+"""What was piped, as a part of the message: whole, or in a file that the model pages through."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from hermes.lib.files import write_atomic
+from hermes.lib.text import clip, tokens
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+SHARE: Final = 0.5
+"""What of the model's window piped text may fill; the rest is for the prompt, tools and the answer."""
+SHOWN: Final = 4_000
+READER: Final = "read_file"
+_TOLD: Final = (
+    "What was piped in is too long for one message: {lines:,} lines, {characters:,} characters. All of it is"
+    " in the file {path}; read_file and search_files work on it. Its beginning and end:\n{shown}"
+)
+
+
+def fitted(text: str, session: "Session", folder: Path) -> str:
+    """The text; where it would fill the window, its head and tail with the path of a file in `folder` that
+    has all of it.
+
+    A session without a tool to read files gets it whole.
+    """
+    window = session.endpoint.context_window
+    if tokens(text) <= window * SHARE or READER not in session.tools.tools:
+        return text
+    path = folder / f"stdin-{session.services.ports.token()}.txt"
+    cleaned = session.services.redactor.redact(text)
+    write_atomic(path, cleaned.encode("utf-8", "replace"), mode=0o600)
+    lines = cleaned.count("\n") + (not cleaned.endswith("\n"))
+    shown = clip(cleaned, SHOWN)
+    return _TOLD.format(lines=lines, characters=len(cleaned), path=path, shown=shown)
