@@ -41,6 +41,11 @@ class Terminal:
         os.close(self._fd)
 
     @property
+    def descriptor(self) -> int:
+        """The terminal's own end, whose modes are those of the program's."""
+        return self._fd
+
+    @property
     def text(self) -> str:
         """The window's rows, right ends stripped."""
         return "\n".join(row.rstrip() for row in self.screen.display).rstrip()

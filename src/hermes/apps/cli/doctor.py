@@ -152,7 +152,7 @@ def _local(endpoint: Endpoint, environ: dict[str, str]) -> CheckResult:
             " fetches it again",
         )
     if file.is_file():
-        return CheckResult("ok", f"model: local/{found.alias}, in this process")
+        return CheckResult("ok", f"model: local/{found.alias}, on this machine")
     return CheckResult(
         "warning",
         f"model: local/{found.alias} is fetched on first use ({found.size / 1e6:,.0f} MB), or with hermes"

@@ -96,7 +96,7 @@ def hear_call(
 
 
 def ended_lines(run: Running, seconds: float, width: int) -> list[Line]:
-    """The line of a call that has ended while others of its reply still run: how it ended, if that is known."""
+    """The line of a call that has ended while others of its reply still run: how, if that is known."""
     if run.result is None:
         return running_lines(run.call, "", seconds, width, emoji=run.emoji, spinner="ended")
     return tool_lines(run.call, run.result, seconds, width, emoji=run.emoji)[:1]

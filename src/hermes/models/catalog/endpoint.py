@@ -126,7 +126,7 @@ def fallbacks(
 
 
 def local(model: str) -> Endpoint:
-    """The endpoint of a model that runs in this process; `model` is an alias, a path, or empty for the
+    """The endpoint of a model that runs on this machine; `model` is an alias, a path, or empty for the
     default.
     """
     return Endpoint(

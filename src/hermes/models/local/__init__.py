@@ -1,1 +1,1 @@
-"""The built-in model: known files, fetching them, and serving one in this process."""
+"""The built-in model: known files, fetching them, and serving one by an engine of its own."""

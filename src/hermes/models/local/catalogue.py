@@ -1,4 +1,4 @@
-"""The models that can run in this process: which files they are and where those come from."""
+"""The models that can run on this machine: which files they are and where those come from."""
 
 import contextlib
 import hashlib

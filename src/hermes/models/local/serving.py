@@ -1,22 +1,23 @@
-"""Local models of one runtime: found, fetched if need be, served once in this process, in the OpenAI form."""
+"""Local models of one runtime: found, fetched if need be, served once by an engine, in the OpenAI form."""
 
 import hashlib
 import importlib.util
 import json
 import secrets
 import struct
-from collections.abc import Callable, Sequence
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import anyio
 import anyio.to_thread
 import httpx2
-import psutil
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hermes.lib.lazy import import_object
 from hermes.models.local.catalogue import LocalModel, default, find, is_whole, location
 from hermes.models.local.pull import pull
 from hermes.types.error import ConfigError
@@ -123,8 +124,8 @@ def _sum(path: Path) -> str:
 
 MAX_CONTEXT = 16_384
 _USUAL_CONTEXT = 8192
-_SILENT = -1
 _PRIME_SECONDS = 600.0
+_ENGINE = (sys.executable, "-I", "-m", "hermes.models.local.engine")
 
 
 class LocalServer:
@@ -133,42 +134,40 @@ class LocalServer:
     """
 
     def __init__(
-        self, path: Path, *, context_window: int = 0, key: str = "", states: Path | None = None
+        self, process: "subprocess.Popen[bytes]", told: Mapping[str, str], asked: Mapping[str, Any]
     ) -> None:
-        """Load `path`; blocks for seconds. `context_window` is in tokens, 0 takes the model's own;
-        ConfigError if it is no model.
-
-        `states` is a folder for what `prime` keeps.
-        """
-        library = import_object("xllamacpp", extra="local")
-        self.key = key or secrets.token_hex(16)
-        self.context_window = min(context_window or context_length(path) or _USUAL_CONTEXT, MAX_CONTEXT)
-        self._states = States(states, path.stem) if states else None
-        self._fingerprint = [
-            path.stat().st_size if path.is_file() else 0,
-            self.context_window,
-            library.__version__,
-        ]
-        parameters = _parameters(library, path, self.context_window, self.key)
-        if states is not None:
-            states.mkdir(parents=True, exist_ok=True)
-            parameters.slot_save_path = f"{states}/"
-        try:
-            self._server = library.Server(parameters)
-        except RuntimeError as error:
-            raise ConfigError(
-                f"{path} cannot be loaded as a GGUF model: {error}", hint="Name another model file."
-            ) from error
-        self.base_url = f"{self._server.listening_address}/v1"
+        self._process = process
+        self.key, self.context_window, self.base_url = asked["key"], asked["context_window"], told["address"]
+        path, states = Path(asked["path"]), asked["states"]
+        self._states = States(Path(states), path.stem) if states else None
+        self._fingerprint = [path.stat().st_size, self.context_window, told["version"]]
 
     @classmethod
     async def start(
         cls, path: Path, *, context_window: int = 0, key: str = "", states: Path | None = None
     ) -> Self:
-        """The same, loading in a worker thread."""
-        return await anyio.to_thread.run_sync(
-            lambda: cls(path, context_window=context_window, key=key, states=states)
-        )
+        """Load `path`, which takes seconds; ConfigError if it is no model.
+
+        `context_window` is in tokens, 0 takes the model's own; `states` is a folder for what `prime` keeps.
+        """
+        asked = {
+            "path": str(path),
+            "context_window": min(context_window or context_length(path) or _USUAL_CONTEXT, MAX_CONTEXT),
+            "key": key or secrets.token_hex(16),
+            "states": str(states or ""),
+        }
+        process = _started(states)
+        try:
+            told = await anyio.to_thread.run_sync(_told, process, asked, abandon_on_cancel=True)
+            return cls(process, told, asked)
+        except BaseException:
+            _end(process)
+            raise
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether its engine runs."""
+        return self._process.poll() is None
 
     async def prime(self, messages: Sequence[dict[str, Any]], http: httpx2.AsyncClient) -> bool:
         """Take in the messages that every session begins with, from the state kept in `states` if there is
@@ -208,37 +207,53 @@ class LocalServer:
         return {"authorization": f"Bearer {self.key}"}
 
     def close(self) -> None:
-        """Stop serving and free the model; a second call does nothing."""
-        self._server = None
+        """Stop serving and free the model, whatever the engine does; a second call does nothing."""
+        _end(self._process)
 
 
-def _parameters(library: Any, path: Path, context_window: int, key: str) -> Any:
-    values = library.CommonParams()
-    values.model.path = str(path)
-    values.n_ctx = context_window
-    values.n_parallel = 1
-    values.port = 0
-    values.hostnames = ["127.0.0.1"]
-    values.ui = False
-    values.verbosity = _SILENT
-    values.api_keys = [key]
-    values.cpuparams.n_threads = values.cpuparams_batch.n_threads = usable_cores()
-    return values
+def _started(states: Path | None) -> "subprocess.Popen[bytes]":
+    if states is not None:
+        states.mkdir(parents=True, exist_ok=True)
+    return subprocess.Popen(
+        _ENGINE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
-def usable_cores() -> int:
-    """The cores that this process may use, as `taskset` and the CPU sets of containers say."""
-    cores = psutil.cpu_count(logical=False) or 1
-    if not hasattr(psutil.Process, "cpu_affinity"):
-        return cores
-    return min(cores, len(psutil.Process().cpu_affinity()))
+def _told(process: "subprocess.Popen[bytes]", asked: Mapping[str, Any]) -> dict[str, str]:
+    """What the engine says once it has loaded; ConfigError when it could not."""
+    if process.stdin is None or process.stdout is None:
+        raise AssertionError("both are pipes")
+    with suppress(OSError):  # it has ended already
+        process.stdin.write(json.dumps(asked).encode() + b"\n")
+        process.stdin.flush()
+    line = process.stdout.readline()
+    told: dict[str, str] = json.loads(line) if line else {"error": "the engine ended"}
+    if "error" in told:
+        raise ConfigError(
+            f"{asked['path']} cannot be loaded as a GGUF model: {told['error']}",
+            hint="Name another model file.",
+        )
+    return told
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    process.kill()
+    process.wait()
+    for stream in (process.stdin, process.stdout):
+        if stream is not None:
+            with suppress(OSError):
+                stream.close()
 
 
 Tell = Callable[[str], None]
 
 
 class LocalModels(Struct):
-    """Models that run in this process, each served on loopback once however many sessions use it."""
+    """Models that run on this machine, each served on loopback once however many sessions use it."""
 
     cache: Path
     http: httpx2.AsyncClient
@@ -255,6 +270,8 @@ class LocalModels(Struct):
         async with self._lock:
             found = find(endpoint.model) if endpoint.model else default()
             path = await self._file(found, tell)
+            if path in self._servers and not self._servers[path].is_alive:
+                self._servers.pop(path).close()
             if path not in self._servers:
                 tell("Loading the model …")
                 self._servers[path] = await LocalServer.start(
