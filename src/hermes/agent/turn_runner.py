@@ -287,7 +287,8 @@ class TurnRunner:
             return
         self._ran += [call.name for call in calls]
         user = _user_text(session.whole_log.turn)
-        batch = session.batch = CallBatch(calls, session, user, self._blocked(calls))
+        blocked = self._blocked(calls)
+        batch = session.batch = CallBatch(calls, session, user, blocked)
         if only_scripts(calls):
             self.steps.refund()
         await protect(session)
@@ -296,7 +297,7 @@ class TurnRunner:
         finally:
             with anyio.CancelScope(shield=True):
                 results = [
-                    self._guarded(call, result, batch)
+                    result if call.id in blocked else self._guarded(call, result, batch)
                     for call, result in zip(calls, batch.ordered(), strict=True)
                 ]
                 await self._settle(results, step, await session.folder_notes.arrived(calls))
