@@ -184,7 +184,9 @@ async def test_the_steps_of_a_child_are_its_own_however_few_its_parent_has(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
     looks = [call("search_files", {"pattern": f"p{number}"}) for number in range(6)]
-    model = FamilyModel({"go": [call(*task("long work")), say("ok")], "long work": [*looks, say("Done: it.")]})
+    model = FamilyModel(
+        {"go": [call(*task("long work")), say("ok")], "long work": [*looks, say("Done: it.")]}
+    )
     async with parent(environ, tmp_path, model, agent__max_turns=3) as (_, session):
         await session.send("go")
     (report,) = reports(session)

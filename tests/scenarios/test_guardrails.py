@@ -125,7 +125,8 @@ async def test_where_it_is_set_the_call_is_answered_without_being_run_and_the_to
 
 
 @pytest.mark.parametrize(
-    ("name", "why"), [("look", "it has given the same result, 5 times"), ("broken", "it has failed in exactly")]
+    ("name", "why"),
+    [("look", "it has given the same result, 5 times"), ("broken", "it has failed in exactly")],
 )
 async def test_a_blocked_call_is_no_failure_of_the_call_or_of_its_tool(
     talk: Talk, environ: dict[str, str], name: str, why: str

@@ -23,6 +23,7 @@ from hermes.agent.reply_stream import ReplyStream, without_secrets
 from hermes.agent.room import make_room
 from hermes.agent.speakers import origins
 from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit, only_scripts
+from hermes.agent.stopping import TurnStop
 from hermes.agent.title import name
 from hermes.agent.turn import run_turn
 from hermes.agent.turn_failure import failure_of
@@ -41,7 +42,6 @@ from hermes.types.request import Request
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
-STOPPED = "(stopped by the user)"
 ROOM_ATTEMPTS = 3
 """How often room is made for one reply when an endpoint refuses a request as too long."""
 
@@ -55,12 +55,12 @@ class UserInput(Struct, frozen=True):
 
 
 class TurnRunner:
-    """A turn of one session, which `said` begins; without that, the one that was cut goes on. It lives as
-    long as the turn.
+    """A turn of one session, which `said` begins and `stop` stops; without `said`, the one that was cut goes
+    on. It lives as long as the turn.
     """
 
-    def __init__(self, session: "Session", said: UserInput | None) -> None:
-        self._session, self._services, self._said = session, session.services, said
+    def __init__(self, session: "Session", said: UserInput | None, stop: TurnStop) -> None:
+        self._session, self._services, self._said, self._stop = session, session.services, said, stop
         cut = () if said else session.whole_log.turn
         self._text = mend_surrogates(said.text) if said else _user_text(cut)
         self._number = session.turns + (0 if cut else 1)
@@ -84,26 +84,26 @@ class TurnRunner:
         self._spoken: frozenset[str] = frozenset()
         self._before = session.log[-1].id if session.log else ""
 
-    async def run(self, scope: anyio.CancelScope) -> TurnFinished:
-        """Take the turn, which `scope` stops, to its end, and give that."""
-        await self._run(scope)
+    async def run(self) -> TurnFinished:
+        """Take the turn to its end, and give that."""
+        await self._run()
         await raise_cancellation()
         return self.end
 
     @asynccontextmanager
-    async def streamed(self, scope: anyio.CancelScope) -> AsyncIterator[Listener]:
+    async def streamed(self) -> AsyncIterator[Listener]:
         """Take the turn while its events are read; leaving early stops it."""
         with self._session.watch() as listener:
-            async with beside(partial(self._run, scope, listener)):
+            async with beside(partial(self._run, listener)):
                 try:
                     yield listener
                 finally:
-                    scope.cancel()
+                    self._stop.now()
 
-    async def _run(self, scope: anyio.CancelScope, listener: Listener | None = None) -> None:
+    async def _run(self, listener: Listener | None = None) -> None:
         """From what somebody said, or where the turn was cut, to its end, which callbacks are told of."""
         try:
-            async with self._turn(scope):
+            async with self._turn():
                 await self._session.answer_open_calls()
                 if self._said is not None:
                     await self._hear(self._said)
@@ -116,19 +116,17 @@ class TurnRunner:
             await self._tell_hooks()
 
     @asynccontextmanager
-    async def _turn(self, scope: anyio.CancelScope) -> AsyncIterator[None]:
-        """What stands around the turn, which `scope` stops: however it ends, words end the log, and `end` is
-        told.
-        """
+    async def _turn(self) -> AsyncIterator[None]:
+        """What stands around the turn: however it ends, words end the log, and `end` is told."""
         session = self._session
         try:
             session.route.start()
             session.listeners.turn = self._number
             session.emit(TurnStarted(turn=self._number))
-            watch = TurnWatch(session, scope, session.spec.long_seconds)
+            watch = TurnWatch(session, self._stop.scope, session.spec.long_seconds)
             try:
                 watch.start()
-                with scope:
+                with self._stop.scope:
                     yield
                 watch.raise_if_over()
             except Exception as error:
@@ -345,7 +343,7 @@ class TurnRunner:
         session, failure, outcome = self._session, self._failure, self.outcome
         with anyio.CancelScope(shield=True):
             if failure or outcome == "interrupted":
-                await self._close(f"(No reply: {failure.message})" if failure else STOPPED)
+                await self._close(f"(No reply: {failure.message})" if failure else self._stop.words)
             self._spoken = frozenset(origins(session.whole_log.turn))
             last = session.log[-1] if session.log else None
             answer = last.text if isinstance(last, Assistant) and last.id != self._before else ""
@@ -362,6 +360,7 @@ class TurnRunner:
                 usage=session.usage - self._used,
                 seconds=self._services.ports.monotonic() - self._started,
                 failure=failure,
+                reason=self._stop.reason if outcome == "interrupted" else "",
                 refused=refused,
                 unsent=session.mailbox.take_unsent(),
             )
