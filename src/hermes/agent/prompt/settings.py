@@ -15,8 +15,8 @@ class ContextFileSettings(Struct, frozen=True, kw_only=True):
         Literal["layered", "first", "off"],
         doc(
             "layered: all kinds, from the top of the git repository down to the working directory, and those"
-            " of folders that work moves into; first: the first kind that is there, of the working directory;"
-            " off: none."
+            " of folders that work moves into; first: the first kind that is there, of the working directory"
+            " (.cursorrules and .cursor/rules are one kind); off: none."
         ),
     ] = "layered"
     on_hit: Annotated[
@@ -26,7 +26,5 @@ class ContextFileSettings(Struct, frozen=True, kw_only=True):
     max_chars: Annotated[
         int,
         Meta(ge=0),
-        doc(
-            "Characters of one file; 0 takes 6 % of the model's window, at least 20,000 and at most 500,000."
-        ),
+        doc("Characters of one file; 0 takes 20,000, and no more than 15 % of the model's window."),
     ] = 0
