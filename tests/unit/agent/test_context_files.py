@@ -170,7 +170,9 @@ async def test_hidden_text_costs_its_stretch_or_the_file(tmp_path: Path) -> None
     _, text = await read(work)
     assert ("evil.example" in text, "Tabs." in text, "Spaces." in text) == (False, True, True)
     _, text = await read(work, ContextFileSettings(on_hit="block"))
-    assert ("Tabs." in text, "was left out because" in text) == (False, True)
+    head, line = text.splitlines()
+    assert (head, "Tabs." in line) == (f"## {tmp_path}/AGENTS.md", False)
+    assert line.startswith(f"[BLOCKED: {tmp_path}/AGENTS.md was left out because ")
 
 
 async def test_what_is_no_regular_file_is_passed_over(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from hermes.agent.prompt.builder import PromptSpan
+from hermes.agent.prompt.surroundings import in_one_line
 from hermes.lib.beneath import READ_FILE, held, open_path
 from hermes.lib.lazy import import_object
 from hermes.lib.text import strip_escapes
@@ -21,6 +22,8 @@ TEXTS: Final = (".md", ".mdc", ".txt", ".rst", ".cursorrules")
 """How the names of what may be a text for agents end."""
 HEAD, TAIL = 0.7, 0.2
 """The shares of the limit that beginning and end of a longer file take; the rest is for the note."""
+BLOCKED: Final = "[BLOCKED: {path} "
+BLOCKED_WHY: Final = "was left out because {why}; hermes scan shows it.]"
 CUT: Final = "\n[… {omitted} characters of {path} are left out; read the file for them …]\n"
 
 
@@ -68,8 +71,13 @@ def readable(raw: bytes, path: str, rules: TextRules) -> str:
         return ""
     left = import_object("hermes.safety.text.quarantine:quarantine")(text, rules.allowed)
     if left.findings and rules.on_hit == "block":
-        return f"[{path} was left out because {left.findings[0].span.why}; hermes scan shows it.]"
+        return blocked(path) + BLOCKED_WHY.format(why=left.findings[0].span.why)
     return _cut(left.text, path, rules.longest)
+
+
+def blocked(path: str) -> str:
+    """How the words begin that stand for a file which was left out."""
+    return BLOCKED.format(path=in_one_line(path))
 
 
 def _cut(text: str, path: str, limit: int) -> str:

@@ -21,7 +21,10 @@ class ContextFileSettings(Struct, frozen=True, kw_only=True):
     ] = "layered"
     on_hit: Annotated[
         Literal["quarantine", "block"],
-        doc("What hidden or forged text in such a file costs: that stretch, or the whole file."),
+        doc(
+            "What hidden or forged text costs in such a file, in SOUL.md, MEMORY.md and USER.md: that"
+            " stretch, or the whole file (block)."
+        ),
     ] = "quarantine"
     max_chars: Annotated[
         int,

@@ -1,7 +1,5 @@
 """The sections that every runtime has."""
 
-from msgspec.structs import replace
-
 from hermes.agent.memory import MemorySettings
 from hermes.agent.prompt.builder import SystemPrompt
 from hermes.agent.prompt.context_files import ContextFiles
@@ -22,13 +20,13 @@ def standard_prompt(settings: Settings, home: Home, recall: Recall) -> SystemPro
     files, memory, rules = settings[ContextFileSettings], settings[MemorySettings], rules_for(settings)
     return SystemPrompt(
         [
-            Identity(home.soul_file, replace(rules, on_hit="quarantine")),
+            Identity(home.soul_file, rules),
             PlatformHint(),
             Surroundings(),
             ModelGuidance(),
             ToolGuidance(),
             ContextFiles(files, rules),
-            MemoryBlock(memory.notes(home.memories), memory, replace(rules, on_hit="quarantine")),
+            MemoryBlock(memory.notes(home.memories), memory, rules),
             ProviderBlock(recall),
             Date(),
         ]
