@@ -88,6 +88,11 @@ def test_unknown_keys_warn_with_the_nearest_known_one(path: Path) -> None:
             "capabilities: {unconfined: 'no'}",
             "capabilities.unconfined is 'no': expected true or false, got text",
         ),
+        (
+            "context_files: {phrases: ['x(']}",
+            "context_files.phrases: 'x(' is no regular expression (missing )",
+        ),
+        ("context_files: {phrases: ['x*']}", "context_files.phrases: 'x*' matches where nothing stands"),
         ("capabilities: {hosts: ['http://x/']}", "capabilities.hosts: 'http://x/' is no host"),
         ("terminal: {network: [ex ample]}", "terminal.network: 'ex ample' is no host"),
         (

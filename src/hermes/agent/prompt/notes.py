@@ -28,13 +28,14 @@ CUT: Final = "\n[… {omitted} characters of {path} are left out; read the file 
 
 
 class TextRules(Struct, frozen=True, kw_only=True):
-    """What of a file a model gets: so many characters, without hidden or forged stretches (but those whose
-    hash is `allowed`), or not at all where there are such (`block`).
+    """What of a file a model gets: so many characters, without stretches that are hidden, forged or match one
+    of the `phrases` (but those whose hash is `allowed`), or not at all where there are such (`block`).
     """
 
     longest: int = 20_000
     on_hit: Literal["quarantine", "block"] = "quarantine"
     allowed: Collection[str] = ()
+    phrases: Collection[str] = ()
 
 
 def read_notes(path: Path, rules: TextRules, within: Path | None = None) -> PromptSpan | None:
@@ -69,7 +70,7 @@ def readable(raw: bytes, path: str, rules: TextRules) -> str:
     text = strip_escapes(raw[:LARGEST].decode("utf-8", "replace")).strip()
     if not text:
         return ""
-    left = import_object("hermes.safety.text.quarantine:quarantine")(text, rules.allowed)
+    left = import_object("hermes.safety.text.quarantine:quarantine")(text, rules.allowed, rules.phrases)
     if left.findings and rules.on_hit == "block":
         return blocked(path) + BLOCKED_WHY.format(why=left.findings[0].span.why)
     return _cut(left.text, path, rules.longest)

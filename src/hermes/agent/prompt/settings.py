@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hermes.config.sections import doc, section
+from hermes.safety.text.phrases import check_phrases
 
 
 @section("context_files")
@@ -26,8 +27,18 @@ class ContextFileSettings(Struct, frozen=True, kw_only=True):
             " stretch, or the whole file (block)."
         ),
     ] = "quarantine"
+    phrases: Annotated[
+        list[str],
+        doc(
+            "Regular expressions, whatever the case of letters, whose matches count as hidden or forged text"
+            " in such files; docs/guide/untrusted-text.md has a list."
+        ),
+    ] = []
     max_chars: Annotated[
         int,
         Meta(ge=0),
         doc("Characters of one file; 0 takes 20,000, and no more than 15 % of the model's window."),
     ] = 0
+
+    def __post_init__(self) -> None:
+        check_phrases("phrases", self.phrases)

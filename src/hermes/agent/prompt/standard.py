@@ -35,9 +35,11 @@ def standard_prompt(settings: Settings, home: Home, recall: Recall) -> SystemPro
 
 def rules_for(settings: Settings) -> TextRules:
     """What a model gets of files that people wrote for agents."""
+    files = settings[ContextFileSettings]
     return TextRules(
-        on_hit=settings[ContextFileSettings].on_hit,
+        on_hit=files.on_hit,
         allowed=frozenset(settings[SecuritySettings].allow_text),
+        phrases=tuple(files.phrases),
     )
 
 
