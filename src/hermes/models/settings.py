@@ -38,6 +38,14 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
         doc("Characters of the same, over and over, after which a reply is stopped; 0 never stops it."),
     ] = 3000
     max_retries: Annotated[int, doc("Attempts after the first one, on faults that may pass.")] = 4
+    first_retry: Annotated[
+        float,
+        Meta(ge=0),
+        doc(
+            "Seconds before the first attempt after a lost connection or a reply that broke off, and up to"
+            " half of it more; 5 waits as after any other fault."
+        ),
+    ] = 0.5
     effort: Annotated[
         Effort,
         doc("How hard to think: none, minimal, low, medium, high, xhigh, max; empty leaves it to the model."),
