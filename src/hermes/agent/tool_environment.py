@@ -289,6 +289,7 @@ def policy_of(options: ToolEnvironmentOptions, sandbox: Confinement) -> Policy:
         sandbox=sandbox,
         network=network_of(options.terminal),
         mode=options.approvals.mode,
+        ask=options.approvals.ask,
         yolo=options.yolo,
         allowlist=options.allowlist,
         bounds=options.bounds,

@@ -33,6 +33,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     through but what nothing lets through. `allowlist`: patterns of earlier grants for good. `bounds`: what
     the session may do at most. `strict`: the workspace's files are from outside, too. `outside_folders`
     are those at home that are there, whose files others wrote: a confined command enters those that it names.
+    `ask` always: what is dangerous asks also where the sandbox would hold it (`safety.always`), or a
+    checkpoint bring it back.
     """
 
     workspace: str
@@ -43,6 +45,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     network: bool | tuple[str, ...] = False
     binds: tuple[str, ...] = ()
     mode: Literal["manual", "smart", "off"] = "manual"
+    ask: Literal["needed", "always"] = "needed"
     yolo: bool = False
     allowlist: tuple[str, ...] = ()
     bounds: Capabilities = ALL

@@ -18,6 +18,13 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
             " limits run."
         ),
     ] = "manual"
+    ask: Annotated[
+        Literal["needed", "always"],
+        doc(
+            "needed asks of what the sandbox does not hold and no checkpoint brings back; always asks of"
+            " every dangerous command."
+        ),
+    ] = "needed"
     timeout: Annotated[
         float, doc("Seconds after which a question without an answer is a no; 0 waits for ever.")
     ] = 60.0
