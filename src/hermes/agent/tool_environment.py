@@ -290,6 +290,7 @@ def policy_of(options: ToolEnvironmentOptions, sandbox: Confinement) -> Policy:
         network=network_of(options.terminal),
         mode=options.approvals.mode,
         ask=options.approvals.ask,
+        scope=options.approvals.scope,
         yolo=options.yolo,
         allowlist=options.allowlist,
         bounds=options.bounds,

@@ -285,7 +285,13 @@ def _runs(verdict: Verdict, judged: Policy) -> str:
 def _entry(text: str) -> tuple[str, str, str, str]:
     """An entry as a row: what kind of yes, what it is about, uses left, and until when."""
     scope = parse(text)
-    kinds = {"exact": "this command", "program": "this program", "path": "this file", "host": "this host"}
+    kinds = {
+        "exact": "this command",
+        "program": "this program",
+        "path": "this file",
+        "host": "this host",
+        "rules": "this danger",
+    }
     until = (
         f"{dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%d %H:%M} UTC"
         if scope.until
