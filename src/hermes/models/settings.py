@@ -179,6 +179,13 @@ class AuxiliarySettings(Struct, frozen=True, kw_only=True):
             " asks nobody but the session's own provider."
         ),
     ] = []
+    vision_chain: Annotated[
+        list[str],
+        doc(
+            "The same for images alone, such as [main, openrouter, nous, anthropic, custom]: models that see"
+            " none are passed over. Empty takes chain."
+        ),
+    ] = []
     compression: TaskSettings = TaskSettings(timeout=300.0)
     title: TaskSettings = TaskSettings()
     web_extract: TaskSettings = TaskSettings()
