@@ -277,6 +277,7 @@ def _executor(
             first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout
         ),
         retries=model.max_retries,
+        first_retry=model.first_retry,
         repetition=model.repetition_limit,
         now=ports.now,
         monotonic=ports.monotonic,

@@ -101,9 +101,9 @@ class SyncSession:
         """Let a note ride on the next tool result."""
         return self._session.steer(text)
 
-    def interrupt(self) -> None:
-        """Stop the running turn."""
-        self._session.interrupt()
+    def interrupt(self, reason: str = "") -> None:
+        """Stop the running turn; its last words tell the reason."""
+        self._session.interrupt(reason)
 
     def answer(self, question_id: str, answer: Answer) -> bool:
         """Answer an open question."""

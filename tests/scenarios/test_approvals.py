@@ -57,6 +57,23 @@ async def test_a_question_shows_the_whole_command_where_and_why(talk: Talk, plan
     assert plans.exists()
 
 
+async def test_with_patterns_a_yes_for_good_covers_the_danger_and_asks_for_others(
+    talk: Talk, plans: Path, environ: dict[str, str]
+) -> None:
+    file = Path(environ["HERMES_HOME"]) / "config.yaml"
+    edit.set_key(file, "approvals.scope", "pattern")
+    for name in ("drafts", "lists"):
+        (plans.parent / name).mkdir()
+    lines = ("rm -rf plans", "rm -rf drafts", "rm -rf lists && git reset --hard")
+    turns = [call("terminal", {"command": one}, call_id=one[7:8]) for one in lines]
+    async with talk(ScriptedModel(*turns, say("ok")), toolsets=("terminal",)) as session:
+        events = await answered(session, "clean up", Grant(scope="always"), Deny())
+    asked = [event.question for event in events if isinstance(event, Asked)]
+    assert [one.command for one in asked if isinstance(one, Approve)] == [lines[0], lines[2]]
+    assert sorted(one.name for one in plans.parent.iterdir()) == ["lists"]
+    assert "- any command (" in file.read_text()
+
+
 async def test_yes_lets_exactly_this_run_once(talk: Talk, plans: Path) -> None:
     model = ScriptedModel(call("terminal", DELETE), call("terminal", DELETE), say("ok"))
     async with talk(model, toolsets=("terminal",)) as session:

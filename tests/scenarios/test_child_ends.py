@@ -180,6 +180,19 @@ async def test_a_child_that_uses_up_its_calls_says_what_it_came_to(
     assert (report["status"], report["summary"], report["api_calls"]) == ("budget", "As far as I came.", 3)
 
 
+async def test_the_steps_of_a_child_are_its_own_however_few_its_parent_has(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    looks = [call("search_files", {"pattern": f"p{number}"}) for number in range(6)]
+    model = FamilyModel(
+        {"go": [call(*task("long work")), say("ok")], "long work": [*looks, say("Done: it.")]}
+    )
+    async with parent(environ, tmp_path, model, agent__max_turns=3) as (_, session):
+        await session.send("go")
+    (report,) = reports(session)
+    assert (report["status"], report["summary"], report["api_calls"]) == ("done", "Done: it.", 7)
+
+
 async def test_one_branch_is_cancelled_and_the_others_go_on(environ: dict[str, str], tmp_path: Path) -> None:
     held = Held()
     scripts: dict[str, list[Any]] = {

@@ -112,15 +112,34 @@ async def test_where_it_is_set_the_call_is_answered_without_being_run_and_the_to
 ) -> None:
     settings(environ, "  hard_stop_enabled: true\n")
     model = ScriptedModel(
-        *[call("broken", {"at": "x"}, call_id=str(one)) for one in range(8)],
+        *[call("broken", {"at": "x"}, call_id=str(one)) for one in range(7)],
+        *[call("broken", {"at": one}, call_id=one) for one in "abc"],
         say("it fails"),
     )
     async with talk(model, functions=(broken,)) as session:
         heard = await events_of(session, "go")
         results = [json.loads(one.content) for one in session.log if isinstance(one, ToolResult)]
-        assert [one.get("status", "") for one in results] == [""] * 5 + ["not_run"] * 3
+        assert [one.get("status", "") for one in results] == [""] * 5 + ["not_run"] * 2 + [""] * 3
         assert session.log[-1].kind == "assistant"
         assert any(isinstance(one, Notice) and "broken failed on and on" in one.text for one in heard)
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("look", "it has given the same result, 5 times"), ("broken", "it has failed in exactly")],
+)
+async def test_a_blocked_call_is_no_failure_of_the_call_or_of_its_tool(
+    talk: Talk, environ: dict[str, str], name: str, why: str
+) -> None:
+    settings(environ, "  hard_stop_enabled: true\n")
+    model = ScriptedModel(*[call(name, {"at": "x"}, call_id=str(one)) for one in range(15)], say("done"))
+    async with talk(model, functions=(look, broken)) as session:
+        heard = await events_of(session, "go")
+        results = [one for one in session.log if isinstance(one, ToolResult)][5:]
+        assert len({one.content for one in results}) == 1
+        assert why in results[0].content
+        assert [one.note for one in results] == [""] * 10
+        assert not [one for one in heard if isinstance(one, Notice)]
 
 
 async def test_the_thresholds_are_settings(talk: Talk, environ: dict[str, str]) -> None:

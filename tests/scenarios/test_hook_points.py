@@ -90,8 +90,9 @@ async def test_what_a_hook_adds_is_read_with_the_message_and_kept_with_it(
     ]
 
 
+@pytest.mark.parametrize(("why", "heard"), [("", "interrupted True"), ("out of\npaper", "out of paper True")])
 async def test_an_interrupt_does_not_wait_for_the_hooks_at_the_end_and_tells_them(
-    environ: dict[str, str], tmp_path: Path
+    environ: dict[str, str], tmp_path: Path, why: str, heard: str
 ) -> None:
     told, released = anyio.Event(), anyio.Event()
     reasons: list[str] = []
@@ -109,12 +110,12 @@ async def test_an_interrupt_does_not_wait_for_the_hooks_at_the_end_and_tells_the
                 group.start_soon(session.send, "go")
                 async for event in events:
                     if event.kind == "text":
-                        session.interrupt()
+                        session.interrupt(why)
                     if event.kind == "turn_finished":
                         break
                 with anyio.fail_after(20):
                     await told.wait()
-                assert (session.busy, reasons) == (False, ["interrupted True"])
+                assert (session.busy, reasons) == (False, [heard])
                 released.set()
         await session.close()
 

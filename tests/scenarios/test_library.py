@@ -11,7 +11,7 @@ import hermes
 import hermes.sync
 from hermes.testing import ScriptedModel, ScriptedServer, call, say
 from hermes.types.error import ConfigError
-from hermes.types.event import TextDelta, ToolStarted
+from hermes.types.event import TextDelta, ToolStarted, TurnFinished
 
 
 @hermes.tool
@@ -54,6 +54,17 @@ def test_plain_code_is_interrupted_and_steered_from_another_thread(environ: dict
                 threading.Thread(target=agent.interrupt).start()
     assert told == [True]
     assert "be brief" in model.requests[1]["messages"][-1]["content"]
+
+
+def test_plain_code_says_why_it_stops_a_turn(environ: dict[str, str]) -> None:
+    model = ScriptedModel(say("a long story", size=1, pause=0.1))
+    with hermes.sync.open(base_url="http://x/v1", model="m", environ=environ, http=model.http()) as agent:
+        for event in agent.stream("tell"):
+            if isinstance(event, TextDelta):
+                threading.Thread(target=agent.interrupt, args=("the build is over",)).start()
+            if isinstance(event, TurnFinished):
+                assert (event.outcome, event.reason) == ("interrupted", "the build is over")
+                assert event.text.endswith("(stopped by the user: the build is over)")
 
 
 def test_leaving_a_stream_early_interrupts_the_turn(environ: dict[str, str]) -> None:

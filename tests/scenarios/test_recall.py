@@ -241,6 +241,42 @@ async def test_a_provider_hears_of_each_turn_and_of_the_end_of_the_session(
     ]
 
 
+class Foreseeing(Heard):
+    """One that gets ready for the next message, as long as `free` is not set."""
+
+    def __init__(self, free: threading.Event) -> None:
+        super().__init__(lambda _: [Recalled(text=", ".join(self.ready))])
+        self.free, self.ready = free, list[str]()
+
+    def queue_prefetch(self, query: str, scope: MemoryScope) -> None:
+        self.calls.append(("queued", query))
+        self.free.wait(20)
+        self.ready.append(f"after {query}")
+
+
+async def test_a_provider_that_gets_ready_for_the_next_message_is_told_after_each_turn_which_waits_for_nothing(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    free = threading.Event()
+    provider = Foreseeing(free)
+    async with runtime(environ, ScriptedModel("one", "two")) as home:
+        home.services.recall.use(provider)
+        async with opened(home, tmp_path) as session:
+            try:
+                assert ((await session.send("first")).text, provider.ready) == ("one", [])
+            finally:
+                free.set()
+            await home.services.recall._heard[session.id].wait()
+            await session.send("second")
+            await home.services.recall._heard[session.id].wait()
+        assert recalled(session) == ["after first"]
+    told = [one for one in provider.calls if one[0] in {"prefetch", "sync", "queued"}]
+    assert told == [
+        ("prefetch", "first"), ("sync", "first", "one"), ("queued", "first"),
+        ("prefetch", "second"), ("sync", "second", "two"), ("queued", "second"),
+    ]  # fmt: skip
+
+
 async def test_what_was_looked_for_beforehand_from_a_slow_provider_is_told_where_the_message_cannot_wait(
     environ: dict[str, str], tmp_path: Path
 ) -> None:

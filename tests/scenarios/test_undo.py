@@ -15,7 +15,7 @@ from hermes.store.checkpoints import Checkpoint, CheckpointStore
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.event import Answered, Asked
 from hermes.types.message import ToolResult
-from hermes.types.question import Approve
+from hermes.types.question import Answer, Approve, Deny, Grant
 
 from .conftest import Talk
 
@@ -75,6 +75,27 @@ async def test_a_deletion_runs_without_a_question_and_comes_back(
     ]
     kept.restore(saved)
     assert [(work / "src" / name).read_text() for name in ("a.py", "new.py")] == ["changed\n", "new\n"]
+
+
+async def test_where_the_user_is_asked_always_a_deletion_asks_and_is_saved_after_the_yes(
+    talk: Talk, work: Path, kept: CheckpointStore, environ: dict[str, str]
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(exist_ok=True)
+    (home / "config.yaml").write_text("approvals:\n  ask: always\n")
+    turns = [call("terminal", {"command": "rm -rf src"}, call_id=one) for one in "ab"]
+    model = ScriptedModel(*turns, say("ok"))
+    answers: list[Answer] = [Deny(), Grant()]
+    async with talk(model, toolsets=("terminal",)) as session, session.stream("go") as stream:
+        async for event in stream:
+            if isinstance(event, Asked):
+                assert isinstance(event.question, Approve)
+                assert ((work / "src").exists(), event.decided) == (True, "")
+                assert session.answer(event.id, answers.pop(0))
+    assert (answers, results(session)[0]["status"], (work / "src").exists()) == ([], "blocked", False)
+    (saved,) = of_commands(kept)
+    kept.restore(saved)
+    assert (work / "src" / "a.py").read_text() == "changed\n"
 
 
 async def test_history_that_was_thrown_away_comes_back(talk: Talk, work: Path, kept: CheckpointStore) -> None:

@@ -83,6 +83,23 @@ async def wait() -> str:
     return "waited"
 
 
+async def test_the_first_reason_of_an_interrupt_counts_and_the_next_turn_knows_none(talk: Talk) -> None:
+    async with talk(ScriptedModel(slow(), slow())) as session:
+        texts = []
+        for reasons in (("", "wrong folder", "too slow"), ("",)):
+            async with session.stream("go") as events:
+                async for event in events:
+                    if isinstance(event, TextDelta):
+                        for reason in reasons:
+                            session.interrupt(reason)
+                    if isinstance(event, TurnFinished):
+                        texts.append((event.reason, event.text.splitlines()[-1]))
+        assert texts == [
+            ("wrong folder", "(stopped by the user: wrong folder)"),
+            ("", "(stopped by the user)"),
+        ]
+
+
 @pytest.mark.parametrize("where", ["reply", "tool", "tools"])
 async def test_a_send_that_is_cancelled_from_outside_leaves_last_words_and_tells_its_end(
     talk: Talk, where: str

@@ -102,10 +102,10 @@ class Conversation:
             self._running = True
             self._spawn(self._continued)
 
-    def stop(self) -> bool:
+    def stop(self, reason: str = "") -> bool:
         """Stop the running turn, and the goal that is being judged; whether there was a turn."""
         if self.session is not None:
-            self.session.interrupt()
+            self.session.interrupt(reason)
         if self._judging is not None:
             self._judging.cancel()
         return self.busy

@@ -13,6 +13,7 @@ from hermes.agent.provenance import tell, tell_first
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
+from hermes.safety.always import asked_always
 from hermes.safety.bounds import closed_needs
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
@@ -22,6 +23,7 @@ from hermes.safety.sources import Source
 from hermes.safety.taint import held
 from hermes.safety.undo import may_change, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
+from hermes.store.checkpoints import Checkpoint
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import Refused
 from hermes.types.ports import Ports
@@ -140,6 +142,10 @@ class ApprovalGate(Struct):
                 return verdict.permit(action, serial=self.ports.token())
             case "deny":
                 raise self._refusal(action, f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}")
+            case "ask" if self.policy.ask == "always":
+                permit = await self._asked(action, verdict)
+                await self._saved(action, verdict)
+                return permit
             case "ask" if await self._is_saved(action, verdict):
                 return verdict.permit(action, "checkpoint", self.ports.token())
             case "ask":
@@ -169,11 +175,13 @@ class ApprovalGate(Struct):
         if (entries := self.allowed()) is not None:
             self.policy = replace(self.policy, allowlist=entries)
         try:
-            verdict = self.judge(action, self.policy, replace(self.grants, now=self.ports.now()))
+            grants = replace(self.grants, now=self.ports.now())
+            verdict = self.judge(action, self.policy, grants)
             if not self.attended:
                 verdict = unreviewed(action, verdict, self.policy, wrote=self.wrote)
             verdict = renamed(verdict, self.policy, self.locate)
-            return held(action, verdict, self.policy, self.read(), self.grants)
+            verdict = held(action, verdict, self.policy, self.read(), self.grants)
+            return asked_always(action, verdict, self.policy, grants)
         except (
             Exception
         ) as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is
@@ -181,22 +189,27 @@ class ApprovalGate(Struct):
 
     async def _is_saved(self, action: Action, verdict: Verdict) -> bool:
         """Whether all that a command could lose was saved, or is not there, so that nobody need be asked."""
-        paths = to_save(action, verdict, self.policy)
-        if not paths or self.save_first is None or not isinstance(action, Command):
-            return False
-        await self._save_turn(action, verdict)
-        saved = await self.save_first(action, paths, self.policy.workspace)
+        saved = await self._saved(action, verdict)
         if saved is not None and saved.paths and self.record is not None:
             told = saved_first(verdict, saved.paths, self.policy.workspace)
             self.record(self._question(action, told), Grant(), f"checkpoint {saved.id}")
         return saved is not None
+
+    async def _saved(self, action: Action, verdict: Verdict) -> Checkpoint | None:
+        """What was saved before a command that could lose it."""
+        paths = to_save(action, verdict, self.policy)
+        if not paths or self.save_first is None or not isinstance(action, Command):
+            return None
+        await self._save_turn(action, verdict)
+        return await self.save_first(action, paths, self.policy.workspace)
 
     async def _save_turn(self, action: Action, verdict: Verdict) -> None:
         if self.turn_files is not None and may_change(action, verdict):
             await self.turn_files.save_before()
 
     async def _asked(self, action: Action, verdict: Verdict) -> Permit:
-        if self.save_first is not None and to_save(action, verdict, self.policy):
+        unsaved = self.save_first is not None and self.policy.ask == "needed"
+        if unsaved and to_save(action, verdict, self.policy):
             verdict = replace(verdict, reasons=(*verdict.reasons, _NOT_SAVED))
         question = self._question(action, verdict)
         if await self._is_approved_by_model(action, verdict, question):
@@ -252,7 +265,7 @@ class ApprovalGate(Struct):
         if scope is None or not scope.uses:
             return
         left = spend(scope)
-        if verdict.by == "session":
+        if verdict.by == "session" or scope in self.grants.session:
             kept = (left if one == scope else one for one in self.grants.session)
             self.grants = replace(self.grants, session=tuple(filter(None, kept)))
         else:

@@ -36,8 +36,9 @@ async def ended(session: "Session", text: str, end: TurnFinished) -> None:
     if completed:
         await hooks.observe("post_llm_call", **about, user_message=text, assistant_response=end.text)
     interrupted = end.outcome == "interrupted"
+    reason = end.reason or end.outcome
     await hooks.observe(
-        "on_session_end", **about, completed=completed, interrupted=interrupted, reason=end.outcome
+        "on_session_end", **about, completed=completed, interrupted=interrupted, reason=reason
     )
 
 

@@ -93,6 +93,16 @@ class TurnListener(Protocol):
 
 
 @runtime_checkable
+class NextTurnPrefetcher(Protocol):
+    """A provider that gets ready for the next message of a session; another one is asked beforehand only
+    where it is slow, for what it finds in time for the message itself fits better.
+    """
+
+    def queue_prefetch(self, query: str, scope: MemoryScope) -> None:
+        """Look for what the message after this turn may need, for `prefetch` to give it at once."""
+
+
+@runtime_checkable
 class FactKeeper(MemoryProvider, Protocol):
     """A provider whose facts a person can look through and take back; of another one its name is told."""
 

@@ -21,6 +21,7 @@ from hermes.agent.memory_provider import (
     MemoryProvider,
     MemoryProviders,
     MemoryScope,
+    NextTurnPrefetcher,
     ProviderHome,
     Recalled,
     TurnListener,
@@ -207,10 +208,11 @@ class Recall:
     async def heard(self, session: "Session", text: str, reply: str, spoken: Collection[str]) -> None:
         """Tell how a turn ended, in which those of these origins have spoken.
 
-        Where the provider is slow, it looks for what the next turn may need, beside everything else.
+        Where the provider is slow, or made for it, it looks for what the next turn may need, beside
+        everything else.
         """
         provider = self._of(session)
-        if provider is None or not (self._is_slow or isinstance(provider, TurnListener)):
+        if provider is None or not (self._is_slow or isinstance(provider, TurnListener | NextTurnPrefetcher)):
             return
         scope, done = await scope_of(session, spoken), anyio.Event()
         before = self._heard.get(session.id)
@@ -222,7 +224,9 @@ class Recall:
                     await before.wait()
                 if isinstance(provider, TurnListener):
                     await self._ask(partial(provider.sync_turn, text, reply, scope), AFTERWARDS)
-                if self._is_slow:
+                if isinstance(provider, NextTurnPrefetcher):
+                    await self._ask(partial(provider.queue_prefetch, text, scope), AFTERWARDS)
+                elif self._is_slow:
                     await self._look_ahead(provider, f"{text}\n{reply}", scope)
             finally:
                 done.set()

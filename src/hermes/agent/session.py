@@ -24,6 +24,7 @@ from hermes.agent.room import compact
 from hermes.agent.services import RuntimeServices
 from hermes.agent.side_questions import side_calls
 from hermes.agent.spec import SessionSpec
+from hermes.agent.stopping import TurnStop
 from hermes.agent.todos import from_log
 from hermes.agent.turn_runner import TurnRunner, UserInput
 from hermes.lib.aio import HomeLoop, raise_cancellation
@@ -89,7 +90,7 @@ class Session:
         self.batch: CallBatch | None = None
         self.todos, self.goal = from_log(self._log.messages), cast("Goal | None", None)
         self.folder_notes = FolderNotes(self, services.notes)
-        self._scope: anyio.CancelScope | None = None
+        self._stop: TurnStop | None = None
         self._idle = anyio.Event()
         self._idle.set()
         self._undoing = self._summing = self.closed = False
@@ -152,12 +153,13 @@ class Session:
         )
         return self._on_loop(self._take_note, note)
 
-    def interrupt(self) -> None:
-        """Stop the running turn, if there is one: it ends within a second, with every call answered."""
-        scope = self._scope
-        if scope is not None:
+    def interrupt(self, reason: str = "") -> None:
+        """Stop the running turn, if there is one: it ends within a second, with every call answered, and
+        its last words tell the reason.
+        """
+        if (stop := self._stop) is not None:
             with contextlib.suppress(SessionClosed):  # then nothing runs
-                self._on_loop(scope.cancel)
+                self._on_loop(stop.now, reason)
 
     def answer(self, question_id: str, answer: Answer, *, by: Actor | None = None) -> bool:
         """Answer an open question; False when it is not open (any more), or not addressed to who answers."""
@@ -223,7 +225,7 @@ class Session:
     @property
     def busy(self) -> bool:
         """Whether a turn runs."""
-        return self._scope is not None
+        return self._stop is not None
 
     @property
     def turns(self) -> int:
@@ -270,7 +272,7 @@ class Session:
         """From now on the session is free; `end` is how the turn ended, if that can be said."""
         if end is not None:
             self.last_turn = end.usage
-        self._scope = None
+        self._stop = None
         self.activity.rest()
         self._idle.set()
 
@@ -323,7 +325,7 @@ class Session:
 
         None where there is nothing to sum up; HermesError while a turn runs, and when it was interrupted.
         """
-        with self._begin():
+        with self._begin().scope:
             self._summing = True
             try:
                 return await compact(self, focus)
@@ -387,13 +389,11 @@ class Session:
     # ------------------------------------------------------------------ inside
 
     async def _run(self, said: UserInput | None) -> events.TurnFinished:
-        scope = self._begin()
-        return await TurnRunner(self, said).run(scope)
+        return await TurnRunner(self, said, self._begin()).run()
 
     @asynccontextmanager
     async def _streamed(self, said: UserInput | None) -> AsyncIterator[Listener]:
-        scope = self._begin()
-        async with TurnRunner(self, said).streamed(scope) as listener:
+        async with TurnRunner(self, said, self._begin()).streamed() as listener:
             yield listener
 
     def _refuse_uncut(self) -> None:
@@ -405,8 +405,8 @@ class Session:
             self.mailbox.add_note(note)
         return taken
 
-    def _begin(self) -> anyio.CancelScope:
-        """Take the session for a turn, which this scope stops; HermesError while it is taken."""
+    def _begin(self) -> TurnStop:
+        """Take the session for a turn, which this stops; HermesError while it is taken."""
         self._refuse_closed()
         if self.busy:
             raise HermesError(BUSY)
@@ -414,8 +414,8 @@ class Session:
             raise HermesError(UNDOING)
         self.home.enter()
         self.listeners.turn = self.turns + 1
-        self._scope, self._idle = anyio.CancelScope(), anyio.Event()
-        return self._scope
+        self._stop, self._idle = TurnStop(), anyio.Event()
+        return self._stop
 
     def _refuse_closed(self) -> None:
         if self.closed:

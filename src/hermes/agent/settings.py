@@ -60,7 +60,9 @@ class DelegationSettings(Struct, frozen=True, kw_only=True):
     provider: Annotated[str, doc("Provider of that model, where its name does not say it.")] = ""
     base_url: Annotated[str, doc("Address of the server for children; empty takes the provider's.")] = ""
     reasoning_effort: Annotated[Effort, doc("How hard children think; empty is as model.effort.")] = ""
-    max_iterations: Annotated[int, Meta(ge=1), doc("Model calls that one child may make.")] = 50
+    max_iterations: Annotated[
+        int, Meta(ge=1), doc("Model calls that one child may make, whatever agent.max_turns is.")
+    ] = 50
     max_concurrent_children: Annotated[
         int, Meta(ge=1, le=64), doc("Children of one session that run at the same time; others wait.")
     ] = 3

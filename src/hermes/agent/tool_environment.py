@@ -289,6 +289,8 @@ def policy_of(options: ToolEnvironmentOptions, sandbox: Confinement) -> Policy:
         sandbox=sandbox,
         network=network_of(options.terminal),
         mode=options.approvals.mode,
+        ask=options.approvals.ask,
+        scope=options.approvals.scope,
         yolo=options.yolo,
         allowlist=options.allowlist,
         bounds=options.bounds,

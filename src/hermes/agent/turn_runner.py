@@ -24,6 +24,7 @@ from hermes.agent.reply_stream import ReplyStream, without_secrets
 from hermes.agent.room import make_room, make_way
 from hermes.agent.speakers import origins
 from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit, only_scripts
+from hermes.agent.stopping import TurnStop
 from hermes.agent.title import name
 from hermes.agent.turn import run_turn
 from hermes.agent.turn_failure import failure_of
@@ -42,7 +43,6 @@ from hermes.types.request import Request
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
-STOPPED = "(stopped by the user)"
 ROOM_ATTEMPTS = 3
 """How often room is made for one reply when an endpoint refuses a request as too long."""
 
@@ -57,12 +57,12 @@ class UserInput(Struct, frozen=True):
 
 
 class TurnRunner:
-    """A turn of one session, which `said` begins; without that, the one that was cut goes on. It lives as
-    long as the turn.
+    """A turn of one session, which `said` begins and `stop` stops; without `said`, the one that was cut goes
+    on. It lives as long as the turn.
     """
 
-    def __init__(self, session: "Session", said: UserInput | None) -> None:
-        self._session, self._services, self._said = session, session.services, said
+    def __init__(self, session: "Session", said: UserInput | None, stop: TurnStop) -> None:
+        self._session, self._services, self._said, self._stop = session, session.services, said, stop
         cut = () if said else session.whole_log.turn
         self._text = mend_surrogates(said.text) if said else _user_text(cut)
         self._number = session.turns + (0 if cut else 1)
@@ -87,26 +87,26 @@ class TurnRunner:
         self._before = session.log[-1].id if session.log else ""
         self._options = replace(session.spec.options, output_schema=said.output_schema if said else None)
 
-    async def run(self, scope: anyio.CancelScope) -> TurnFinished:
-        """Take the turn, which `scope` stops, to its end, and give that."""
-        await self._run(scope)
+    async def run(self) -> TurnFinished:
+        """Take the turn to its end, and give that."""
+        await self._run()
         await raise_cancellation()
         return self.end
 
     @asynccontextmanager
-    async def streamed(self, scope: anyio.CancelScope) -> AsyncIterator[Listener]:
+    async def streamed(self) -> AsyncIterator[Listener]:
         """Take the turn while its events are read; leaving early stops it."""
         with self._session.watch() as listener:
-            async with beside(partial(self._run, scope, listener)):
+            async with beside(partial(self._run, listener)):
                 try:
                     yield listener
                 finally:
-                    scope.cancel()
+                    self._stop.now()
 
-    async def _run(self, scope: anyio.CancelScope, listener: Listener | None = None) -> None:
+    async def _run(self, listener: Listener | None = None) -> None:
         """From what somebody said, or where the turn was cut, to its end, which callbacks are told of."""
         try:
-            async with self._turn(scope):
+            async with self._turn():
                 await self._session.answer_open_calls()
                 if self._said is not None:
                     await self._hear(self._said)
@@ -119,19 +119,17 @@ class TurnRunner:
             await self._tell_hooks()
 
     @asynccontextmanager
-    async def _turn(self, scope: anyio.CancelScope) -> AsyncIterator[None]:
-        """What stands around the turn, which `scope` stops: however it ends, words end the log, and `end` is
-        told.
-        """
+    async def _turn(self) -> AsyncIterator[None]:
+        """What stands around the turn: however it ends, words end the log, and `end` is told."""
         session = self._session
         try:
             session.route.start()
             session.listeners.turn = self._number
             session.emit(TurnStarted(turn=self._number))
-            watch = TurnWatch(session, scope, session.spec.long_seconds)
+            watch = TurnWatch(session, self._stop.scope, session.spec.long_seconds)
             try:
                 watch.start()
-                with scope:
+                with self._stop.scope:
                     yield
                 watch.raise_if_over()
             except Exception as error:
@@ -290,7 +288,8 @@ class TurnRunner:
             return
         self._ran += [call.name for call in calls]
         user = _user_text(session.whole_log.turn)
-        batch = session.batch = CallBatch(calls, session, user, self._blocked(calls))
+        blocked = self._blocked(calls)
+        batch = session.batch = CallBatch(calls, session, user, blocked)
         if only_scripts(calls):
             self.steps.refund()
         await protect(session)
@@ -299,7 +298,7 @@ class TurnRunner:
         finally:
             with anyio.CancelScope(shield=True):
                 results = [
-                    self._guarded(call, result, batch)
+                    result if call.id in blocked else self._guarded(call, result, batch)
                     for call, result in zip(calls, batch.ordered(), strict=True)
                 ]
                 await self._settle(results, step, await session.folder_notes.arrived(calls))
@@ -313,8 +312,7 @@ class TurnRunner:
     def _guarded(self, call: ToolCall, result: ToolResult, batch: CallBatch) -> ToolResult:
         """The result with a word where calls go in a circle; a tool that fails on and on ends the turn."""
         told = self._guard.heard(call, result, batch.manifest(call))
-        name = self._guard.halted
-        if name and not self.steps.halted:
+        if (name := self._guard.halted) and not self.steps.halted:
             self.steps.halted = True
             self.warn(HALTED.format(name=name))
             told = HALTED_WORDS.format(name=name)
@@ -347,14 +345,14 @@ class TurnRunner:
         session, failure, outcome = self._session, self._failure, self.outcome
         with anyio.CancelScope(shield=True):
             if failure or outcome == "interrupted":
-                await self._close(f"(No reply: {failure.message})" if failure else STOPPED)
+                await self._close(f"(No reply: {failure.message})" if failure else self._stop.words)
             self._spoken = frozenset(origins(session.whole_log.turn))
             last = session.log[-1] if session.log else None
             answer = last.text if isinstance(last, Assistant) and last.id != self._before else ""
             if not session.title:
                 with contextlib.suppress(StoreError):  # the end is told whatever becomes of the name
                     await name(session, self._text, answer if outcome == "done" else "")
-        own = session.opened.gate.take_refused() if session.opened else []
+        own = session.opened.gate.take_refused() if session.opened else ()
         refused = (*own, *session.children.take_refused())
         self._end = session.emit(
             TurnFinished(
@@ -364,6 +362,7 @@ class TurnRunner:
                 usage=session.usage - self._used,
                 seconds=self._services.ports.monotonic() - self._started,
                 failure=failure,
+                reason=self._stop.reason if outcome == "interrupted" else "",
                 refused=refused,
                 unsent=session.mailbox.take_unsent(),
             )

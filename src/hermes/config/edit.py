@@ -9,7 +9,7 @@ import msgspec
 from filelock import FileLock
 
 from hermes.config.load import unknown
-from hermes.config.names import setting_names
+from hermes.config.names import first_name, setting_names
 from hermes.config.sections import Known, known_keys
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.lazy import import_object
@@ -20,6 +20,7 @@ _SECRET_ENDINGS = ("_API_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
 
 def set_key(config_file: Path, key: str, text: str) -> Any:
     """Set `key` to what `text` says in YAML, checked against the key's type; gives the value as stored."""
+    key = first_name(key)
     known = next((item for item in known_keys() if _covers(item, key)), None)
     if known is None:
         raise unknown(key)
@@ -64,7 +65,11 @@ def _covers(item: Known, key: str) -> bool:
 
 
 def unset_key(config_file: Path, key: str) -> bool:
-    """Remove `key` from the file; whether it was there."""
+    """Remove `key` from the file, or what it is a second name of; whether it was there."""
+    return _removed(config_file, key) or _removed(config_file, first_name(key))
+
+
+def _removed(config_file: Path, key: str) -> bool:
     with _locked(config_file):
         yaml, tree = _open(config_file)
         nodes: list[Any] = [tree]

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from hermes.config.names import setting_names
+from hermes.config.names import first_name, setting_names
 from hermes.config.sections import Known, Settings, assemble, known_keys
 from hermes.config.unreadable import unreadable
 from hermes.lib.lazy import import_object
@@ -47,6 +47,7 @@ class Loaded(Struct, frozen=True, kw_only=True):
         """The value of a key, or of a place in one that holds a mapping, such as providers.mine.base_url;
         ConfigError when there is none.
         """
+        key = first_name(key)
         whole = next((one for one in self.values if key == one or key.startswith(f"{one}.")), None)
         if whole is None:
             raise unknown(key)
@@ -67,11 +68,10 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
     ignored: list[str] = []
     for key, value, line in _file_items(config_file, known):
         origin = f"{config_file.name} line {line}"
-        if new := setting_names().renamed.get(key):
-            warnings.append(f"{origin}: {key} is called {new} now; hermes config migrate renames it.")
-            key = new  # noqa: PLW2901  # the same value under its own name
-            if values[key].origin != "default":
-                continue
+        own = _own_name(key, origin, warnings)
+        if own != key and values[own].origin != "default":
+            continue
+        key = own  # noqa: PLW2901  # the same value under its own name
         if value in ({}, None) and any(name.startswith(f"{key}.") for name in known):
             continue
         if key not in known:
@@ -101,6 +101,13 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
         )
     settings = assemble({key: one.value for key, one in values.items()})
     return Loaded(settings=settings, values=values, warnings=(*warnings, *ignored), ignored=tuple(ignored))
+
+
+def _own_name(key: str, origin: str, warnings: list[str]) -> str:
+    """What a key of the file is called, with a warning where that is its old name."""
+    if new := setting_names().renamed.get(key):
+        warnings.append(f"{origin}: {key} is called {new} now; hermes config migrate renames it.")
+    return new or first_name(key)
 
 
 def unknown(key: str) -> ConfigError:

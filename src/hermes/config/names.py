@@ -1,4 +1,4 @@
-"""Names by which settings are also known: environment variables, and keys that were renamed."""
+"""Names by which settings are also known: environment variables, keys that were renamed, and second names."""
 
 from collections.abc import Mapping
 from functools import cache
@@ -9,13 +9,21 @@ from hermes.lib.data_files import data_table
 
 
 class SettingNames(Struct, frozen=True):
-    """`variables` set a key; `renamed` maps the old name of a key to the new one."""
+    """`variables` set a key; `renamed` maps the old name of a key to the new one, `also` a second name to the
+    first.
+    """
 
     variables: Mapping[str, str]
     renamed: Mapping[str, str]
+    also: Mapping[str, str]
 
 
 @cache
 def setting_names() -> SettingNames:
     """The names of data/setting_names.toml."""
     return SettingNames(**data_table("setting_names.toml"))
+
+
+def first_name(key: str) -> str:
+    """The key that a second name stands for; any other key is its own."""
+    return setting_names().also.get(key, key)

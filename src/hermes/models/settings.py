@@ -38,6 +38,14 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
         doc("Characters of the same, over and over, after which a reply is stopped; 0 never stops it."),
     ] = 3000
     max_retries: Annotated[int, doc("Attempts after the first one, on faults that may pass.")] = 4
+    first_retry: Annotated[
+        float,
+        Meta(ge=0),
+        doc(
+            "Seconds before the first attempt after a lost connection or a reply that broke off, and up to"
+            " half of it more; 5 waits as after any other fault."
+        ),
+    ] = 0.5
     effort: Annotated[
         Effort,
         doc("How hard to think: none, minimal, low, medium, high, xhigh, max; empty leaves it to the model."),
@@ -169,6 +177,13 @@ class AuxiliarySettings(Struct, frozen=True, kw_only=True):
             "Providers whose small models may be asked for any task, in this order and before the session's"
             " own, such as [openrouter, nous, custom, keys]; keys means every other one that has a key. Empty"
             " asks nobody but the session's own provider."
+        ),
+    ] = []
+    vision_chain: Annotated[
+        list[str],
+        doc(
+            "The same for images alone, such as [main, openrouter, nous, anthropic, custom]: models that see"
+            " none are passed over. Empty takes chain."
         ),
     ] = []
     compression: TaskSettings = TaskSettings(timeout=300.0)

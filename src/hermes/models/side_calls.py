@@ -90,8 +90,8 @@ SMALL: Final = 16_384
 """A session's own model with no larger window writes no records of it: it takes long and misses much."""
 SHORT: Mapping[Task, int] = {"title": 200, "approval": 400, "goal_judge": 2000}
 OWN, SERVER, KEYS = "main", CUSTOM, "keys"
-"""Words of `auxiliary.chain` beside providers: the session's own, the server of `model.base_url`, and every
-provider that has a key.
+"""Words of `auxiliary.chain` and `vision_chain` beside providers: the session's own, the server of
+`model.base_url`, and every provider that has a key.
 """
 
 
@@ -106,9 +106,11 @@ def side_task(
     """The models for a task of a session whose model is `main`; what is set and cannot be had is a
     ConfigError.
     """
-    own: TaskSettings = getattr(settings[AuxiliarySettings], task)
+    auxiliary = settings[AuxiliarySettings]
+    own: TaskSettings = getattr(auxiliary, task)
     choice = _TaskModels(task, main, settings, environ, stored)
-    found = choice.named(own) or choice.chain(settings[AuxiliarySettings].chain)
+    listed = (task == "vision" and auxiliary.vision_chain) or auxiliary.chain
+    found = choice.named(own) or choice.chain(listed)
     once = {(one.base_url, one.model): one for one in found if choice.can_do(one)}
     if not own.timeout >= 0:
         raise ConfigError(

@@ -33,6 +33,9 @@ class Policy(Struct, frozen=True, kw_only=True):
     through but what nothing lets through. `allowlist`: patterns of earlier grants for good. `bounds`: what
     the session may do at most. `strict`: the workspace's files are from outside, too. `outside_folders`
     are those at home that are there, whose files others wrote: a confined command enters those that it names.
+    `scope` says what wider answers are offered: to what was meant, or to all that the same rules find.
+    `ask` always: what is dangerous asks also where the sandbox would hold it (`safety.always`), or a
+    checkpoint bring it back.
     """
 
     workspace: str
@@ -43,6 +46,8 @@ class Policy(Struct, frozen=True, kw_only=True):
     network: bool | tuple[str, ...] = False
     binds: tuple[str, ...] = ()
     mode: Literal["manual", "smart", "off"] = "manual"
+    ask: Literal["needed", "always"] = "needed"
+    scope: Literal["meant", "pattern"] = "meant"
     yolo: bool = False
     allowlist: tuple[str, ...] = ()
     bounds: Capabilities = ALL
@@ -149,7 +154,7 @@ def _judged_command(
         return replace(_verdict("allow", counted, given, by="session"), covered=scope)
     if scope := covering(map(parse, policy.allowlist), action, judged, grants.now):
         return replace(_verdict("allow", counted, given, by="allowlist"), covered=scope)
-    session, always = offered(action, judged)
+    session, always = offered(action, judged, policy.scope)
     free = policy.yolo or policy.mode == "off"
     verdict = _verdict("allow", counted, given, by="yolo") if free else _verdict("ask", counted, given)
     return replace(verdict, session=session, always=always)

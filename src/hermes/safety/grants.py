@@ -6,7 +6,7 @@ import datetime as dt
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -24,11 +24,14 @@ _LIMIT: Final = re.compile(r" \[(?:(\d+) uses? left)?(?:, )?(?:until (\d{4}-\d\d
 _PROGRAM: Final = re.compile(r"(?P<directory>/.*?)\$ (?P<words>\S+ \S+) … \((?P<rules>[\w-]+(?:, [\w-]+)*)\)")
 _PATH: Final = re.compile(r"(?P<words>read|write|delete) (?P<path>/.*)", re.DOTALL)
 _HOST: Final = re.compile(r"requests to (?P<words>[\w.:*/\[\]-]+)")
+_RULES: Final = re.compile(r"any command \((?P<rules>[\w-]+(?:, [\w-]+)*)\)")
 _EXACT: Final = re.compile(r"(?P<directory>/.*?)\$ (?P<words>.*)", re.DOTALL)
 _NEEDS: Final = re.compile(r" \{needs ([^{}]+)\}$")
 _CONTENT: Final = re.compile(r" \{content ([0-9a-f]{20})\}$")
 _RUNS: Final = frozenset({"unconfined", "opaque", "loader", "privilege", "download"})
 """Effects of what runs a file: a lasting yes is for the file as it is."""
+_PATTERNLESS: Final = frozenset({"opaque", "unconfined", "loader"})
+"""Effects that could be anything, so that no pattern says what a yes would be to."""
 _TOLD: Final = frozenset({"service", "process"})
 _SIMPLE: Final = re.compile(r"[\w@%+:,./ ;&|-]{1,1000}", re.ASCII)
 _REPEATS: Final = frozenset({"needs-network", "network", "publish", "service", "remote", "package"})
@@ -68,6 +71,8 @@ def write(scope: Scope) -> str:
         text = f"{scope.words} {scope.path}"
     elif scope.kind == "host":
         text = f"requests to {scope.words}"
+    elif scope.kind == "rules":
+        text = f"any command ({', '.join(scope.rules)})"
     else:
         text = f"{scope.directory}$ {scope.words}" if scope.directory else scope.words
     text = f"{text} {{needs {', '.join(scope.needs)}}}" if scope.needs else text
@@ -100,6 +105,8 @@ def parse(text: str) -> Scope:
         return Scope(kind="path", words=found["words"], path=found["path"])
     if found := _HOST.fullmatch(text):
         return Scope(kind="host", words=found["words"])
+    if found := _RULES.fullmatch(text):
+        return Scope(kind="rules", words="any command", rules=tuple(found["rules"].split(", ")))
     found = _EXACT.fullmatch(text)
     return (
         Scope(kind="exact", words=found["words"], directory=found["directory"])
@@ -108,18 +115,20 @@ def parse(text: str) -> Scope:
     )
 
 
-def offered(action: Command | FileAccess, reading: Reading) -> tuple[Scope | None, Scope | None]:
+def offered(
+    action: Command | FileAccess, reading: Reading, reach: Literal["meant", "pattern"] = "meant"
+) -> tuple[Scope | None, Scope | None]:
     """The scopes of a yes for the session and of one for good; none where what happens is not in the
-    words.
+    words. With the reach of a `pattern` they are for all that the same rules find.
     """
     if isinstance(action, FileAccess):
         scope = Scope(kind="path", words=action.operation, path=action.path)
         return _plain(scope), _plain(scope)
     commands, found = reading.commands, reading.found
-    if any(UNKNOWN in "".join((*one.argv, *one.writes, one.cwd)) for one in commands) or any(
-        UNKNOWN in one.path for one in found
-    ):
+    if _is_unknown(reading):
         return None, None
+    if reach == "pattern" and (rules := _rules(found)):
+        return _host(found) or rules, rules
     if any(one.effect in _RUNS for one in found) and not (action.content or _is_told(commands, found)):
         return None, None  # what runs stands in files that the words do not name
     exact = _plain(
@@ -163,6 +172,8 @@ def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool
         return _host(reading.found) == unlimited(scope)
     if not set(_needs(reading.found)) <= set(scope.needs):
         return False
+    if scope.kind == "rules":
+        return not _is_unknown(reading) and {one.rule for one in reading.found} <= set(scope.rules)
     if scope.kind == "exact":
         same = scope.words == action.command.strip() and scope.directory in {"", action.cwd}
         return same and scope.content in {"", action.content}
@@ -231,6 +242,20 @@ def _program(action: Command, commands: Sequence[Simple], found: Sequence[Findin
             needs=_needs(found),
         )
     )
+
+
+def _rules(found: Sequence[Finding]) -> Scope | None:
+    """Any command of which the same rules find nothing else."""
+    if any(one.effect in _PATTERNLESS for one in found):
+        return None
+    rules = tuple(sorted({one.rule for one in found}))
+    return _plain(Scope(kind="rules", words="any command", rules=rules, needs=_needs(found)))
+
+
+def _is_unknown(reading: Reading) -> bool:
+    """Whether a part of what happens is only known when it runs."""
+    words = ("".join((*one.argv, *one.writes, one.cwd)) for one in reading.commands)
+    return any(UNKNOWN in one for one in (*words, *(one.path for one in reading.found)))
 
 
 def _needs(found: Sequence[Finding]) -> tuple[str, ...]:

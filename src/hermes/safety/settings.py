@@ -18,6 +18,20 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
             " limits run."
         ),
     ] = "manual"
+    ask: Annotated[
+        Literal["needed", "always"],
+        doc(
+            "needed asks of what the sandbox does not hold and no checkpoint brings back; always asks of"
+            " every dangerous command."
+        ),
+    ] = "needed"
+    scope: Annotated[
+        Literal["meant", "pattern"],
+        doc(
+            "What a yes for the session or for good covers: meant is that command, program in its folder or"
+            " host; pattern is any command that the same rules find, such as all deletions inside."
+        ),
+    ] = "meant"
     timeout: Annotated[
         float, doc("Seconds after which a question without an answer is a no; 0 waits for ever.")
     ] = 60.0

@@ -250,7 +250,8 @@ class Titled(_Stamped, frozen=True, kw_only=True):
 
 
 class TurnFinished(_Stamped, frozen=True, kw_only=True):
-    """The turn ended. `text` is the answer, `failure` is there when the model failed for good.
+    """The turn ended. `text` is the answer, `failure` is there when the model failed for good, `reason` where
+    whoever stopped the turn said why.
 
     `unsent` are the notes that came too late to reach the model: they are handed back to be sent, each with
     its source and id.
@@ -262,6 +263,7 @@ class TurnFinished(_Stamped, frozen=True, kw_only=True):
     usage: Usage
     seconds: float
     failure: Failure | None = None
+    reason: str = ""
     refused: tuple[str, ...] = ()
     unsent: tuple[ContextBlock, ...] = ()
     kind: Literal["turn_finished"] = "turn_finished"

@@ -3,12 +3,14 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from msgspec.structs import replace
 
 from hermes.agent.prompt.builder import Place, PromptContext
 from hermes.agent.prompt.context_files import INTRODUCTION, ContextFiles
+from hermes.agent.prompt.cursor_rules import LOOKED_AT
 from hermes.agent.prompt.notes import TextRules
 from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.types.capabilities import Capabilities
@@ -78,6 +80,50 @@ async def test_only_the_first_kind_where_that_is_set(tmp_path: Path) -> None:
     ]
 
 
+async def test_both_forms_of_cursors_rules_are_one_kind(tmp_path: Path) -> None:
+    first = ContextFileSettings(mode="first")
+    work = project(tmp_path, {f"app/web/{name}": FILES[name] for name in FILES if name.startswith(".cursor")})
+    assert await read(work, first) == [
+        INTRODUCTION,
+        f"## {work}/.cursorrules\nRules.",
+        f"## {work}/.cursor/rules/all.mdc\nFor all.",
+    ]
+    (work / ".cursorrules").unlink()
+    assert await read(work, first) == [INTRODUCTION, f"## {work}/.cursor/rules/all.mdc\nFor all."]
+
+
+@pytest.mark.parametrize("mode", ["first", "layered"])
+@pytest.mark.parametrize(
+    ("globs", "counts"),
+    [
+        ("globs: *.py", "*.py"),
+        ("globs: '*.py'", "*.py"),
+        ("globs: src/**/*.{ts,py}, *.go", "src/**/*.{ts,py}, *.go"),
+        ('globs: ["*.go", "*.py"]', "*.go, *.py"),
+        ("globs:\n  - '*.go'\n  - src/**", "*.go, src/**"),
+        ("globs: *.go, lib/**/*.py", ""),
+        ("globs:", ""),
+        ("description: when it is asked for", ""),
+    ],
+)
+async def test_a_rule_for_files_that_are_there_is_read_with_a_word_on_these(
+    tmp_path: Path, mode: Literal["first", "layered"], globs: str, counts: str
+) -> None:
+    rule = f"---\n{globs}\nalwaysApply: false\n---\nTabs."
+    top = tmp_path / "top"
+    top.mkdir()
+    project(top, {".cursor/rules/some.mdc": rule, "src/deep/a.py": "", "node_modules/x.go": ""})
+    expected = f"## {top}/.cursor/rules/some.mdc\n(This holds for files that match {counts}.)\nTabs."
+    assert await read(top, ContextFileSettings(mode=mode)) == ([INTRODUCTION, expected] if counts else [])
+
+
+async def test_a_rule_counts_where_there_are_too_many_files_to_know(tmp_path: Path) -> None:
+    project(tmp_path, {".cursor/rules/some.mdc": "---\nglobs: *.go\n---\nTabs."})
+    for number in range(LOOKED_AT):
+        (tmp_path / f"{number}.txt").touch()
+    assert len(await read(tmp_path)) == 2
+
+
 async def test_none_where_it_is_off_elsewhere_or_out_of_bounds(tmp_path: Path) -> None:
     work = project(tmp_path, FILES)
     assert await read(work, ContextFileSettings(mode="off")) == []
@@ -96,15 +142,25 @@ async def test_without_a_repository_only_the_folder_itself_counts(tmp_path: Path
     assert await read(work) == [INTRODUCTION, f"## {work}/AGENTS.md\nHere."]
 
 
-async def test_a_long_file_is_cut_in_its_middle_by_the_window_of_the_model(tmp_path: Path) -> None:
-    work = project(tmp_path, {"AGENTS.md": "begin " + "x" * 60_000 + " end"})
-    _, text = await read(work, window=64_000)
-    assert 19_000 < len(text) < 20_200
-    assert "begin x" in text
-    assert text.endswith("x end")
-    assert "read the file for them" in text
-    _, whole = await read(work, window=1_000_000)
-    assert len(whole) > 60_000
+@pytest.mark.parametrize(
+    ("window", "most", "limit"),
+    [(1_000_000, 0, 20_000), (40_000, 0, 20_000), (20_000, 0, 12_000), (20_000, 50_000, 50_000)],
+)
+async def test_of_a_long_file_the_first_70_and_the_last_20_percent_of_the_limit_are_read(
+    tmp_path: Path, window: int, most: int, limit: int
+) -> None:
+    work = project(tmp_path, {"AGENTS.md": "a" * 40_000 + "b" * 40_000})
+    _, text = await read(work, ContextFileSettings(max_chars=most), window=window)
+    head, tail = limit * 7 // 10, limit // 5
+    assert text == (
+        f"## {tmp_path}/AGENTS.md\n{'a' * head}\n[… {80_000 - head - tail} characters of {tmp_path}/AGENTS.md"
+        f" are left out; read the file for them …]\n{'b' * tail}"
+    )
+
+
+async def test_a_file_that_is_as_long_as_the_limit_is_read_whole(tmp_path: Path) -> None:
+    work = project(tmp_path, {"AGENTS.md": "x" * 20_000})
+    assert (await read(work))[1].endswith("\n" + "x" * 20_000)
 
 
 async def test_hidden_text_costs_its_stretch_or_the_file(tmp_path: Path) -> None:
@@ -114,7 +170,9 @@ async def test_hidden_text_costs_its_stretch_or_the_file(tmp_path: Path) -> None
     _, text = await read(work)
     assert ("evil.example" in text, "Tabs." in text, "Spaces." in text) == (False, True, True)
     _, text = await read(work, ContextFileSettings(on_hit="block"))
-    assert ("Tabs." in text, "was left out because" in text) == (False, True)
+    head, line = text.splitlines()
+    assert (head, "Tabs." in line) == (f"## {tmp_path}/AGENTS.md", False)
+    assert line.startswith(f"[BLOCKED: {tmp_path}/AGENTS.md was left out because ")
 
 
 async def test_what_is_no_regular_file_is_passed_over(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from hermes.models.settings import (
     ProviderSettings,
 )
 from hermes.safety.settings import AllowlistSettings
+from hermes.tools.settings import ToolSettings
 from hermes.types.error import ConfigError
 
 TEXT = """\
@@ -88,6 +89,11 @@ def test_unknown_keys_warn_with_the_nearest_known_one(path: Path) -> None:
             "capabilities: {unconfined: 'no'}",
             "capabilities.unconfined is 'no': expected true or false, got text",
         ),
+        (
+            "context_files: {phrases: ['x(']}",
+            "context_files.phrases: 'x(' is no regular expression (missing )",
+        ),
+        ("context_files: {phrases: ['x*']}", "context_files.phrases: 'x*' matches where nothing stands"),
         ("capabilities: {hosts: ['http://x/']}", "capabilities.hosts: 'http://x/' is no host"),
         ("terminal: {network: [ex ample]}", "terminal.network: 'ex ample' is no host"),
         (
@@ -405,8 +411,8 @@ def test_variables_of_the_documents_set_their_keys(path: Path) -> None:
 def test_every_name_of_the_table_leads_to_a_key() -> None:
     known = {item.key for item in known_keys()}
     names = setting_names()
-    assert {*names.variables.values(), *names.renamed.values()} <= known
-    assert not {*names.renamed} & known
+    assert {*names.variables.values(), *names.renamed.values(), *names.also.values()} <= known
+    assert not {*names.renamed, *names.also} & known
 
 
 def test_old_names_of_keys_are_read_with_a_word_and_migrated(path: Path) -> None:
@@ -443,6 +449,27 @@ def test_save_trajectories_at_the_top_of_the_file_is_another_name_of_trajectorie
         set_key(path, "save_trajectories", "true")
     edit.migrate(path)
     assert path.read_text() == "trajectories:\n  save: true\n"
+
+
+def test_a_second_name_of_a_key_is_read_and_set_without_a_word(path: Path) -> None:
+    key, also = "tools.tool_search.enabled", "tools.search"
+    for text in ("tools:\n  search: off\n", f"{also}: 'off'\n"):
+        path.write_text(text)
+        found = load(path, {})
+        assert (found.settings[ToolSettings].tool_search.enabled, found.warnings) == ("off", ())
+        assert (found.value_of(also), found.value_of(key)) == ("off", "off")
+    for text in (
+        "tools:\n  search: off\n  tool_search: {enabled: on}\n",
+        "tools:\n  tool_search: {enabled: on}\n  search: off\n",
+    ):
+        path.write_text(text)
+        assert load(path, {}).value_of(also) == "on"
+    path.unlink()
+    assert edit.set_key(path, also, "off") == "off"
+    assert path.read_text() == "tools:\n  tool_search:\n    enabled: off\n"
+    assert [edit.unset_key(path, also), edit.unset_key(path, also)] == [True, False]
+    path.write_text("tools:\n  search: off\n")
+    assert (edit.unset_key(path, key), edit.unset_key(path, also)) == (False, True)
 
 
 def test_a_key_under_both_names_keeps_the_new_one(path: Path) -> None:

@@ -118,6 +118,22 @@ def test_what_is_not_known_is_plain() -> None:
     assert profile_of("nobody-knows") is PLAIN
 
 
+@pytest.mark.parametrize("provider", ["", "openrouter", "nous", "kilocode"])
+@pytest.mark.parametrize(
+    ("model", "role"),
+    [
+        ("openai/gpt-5.2", "developer"),
+        ("openai/gpt-5-codex", "developer"),
+        ("openai/gpt-4.1", "system"),
+        ("anthropic/claude-sonnet-4.5", "system"),
+    ],
+)
+def test_gpt_5_and_codex_get_the_prompt_as_the_developers_wherever_they_are(
+    provider: str, model: str, role: str
+) -> None:
+    assert profile_of(model, provider).system_role == role
+
+
 def test_a_provider_changes_what_it_serves_in_its_own_way() -> None:
     direct, routed = profile_of("gpt-5"), profile_of("openai/gpt-5", "openrouter")
     assert (direct.system_role, direct.limit_name, direct.effort_field) == (
@@ -126,7 +142,7 @@ def test_a_provider_changes_what_it_serves_in_its_own_way() -> None:
         "reasoning_effort",
     )
     assert (routed.system_role, routed.limit_name, routed.effort_field) == (
-        "system",
+        "developer",
         "max_tokens",
         "reasoning.effort",
     )

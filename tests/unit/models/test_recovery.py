@@ -33,6 +33,8 @@ SIGNED = Failure(reason="thinking_signature", message="", leave_out="thinking")
         (replace(BUSY, reset_at=900.0), CALM, RecoveryAction("wait", 0.0)),
         (replace(BUSY, reset_at=1901.0), CALM, RecoveryAction("give_up")),
         (LOST, CALM, RecoveryAction("wait", 0.2)),
+        (LOST, replace(CALM, pause=6.0, first_retry=5.0), RecoveryAction("wait", 6.0)),
+        (LOST, replace(CALM, first_retry=0.0), RecoveryAction("wait", 0.0)),
         (LOST, replace(CALM, failures=2), RecoveryAction("wait", 2.0)),
         (LIMITED, CALM, RecoveryAction("wait", 2.0)),
         (LIMITED, replace(CALM, others=True, next_available=True), RecoveryAction("next_credential")),

@@ -50,6 +50,24 @@ def test_a_list_of_providers_is_asked_in_its_order_and_the_session_s_own_last() 
         chain("title", OWN, KEYS, chain=["openruoter"])
 
 
+def test_nous_is_asked_where_it_is_listed_and_has_a_key() -> None:
+    keys = {**KEYS, "NOUS_API_KEY": "n"}
+    listed = ["openrouter", "nous", "custom", "anthropic"]
+    for task in get_args(Task):
+        asked = chain(task, OWN, keys, chain=listed)
+        assert asked[:3] == ["openrouter", "nous", "anthropic"], task
+
+
+def test_images_may_have_an_order_of_their_own_which_no_other_task_has() -> None:
+    keys = {**KEYS, "NOUS_API_KEY": "n"}
+    orders = {"chain": ["anthropic"], "vision_chain": ["main", "openrouter", "nous", "deepseek", "anthropic"]}
+    assert chain("vision", OWN, keys, **orders) == ["custom", "openrouter", "nous", "anthropic"]
+    blind = replace(OWN, profile=replace(OWN.profile, vision=False))
+    assert chain("vision", blind, keys, **orders) == ["openrouter", "nous", "anthropic"]
+    assert chain("compression", OWN, keys, **orders) == ["anthropic", "custom"]
+    assert chain("vision", OWN, keys, chain=["anthropic"]) == ["anthropic", "custom"]
+
+
 def test_a_title_is_asked_of_small_models_only() -> None:
     assert chain("title", OWN, {}) == []
     main = resolve(Settings(), KEYS, model="anthropic/claude-opus-4-8")

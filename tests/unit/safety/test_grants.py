@@ -49,6 +49,50 @@ def test_what_a_yes_for_the_session_covers_is_written_out(command: str, text: st
     assert write(session) == text
 
 
+def test_with_patterns_a_yes_covers_what_the_same_rules_find_and_nothing_else() -> None:
+    patterns = replace(OPEN, scope="pattern")
+    asked = on("rm -rf src", patterns)
+    assert asked.session is not None
+    assert (asked.always, write(asked.session)) == (asked.session, f"any command ({asked.rule})")
+    allowed = {
+        command: on(command, patterns, asked.session, cwd="/data/project/sub").by == "session"
+        for command in (
+            "rm -rf docs tests",
+            "rm -rf ~/old",
+            'rm -rf "$D"',
+            "rm -rf docs; git push",
+            "git push",
+        )
+    }
+    assert allowed == {**dict.fromkeys(allowed, False), "rm -rf docs tests": True}
+    listed = replace(OPEN, allowlist=(write(asked.session),))
+    assert [on(one, listed).decision for one in ("rm -rf docs", "git push", "rm -rf /")] == [
+        "allow",
+        "ask",
+        "deny",
+    ]
+
+
+@pytest.mark.parametrize("command", ['rm -rf "$D"', 'eval "$X"', "LD_PRELOAD=./a.so ls"])
+def test_no_pattern_stands_for_what_could_be_anything(command: str) -> None:
+    asked = on(command, replace(OPEN, scope="pattern"))
+    assert (asked.decision, [one for one in (asked.session, asked.always) if one and one.kind == "rules"]) == (
+        "ask", []
+    )  # fmt: skip
+
+
+def test_a_pattern_opens_no_other_need_than_the_question_named() -> None:
+    patterns, near, far = (
+        replace(SANDBOX, scope="pattern"),
+        Needs(paths=("/opt/a",)),
+        Needs(paths=("/opt/b",)),
+    )
+    asked = on("touch /opt/a/x", patterns, needs=near)
+    assert asked.session is not None
+    assert on("cp x /opt/a/", patterns, asked.session, needs=near).by == "session"
+    assert on("touch /opt/b/x", patterns, asked.session, needs=far).decision == "ask"
+
+
 @pytest.mark.parametrize("command", ['rm -rf "$D"', "$X push", "rm -rf $(cat list)"])
 def test_what_is_only_known_when_it_runs_is_allowed_once_at_most(command: str) -> None:
     asked = on(command, OPEN)
@@ -134,6 +178,13 @@ SCOPES: Final = st.one_of(
         directory=st.sampled_from(DIRECTORIES),
         rules=st.just(("git-push",)),
     ),
+    st.builds(
+        Scope,
+        kind=st.just("rules"),
+        words=st.just("any command"),
+        rules=st.sampled_from([("delete",), ("git-push", "network-git"), ("git-push-force",)]),
+        needs=st.sampled_from([(), ("network",)]),
+    ),
     st.builds(Scope, kind=st.just("host"), words=st.sampled_from(["a.example", "b.example"])),
     st.builds(
         Scope,
@@ -174,6 +225,9 @@ def says(scope: Scope, action: Command | FileAccess, asked: Verdict) -> bool:
             and action.cwd == scope.directory
             and same_rules
         )
+    if scope.kind == "rules":
+        found = {one.rule for one in asked.findings if one.effect in asked.effects}
+        return found <= set(scope.rules) and worded(action.needs) <= set(scope.needs)
     return (
         scope.kind == "host" and action.needs.hosts == (scope.words,) and asked.effects == ("needs-network",)
     )

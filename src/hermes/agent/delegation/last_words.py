@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hermes.agent.turn_runner import STOPPED
+from hermes.agent.stopping import without_stop
 from hermes.lib.text import clip
 from hermes.types.delegation import SUMMARY_LIMIT
 from hermes.types.message import Assistant, Message
@@ -12,6 +12,5 @@ def last_words(log: Sequence[Message]) -> str:
     """Its last answer, or what it had of one, without the words that stand for a stop; cut to what a report
     may have.
     """
-    said = (one.text for one in reversed(log) if isinstance(one, Assistant))
-    words = (one.removesuffix(STOPPED).strip() for one in said)
+    words = (without_stop(one.text) for one in reversed(log) if isinstance(one, Assistant))
     return clip(next(filter(None, words), ""), SUMMARY_LIMIT)

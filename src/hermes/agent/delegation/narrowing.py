@@ -44,7 +44,7 @@ def child_options(parent: "Session", task: ChildTask) -> SessionOptions:
         actor=Actor(app=DELEGATION, id=parent.id),
         yolo=parent.spec.yolo,
         attended=False,
-        max_steps=min(settings.max_iterations, parent.spec.max_steps),
+        max_steps=settings.max_iterations,
         parent=parent.id,
         capabilities=Capabilities(tools=tuple(_names(parent, task, depth))),
     )

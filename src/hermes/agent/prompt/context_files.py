@@ -3,7 +3,6 @@ directory.
 """
 
 import os
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
@@ -12,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
+from hermes.agent.prompt.cursor_rules import cursor_rules
 from hermes.agent.prompt.notes import TextRules, read_notes
 from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.prompt.surroundings import in_one_line
@@ -19,16 +19,14 @@ from hermes.types.capabilities import Capabilities
 
 KINDS: Final = ((".hermes.md", "HERMES.md"), ("AGENTS.md",), ("CLAUDE.md",), (".cursorrules",))
 """The names of such files; of the names of one kind the first that is there counts."""
-CURSOR_RULES: Final = ".cursor/rules"
-SHARE, LEAST, MOST, CHARACTERS = 0.06, 20_000, 500_000, 4
-"""How much of a window one file may take; the limits are in characters."""
+LONGEST, SHARE, CHARACTERS = 20_000, 0.15, 4
+"""How much one file may take: so many characters, and no more than this share of a small window."""
 TOGETHER, NAMED = 2, 5
 """All files may take so many times what one may; of those that find no room so many are named."""
 INTRODUCTION: Final = (
     "Notes of this project for agents follow. Where they differ, those of the nearer folder count; what the"
     " user says counts more than any of them."
 )
-_FRONT = re.compile(r"\A---\n(.*?)\n---\n", re.DOTALL)
 
 
 class ContextFiles(Struct, frozen=True):
@@ -51,7 +49,7 @@ class ContextFiles(Struct, frozen=True):
 
     def limit(self, window: int) -> int:
         """Characters of one file for a model with such a window."""
-        return self.settings.max_chars or min(MOST, max(LEAST, int(window * CHARACTERS * SHARE)))
+        return self.settings.max_chars or min(LONGEST, int(window * CHARACTERS * SHARE))
 
 
 def folder_notes(folder: Path, top: Path, rules: TextRules) -> Iterator[PromptSpan]:
@@ -60,7 +58,7 @@ def folder_notes(folder: Path, top: Path, rules: TextRules) -> Iterator[PromptSp
         found = filter(None, (read_notes(folder / name, rules, top) for name in names))
         if (span := next(found, None)) is not None:
             yield _titled(span)
-    yield from _cursor_rules(folder / CURSOR_RULES, top, rules)
+    yield from map(_titled, cursor_rules(folder, top, rules))
 
 
 def repository_top(folder: Path) -> Path:
@@ -110,26 +108,17 @@ def _layered(cwd: Path, rules: TextRules) -> Iterator[PromptSpan]:
 
 
 def _first(cwd: Path, rules: TextRules) -> Iterator[PromptSpan]:
-    """The first kind that is there: HERMES.md up to the top of the repository, others where work begins."""
+    """The first kind that is there: HERMES.md up to the top of the repository, others where work begins. Both
+    forms of Cursor's rules are one kind.
+    """
     top = repository_top(cwd)
     upward = [one for one in (cwd, *cwd.parents) if one.is_relative_to(top)]
     candidates = [folder / name for folder in upward for name in KINDS[0]]
-    candidates += [cwd / name for names in KINDS[1:] for name in names]
+    candidates += [cwd / name for names in KINDS[1:-1] for name in names]
     found = next(filter(None, (read_notes(path, rules, top) for path in candidates)), None)
-    yield from [_titled(found)] if found else _cursor_rules(cwd / CURSOR_RULES, top, rules)
-
-
-def _cursor_rules(folder: Path, top: Path, rules: TextRules) -> Iterator[PromptSpan]:
-    """Those rules that hold for every file: the others name the files that they are for."""
-    try:
-        paths = sorted(one for one in folder.iterdir() if one.suffix == ".mdc")
-    except OSError:
-        return
-    for path in paths:
-        span = read_notes(path, rules, top)
-        front = _FRONT.match(span.text) if span else None
-        if span and (front is None or re.search(r"^alwaysApply: *true *$", front[1], re.MULTILINE)):
-            yield _titled(PromptSpan(span.source, _FRONT.sub("", span.text).strip()))
+    old = [read_notes(cwd / name, rules, top) for name in KINDS[-1]]
+    spans = [found] if found else [*filter(None, old), *cursor_rules(cwd, top, rules)]
+    yield from map(_titled, spans)
 
 
 def _titled(span: PromptSpan) -> PromptSpan:

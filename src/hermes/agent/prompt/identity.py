@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
-from hermes.agent.prompt.notes import TextRules, read_notes
+from hermes.agent.prompt.notes import TextRules, blocked, read_notes
 from hermes.lib.data_files import data_text
 
 
@@ -19,10 +19,14 @@ class Identity(Struct, frozen=True):
     order: int = 0
 
     async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
-        """The same for every session of a home."""
+        """The same for every session of a home; where the file is blocked, that is said after the built-in
+        words.
+        """
         del context
         own = read_notes(self.soul, self.rules)
-        return [own or PromptSpan("built in", built_in())]
+        if own and not own.text.startswith(blocked(own.source)):
+            return [own]
+        return [PromptSpan("built in", built_in()), *([own] if own else [])]
 
 
 def built_in() -> str:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from hermes.config.sections import doc, section
+from hermes.safety.text.phrases import check_phrases
 
 
 @section("context_files")
@@ -15,18 +16,29 @@ class ContextFileSettings(Struct, frozen=True, kw_only=True):
         Literal["layered", "first", "off"],
         doc(
             "layered: all kinds, from the top of the git repository down to the working directory, and those"
-            " of folders that work moves into; first: the first kind that is there, of the working directory;"
-            " off: none."
+            " of folders that work moves into; first: the first kind that is there, of the working directory"
+            " (.cursorrules and .cursor/rules are one kind); off: none."
         ),
     ] = "layered"
     on_hit: Annotated[
         Literal["quarantine", "block"],
-        doc("What hidden or forged text in such a file costs: that stretch, or the whole file."),
+        doc(
+            "What hidden or forged text costs in such a file, in SOUL.md, MEMORY.md and USER.md: that"
+            " stretch, or the whole file (block)."
+        ),
     ] = "quarantine"
+    phrases: Annotated[
+        list[str],
+        doc(
+            "Regular expressions, whatever the case of letters, whose matches count as hidden or forged text"
+            " in such files; docs/guide/untrusted-text.md has a list."
+        ),
+    ] = []
     max_chars: Annotated[
         int,
         Meta(ge=0),
-        doc(
-            "Characters of one file; 0 takes 6 % of the model's window, at least 20,000 and at most 500,000."
-        ),
+        doc("Characters of one file; 0 takes 20,000, and no more than 15 % of the model's window."),
     ] = 0
+
+    def __post_init__(self) -> None:
+        check_phrases("phrases", self.phrases)

@@ -1,7 +1,5 @@
 """The sections that every runtime has."""
 
-from msgspec.structs import replace
-
 from hermes.agent.memory import MemorySettings
 from hermes.agent.prompt.builder import SystemPrompt
 from hermes.agent.prompt.context_files import ContextFiles
@@ -22,14 +20,14 @@ def standard_prompt(settings: Settings, home: Home, recall: Recall) -> SystemPro
     files, memory, rules = settings[ContextFileSettings], settings[MemorySettings], rules_for(settings)
     return SystemPrompt(
         [
-            Identity(home.soul_file, replace(rules, on_hit="quarantine")),
+            Identity(home.soul_file, rules),
             PlatformHint(),
             Surroundings(),
             ModelGuidance(),
             RecordGuidance(),
             ToolGuidance(),
             ContextFiles(files, rules),
-            MemoryBlock(memory.notes(home.memories), memory, replace(rules, on_hit="quarantine")),
+            MemoryBlock(memory.notes(home.memories), memory, rules),
             ProviderBlock(recall),
             Date(),
         ]
@@ -38,9 +36,11 @@ def standard_prompt(settings: Settings, home: Home, recall: Recall) -> SystemPro
 
 def rules_for(settings: Settings) -> TextRules:
     """What a model gets of files that people wrote for agents."""
+    files = settings[ContextFileSettings]
     return TextRules(
-        on_hit=settings[ContextFileSettings].on_hit,
+        on_hit=files.on_hit,
         allowed=frozenset(settings[SecuritySettings].allow_text),
+        phrases=tuple(files.phrases),
     )
 
 

@@ -32,11 +32,12 @@ from hermes.environments.settings import TerminalSettings
 from hermes.lib.files import real_paths
 from hermes.lib.hosts import entry
 from hermes.lib.visible import visible
+from hermes.safety.always import asked_always
 from hermes.safety.commands.paths import is_disposable
 from hermes.safety.commands.rule_catalog import CatalogEntry, entries
 from hermes.safety.commands.rules import table
 from hermes.safety.decide import Policy, Verdict, decide
-from hermes.safety.grants import parse, write
+from hermes.safety.grants import Grants, parse, write
 from hermes.safety.renamed import renamed
 from hermes.safety.settings import CheckpointSettings
 from hermes.safety.undo import saved_first, to_save
@@ -122,8 +123,9 @@ def _judged(
         cwd=str(place.cwd),
         needs=Needs(**needs),
     )
-    verdict = renamed(decide(action, policy), policy, real_paths)
-    return Judged(action, policy, _with_checkpoint(place, action, verdict, policy))
+    verdict = asked_always(action, renamed(decide(action, policy), policy, real_paths), policy, Grants())
+    told = verdict if policy.ask == "always" else _with_checkpoint(place, action, verdict, policy)
+    return Judged(action, policy, told)
 
 
 def _with_checkpoint(place: Here, action: Command, verdict: Verdict, policy: Policy) -> Verdict:
@@ -283,7 +285,13 @@ def _runs(verdict: Verdict, judged: Policy) -> str:
 def _entry(text: str) -> tuple[str, str, str, str]:
     """An entry as a row: what kind of yes, what it is about, uses left, and until when."""
     scope = parse(text)
-    kinds = {"exact": "this command", "program": "this program", "path": "this file", "host": "this host"}
+    kinds = {
+        "exact": "this command",
+        "program": "this program",
+        "path": "this file",
+        "host": "this host",
+        "rules": "this danger",
+    }
     until = (
         f"{dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%d %H:%M} UTC"
         if scope.until

@@ -8,6 +8,7 @@ from typing import Any, Final
 import click
 import msgspec
 
+from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here
 from hermes.lib.edit.textfile import is_binary
@@ -27,14 +28,17 @@ _SHOWN: Final = 200
 @click.pass_obj
 def scan(choices: Choices, files: tuple[str, ...], *, as_json: bool) -> None:
     """Show what in files is hidden from people, encoded or forged: invisible characters, comments to
-    agents, base64 of words, imitated turns. Plain words are not judged.
+    agents, base64 of words, imitated turns. Plain words are not judged, but what matches one of
+    context_files.phrases of the settings is shown.
 
     - reads the standard input. What security.allow_text of the settings names by its hash is not shown. Exit
       code 0 when nothing is
     found, 3 when something is, 2 when a file cannot be read.
     """
-    allowed = frozenset(here(choices).settings[SecuritySettings].allow_text)
-    every = [(name, findings(_text(name), allowed)) for name in files]
+    settings = here(choices).settings
+    allowed = frozenset(settings[SecuritySettings].allow_text)
+    phrases = settings[ContextFileSettings].phrases
+    every = [(name, findings(_text(name), allowed, phrases)) for name in files]
     for name, found in every:
         if as_json or choices.as_json:
             click.echo(

@@ -21,7 +21,13 @@ from hermes.models.budget import Budget, PriceEstimator, Reservation, priced
 from hermes.models.catalog.endpoint import with_credential
 from hermes.models.reliability.continuation import spelled_out, to_be_continued, tokens
 from hermes.models.reliability.images import smaller
-from hermes.models.reliability.recovery import RecoveryAction, RecoveryContext, choose_recovery, delays
+from hermes.models.reliability.recovery import (
+    FIRST_RETRY,
+    RecoveryAction,
+    RecoveryContext,
+    choose_recovery,
+    delays,
+)
 from hermes.models.reliability.repeating import RepeatedReply, RepetitionGuard
 from hermes.models.reliability.route import Route, Target, cost_of_break
 from hermes.models.transports.base import ReplyReader, Transport, WireRequest
@@ -63,6 +69,7 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
     monotonic: Callable[[], float]
     uniform: Callable[[float, float], float]
     sleep: Callable[[float], Awaitable[None]] = anyio.sleep
+    first_retry: float = FIRST_RETRY
     repetition: int = 0
     estimator: PriceEstimator = field(default_factory=PriceEstimator)
     redact: Callable[[str], str] = str
@@ -233,6 +240,7 @@ class _AttemptState(Abridged, Struct):
         context = RecoveryContext(
             failures=self.here,
             retries=executor.retries,
+            first_retry=executor.first_retry,
             pause=next(self.pauses),
             left=self.deadline - executor.monotonic(),
             now=executor.now(),

@@ -13,16 +13,18 @@ _SLOW = frozenset({"timeout", "rate_limit"})
 """Faults where another endpoint, if there is one, is a better answer than waiting for this one."""
 _ONCE = frozenset({"empty_reply"})
 """Faults of the model itself, which waiting does not mend: it is asked once more, at once."""
-_MOMENTARY, _SHARE = frozenset({"connection", "cut_short"}), 0.1
+_MOMENTARY = frozenset({"connection", "cut_short"})
 """Faults that are over in an instant (a server that restarts, an idle connection that a proxy closed) and
-come from nobody who is overloaded: the first try again comes after a tenth of the pause.
+come from nobody who is overloaded: the first try again comes after a pause of its own.
 """
+FIRST_RETRY = 0.5
 _LARGER_PART = {"large_images": "images", "tool_images": "images"}
 
 
 class RecoveryContext(Struct, frozen=True, kw_only=True):
     """What is left to try: `failures` so far at this endpoint, of `retries` allowed after the first attempt;
-    `left` in seconds.
+    `left` in seconds. `pause` is what comes next of the pauses that begin with 5 s; for faults of moments it
+    begins with `first_retry` instead.
 
     `others` says that another credential may be tried, `next_available` that there is another endpoint, and
     `larger` that it has more room. `refused` is what is left out already.
@@ -33,6 +35,7 @@ class RecoveryContext(Struct, frozen=True, kw_only=True):
     pause: float
     left: float
     now: float
+    first_retry: float = FIRST_RETRY
     others: bool = False
     next_available: bool = False
     larger: bool = False
@@ -83,7 +86,7 @@ def _delay(failure: Failure, chances: RecoveryContext) -> float:
         return 0.0
     if failure.reset_at is None:
         first = failure.reason in _MOMENTARY and chances.failures == 1
-        return chances.pause * _SHARE if first else chances.pause
+        return chances.pause * chances.first_retry / BASE if first else chances.pause
     return max(0.0, failure.reset_at - chances.now)
 
 

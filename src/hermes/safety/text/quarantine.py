@@ -37,9 +37,11 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     findings: tuple[QuarantineFinding, ...]
 
 
-def quarantine(text: str, allowed: Collection[str] = ()) -> Quarantined:
-    """`text` with a notice for each span that is found and whose hash is not among `allowed`."""
-    found = findings(text, allowed)
+def quarantine(text: str, allowed: Collection[str] = (), phrases: Collection[str] = ()) -> Quarantined:
+    """`text` with a notice for each span that is found and whose hash is not among `allowed`; what matches
+    one of the `phrases` is found too.
+    """
+    found = findings(text, allowed, phrases)
     pieces: list[str] = []
     last = 0
     for one in found:
@@ -48,9 +50,11 @@ def quarantine(text: str, allowed: Collection[str] = ()) -> Quarantined:
     return Quarantined(text="".join([*pieces, text[last:]]), findings=found)
 
 
-def findings(text: str, allowed: Collection[str] = ()) -> tuple[QuarantineFinding, ...]:
+def findings(
+    text: str, allowed: Collection[str] = (), phrases: Collection[str] = ()
+) -> tuple[QuarantineFinding, ...]:
     """The spans of a text whose hash is not among `allowed`, with their places."""
-    spans = scan(text)
+    spans = scan(text, phrases)
     if not spans:
         return ()
     lines = [0, *(found.end() for found in re.finditer("\n", text))]

@@ -1,11 +1,11 @@
 """Find what in a text has a form that ordinary text has not: invisible or turned characters, look-alikes,
 hidden or encoded words, forged turns.
 
-The words themselves are never judged: what plain words can ask for is held by `safety.taint`, by where they
-come from.
+The words themselves are not judged, but by the phrases that a user may set: what plain words can ask for is
+held by `safety.taint`, by where they come from.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec.structs import replace
 
@@ -15,13 +15,16 @@ from hermes.safety.text.encoded import encoded
 from hermes.safety.text.forged import forged
 from hermes.safety.text.hidden import hidden
 from hermes.safety.text.invisible import invisible
+from hermes.safety.text.phrases import phrases_in
 from hermes.safety.text.scripts import disguised
 from hermes.safety.text.spans import TextSpan
 
 
-def scan(text: str) -> tuple[TextSpan, ...]:
-    """The spans of a text, in order; of those that overlap the first, made as long as they reach together."""
-    return _merged(hits(text))
+def scan(text: str, phrases: Iterable[str] = ()) -> tuple[TextSpan, ...]:
+    """The spans of a text, in order, also of what matches one of the `phrases`; of those that overlap the
+    first, made as long as they reach together.
+    """
+    return _merged([*hits(text), *phrases_in(text, phrases)])
 
 
 def hits(text: str) -> Iterator[TextSpan]:
@@ -35,7 +38,7 @@ def hits(text: str) -> Iterator[TextSpan]:
     yield from forged(text, code)
 
 
-def _merged(spans: Iterator[TextSpan]) -> tuple[TextSpan, ...]:
+def _merged(spans: Iterable[TextSpan]) -> tuple[TextSpan, ...]:
     kept: list[TextSpan] = []
     for one in sorted(spans, key=lambda span: (span.start, -span.end)):
         if kept and one.start < kept[-1].end:

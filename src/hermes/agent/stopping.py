@@ -1,0 +1,35 @@
+"""How a turn is stopped, and the words that tell so in the log."""
+
+import re
+from typing import Final
+
+import anyio
+
+from hermes.lib.text import mend_surrogates
+
+STOPPED: Final = "(stopped by the user)"
+WHY: Final = "(stopped by the user: {})"
+_LAST: Final = re.compile(r"\(stopped by the user(?:: [^\n]*)?\)\Z")
+
+
+class TurnStop:
+    """The way to stop one turn, and why somebody did."""
+
+    def __init__(self) -> None:
+        self.scope = anyio.CancelScope()
+        self.reason = ""
+
+    def now(self, reason: str = "") -> None:
+        """Stop the turn; of several reasons the first counts."""
+        self.reason = self.reason or " ".join(mend_surrogates(reason).split())
+        self.scope.cancel()
+
+    @property
+    def words(self) -> str:
+        """What stands in the log where the reply would."""
+        return WHY.format(self.reason) if self.reason else STOPPED
+
+
+def without_stop(text: str) -> str:
+    """The text of a reply without the words that stand for a stop."""
+    return _LAST.sub("", text).strip()
