@@ -8,9 +8,11 @@ from pathlib import Path
 from msgspec import Struct
 
 from hermes.config.unreadable import unreadable
+from hermes.lib.lazy import import_object
 from hermes.lib.session_ids import is_session_id
 from hermes.types.error import ConfigError
 
+DEFAULT = "default"
 _PROFILE = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 
 
@@ -18,7 +20,7 @@ class Home(Struct, frozen=True, kw_only=True):
     """One profile's folder: `root` holds all that survives a restart."""
 
     root: Path
-    profile: str = "default"
+    profile: str = DEFAULT
 
     @property
     def config_file(self) -> Path:
@@ -101,21 +103,63 @@ class Home(Struct, frozen=True, kw_only=True):
 
 def locate(environ: Mapping[str, str], profile: str = "") -> Home:
     """The home in force: HERMES_HOME or ~/.hermes, and in it the profile named, or the sticky one, or the
-    default.
+    default; ConfigError for a profile that is not there.
     """
-    base = (
+    base, name = _base(environ), profile or in_force(environ)
+    home = _home_of(base, name)
+    if name != DEFAULT and not home.root.is_dir():
+        known = ", ".join(profiles_of(environ))
+        raise ConfigError(
+            f"There is no profile {name!r}; there are: {known}. hermes profiles create {name} makes it."
+        )
+    return home
+
+
+def in_force(environ: Mapping[str, str]) -> str:
+    """The profile that is taken where none is named."""
+    return environ.get("HERMES_PROFILE", "") or _sticky(_base(environ)) or DEFAULT
+
+
+def profiles_of(environ: Mapping[str, str]) -> list[str]:
+    """The names of all profiles, the default first."""
+    with suppress(OSError):
+        found = sorted(one.name for one in (_base(environ) / "profiles").iterdir() if one.is_dir())
+        return [DEFAULT, *(name for name in found if _PROFILE.fullmatch(name))]
+    return [DEFAULT]
+
+
+def make_profile(environ: Mapping[str, str], name: str) -> Home:
+    """A new profile; ConfigError where the name is none, or taken."""
+    home = _home_of(_base(environ), name)
+    if name == DEFAULT or home.root.exists():
+        raise ConfigError(f"There is a profile {name!r} already.")
+    home.root.mkdir(parents=True, mode=0o700)
+    return home
+
+
+def _base(environ: Mapping[str, str]) -> Path:
+    return (
         Path(environ.get("HERMES_HOME") or Path(environ.get("HOME") or Path.home()) / ".hermes")
         .expanduser()
         .absolute()
     )
-    name = profile or environ.get("HERMES_PROFILE", "") or _sticky(base)
-    if name in {"", "default"}:
+
+
+def _home_of(base: Path, name: str) -> Home:
+    if name == DEFAULT:
         return Home(root=base)
     if not _PROFILE.fullmatch(name):
         raise ConfigError(
             f"Profile name {name!r} is not valid; use lower-case letters, digits, - and _, at most 64."
         )
     return Home(root=base / "profiles" / name, profile=name)
+
+
+def stick(environ: Mapping[str, str], name: str) -> None:
+    """Have a profile taken where none is named; ConfigError where it is not there."""
+    locate(environ, name)
+    write = import_object("hermes.lib.files:write_atomic")  # every start passes this module
+    write(_base(environ) / "active_profile", f"{name}\n".encode())
 
 
 def other_homes(root: Path, user_home: Path) -> Iterator[Path]:

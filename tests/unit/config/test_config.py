@@ -14,7 +14,7 @@ from hermes.agent.settings import AgentSettings, BudgetSettings, TrajectorySetti
 from hermes.apps.settings import edit, known_keys, load
 from hermes.config.edit import append_to_list, set_key, set_secret, unset_key
 from hermes.config.environ import with_dotenv
-from hermes.config.home import locate
+from hermes.config.home import locate, make_profile, profiles_of
 from hermes.config.names import setting_names
 from hermes.environments.settings import TerminalSettings
 from hermes.models.settings import (
@@ -248,12 +248,21 @@ def test_homes_and_profiles(tmp_path: Path) -> None:
     environ = {"HOME": str(tmp_path)}
     assert locate(environ).root == tmp_path / ".hermes"
     assert locate({**environ, "HERMES_HOME": str(tmp_path / "x")}).root == tmp_path / "x"
-    assert locate(environ, "work").root == tmp_path / ".hermes" / "profiles" / "work"
-    (tmp_path / ".hermes").mkdir()
+    with pytest.raises(
+        ConfigError, match=r"^There is no profile 'work'; there are: default\. hermes profiles "
+    ):
+        locate(environ, "work")
+    assert not (tmp_path / ".hermes").exists()
+    made = [make_profile(environ, name) for name in ("work", "play")]
+    assert locate(environ, "work").root == made[0].root == tmp_path / ".hermes" / "profiles" / "work"
+    assert profiles_of(environ) == ["default", "play", "work"]
     (tmp_path / ".hermes" / "active_profile").write_text("play\n")
     assert (locate(environ).profile, locate(environ, "default").profile) == ("play", "default")
     with pytest.raises(ConfigError, match="is not valid"):
         locate(environ, "../up")
+    for taken in ("work", "default"):
+        with pytest.raises(ConfigError, match=f"There is a profile '{taken}' already"):
+            make_profile(environ, taken)
 
 
 OWN = """\

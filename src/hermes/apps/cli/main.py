@@ -36,6 +36,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "memory": ("hermes.apps.cli.memory:memory", "What later sessions are told: show it, forget it."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
+    "profiles": (
+        "hermes.apps.cli.profiles:profiles",
+        "Homes with settings, keys and sessions of their own: list, create, use.",
+    ),
     "prompt": (
         "hermes.apps.cli.prompt:prompt",
         "What a model is told before a message, and its cost.",
