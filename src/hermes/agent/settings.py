@@ -17,7 +17,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
     max_turns: Annotated[int, doc("Model calls one turn may make before it must sum up.")] = 90
     clarify_timeout: Annotated[
         _Limit, doc("Seconds that a question of the model waits for a person; 0: however long it takes.")
-    ] = 3600.0
+    ] = 0.0
     clarify_policy: Annotated[
         Literal["decide", "first"],
         doc(

@@ -84,8 +84,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     yolo: bool = False
     max_steps: int = 90
     continuations: int = 4
-    approval_timeout: float = 60.0
-    clarify_timeout: float = 3600.0
+    approval_timeout: float = 0.0
+    clarify_timeout: float = 0.0
     clarify_policy: Literal["decide", "first"] = "decide"
     long_seconds: float = 0.0
     goal_turns: int = 20

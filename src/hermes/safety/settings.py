@@ -33,8 +33,8 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = "meant"
     timeout: Annotated[
-        float, doc("Seconds after which a question without an answer is a no; 0 waits for ever.")
-    ] = 60.0
+        float, doc("Seconds after which a question without an answer is a no; 0 waits for a person.")
+    ] = 0.0
     untrusted: Annotated[
         Literal["ask", "strict", "trust"],
         doc(
