@@ -151,8 +151,8 @@ def test_grants_are_listed_and_an_empty_list_is_one_sentence(run: Run, config: P
     )
     config.write_text("command_allowlist: ['/w$ make deploy', '/w$ git push']\n")
     assert [row.split() for row in run("approvals", "list").stdout.splitlines()] == [
-        ["1", "this", "command", "/w$", "make", "deploy", "any", "until", "revoked"],
-        ["2", "this", "command", "/w$", "git", "push", "any", "until", "revoked"],
+        ["1", "this", "command", "/w$", "make", "deploy", "any", "for", "good"],
+        ["2", "this", "command", "/w$", "git", "push", "any", "for", "good"],
     ]
 
 

@@ -280,6 +280,38 @@ def test_json_lines_are_few_versioned_and_end_with_end(run: Run) -> None:
     )
 
 
+NOISY = """
+import os
+import hermes
+
+print("noise at import", flush=True)
+
+
+@hermes.tool(outside=False)
+def noisy() -> str:
+    \"\"\"Make noise.\"\"\"
+    print("noise of a call", flush=True)
+    os.write(1, b"noise of a descriptor\\n")
+    os.system("echo noise of a program")
+    return "done"
+"""
+
+
+@pytest.mark.parametrize("how", [(), ("--json",)])
+def test_what_tools_print_is_no_part_of_the_answer(
+    run: Run, environ: dict[str, str], how: tuple[str, ...]
+) -> None:
+    folder = Path(environ["HERMES_HOME"]) / "tools"
+    folder.mkdir(parents=True)
+    (folder / "loud.py").write_text(NOISY)
+    model = ScriptedModel(call("noisy", {}), "quiet")
+    done = ask(run, model, *how, "-z", "go", "--toolsets", "loud")
+    assert json.loads(model.requests[1]["messages"][-1]["content"]) == {"result": "done"}
+    assert "noise" not in done.stdout
+    assert done.stderr.count("noise") == 4
+    assert done.returncode == 0
+
+
 def test_the_end_of_a_call_has_its_exit_code_and_output(run: Run) -> None:
     model = ScriptedModel(
         calls(("terminal", {"command": "echo out; exit 3"}), ("read_file", {"path": "notes.txt"})), "done"

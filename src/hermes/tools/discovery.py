@@ -21,7 +21,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hermes.tools.ctrl_c import is_ctrl_c
+from hermes.tools.function import FunctionTool
 from hermes.tools.registry import GUEST_MODULES, PROCESS, ToolRegistry
+from hermes.types.tool import ToolEntry
 
 logger = logging.getLogger(__name__)
 
@@ -138,6 +140,9 @@ class ToolFolder:
         try:
             with self.registry.loading(str(path), module) as refused:
                 loader.exec_module(loaded)
+                for one in vars(loaded).values():
+                    if isinstance(one, FunctionTool) and one.function.__module__ == module:
+                        _register(self.registry, one.entry, path.stem)
         except BaseException:
             sys.modules.pop(module, None)
             raise
@@ -153,22 +158,45 @@ class ToolFolder:
         sys.modules.pop(self._modules.pop(path, ""), None)
 
 
-def registers_tools(source: bytes) -> bool:
-    """Whether a file calls `registry.register` at its top level.
+def _register(registry: ToolRegistry, entry: ToolEntry, toolset: str) -> None:
+    """Add the tool that a function of a file is."""
+    registry.register(
+        entry.name,
+        toolset,
+        entry.schema,
+        entry.handler,
+        requires_env=entry.requires_env,
+        is_async=entry.is_async,
+        emoji=entry.emoji,
+        outside=entry.outside,
+        manifest=entry.manifest,
+    )
 
-    A file that is no Python but names it counts: its import tells why.
+
+def registers_tools(source: bytes) -> bool:
+    """Whether a file calls `registry.register` at its top level, or decorates a function there with
+    `hermes.tool`.
+
+    A file that is no Python but names one of them counts: its import tells why.
     """
-    if b"registry.register" not in source:  # parsing is dear, and few files register anything
+    if b"registry.register" not in source and b"hermes" not in source:  # parsing is dear
         return False
     try:
         statements = ast.parse(source).body
     except (SyntaxError, ValueError):
-        return True
-    for statement in statements:
-        match statement:
-            case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="registry"), attr="register"))):
-                return True
-    return False
+        return b"registry.register" in source or b"hermes.tool" in source
+    return any(map(_makes_tool, statements))
+
+
+def _makes_tool(statement: ast.stmt) -> bool:
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="registry"), attr="register"))):
+            return True
+        case ast.FunctionDef(decorator_list=marks) | ast.AsyncFunctionDef(decorator_list=marks):
+            bare = (one.func if isinstance(one, ast.Call) else one for one in marks)
+            return any(ast.unparse(one) in {"hermes.tool", "tool"} for one in bare)
+        case _:
+            return False
 
 
 def _source(path: Path) -> bytes:

@@ -295,7 +295,7 @@ def _entry(text: str) -> tuple[str, str, str, str]:
     until = (
         f"{dt.datetime.fromtimestamp(scope.until, tz=dt.UTC):%Y-%m-%d %H:%M} UTC"
         if scope.until
-        else "until revoked"
+        else "for good"
     )
     return (
         kinds[scope.kind],

@@ -4,7 +4,7 @@ The kinds and their fields are in `json_kinds.py`.
 """
 
 import sys
-from typing import Any, assert_never
+from typing import Any, TextIO, assert_never
 
 import msgspec
 
@@ -40,20 +40,20 @@ from hermes.types.usage import Usage
 
 
 class JsonLines:
-    """Writes lines to stdout as events come."""
+    """Writes lines to a stream as events come."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, session: Session, out: TextIO) -> None:
+        self._session, self._out = session, out
         self._questions: dict[str, Question] = {}
         self._running: dict[str, ToolStarted] = {}
         model, tools = session.endpoint.full_name, list(session.tools.tools)
-        _write(kinds.StartLine(session=session.id, model=model, tools=tools))
+        self._write(kinds.StartLine(session=session.id, model=model, tools=tools))
 
     def feed(self, event: Event) -> None:
         """Write what a program may want to know of an event."""
         match event:
             case TextDelta(text=text):
-                _write(kinds.TextLine(text=text))
+                self._write(kinds.TextLine(text=text))
             case ToolStarted() | ToolFinished():
                 self._tool(event)
             case Asked() | Answered():
@@ -79,11 +79,13 @@ class JsonLines:
             return
         call = event.call
         self._running[call.id] = event
-        _write(kinds.ToolStartLine(id=call.id, name=call.name, arguments=call.arguments, parent=event.parent))
+        self._write(
+            kinds.ToolStartLine(id=call.id, name=call.name, arguments=call.arguments, parent=event.parent)
+        )
 
     def _end(self, call_id: str, seconds: float, result: ToolResult | None, *, failed: bool) -> None:
         began = self._running.pop(call_id, None)
-        _write(
+        self._write(
             kinds.ToolEndLine(
                 id=call_id,
                 name=began.call.name if began else "",
@@ -98,19 +100,19 @@ class JsonLines:
     def _noticed(self, event: Notice | ChildChanged | GoalChanged | CompactionStarted) -> None:
         match event:
             case CompactionStarted(tokens=tokens):
-                _write(kinds.CompactionStartLine(tokens=tokens))
+                self._write(kinds.CompactionStartLine(tokens=tokens))
             case GoalChanged(goal=goal):
                 if goal is not None:
-                    _write(
+                    self._write(
                         kinds.GoalLine(
                             state=goal.state, turn=goal.turns, limit=goal.limit, reason=goal.reason
                         )
                     )
             case Notice(level=level, text=text):
                 doing, seconds = self._activity()
-                _write(kinds.NoticeLine(level=level, text=text, doing=doing, seconds=seconds))
+                self._write(kinds.NoticeLine(level=level, text=text, doing=doing, seconds=seconds))
             case ChildChanged():
-                _write(
+                self._write(
                     kinds.ChildLine(
                         call=event.call_id,
                         session=event.child,
@@ -132,10 +134,12 @@ class JsonLines:
             # It was cut off
             self._end(message.call_id, message.at - began.stamp.at, message, failed=True)
         if isinstance(message, Compaction):
-            _write(kinds.CompactionLine(dropped=message.dropped, before=message.before, after=message.after))
+            self._write(
+                kinds.CompactionLine(dropped=message.dropped, before=message.before, after=message.after)
+            )
         if isinstance(message, Assistant) and message.usage.requests:
             used = message.usage
-            _write(
+            self._write(
                 kinds.UsageLine(
                     input=used.input_tokens,
                     output=used.output_tokens,
@@ -146,7 +150,7 @@ class JsonLines:
 
     def _failed(self, end: TurnFinished) -> None:
         if (failure := end.failure) is not None:
-            _write(
+            self._write(
                 kinds.ErrorLine(
                     reason=failure.reason,
                     message=failure.message,
@@ -157,9 +161,9 @@ class JsonLines:
 
     def _attempt(self, event: Attempted | ReplyRestarted) -> None:
         if isinstance(event, ReplyRestarted):
-            _write(kinds.RestartLine())
+            self._write(kinds.RestartLine())
         elif event.failure is not None and event.goes_on:
-            _write(
+            self._write(
                 kinds.RetryLine(
                     reason=event.failure.reason,
                     message=event.failure.message,
@@ -173,7 +177,7 @@ class JsonLines:
     def finish(self, end: TurnFinished, output: Any = None) -> None:
         """The last line; `output` is the answer where it has a form."""
         used = end.usage
-        _write(
+        self._write(
             kinds.EndLine(
                 status=end.outcome,
                 answer="" if end.failure else end.text,
@@ -194,7 +198,7 @@ class JsonLines:
             return
         question = self._questions.pop(event.id, None)
         if isinstance(question, Approve):
-            _write(
+            self._write(
                 kinds.ApprovalLine(
                     command=question.command,
                     reasons=list(question.reasons),
@@ -203,10 +207,13 @@ class JsonLines:
                 )
             )
 
+    def _write(self, line: kinds.Line) -> None:
+        _write(line, self._out)
+
 
 def write_early_end(sentence: str) -> None:
     """The last lines of a turn that could not begin."""
-    _write(kinds.ErrorLine(reason="unknown", message=sentence, status=None, address=""))
+    _write(kinds.ErrorLine(reason="unknown", message=sentence, status=None, address=""), sys.stdout)
     _write(
         kinds.EndLine(
             status="failed",
@@ -216,14 +223,15 @@ def write_early_end(sentence: str) -> None:
             seconds=0.0,
             refused=(),
             session="",
-        )
+        ),
+        sys.stdout,
     )
 
 
-def _write(line: kinds.Line) -> None:
+def _write(line: kinds.Line, out: TextIO) -> None:
     tree: Any = mended(msgspec.to_builtins(line))
-    sys.stdout.buffer.write(msgspec.json.encode({"v": tree["v"], **tree}) + b"\n")
-    sys.stdout.buffer.flush()
+    out.write(msgspec.json.encode({"v": tree["v"], **tree}).decode() + "\n")
+    out.flush()
 
 
 def _cost(usage: Usage) -> float | None:

@@ -134,7 +134,11 @@ _OPTIONS = (
     click.option(
         "-p", "--profile", default="", metavar="NAME", help="Profile to use instead of the default one."
     ),
-    click.option("--yolo", is_flag=True, help="Do not ask before dangerous commands. The hard limits stay."),
+    click.option(
+        "--yolo",
+        is_flag=True,
+        help="Ask before dangerous commands only once text from outside was read. The hard limits stay.",
+    ),
     click.option(
         "--max-turns",
         type=click.IntRange(min=1),

@@ -9,7 +9,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import anyio
 import click
@@ -24,6 +24,7 @@ from hermes.apps.cli.jsonlines import JsonLines
 from hermes.apps.cli.piped import fitted
 from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.steps import Steps
+from hermes.apps.cli.streams import reserved_stdout
 from hermes.config.environ import environment, publish
 from hermes.config.home import locate
 from hermes.environments.settings import TerminalSettings
@@ -51,7 +52,8 @@ def answer(question: str, choices: Choices) -> int:
         raise click.UsageError("There is no question: give it after -z, or on stdin.")
     if choices.goal and choices.output_schema:
         raise click.UsageError("--goal and --output-schema do not go together.")
-    return anyio.run(_run, Said(question, piped), choices)
+    with reserved_stdout() as out:
+        return anyio.run(_run, Said(question, piped), choices, out)
 
 
 class Said(Struct, frozen=True):
@@ -66,7 +68,7 @@ class Said(Struct, frozen=True):
         return "\n\n".join(part for part in (self.question, piped) if part.strip())
 
 
-async def _run(said: Said, choices: Choices) -> int:
+async def _run(said: Said, choices: Choices, out: TextIO) -> int:
     publish(locate(environment(), choices.profile).env_file)
     form: OutputForm[Any] | None = None
     if choices.output_schema:
@@ -81,7 +83,11 @@ async def _run(said: Said, choices: Choices) -> int:
             for sentence in _beforehand(session, runtime.settings[TerminalSettings], attachments):
                 click.echo(f"hermes: {visible(sentence)}", err=True)
             text = said.text(session, runtime.home.results)
-            return await _ask(session, text, attachments, form, choices)
+            live = out.isatty() and form is None
+            consumer: JsonLines | Steps = (
+                JsonLines(session, out) if choices.as_json else Steps(out, verbose=choices.verbose, live=live)
+            )
+            return await _ask(session, text, attachments, form, consumer, goal=choices.goal)
         finally:
             await session.close()
 
@@ -102,13 +108,12 @@ async def _ask(
     text: str,
     attachments: tuple[Attachment, ...],
     form: OutputForm[Any] | None,
-    choices: Choices,
+    consumer: JsonLines | Steps,
+    *,
+    goal: bool,
 ) -> int:
-    live = sys.stdout.isatty() and form is None
-    consumer: JsonLines | Steps
-    consumer = JsonLines(session) if choices.as_json else Steps(verbose=choices.verbose, live=live)
     output: Any = None
-    if choices.goal:
+    if goal:
         pursue = import_object("hermes.apps.cli.goal_run:pursue")
         end, code = await pursue(session, text, consumer, attachments)
     elif form is not None:

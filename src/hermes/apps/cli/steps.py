@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TextIO
 
 from hermes.lib.text import strip_escapes
 from hermes.lib.text_stream import EscapeFilter, TextStream
@@ -54,11 +54,11 @@ _FIXES: Mapping[str, str] = {
 class Steps:
     """Tells on stderr what happens; `verbose` adds the output of each call and the text between calls.
 
-    `live` shows what the model says on stdout as it comes, for somebody who reads along.
+    `out` gets the answer; `live` shows there what the model says as it comes, for somebody who reads along.
     """
 
-    def __init__(self, *, verbose: bool, live: bool = False) -> None:
-        self._verbose, self._live = verbose, live
+    def __init__(self, out: TextIO, *, verbose: bool, live: bool = False) -> None:
+        self._out, self._verbose, self._live = out, verbose, live
         self._reply, self._shown = TextStream(EscapeFilter(), self._show), ""
         self._width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
         self._calls: dict[str, tuple[ToolCall, str]] = {}
@@ -101,7 +101,7 @@ class Steps:
             listed = "; ".join(end.refused)
             sys.stderr.write(
                 f"hermes: not allowed, because nobody could be asked: {listed}. --yolo or command_allowlist"
-                " lets it run.\n"
+                " lets it run; after text from outside was read, only approvals.untrusted: trust does.\n"
             )
         if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
@@ -110,8 +110,8 @@ class Steps:
         """The answer, unless it stands there already."""
         if not text or (self._live and self._shown.strip() == strip_escapes(text).strip()):
             return
-        sys.stdout.buffer.write(text.rstrip("\n").encode("utf-8", "replace") + b"\n")
-        sys.stdout.buffer.flush()
+        self._out.write(text.rstrip("\n") + "\n")
+        self._out.flush()
 
     def _noticed(self, event: Notice | ChildChanged | GoalChanged) -> list[Line]:
         if isinstance(event, GoalChanged):
@@ -151,7 +151,7 @@ class Steps:
         self._write(text)
 
     def _write(self, text: str) -> None:
-        stream = sys.stdout if self._live else sys.stderr
+        stream = self._out if self._live else sys.stderr
         stream.write(text.encode("utf-8", "replace").decode())
         stream.flush()
         self._open = not text.endswith("\n") if text else self._open

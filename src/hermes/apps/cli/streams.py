@@ -3,7 +3,9 @@
 import contextlib
 import os
 import sys
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 
 class BestEffort:
@@ -39,6 +41,25 @@ def prepare() -> None:
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(number, mode, closefd=False))
     sys.stderr = BestEffort(sys.stderr)
+
+
+@contextmanager
+def reserved_stdout() -> Iterator[TextIO]:
+    """The standard output for what is written to the stream that this gives alone; whatever else is printed,
+    by tools or what they start, goes to stderr meanwhile.
+    """
+    sys.stdout.flush()
+    kept, before = os.dup(1), sys.stdout
+    os.dup2(2, 1)
+    sys.stdout = sys.stderr
+    answers = os.fdopen(kept, "w", encoding="utf-8", errors="replace")
+    try:
+        yield answers
+    finally:
+        sys.stdout = before
+        os.dup2(answers.fileno(), 1)
+        with contextlib.suppress(OSError):  # told where it was written
+            answers.close()
 
 
 def abandon_stdout() -> None:
