@@ -334,7 +334,7 @@ class SessionOpener(Struct, kw_only=True):
             window=endpoint.context_window,
             tools=frozenset(tools.tools),
             bounds=bounds,
-            small=tool_offer.is_small(endpoint),
+            small=tool_offer.is_small(endpoint, self.settings),
         )
 
     def _cwd(self, chosen: SessionOptions) -> Path:

@@ -1,8 +1,12 @@
 """Notes for agents in folders that work moves into come with the result that led there, once."""
 
+from pathlib import Path
+
 import pytest
 
 from hermes.agent.session import Session
+from hermes.agent.spec import SessionOptions
+from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.message import ToolResult
 
@@ -62,3 +66,19 @@ async def test_notes_that_others_installed_are_not_brought(talk: Talk) -> None:
         (folder / "index.js").write_text("x")
         await session.send("go")
         assert told(session) == []
+
+
+@pytest.mark.parametrize(("prompt", "told"), [("auto", False), ("full", True)])
+async def test_a_model_with_a_small_window_gets_notes_where_that_is_set(
+    environ: dict[str, str], tmp_path: Path, prompt: str, told: bool
+) -> None:
+    (tmp_path / "AGENTS.md").write_text("Say heron.\n")
+    model = ScriptedModel("ok")
+    flags = {"agent.prompt": prompt, "model.context_window": 8_000}
+    async with open_runtime(environ=environ, flags=flags, http=model.http()) as runtime:
+        session = await runtime.session(
+            SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", cwd=tmp_path)
+        )
+        await session.send("hi")
+        await session.close()
+    assert ("Say heron." in str(model.requests[0]["messages"][0])) is told

@@ -14,6 +14,13 @@ _Limit = Annotated[float, Meta(ge=0)]
 class AgentSettings(Struct, frozen=True, kw_only=True):
     """How far a turn goes."""
 
+    prompt: Annotated[
+        Literal["auto", "full"],
+        doc(
+            "auto: a model of this machine, or with a window of up to 16,384 tokens, gets a short prompt and"
+            " few tools, without notes of projects, SOUL.md and memory; full: it gets what all others get."
+        ),
+    ] = "auto"
     max_turns: Annotated[int, doc("Model calls one turn may make before it must sum up.")] = 90
     clarify_timeout: Annotated[
         _Limit, doc("Seconds that a question of the model waits for a person; 0: however long it takes.")

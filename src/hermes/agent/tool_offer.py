@@ -43,7 +43,7 @@ def offered(
         schemas = Schemas(ToolRegistry(schemas.registry, functions))
     disabled = tuple(settings[AgentSettings].disabled_toolsets)
     found = schemas.snapshot(enabled, (*disabled, SEARCHING))
-    if is_small(endpoint):
+    if is_small(endpoint, settings):
         return _small(found)
     left = left_to_find(found, TOOLSET)
     if left and _is_too_much(left, settings[ToolSettings].tool_search, endpoint):
@@ -100,6 +100,8 @@ def _small(found: ToolSnapshot) -> ToolSnapshot:
     )
 
 
-def is_small(endpoint: Endpoint) -> bool:
+def is_small(endpoint: Endpoint, settings: Settings) -> bool:
     """Whether a model gets the small prompt and few tools."""
+    if settings[AgentSettings].prompt == "full":
+        return False
     return endpoint.local or endpoint.context_window <= SMALL_WINDOW
