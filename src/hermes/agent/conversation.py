@@ -16,8 +16,9 @@ from hermes.lib.lazy import import_object
 from hermes.types.actor import Actor, actor_of
 from hermes.types.error import HermesError
 from hermes.types.event import TurnFinished
-from hermes.types.message import ToolResult
+from hermes.types.message import Attachment, ToolResult
 
+Files = Callable[[str], Awaitable[Sequence[Attachment]]]
 Spawn = Callable[[Callable[[], Coroutine[Any, Any, None]]], object]
 
 
@@ -38,10 +39,17 @@ class Conversation:
     """The inbox of one session. At most one turn runs; `spawn` starts its task.
 
     `steered` rides on the running turn, `queued` waits for its end, `context` goes before the next message.
+    `files` gives what goes with a message when its turn begins.
     """
 
-    def __init__(self, spawn: Spawn, view: ConversationView, session: Session | None = None) -> None:
-        self._spawn, self._view = spawn, view
+    def __init__(
+        self,
+        spawn: Spawn,
+        view: ConversationView,
+        session: Session | None = None,
+        files: Files | None = None,
+    ) -> None:
+        self._spawn, self._view, self._files = spawn, view, files
         self.session = session
         self.queued: list[tuple[str, Actor | None]] = []
         self.context: list[str] = []
@@ -171,7 +179,8 @@ class Conversation:
             return
         context, self.context = self.context, []
         try:
-            await self.session.send("\n\n".join([*context, text]), by=by)
+            files = await self._files(text) if self._files is not None else ()
+            await self.session.send("\n\n".join([*context, text]), attachments=files, by=by)
         except HermesError as error:
             self._running = False
             self.context[:0] = context

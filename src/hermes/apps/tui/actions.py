@@ -5,6 +5,7 @@ from functools import partial
 import anyio
 
 from hermes.apps.tui.commands import TuiCommands
+from hermes.apps.tui.mentions import pasted_picture
 from hermes.apps.tui.question_box import BURST, Box, KeyVerdict
 from hermes.apps.tui.shell_command import ShellCommand
 from hermes.apps.tui.state import TuiState
@@ -175,7 +176,8 @@ class DeskActions:
         box = self._desk.overlay.box
         if box is not None:
             self._settle(box, box.paste(self._desk.now()))
-        self._desk.editor.paste(data)
+        picture = pasted_picture(data, self._desk.start.cwd)
+        self._desk.editor.paste(f"{picture} " if picture else data)
 
     def question_mark(self) -> None:
         """Show or hide the keys."""

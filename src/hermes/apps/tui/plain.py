@@ -11,10 +11,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
+import anyio.to_thread
 from msgspec.structs import replace
 
 from hermes.agent.listeners import Listener
 from hermes.apps.tui.backing import StartFacts
+from hermes.apps.tui.mentions import gathered
 from hermes.apps.tui.plain_commands import WIDTH, PlainCommands
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.context import opened
@@ -107,7 +109,10 @@ class Lines:
                 if is_command(text):
                     await self._command(talk, text)
                 else:
-                    await self._turn(talk, opened(talk).stream(text))
+                    brought = await anyio.to_thread.run_sync(gathered, text, opened(talk), start.cwd)
+                    for sentence in brought.told:
+                        self._print(sentence)
+                    await self._turn(talk, opened(talk).stream(text, attachments=brought.files))
         finally:
             with anyio.CancelScope(shield=True):
                 await opened(talk).close()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import anyio.to_thread
 from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
@@ -14,6 +15,7 @@ from hermes.apps.tui.backing import StartFacts, protection
 from hermes.apps.tui.editor import Editor
 from hermes.apps.tui.files import Paths, size_of
 from hermes.apps.tui.git import git_branch
+from hermes.apps.tui.mentions import gathered, mention
 from hermes.apps.tui.menu import Item
 from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import LiveRegion, Overlay
@@ -24,7 +26,7 @@ from hermes.commands.catalogue import commands
 from hermes.present.goals import goal_short
 from hermes.present.lines import notice_lines
 from hermes.present.settings import DisplaySettings
-from hermes.present.spans import Line
+from hermes.present.spans import Line, line
 from hermes.present.words import dollars, tokens
 from hermes.types.actor import Actor
 from hermes.types.event import (
@@ -38,7 +40,7 @@ from hermes.types.event import (
     StepStarted,
     TurnFinished,
 )
-from hermes.types.message import Message, ToolResult
+from hermes.types.message import Attachment, Message, ToolResult
 from hermes.types.question import Approve
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class TuiState:
         self.paths = Paths(())
         self.overlay = Overlay()
         self.transcript = Transcript(width=80, config_fix="/model takes another model, address or key.")
-        self.conversation = Conversation(self.spawn, self)
+        self.conversation = Conversation(self.spawn, self, files=self._brought)
         self.screen = screen
         screen.buffer.on_text_changed += lambda _: self.conversation.typing()
         self.editor = Editor(screen.buffer, chips, _listed(), self._files)
@@ -278,7 +280,19 @@ class TuiState:
 
     def _files(self, typed: str) -> list[Item]:
         found = self.paths.best(typed)
-        return [Item(f"{path} ", path, size_of(self.start.cwd, path)) for path in found]
+        return [Item(f"{mention(path)} ", path, size_of(self.start.cwd, path)) for path in found]
+
+    async def _brought(self, text: str) -> tuple[Attachment, ...]:
+        """The files that a message names; what of them cannot be sent is said."""
+        if self.session is None or "@" not in text:
+            return ()
+        found = await anyio.to_thread.run_sync(gathered, text, self.session, self.start.cwd)
+        if found.files:
+            names = ", ".join(one.name for one in found.files)
+            self.show(self.transcript.block("user", [line(f"  with {names}", "dim")]))
+        for sentence in found.told:
+            self.notice(sentence)
+        return found.files
 
     def _above(self, width: int, height: int) -> list[Line]:
         return self.region.above(width, height, self.now())
