@@ -20,7 +20,7 @@ from hermes.apps.tui.menu import Item
 from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import LiveRegion, Overlay
 from hermes.apps.tui.screen import Screen, Views
-from hermes.apps.tui.status import Facts, header_lines, short_path
+from hermes.apps.tui.status import BUILT_IN, Facts, header_lines, short_path
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.catalogue import commands
 from hermes.present.goals import goal_short
@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
 _FRAME = 0.05
 _TICK = 0.1
-_BUILT_IN = "built-in model"  # its name is known once it runs
 
 
 class TuiState:
@@ -179,7 +178,7 @@ class TuiState:
         elif isinstance(event, Answered):
             self.close_box(event.id)
         elif isinstance(event, StepStarted | Attempted):
-            self.region.facts = replace(self.region.facts, model=_model_after(event))
+            self.region.facts = replace(self.region.facts, model=model_after(event))
         elif isinstance(event, Added):
             self._added(event.message)
         elif isinstance(event, TurnFinished):
@@ -265,7 +264,7 @@ class TuiState:
             guard, unguarded = protection(session)
             facts = replace(
                 facts,
-                model=session.endpoint.model or _BUILT_IN,
+                model=session.endpoint.model or BUILT_IN,
                 window=session.endpoint.context_window,
                 context=session.context_tokens,
                 guard=guard,
@@ -320,8 +319,8 @@ def _listed() -> list[Item]:
     ]
 
 
-def _model_after(event: StepStarted | Attempted) -> str:
-    """The model that answers now."""
+def model_after(event: StepStarted | Attempted) -> str:
+    """The model that answers after an event, by the name that the status line has for it."""
     if isinstance(event, Attempted) and event.action == "next_endpoint":
         return event.next.partition("/")[2]
-    return event.model
+    return event.model or BUILT_IN

@@ -7,6 +7,9 @@ from msgspec import Struct
 from hermes.present.spans import Line, Span, columns, cut, line
 from hermes.present.words import tokens
 
+BUILT_IN = "built-in model"
+"""The model that has no name before it runs."""
+
 _WARM, _HOT = 70, 90
 
 
