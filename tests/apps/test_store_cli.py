@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.apps.cli.home_check import what_hinders
+from hermes.commands.home_check import what_hinders
 from hermes.config.home import locate
 from hermes.store.migrations import scripts
 from hermes.store.repair import repair

@@ -1,11 +1,14 @@
 """What an interactive app offers to slash commands."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from hermes.present.checkup import CheckResult
 from hermes.types.error import Failure, HermesError
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
+    from hermes.agent.spec import SessionOptions
     from hermes.store.protocol import SessionStore
 
 
@@ -32,8 +35,19 @@ class CommandContext(Protocol):
     def keys(self) -> str:
         """Markdown that lists the keys of this app."""
 
+    @property
+    def profile(self) -> str:
+        """The profile that this app was started with, empty for the one in force."""
+
+    @property
+    def options(self) -> "SessionOptions":
+        """What a new session would be asked for."""
+
     def tell(self, text: str) -> None:
         """Show Markdown to the person."""
+
+    def report(self, found: Sequence[CheckResult]) -> None:
+        """Show what a look at the installation found."""
 
     def warn(self, sentence: str) -> None:
         """Show one sentence that says what is wrong and what to do."""

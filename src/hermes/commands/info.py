@@ -1,7 +1,10 @@
-"""Commands that only tell: help, keys, usage, status, tools, debug."""
+"""Commands that only tell: help, keys, usage, status, tools, debug, doctor."""
 
+from functools import partial
 from itertools import groupby
 from typing import Final
+
+import anyio
 
 from hermes.agent.activity import progress
 from hermes.agent.fact_memory import SHARED
@@ -10,6 +13,7 @@ from hermes.agent.session import Session
 from hermes.agent.speakers import viewer_of
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
+from hermes.lib.lazy import import_object
 from hermes.models.budget import Budget
 from hermes.present.goals import goal_words
 from hermes.present.permissions import permissions
@@ -161,6 +165,15 @@ async def debug(talk: CommandContext, _argument: str) -> None:
     }  # fmt: skip
     rows = [f"- {name}: `{value}`" for name, value in told.items() if value not in {None, ""}]
     talk.tell("\n".join([*rows, "", "```", failure.message, "```"]))
+
+
+async def doctor(talk: CommandContext, _argument: str) -> None:
+    """What works in this installation and what does not; it looks in a thread, for that takes a while."""
+    talk.notice("Looking at this installation …")
+    asked = talk.options
+    examine = import_object("hermes.commands.installation:examine")
+    look = partial(examine, talk.profile, model=asked.model, base_url=asked.base_url)
+    talk.report(await anyio.to_thread.run_sync(lambda: list(look()), abandon_on_cancel=True))
 
 
 async def memory(talk: CommandContext, _argument: str) -> None:

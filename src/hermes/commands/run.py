@@ -17,6 +17,7 @@ HANDLERS: Mapping[str, Handler] = {
     "tools": info.tools,
     "permissions": info.show_permissions,
     "debug": info.debug,
+    "doctor": info.doctor,
     "new": session.new,
     "resume": session.resume,
     "continue": session.continue_,

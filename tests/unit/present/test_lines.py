@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.children import child_line
 from hermes.present.lines import (
     attempt_line,
@@ -338,3 +339,12 @@ def test_ascii_keeps_every_cell_in_its_place() -> None:
     written = [Theme(ascii=True, escapes=False).write(row) for row in rows]
     assert all(row.isascii() for row in written)
     assert [len(row) for row in written] == [columns(row) for row in rows]
+
+
+def test_a_finding_stands_behind_its_mark_and_wraps_beside_it() -> None:
+    found = [CheckResult("ok", "bash: /bin/bash"), CheckResult("fault", "disk: nothing is left on it")]
+    assert [plain(row) for row in checkup_lines(found, 20)] == [
+        "✓ bash: /bin/bash",
+        "✗ disk: nothing is",
+        "  left on it",
+    ]

@@ -23,7 +23,7 @@ from hermes.agent.capabilities import CapabilitySettings, configured
 from hermes.agent.tool_environment import network_of, outside_folders, sandbox_options
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here
-from hermes.apps.cli.variables import ADD, by_reason, variables
+from hermes.commands.variables import ADD, by_reason, variables
 from hermes.config.environ import CONFINED
 from hermes.environments.child_env import ChildEnvironment
 from hermes.environments.local_workspace import local_bash, open_sandbox

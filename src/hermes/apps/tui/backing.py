@@ -52,6 +52,7 @@ class StartFacts(Struct, frozen=True, kw_only=True):
     cwd: Path
     version: str
     resume: str = ""
+    profile: str = ""
 
     @property
     def directory(self) -> str:
@@ -83,6 +84,7 @@ def start(choices: ModelChoices, options: Callable[..., "SessionOptions"]) -> St
         cwd=Path.cwd(),
         version=str(import_object("hermes:__version__")),
         resume=choices.resume,
+        profile=choices.profile,
     )
 
 

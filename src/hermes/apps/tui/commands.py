@@ -1,5 +1,6 @@
 """What slash commands can do on this screen."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,14 @@ from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.state import TuiState
 from hermes.commands.greeting import greet
+from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
 from hermes.types.error import ConfigError, HermesError, StoreError
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
+    from hermes.agent.spec import SessionOptions
     from hermes.runtime import Runtime
     from hermes.store.protocol import SessionRow, SessionStore
     from hermes.types.error import Failure
@@ -54,6 +57,20 @@ class TuiCommands:
     def keys(self) -> str:
         """The keys, as Markdown."""
         return key_table()
+
+    @property
+    def profile(self) -> str:
+        """The profile that the screen was started with."""
+        return self._desk.start.profile
+
+    @property
+    def options(self) -> "SessionOptions":
+        """What a new session would be asked for."""
+        return self._desk.options()
+
+    def report(self, found: Sequence[CheckResult]) -> None:
+        """Show what a look at the installation found."""
+        self._desk.show(self._desk.transcript.block("notice", checkup_lines(found, self._desk.screen.width)))
 
     def tell(self, text: str) -> None:
         """Show Markdown."""

@@ -1,6 +1,6 @@
 """What slash commands can do where there are only lines."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
 from hermes.commands.greeting import greet
 from hermes.lib.visible import visible
+from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.lines import notice_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import cut_text, plain
@@ -17,6 +18,7 @@ from hermes.types.event import Notice
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
+    from hermes.agent.spec import SessionOptions
     from hermes.runtime import Runtime
     from hermes.store.protocol import SessionStore
     from hermes.types.error import Failure
@@ -63,6 +65,21 @@ class PlainCommands:
             "Ctrl-C stops the running turn, or leaves. An empty line leaves where none runs. While one runs,"
             " commands run at once (`/status`, `/steer MESSAGE`, `/stop`), and other lines wait for its end."
         )
+
+    @property
+    def profile(self) -> str:
+        """The profile that the app was started with."""
+        return self._start.profile
+
+    @property
+    def options(self) -> "SessionOptions":
+        """What a new session would be asked for."""
+        return self._start.options("", "", "")
+
+    def report(self, found: Sequence[CheckResult]) -> None:
+        """Show what a look at the installation found."""
+        for row in checkup_lines(found, WIDTH):
+            self._show(plain(row))
 
     def tell(self, text: str) -> None:
         """Show Markdown."""
