@@ -12,6 +12,7 @@ from hermes.apps.tui.chips import Chips, pasted
 from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.menu import Item, complete, menu_lines
 from hermes.apps.tui.picker import age
+from hermes.apps.tui.region import KEYS, key_lines
 from hermes.apps.tui.state import model_after
 from hermes.apps.tui.status import Facts, header_lines, short_path, status_line
 from hermes.apps.tui.terminal import is_light
@@ -156,6 +157,14 @@ def test_a_model_that_has_no_name_yet_is_called_the_built_in_one_while_it_is_mad
 def test_the_header_is_two_lines_at_any_width(width: int) -> None:
     rows = header_lines(FACTS, width)
     assert (len(rows), all(columns(row) <= width for row in rows)) == (2, True)
+
+
+@pytest.mark.parametrize("width", [24, 40, 60, 80, 120])
+def test_no_key_is_cut_at_any_width(width: int) -> None:
+    rows = key_lines(width)
+    shown = " ".join(" ".join(map(plain, rows)).split())
+    assert [what for _, what in KEYS if what not in shown] == []
+    assert (all(columns(row) <= width for row in rows), len(rows) == len(KEYS)) == (True, width >= 80)
 
 
 def test_small_facts() -> None:

@@ -11,7 +11,7 @@ from hermes.apps.tui.picker import Picker, picker_lines
 from hermes.apps.tui.question_box import Box, box_lines
 from hermes.apps.tui.status import Facts, early_lines, status_line
 from hermes.apps.tui.transcript import Transcript
-from hermes.present.spans import Line, Span, columns, cut, line
+from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
 from hermes.present.theme import Theme
 
 KEYS = (
@@ -119,14 +119,15 @@ def rule(width: int, hint: str = "") -> Line:
 
 
 def key_lines(width: int) -> list[Line]:
-    """All keys, in at most ten rows."""
-    size = max(columns(line(name)) for name, _ in KEYS)
-    if width < size + 24:
-        return [cut((Span(f"{name}: ", "strong"), Span(what)), width) for name, what in KEYS]
-    return [
-        cut((Span(f"  {name}", "strong"), Span(" " * (size - columns(line(name)) + 2)), Span(what)), width)
-        for name, what in KEYS
-    ]
+    """All keys, in nine rows; a window that is too narrow for two columns has them wrapped."""
+    size = max(columns(line(name)) for name, _ in KEYS) + 4
+    if width < size + max(columns(line(what)) for _, what in KEYS):
+        return [
+            row
+            for name, what in KEYS
+            for row in wrap((Span(f"{name}: ", "strong"), Span(what)), width, rest=(Span("  "),))
+        ]
+    return [(*pad((Span(f"  {name}", "strong"),), size), Span(what)) for name, what in KEYS]
 
 
 def key_table() -> str:
