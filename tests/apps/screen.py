@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import Self
 
 import pyte
+
+_KEY_REPORTS = re.compile(rb"\x1b\[[<>][0-9;]*[um]")  # pyte would print them, or take them for colours
 
 
 class Terminal:
@@ -84,7 +87,7 @@ class Terminal:
 
     def feed(self, data: bytes) -> None:
         """Show what the program wrote."""
-        self._stream.feed(data)
+        self._stream.feed(_KEY_REPORTS.sub(b"", data))
 
     def until(self, wanted: str | Callable[[], bool], seconds: float = 45.0) -> str:
         """Wait until a text is in the window, or a condition holds; gives the window."""

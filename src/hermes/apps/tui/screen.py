@@ -119,7 +119,7 @@ class Screen:
             color_depth=ColorDepth.DEPTH_4_BIT if theme.colour else ColorDepth.DEPTH_1_BIT,
             include_default_pygments_style=False,
             erase_when_done=True,
-            input=Keyboard(sys.stdin, self._background),
+            input=Keyboard(sys.stdin, self.output, self._background),
             output=self.output,
         )
         self.app.reflows = not environ.get("XTERM_VERSION") and term != "linux"
