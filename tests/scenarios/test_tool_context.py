@@ -1,7 +1,8 @@
 """What a tool may ask of its session works from every kind of handler: async, plain, tool file, other thread."""
 
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,12 @@ import pytest
 import hermes
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
-from hermes.testing import ScriptedModel, call, calls, say
+from hermes.testing import ScriptedModel, Turn, call, calls, say
 from hermes.types.event import Asked, Event, ToolFinished, ToolProgress
 from hermes.types.message import ToolResult
 from hermes.types.question import Clarify, Reply
 
-from .conftest import Talk
+from .conftest import Talk, events_of
 
 pytestmark = pytest.mark.anyio
 ASKED = Clarify(text="Which?", options=("a", "b"))
@@ -204,3 +205,20 @@ async def test_calls_of_async_functions_run_side_by_side_and_plain_ones_where_th
     async with talk(model, functions=(fetch, meeting, alone)) as session:
         assert (await session.send("go")).outcome == "done"
     assert (met(), most - 2) == (True, 1)
+
+
+async def test_people_see_what_writing_over_a_file_changed_and_no_model_pays_for_it(
+    talk: Talk, tmp_path: Path
+) -> None:
+    (tmp_path / "work" / "a.txt").write_text("the former line\n")
+    asked: list[str] = []
+
+    def answered(body: Mapping[str, Any]) -> Turn:
+        asked.append(json.dumps(body["messages"]))
+        return say("done")
+
+    written = call("write_file", {"path": "a.txt", "content": "another line\n"})
+    async with talk(ScriptedModel(written, answered), toolsets=("file",)) as session:
+        events = await events_of(session, "go")
+    (diff,) = [one.diff for one in events if isinstance(one, ToolFinished)]
+    assert ("-the former line\n+another line\n" in diff, "former" in asked[0]) == (True, False)

@@ -111,7 +111,7 @@ class CallBatch:
         session.emit(ToolStarted(call=call, emoji=emoji, parent=self._parent))
         self._started.add(call.id)
         started = services.ports.monotonic()
-        at_once = partial(self._reads, call)
+        at_once, diff = partial(self._reads, call), ""
         with listening(at_once) as heard, calling(call.id):
             if entry is None:
                 output = ToolOutput(content=unknown_tool(call.name, list(session.tools.tools)), failed=True)
@@ -127,11 +127,13 @@ class CallBatch:
                     output = await services.dispatcher.call(
                         entry, call.arguments, keywords, session.authorize, partial(self._keep, call, heard)
                     )
+                diff = services.redactor.redact(context.diff)
         result = await self._keep(call, heard, output)
         if not alone:  # a single result is appended at once, which makes it durable
             await services.store.finish(session.id, result)
         seconds = services.ports.monotonic() - started
-        session.emit(ToolFinished(call_id=call.id, seconds=seconds, failed=output.failed, result=result))
+        end = ToolFinished(call_id=call.id, seconds=seconds, failed=output.failed, result=result, diff=diff)
+        session.emit(end)
 
     async def _keep(self, call: ToolCall, heard: Sequence[str], output: ToolOutput) -> ToolResult:
         """Note the result; not to be cut short, for the call has run."""

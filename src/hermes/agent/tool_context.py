@@ -33,8 +33,8 @@ T = TypeVar("T")
 class ToolRunContext(Struct, eq=False):
     """The session as one running call sees it; satisfies `types.tool.ToolContext`.
 
-    `left` is what its result holds where it is cut. Once the call has ended, a handler that was left behind
-    shows nothing any more, and what it asks or does fails.
+    `left` is what its result holds where it is cut, `diff` what people are shown beside it. Once the call has
+    ended, a handler that was left behind shows nothing any more, and what it asks or does fails.
     """
 
     entry: ToolEntry
@@ -43,6 +43,7 @@ class ToolRunContext(Struct, eq=False):
     stopping: anyio.Event
     output: TextStream
     left: dict[str, Any] = field(default_factory=dict)
+    diff: str = ""
     _over: bool = False
     _asking: set[anyio.CancelScope] = field(default_factory=set)
 
@@ -146,6 +147,10 @@ class ToolRunContext(Struct, eq=False):
         """Show output of the running call, from any thread; nothing once it has ended."""
         if not self._over:
             self.session.home.call(self._show, text)
+
+    def changed(self, diff: str) -> None:
+        """Keep the unified diff of what the call changed, for people; the model does not get it."""
+        self.diff = diff
 
     def end(self) -> None:
         """Take note on the home loop that the call has ended: its open questions are withdrawn."""

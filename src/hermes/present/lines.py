@@ -27,18 +27,20 @@ def tool_lines(
     width: int,
     *,
     emoji: str = "",
+    diff: str = "",
     whole: bool = False,
 ) -> list[Line]:
     """A finished call: one line, then its change or the last lines of its output (`whole` shows all,
     unwrapped).
 
-    `seconds` is None where nobody has kept how long it took.
+    `seconds` is None where nobody has kept how long it took; `diff` is a change that its result does not
+    have.
     """
     end = outcome(call, result)
     clock = "" if seconds is None else duration(seconds)
     words = call_words(call, emoji=emoji, whole=whole)
-    if end.diff:
-        shown = change(end.diff, width - _INDENT, longest=1_000_000 if whole else 20)
+    if diff := end.diff or (diff if end.ok else ""):
+        shown = change(diff, width - _INDENT, longest=1_000_000 if whole else 20)
         return [head_line(words, clock, Span(shown.count, "good"), width), *_indented(shown.rows)]
     word = Span(end.word, "" if end.ok else "error")
     spoken = Words(emoji=words.emoji, verb=words.verb, argument=words.argument + end.range, more=words.more)

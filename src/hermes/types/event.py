@@ -109,13 +109,15 @@ class ToolProgress(_Stamped, frozen=True, kw_only=True):
 class ToolFinished(_Stamped, frozen=True, kw_only=True):
     """A call ended with `result`, which follows as `Added` in call order, unless a script made the call.
 
-    It may be without what rides on a result; None where who tells of the call has none.
+    It may be without what rides on a result; None where who tells of the call has none. `diff` is what the
+    call changed, for people, where its result does not say that.
     """
 
     call_id: str
     seconds: float
     failed: bool
     result: ToolResult | None = None
+    diff: str = ""
     kind: Literal["tool_finished"] = "tool_finished"
 
 

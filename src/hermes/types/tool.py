@@ -160,6 +160,9 @@ class ToolContext(Protocol):
     def progress(self, text: str) -> None:
         """Show `text` as output of the running call; from any thread or loop."""
 
+    def changed(self, diff: str) -> None:
+        """Keep the unified diff of what the call changed, for people; the model does not get it."""
+
 
 class TodoList(Protocol):
     """The plan of a session: items with id, content and status."""

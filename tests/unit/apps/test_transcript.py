@@ -90,6 +90,22 @@ def test_text_calls_and_text_stand_apart() -> None:
     ]
 
 
+def test_what_a_file_that_was_written_over_changed_stays_and_can_be_shown_whole() -> None:
+    call = ToolCall(id="1", name="write_file", arguments={"path": "a"})
+    diff = "--- a/a\n+++ b/a\n@@ -0,0 +1,30 @@\n" + "".join(f"+{n}\n" for n in range(30))
+    transcript = Transcript(width=80, config_fix="")
+    rows = fed(
+        TurnStarted(turn=1),
+        replied("", call),
+        ToolStarted(call=call, emoji="✍"),
+        ToolFinished(call_id="1", seconds=0.1, failed=False, diff=diff),
+        returned(call, bytes_written=80),
+        transcript=transcript,
+    )
+    assert (rows[0].endswith("+30 −0"), len(rows)) == (True, 21)
+    assert len(transcript.whole(every=False)) == 31
+
+
 def test_running_calls_are_live_in_call_order() -> None:
     transcript = Transcript(width=80, config_fix="")
     fed(

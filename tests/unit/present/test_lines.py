@@ -145,6 +145,12 @@ def test_an_edit_shows_its_count_and_a_numbered_diff() -> None:
     ]  # fmt: skip
 
 
+def test_a_file_that_was_written_over_shows_its_change_as_an_edit_does() -> None:
+    written = result({"bytes_written": 40})
+    lines = shown(tool_lines(call("write_file", path="app.py"), written, 0.1, 80, diff=DIFF))
+    assert (lines[0].endswith("0.1s  +1 −2"), lines[2]) == (True, "         2 -     return a - b")
+
+
 def test_a_long_diff_is_cut_at_twenty_rows_with_a_count() -> None:
     diff = "--- a/x\n+++ b/x\n@@ -0,0 +1,50 @@\n" + "".join(f"+{n}\n" for n in range(50))
     lines = shown(tool_lines(call("patch", path="x"), result({"success": True, "diff": diff}), 0.1, 80))

@@ -32,6 +32,7 @@ class Session:
     workspace: LocalWorkspace
     root: Path
     shown: list[str] = field(default_factory=list)
+    diff: str = ""
     session_id: str = "s"
     task_id: str = "s"
     interrupted: bool = False
@@ -46,6 +47,9 @@ class Session:
 
     def progress(self, text: str) -> None:
         self.shown.append(text)
+
+    def changed(self, diff: str) -> None:
+        self.diff = diff
 
     async def call(self, name: str, **args: Any) -> dict[str, Any]:
         entry = registry.get_entry(name)
@@ -302,6 +306,23 @@ async def test_writing_keeps_mode_mark_and_line_ends(session: Session) -> None:
     path.chmod(0o700)
     await session.call("write_file", path="a.txt", content="three\nfour\n")
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (b"\xef\xbb\xbfthree\r\nfour\r\n", 0o700)
+
+
+async def test_what_writing_over_a_file_changed_is_kept_for_people_and_not_in_the_result(
+    session: Session,
+) -> None:
+    session.put("a.txt", b"one\r\ntwo\r\n")
+    done = await session.call("write_file", path="a.txt", content="one\nthree\n")
+    assert (session.diff, "diff" in done) == (
+        "--- a/a.txt\n+++ b/a.txt\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n", False
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("before", ["", "\0binary", "x" * 400_000, "a\n" * 30_000])
+async def test_a_change_that_nobody_would_read_is_not_kept(session: Session, before: str) -> None:
+    session.put("a.txt", before)
+    await session.call("write_file", path="a.txt", content="b\n" * 20)
+    assert session.diff == ""
 
 
 async def test_line_numbers_are_not_written_back(session: Session) -> None:

@@ -27,7 +27,6 @@ from hermes.present.lines import (
     running_lines,
     thinking_line,
     thought_lines,
-    tool_lines,
     user_lines,
     waiting_line,
 )
@@ -364,10 +363,11 @@ class Transcript:
         asked = self._calls.pop(result.call_id, ToolCall(id=result.call_id, name=result.name, arguments={}))
         call = run.call if run else asked
         seconds = 0.0 if run is None else run.seconds if run.seconds is not None else now - run.started
-        done = FinishedCall(call=call, result=result, seconds=seconds, emoji=run.emoji if run else "")
+        emoji, diff = (run.emoji, run.diff) if run else ("", "")
+        done = FinishedCall(call=call, result=result, seconds=seconds, emoji=emoji, diff=diff)
         if self.turn is not None:
             self.turn.finished.append(done)
-        rows = tool_lines(call, result, seconds, self.width, emoji=done.emoji)
+        rows = done.lines(self.width)
         told, self._told_no = self._told_no and result.failed, False
         return self.block("tool", [*(rows[:1] if told else rows), *inner_rows(run, now, self.width)])
 
@@ -387,13 +387,7 @@ class Transcript:
         """The last call of the last turn with all of its output, or every call of it."""
         finished = self.turn.finished if self.turn and self.turn.finished else self.last_finished
         shown = finished if every else finished[-1:]
-        return [
-            row
-            for done in shown
-            for row in tool_lines(
-                done.call, done.result, done.seconds, self.width, emoji=done.emoji, whole=True
-            )
-        ]
+        return [row for done in shown for row in done.lines(self.width, whole=True)]
 
 
 def _seconds(value: float) -> str:

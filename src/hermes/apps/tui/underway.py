@@ -53,6 +53,7 @@ class Running(Struct, kw_only=True):
     calls: dict[str, "Running"] = field(default_factory=dict)
     seconds: float | None = None
     result: ToolResult | None = None
+    diff: str = ""
 
 
 class FinishedCall(Struct, frozen=True, kw_only=True):
@@ -62,6 +63,13 @@ class FinishedCall(Struct, frozen=True, kw_only=True):
     result: ToolResult
     seconds: float
     emoji: str
+    diff: str = ""
+
+    def lines(self, width: int, *, whole: bool = False) -> list[Line]:
+        """The call as it stands in the scrollback, or `whole`."""
+        return tool_lines(
+            self.call, self.result, self.seconds, width, emoji=self.emoji, diff=self.diff, whole=whole
+        )
 
 
 class TurnProgress(Struct, kw_only=True):
@@ -92,14 +100,14 @@ def hear_call(
         if isinstance(event, ToolProgress):
             run.output = (run.output + event.text)[-KEPT_OUTPUT:]
         else:
-            run.seconds, run.result = event.seconds, event.result
+            run.seconds, run.result, run.diff = event.seconds, event.result, event.diff
 
 
 def ended_lines(run: Running, seconds: float, width: int) -> list[Line]:
     """The line of a call that has ended while others of its reply still run: how, if that is known."""
     if run.result is None:
         return running_lines(run.call, "", seconds, width, emoji=run.emoji, spinner="ended")
-    return tool_lines(run.call, run.result, seconds, width, emoji=run.emoji)[:1]
+    return tool_lines(run.call, run.result, seconds, width, emoji=run.emoji, diff=run.diff)[:1]
 
 
 def inner_lines(run: Running, now: float, width: int, spinner: str) -> list[Line]:

@@ -5,12 +5,17 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
+from hermes.lib.edit.diff import unified
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
+from hermes.lib.text import mend_surrogates
 from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.tools.tool_replies import blocked, lint, no_session, workspace_of
 from hermes.types.error import Refused
 from hermes.types.tool import ToolManifest
 from hermes.types.workspace import Workspace
+
+_DIFFED = 400_000  # characters of both texts: a tenth of a second where every line differs
+_KEPT_DIFF = 50_000
 
 
 async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
@@ -32,6 +37,8 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
         return blocked(refusal)
     except OSError as error:
         return tool_error(f"{path} cannot be written: {error.strerror or error}")
+    if diff := _diff(before, decode(data)[0], path):
+        keywords["ctx"].changed(diff)
     return tool_result(
         bytes_written=len(data),
         dirs_created=made_folders,
@@ -53,6 +60,14 @@ async def _existing(workspace: Workspace, path: str) -> tuple[str | None, Form]:
         return None, Form()
     data = await workspace.read(path)
     return ("", Form()) if is_binary(data) else decode(data)
+
+
+def _diff(before: str | None, after: str, path: str) -> str:
+    """What became of a text that was there; empty for one that is not read in passing."""
+    if not before or len(before) + len(after) > _DIFFED:
+        return ""
+    diff = mend_surrogates(unified(before, after, path))
+    return diff if len(diff) <= _KEPT_DIFF else ""
 
 
 def _is_numbered(content: str) -> bool:
