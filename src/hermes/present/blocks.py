@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from hermes.lib.lazy import import_object
+from hermes.present.highlight import Highlighter
 from hermes.present.spans import Line, Span, drop, line, plain, wrap
 from hermes.present.tables import Alignment, TableView, table_lines
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 _BULLETS = ("•", "◦", "▪")
 _TASKS = {"[ ] ": "☐ ", "[x] ": "☑ ", "[X] ": "☑ "}
 _RULE = 24
+_COLOURED = 100
 _NARROWEST = 16  # below this an indent costs more than it shows
 
 
@@ -95,7 +97,9 @@ def _heading(node: Any, width: int) -> list[Line]:
 
 
 def _code(node: Any, _width: int) -> list[Line]:
-    return [line(row, "code") for row in node.content.removesuffix("\n").split("\n")]
+    rows = node.content.removesuffix("\n").split("\n")
+    # a block inside a list is drawn again with each picture until the list is finished
+    return Highlighter(node.info if len(rows) <= _COLOURED else "").feed(rows)
 
 
 def _quote(node: Any, width: int) -> list[Line]:

@@ -8,7 +8,8 @@ from typing import Any
 from hermes.lib.lazy import import_object
 from hermes.lib.text_stream import EscapeFilter, TextStream
 from hermes.present.blocks import block_lines, item_lines, parser
-from hermes.present.spans import Line, line
+from hermes.present.highlight import Highlighter
+from hermes.present.spans import Line
 
 _CLOSED_BY_BLANK = frozenset({"paragraph", "heading", "table", "hr"})
 _BLANK_END = re.compile(r"\n[ \t]*\n\s*\Z")
@@ -25,6 +26,7 @@ class MarkdownStream:
         self._parse = parser().parse
         self._open = ""
         self._fence = ""
+        self._code = Highlighter("")
         self._gap = False
         self._plain = TextStream(EscapeFilter(), self._add)
 
@@ -39,7 +41,7 @@ class MarkdownStream:
     def open_lines(self) -> list[Line]:
         """What is begun and not finished, as it looks now; nothing changes by asking."""
         if self._fence:
-            return [line(row, "code") for row in self._open.splitlines()]
+            return self._code.glance(self._open.splitlines())
         return self._rendered(self._nodes(), gap=self._gap)
 
     def finish(self) -> list[Line]:
@@ -64,16 +66,19 @@ class MarkdownStream:
         return lines
 
     def _fenced(self) -> list[Line] | None:
-        """The whole lines of an open fence; None when there is none yet."""
-        row, newline, rest = self._open.partition("\n")
-        if not newline:
+        """The whole lines of an open fence, read together; None when there is none yet."""
+        *rows, rest = self._open.split("\n")
+        if not rows:
             return None
-        self._open = rest
-        closing = _FENCE.match(row)
-        if closing and closing["marks"].startswith(self._fence) and not row[closing.end() :].strip():
+        end = next((number for number, row in enumerate(rows) if self._closes(row)), len(rows))
+        if end < len(rows):
             self._fence = ""
-            return []
-        return [line(row, "code")]
+        self._open = "\n".join([*rows[end + 1 :], rest])
+        return self._code.feed(rows[:end])
+
+    def _closes(self, row: str) -> bool:
+        mark = _FENCE.match(row)
+        return bool(mark and mark["marks"].startswith(self._fence) and not row[mark.end() :].strip())
 
     def _settled(self) -> list[Line] | None:
         """The blocks before the open one; None when nothing more is finished."""
@@ -114,7 +119,7 @@ class MarkdownStream:
 
     def _enter_fence(self, node: Any, rows: list[str]) -> list[Line]:
         lines: list[Line] = [()] if self._gap else []
-        self._fence = node.markup
+        self._fence, self._code = node.markup, Highlighter(node.info)
         self._open = "".join(rows[node.map[0] + 1 :])
         self._gap = True
         return lines

@@ -16,9 +16,13 @@ _SGR = {
 _COLOURS = frozenset({"red", "green", "yellow", "blue", "magenta", "cyan"})
 _LIGHT_PARTS = frozenset({"7", "15"})
 
+_SYNTAX = frozenset(
+    {"keyword", "string", "number", "comment", "definition"}
+)  # nothing is left without colour
 _SHARED = {
     "strong": "bold", "emphasis": "italic", "heading": "bold", "struck": "strike", "dim": "dim",
     "quote": "dim",
+    "keyword": "magenta", "string": "green", "comment": "dim",
     "error": "red", "good": "green", "added": "green", "removed": "red", "chosen": "bold", "title": "bold",
 }  # fmt: skip
 _DARK = _SHARED | {
@@ -28,6 +32,8 @@ _DARK = _SHARED | {
     "warning": "yellow",
     "prompt": "bold cyan",
     "chip": "cyan",
+    "number": "yellow",
+    "definition": "cyan",
 }
 _LIGHT = _SHARED | {
     "code": "blue",
@@ -36,6 +42,8 @@ _LIGHT = _SHARED | {
     "warning": "magenta",
     "prompt": "bold blue",
     "chip": "blue",
+    "number": "red",
+    "definition": "blue",
 }
 
 # Each replacement is one cell for one cell, so that a layout made for the one fits the other; a two-cell
@@ -63,7 +71,8 @@ class Theme(Struct, frozen=True, kw_only=True):
     def attributes(self, role: str) -> tuple[str, ...]:
         """The words (bold, cyan, …) for a span's roles, in order, without colours when there is no colour."""
         table = _LIGHT if self.background == "light" else _DARK
-        words = " ".join(table.get(name, "") for name in role.split()).split()
+        names = (name for name in role.split() if self.colour or name not in _SYNTAX)
+        words = " ".join(table.get(name, "") for name in names).split()
         return tuple(word for word in words if self.colour or word not in _COLOURS)
 
     def show(self, span: Span) -> str:

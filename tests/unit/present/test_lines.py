@@ -318,7 +318,7 @@ def test_light_and_dark_are_told_from_the_terminal() -> None:
 
 ROLES = (
     "strong", "emphasis", "heading", "struck", "dim", "quote", "error", "good", "added", "removed", "chosen", "title",
-    "code", "link", "accent", "warning", "prompt", "chip",
+    "code", "link", "accent", "warning", "prompt", "chip", "keyword", "string", "number", "comment", "definition",
 )  # fmt: skip
 
 
