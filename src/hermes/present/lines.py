@@ -46,7 +46,8 @@ def tool_lines(
     spoken = Words(emoji=words.emoji, verb=words.verb, argument=words.argument + end.range, more=words.more)
     head = head_line(spoken, clock, word, width)
     if end.plan:
-        return [head, *_indented(plan_lines(end.plan, width - _INDENT, whole=whole))]
+        rows = plan_lines(end.plan, width - _INDENT, longest=len(end.plan)) if whole else []
+        return [head, *_indented(rows)]
     extra = _whole_command(words, width) if whole else []
     return [head, *extra, *_tail(end, width, whole=whole)]
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec import Struct
 
 from hermes.lib.text import strip_escapes
-from hermes.present.plan import plan_word
+from hermes.present.plan import plan_item, plan_word
 from hermes.types.message import ToolCall, ToolResult
 
 _TIMED_OUT, _STOPPED = 124, 130
@@ -16,8 +16,9 @@ _SILENT = frozenset({"read_file", "search_files", "write_file", "patch", "todo",
 
 
 class Outcome(Struct, frozen=True, kw_only=True):
-    """`word` is shown after the seconds, empty when there is nothing to say; `range` belongs to the argument;
-    `diff` is unified, `plan` the items of the session's plan.
+    """`word` is shown after the seconds, empty when there is nothing to say; `range` belongs to the argument:
+    lines that were read, the item of a plan that is worked on; `diff` is unified, `plan` the items of the
+    session's plan.
     """
 
     ok: bool
@@ -38,13 +39,14 @@ def outcome(call: ToolCall, result: ToolResult) -> Outcome:
     fault = _fault(content, failed=result.failed)
     if fault:
         return Outcome(ok=False, word=f"✗ {fault}", output=_failure_output(content, call))
+    plan = _plan(call, content)
     return Outcome(
         ok=True,
         word=_measure(call, content),
         output="" if call.name in _SILENT else _clean(str(content.get("output", "") or "")),
-        range=_range(content) if call.name == "read_file" else "",
+        range=_range(content) if call.name == "read_file" else plan_item(plan),
         diff=_clean(str(content.get("diff", "") or "")),
-        plan=_plan(call, content),
+        plan=plan,
     )
 
 

@@ -12,26 +12,33 @@ _SIGNS: Final = {
     "pending": ("☐", ""),
     "cancelled": ("✗", "dim"),
 }
-_SHOWN: Final = 12
+SHOWN_ITEMS: Final = 12
 
 
-def plan_lines(items: Sequence[Mapping[str, Any]], width: int, *, whole: bool) -> list[Line]:
-    """The items of a plan in a row each. Of a long one (unless it is wanted `whole`) those from the one
-    before the first that is open are shown, and how many stand before and after them.
+def plan_lines(items: Sequence[Mapping[str, Any]], width: int, *, longest: int = SHOWN_ITEMS) -> list[Line]:
+    """The items of a plan in a row each. Of a long one those from the one before the first that is open are
+    shown, and how many stand before and after them.
     """
     first = next((place for place, one in enumerate(items) if one["status"] in {"pending", "in_progress"}), 0)
-    start = 0 if whole else max(0, min(first - 1, len(items) - _SHOWN))
-    shown = items[start:] if whole else items[start : start + _SHOWN]
+    before = 1 if longest > 1 else 0
+    start = max(0, min(first - before, len(items) - longest))
+    shown = items[start : start + longest]
     rows = [_row(one, width) for one in shown]
-    before = [(Span(f"… {start} earlier · Ctrl-O", "dim"),)] if start else []
+    earlier = [(Span(f"… {start} earlier · Ctrl-O", "dim"),)] if start else []
     left = len(items) - start - len(shown)
-    return [*before, *rows, *([(Span(f"… {left} more · Ctrl-O", "dim"),)] if left else [])]
+    return [*earlier, *rows, *([(Span(f"… {left} more · Ctrl-O", "dim"),)] if left else [])]
 
 
 def plan_word(items: Sequence[Mapping[str, Any]]) -> str:
     """How far a plan is: `2 of 5`, without what was given up."""
     kept = [one["status"] for one in items if one["status"] != "cancelled"]
     return f"{kept.count('completed')} of {len(kept)}" if items else "empty"
+
+
+def plan_item(items: Sequence[Mapping[str, Any]]) -> str:
+    """The item that is worked on, empty where none is."""
+    doing = (str(one["content"]) for one in items if one["status"] == "in_progress")
+    return " ".join(strip_escapes(next(doing, "")).split())
 
 
 def _row(item: Mapping[str, Any], width: int) -> Line:

@@ -90,6 +90,42 @@ def test_text_calls_and_text_stand_apart() -> None:
     ]
 
 
+def planned(number: int, *statuses: str) -> list[Event]:
+    call = ToolCall(id=f"p{number}", name="todo", arguments={})
+    items = [{"id": str(n), "content": f"step {n}", "status": one} for n, one in enumerate(statuses, 1)]
+    return [replied("", call), ToolStarted(call=call, emoji="📋"), returned(call, todos=items)]
+
+
+def test_a_plan_stands_once_while_it_is_worked_on_and_goes_to_the_scrollback_when_it_is_done() -> None:
+    transcript = Transcript(width=60, config_fix="")
+    begun = fed(TurnStarted(turn=1), *planned(1, "in_progress", "pending"), transcript=transcript)
+    standing = [plain(row) for row in transcript.plan.lines(60, 20)]
+    done = fed(*planned(2, "completed", "cancelled"), transcript=transcript)
+    assert (begun, standing, done, transcript.plan.lines(60, 20), fed(ended(), transcript=transcript)) == (
+        ["📋 plan   step 1                          0.0s  0 of 2"],
+        ["plan · 0 of 2", "  ▸ step 1", "  ☐ step 2"],
+        ["📋 plan                                   0.0s  1 of 1", "      ☑ step 1", "      ✗ step 2"],
+        [],
+        [],
+    )
+
+
+def test_of_a_plan_that_is_not_done_the_scrollback_has_how_far_it_came_when_the_turn_ends() -> None:
+    transcript = Transcript(width=60, config_fix="")
+    fed(TurnStarted(turn=1), *planned(1, "completed", "pending"), transcript=transcript)
+    assert fed(ended("interrupted"), transcript=transcript) == [
+        "", "plan · 1 of 2", "      ☑ step 1", "      ☐ step 2", "", "✗ stopped · 2.0s",
+    ]  # fmt: skip
+    assert transcript.plan.lines(60, 20) == []
+
+
+def test_a_long_plan_leaves_room_in_a_low_window() -> None:
+    transcript = Transcript(width=60, config_fix="")
+    fed(TurnStarted(turn=1), *planned(1, *["completed"] * 5, *["pending"] * 20), transcript=transcript)
+    assert [len(transcript.plan.lines(60, height)) for height in (5, 8, 20, 90)] == [4, 4, 10, 26]
+    assert plain(transcript.plan.lines(60, 5)[2]) == "  ☐ step 6"
+
+
 def test_what_a_file_that_was_written_over_changed_stays_and_can_be_shown_whole() -> None:
     call = ToolCall(id="1", name="write_file", arguments={"path": "a"})
     diff = "--- a/a\n+++ b/a\n@@ -0,0 +1,30 @@\n" + "".join(f"+{n}\n" for n in range(30))

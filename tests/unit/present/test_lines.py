@@ -18,6 +18,7 @@ from hermes.present.lines import (
     tool_lines,
     user_lines,
 )
+from hermes.present.plan import plan_lines
 from hermes.present.spans import Line, columns, plain
 from hermes.present.theme import Theme, choose
 from hermes.types.error import Failure
@@ -77,24 +78,26 @@ def todo(*statuses: str, whole: bool = False) -> list[str]:
     return shown(tool_lines(call("todo"), result(plan), 0.01, 60, emoji="📋", whole=whole))
 
 
-def test_a_plan_is_a_list_with_how_far_it_is() -> None:
-    assert todo("completed", "in_progress", "pending", "cancelled") == [
-        "📋 plan                                   0.0s  1 of 3",
+def test_a_plan_is_one_line_with_how_far_it_is_and_whole_a_list() -> None:
+    assert todo("completed", "in_progress", "pending", "cancelled", whole=True) == [
+        "📋 plan   step 2                          0.0s  1 of 3",
         "      ☑ step 1",
         "      ▸ step 2",
         "      ☐ step 3",
         "      ✗ step 4",
     ]
+    assert todo("completed", "pending") == ["📋 plan                                   0.0s  1 of 2"]
     assert todo() == ["📋 plan                                   0.0s  empty"]
+    assert len(todo(*("pending",) * 41, whole=True)) == 42
 
 
 def test_of_a_long_plan_what_is_open_is_shown_and_the_rest_counted() -> None:
-    long = ("completed",) * 20 + ("in_progress",) + ("pending",) * 20
-    rows = todo(*long)
-    assert (rows[1], rows[2], rows[3], rows[-1], len(rows)) == (
-        "      … 19 earlier · Ctrl-O", "      ☑ step 20", "      ▸ step 21", "      … 10 more · Ctrl-O", 15,
+    statuses = ("completed",) * 20 + ("in_progress",) + ("pending",) * 20
+    long = [{"content": f"step {number}", "status": one} for number, one in enumerate(statuses, 1)]
+    rows = shown(plan_lines(long, 60))
+    assert (rows[0], rows[1], rows[2], rows[-1], len(rows)) == (
+        "… 19 earlier · Ctrl-O", "☑ step 20", "▸ step 21", "… 10 more · Ctrl-O", 14,
     )  # fmt: skip
-    assert len(todo(*long, whole=True)) == 42
 
 
 @pytest.mark.parametrize("content", [{"todos": None}, {"todos": [1]}, {"todos": [{"id": "1"}]}])

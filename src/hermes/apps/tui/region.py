@@ -95,7 +95,8 @@ class LiveRegion(Struct, kw_only=True):
             return [*rows, *key_lines(width)]
         if self.transcript.turn is None and not self.conversation.busy:
             return rows
-        return [*rows, *self.transcript.working(now, self.theme, tick)]
+        plan = self.transcript.plan.lines(width, height)
+        return [*rows, *plan, *self.transcript.working(now, self.theme, tick)]
 
     def _waiting(self, width: int) -> list[Line]:
         labelled = [("into this turn", text) for text in self.conversation.steered] + [

@@ -1,6 +1,7 @@
 """What of a session stays in the scrollback, and what is still moving: events in, finished lines out."""
 
 from hermes.agent.activity import PHASES, Activity, after
+from hermes.apps.tui.standing_plan import StandingPlan
 from hermes.apps.tui.turn_end import end_rows, is_remark
 from hermes.apps.tui.underway import (
     KEPT_OUTPUT,
@@ -78,6 +79,7 @@ class Transcript:
         self.turn: TurnProgress | None = None
         self.last_finished: list[FinishedCall] = []
         self.last_thought = ""
+        self.plan = StandingPlan()
         self.asked: dict[str, Question] = {}
         self._markdown: MarkdownStream | None = None
         self._opened = _NOTHING
@@ -367,12 +369,12 @@ class Transcript:
         done = FinishedCall(call=call, result=result, seconds=seconds, emoji=emoji, diff=diff)
         if self.turn is not None:
             self.turn.finished.append(done)
-        rows = done.lines(self.width)
+        rows = [*done.lines(self.width), *self.plan.take(call, result, self.width)]
         told, self._told_no = self._told_no and result.failed, False
         return self.block("tool", [*(rows[:1] if told else rows), *inner_rows(run, now, self.width)])
 
     def _ended(self, event: TurnFinished, now: float) -> list[Line]:
-        rows = [*self._thought(now), *self._close_text()]
+        rows = [*self._thought(now), *self._close_text(), *self.block("plan", self.plan.end(self.width))]
         self.last_finished = self.turn.finished if self.turn and self.turn.finished else self.last_finished
         self.turn, self._retrying = None, None
         self._running.clear()
