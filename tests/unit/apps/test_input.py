@@ -7,6 +7,7 @@ import anyio
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.apps.tui.chips import Chips, pasted
 from hermes.apps.tui.files import Paths, list_files
@@ -131,10 +132,19 @@ def test_the_status_line_drops_items_from_the_right_but_never_the_protection() -
 
 
 def test_the_status_line_drops_what_was_paid_before_the_directory() -> None:
-    paid = Facts(**{**{name: getattr(FACTS, name) for name in FACTS.__struct_fields__}, "cost": ("$0.0100",)})
+    paid = replace(FACTS, cost=("$0.0100",))
     assert {width: plain(status_line(paid, width)) for width in (80, 66)} == {
         80: "some-model · 4.3k/200k 2% · $0.0100 · sandbox · asks · ~/demo (main*)",
         66: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
+    }
+
+
+def test_what_runs_in_the_background_is_counted_and_makes_way_before_the_directory() -> None:
+    facts = replace(FACTS, cost=("$0.0100",), background=2)
+    assert {width: plain(status_line(facts, width)) for width in (100, 80, 60)} == {
+        100: "some-model · 4.3k/200k 2% · $0.0100 · 2 in background · sandbox · asks · ~/demo (main*)",
+        80: "some-model · 4.3k/200k 2% · 2 in background · sandbox · asks · ~/demo (main*)",
+        60: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
     }
 
 

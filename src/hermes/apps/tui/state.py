@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 _FRAME = 0.05
 _TICK = 0.1
+_LOOK = 1.0
 
 
 class TuiState:
@@ -80,6 +81,7 @@ class TuiState:
             theme=screen.theme,
         )
         self._rows: list[Line] = []
+        self._minding = False
         self._dirty, self._lively = anyio.Event(), anyio.Event()
         screen.views = Views(above=self._above, below=self._below)
 
@@ -188,10 +190,31 @@ class TuiState:
 
     def _added(self, message: Message) -> None:
         if isinstance(message, ToolResult):
+            self.spawn(self._mind_background)
             for text in self.conversation.arrived(message):
                 self.sent(text)
         elif self.session is not None:
             self.region.facts = replace(self.region.facts, context=self.session.context_tokens)
+
+    async def _mind_background(self) -> None:
+        """Tell how many processes run in the background, until none does; one task looks for all."""
+        if self._minding:
+            return
+        self._minding = True
+        while running := self._in_background():
+            self._tell_background(running)
+            await anyio.sleep(_LOOK)
+        self._tell_background(0)
+        self._minding = False
+
+    def _tell_background(self, running: int) -> None:
+        if running != self.region.facts.background:
+            self.region.facts = replace(self.region.facts, background=running)
+            self.refresh()
+
+    def _in_background(self) -> int:
+        opened = self.session.opened if self.session is not None else None
+        return sum(1 for one in opened.workspace.processes.list() if one.code is None) if opened else 0
 
     def _asked(self, event: Asked) -> None:
         config = self.runtime.home.config_file if self.runtime else ""

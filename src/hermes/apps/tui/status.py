@@ -4,20 +4,22 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from hermes.present.spans import Line, Span, columns, cut, line
+from hermes.present.spans import Line, Span, columns, cut, line, plain
 from hermes.present.words import tokens
 
 BUILT_IN = "built-in model"
 """The model that has no name before it runs."""
 
 _WARM, _HOT = 70, 90
+_LEAVE = ({"cost"}, {"background"}, {"directory"}, {"context", "goal"})  # in this order, where it is narrow
 
 
 class Facts(Struct, frozen=True, kw_only=True):
     """What the header and the status line tell; `guard` says how commands are guarded, `unguarded` that
     nothing asks.
 
-    `cost` is empty where the price is not known; `goal` is how far a goal is, empty without one.
+    `cost` is empty where the price is not known; `goal` is how far a goal is, empty without one; `background`
+    counts the processes that run there.
     """
 
     version: str
@@ -31,6 +33,7 @@ class Facts(Struct, frozen=True, kw_only=True):
     title: str = ""
     cost: tuple[str, ...] = ()
     goal: str = ""
+    background: int = 0
 
 
 def header_lines(facts: Facts, width: int) -> list[Line]:
@@ -59,24 +62,25 @@ def early_lines(version: str, directory: str, width: int) -> list[Line]:
 
 
 def status_line(facts: Facts, width: int) -> Line:
-    """Model, context, protection, directory, branch; on a narrow window the cost goes first, then from the
-    right, but protection always stays.
+    """Model, context, cost, background, protection, directory and branch; on a narrow window the cost goes
+    first, then what runs in the background, then the directory, but protection always stays.
     """
-    place = f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory
-    guard = [line(facts.guard, "warning" if facts.unguarded else "dim")] if facts.guard else []
-    cost = [line(cost, "dim") for cost in facts.cost]
-    context = [*([line(facts.goal, "accent")] if facts.goal else []), *_context(facts)]
-    rests = [
-        [*context, *cost, *guard, line(place, "dim")],
-        [*context, *guard, line(place, "dim")],
-        [*context, *guard],
-        guard,
-    ]
+    parts = {
+        "goal": line(facts.goal, "accent") if facts.goal else (),
+        "context": _context(facts),
+        "cost": line(" · ".join(facts.cost), "dim"),
+        "background": line(f"{facts.background} in background", "dim") if facts.background else (),
+        "protection": line(facts.guard, "warning" if facts.unguarded else "dim"),
+        "directory": line(f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory, "dim"),
+    }
     model = line(facts.model or "no model: /model sets one", "dim" if facts.model else "warning")
-    rest = next((rest for rest in rests if _length([model, *rest]) <= width), guard)
-    shortened = cut(model, max(1, width - _length(rest) - 3)) if rest else model
+    rest = {name: part for name, part in parts.items() if plain(part)}
+    for leaving in _LEAVE:
+        if _length([model, *rest.values()]) > width:
+            rest = {name: part for name, part in rest.items() if name not in leaving}
+    shortened = cut(model, max(1, width - _length(list(rest.values())) - 3)) if rest else model
     joined: list[Span] = []
-    for part in [shortened, *rest]:
+    for part in [shortened, *rest.values()]:
         joined += [*([Span(" · ", "dim")] if joined else []), *part]
     return cut(tuple(joined), width)
 
@@ -85,15 +89,15 @@ def _length(parts: list[Line]) -> int:
     return sum(columns(part) + 3 for part in parts) - 3
 
 
-def _context(facts: Facts) -> list[Line]:
+def _context(facts: Facts) -> Line:
     """How full the context is; nothing when the window is not known."""
     if not facts.window:
-        return []
+        return ()
     share = 100 * facts.context // facts.window
     text = f"{tokens(facts.context)}/{tokens(facts.window)} {share}%"
     if share >= _HOT:
-        return [line(f"{text} nearly full: /compress", "error")]
-    return [line(text, "warning" if share >= _WARM else "dim")]
+        return line(f"{text} nearly full: /compress", "error")
+    return line(text, "warning" if share >= _WARM else "dim")
 
 
 def short_path(path: Path, home: Path) -> str:

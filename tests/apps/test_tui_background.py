@@ -1,0 +1,24 @@
+"""What the status line tells of processes in the background: a real program in a real PTY."""
+
+from pathlib import Path
+
+from hermes.testing import call
+from tests.apps.test_tui_program import Place
+
+
+def test_processes_in_the_background_are_counted_until_they_have_ended(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    begun = [
+        call("terminal", {"command": f"while [ ! -e {name} ]; do sleep 0.1; done", "background": True})
+        for name in ("one", "two")
+    ]
+    with place.open(*begun, "both run") as terminal:
+        terminal.type("go\r")
+        terminal.until("both run")
+        terminal.until("· 2 in background ·")
+        (place.project / "one").touch()
+        terminal.until("· 1 in background ·")
+        (place.project / "two").touch()
+        terminal.until(lambda: " in background ·" not in terminal.text)
+        terminal.read(1.5)
+        assert terminal.read(1.5) == b""
