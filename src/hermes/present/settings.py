@@ -1,10 +1,12 @@
 """What users set of screens."""
 
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hermes.config.sections import doc, section
+
+StatusItem = Literal["model", "goal", "context", "cost", "background", "protection", "directory"]
 
 
 @section("display")
@@ -13,4 +15,8 @@ class DisplaySettings(Struct, frozen=True, kw_only=True):
 
     ascii: Annotated[bool, doc("Replace emoji and line-drawing characters by plain ones.")] = False
     bell: Annotated[bool, doc("Ring the terminal bell when an answer is needed.")] = False
+    status: Annotated[
+        list[StatusItem],
+        doc("What stands in the status line, in this order; the protection stays also where it is left out."),
+    ] = field(default_factory=lambda: list(get_args(StatusItem)))
     show_thinking: Annotated[bool, doc("Show the model's reasoning as it streams.")] = False

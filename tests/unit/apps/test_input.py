@@ -17,6 +17,7 @@ from hermes.apps.tui.region import KEYS, key_lines
 from hermes.apps.tui.state import model_after
 from hermes.apps.tui.status import Facts, header_lines, short_path, status_line
 from hermes.apps.tui.terminal import is_light
+from hermes.present.settings import DisplaySettings
 from hermes.present.spans import columns, plain
 from hermes.types.event import StepStarted
 
@@ -26,6 +27,7 @@ COMMANDS = [
     Item("/stop", "/stop", "Stop"),
 ]
 MANY = [f"src/package{n % 97}/module_{n % 911}/file_number_{n}.py" for n in range(50_000)]
+ITEMS = DisplaySettings().status
 FACTS = Facts(
     version="1.0",
     model="some-model",
@@ -121,7 +123,7 @@ def test_files_of_a_folder_without_git_are_walked(tmp_path: Path) -> None:
 
 
 def test_the_status_line_drops_items_from_the_right_but_never_the_protection() -> None:
-    shown = {width: plain(status_line(FACTS, width)) for width in (80, 60, 42, 40, 24)}
+    shown = {width: plain(status_line(FACTS, width, ITEMS)) for width in (80, 60, 42, 40, 24)}
     assert shown == {
         80: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
         60: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
@@ -133,7 +135,7 @@ def test_the_status_line_drops_items_from_the_right_but_never_the_protection() -
 
 def test_the_status_line_drops_what_was_paid_before_the_directory() -> None:
     paid = replace(FACTS, cost=("$0.0100",))
-    assert {width: plain(status_line(paid, width)) for width in (80, 66)} == {
+    assert {width: plain(status_line(paid, width, ITEMS)) for width in (80, 66)} == {
         80: "some-model · 4.3k/200k 2% · $0.0100 · sandbox · asks · ~/demo (main*)",
         66: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
     }
@@ -141,15 +143,28 @@ def test_the_status_line_drops_what_was_paid_before_the_directory() -> None:
 
 def test_what_runs_in_the_background_is_counted_and_makes_way_before_the_directory() -> None:
     facts = replace(FACTS, cost=("$0.0100",), background=2)
-    assert {width: plain(status_line(facts, width)) for width in (100, 80, 60)} == {
+    assert {width: plain(status_line(facts, width, ITEMS)) for width in (100, 80, 60)} == {
         100: "some-model · 4.3k/200k 2% · $0.0100 · 2 in background · sandbox · asks · ~/demo (main*)",
         80: "some-model · 4.3k/200k 2% · 2 in background · sandbox · asks · ~/demo (main*)",
         60: "some-model · 4.3k/200k 2% · sandbox · asks · ~/demo (main*)",
     }
 
 
+def test_the_status_line_has_the_items_that_are_wanted_in_their_order_and_the_protection_always() -> None:
+    wanted = ("directory", "context", "model")
+    assert {width: plain(status_line(FACTS, width, wanted)) for width in (80, 50, 24)} == {
+        80: "~/demo (main*) · 4.3k/200k 2% · some-model · sandbox · asks",
+        50: "4.3k/200k 2% · some-model · sandbox · asks",
+        24: "some-m… · sandbox · asks",
+    }
+    assert plain(status_line(FACTS, 80, ())) == "sandbox · asks"
+    assert plain(status_line(FACTS, 80, ("protection", "model"))) == "sandbox · asks · some-model"
+
+
 def test_a_full_context_warns_with_a_word() -> None:
-    warm, hot = (status_line(Facts(version="", model="m", context=used, window=100), 80) for used in (75, 95))
+    warm, hot = (
+        status_line(Facts(version="", model="m", context=used, window=100), 80, ITEMS) for used in (75, 95)
+    )
     assert [span.role for span in warm if "%" in span.text] == ["warning"]
     assert [(span.text, span.role) for span in hot if "%" in span.text] == [
         ("95/100 95% nearly full: /compress", "error")

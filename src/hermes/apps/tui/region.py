@@ -2,6 +2,8 @@
 status.
 """
 
+from collections.abc import Sequence
+
 from msgspec import Struct, field
 
 from hermes.agent.conversation import Conversation
@@ -52,6 +54,7 @@ class LiveRegion(Struct, kw_only=True):
     overlay: Overlay
     facts: Facts
     theme: Theme
+    status: Sequence[str]
     opened: bool = False
 
     def above(self, width: int, height: int, now: float) -> list[Line]:
@@ -79,7 +82,7 @@ class LiveRegion(Struct, kw_only=True):
         if self.conversation.judging and not busy:
             hint = "the goal is being judged · Esc pauses it"
         hint = self.overlay.hint or hint
-        return [*menu, rule(width, hint), status_line(self.facts, width) if self.opened else ()]
+        return [*menu, rule(width, hint), status_line(self.facts, width, self.status) if self.opened else ()]
 
     def _fixed(self, width: int, height: int, now: float, tick: int) -> list[Line]:
         rows = self._waiting(width)

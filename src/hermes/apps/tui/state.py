@@ -79,6 +79,7 @@ class TuiState:
             overlay=self.overlay,
             facts=Facts(version=start.version, directory=start.directory),
             theme=screen.theme,
+            status=DisplaySettings().status,
         )
         self._rows: list[Line] = []
         self._minding = False
@@ -109,6 +110,7 @@ class TuiState:
     def configure(self, runtime: "Runtime") -> None:
         """Take the runtime, and its settings of the screen."""
         self.runtime, display = runtime, runtime.settings[DisplaySettings]
+        self.region.status = display.status
         self.transcript.show_thinking = display.show_thinking
         self.screen.theme = replace(self.screen.theme, ascii=self.screen.theme.ascii or display.ascii)
         self.refresh()

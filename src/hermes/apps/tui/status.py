@@ -1,5 +1,6 @@
 """The few facts that are always in sight: the header, the status line, directory and branch."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -61,11 +62,30 @@ def early_lines(version: str, directory: str, width: int) -> list[Line]:
     ]
 
 
-def status_line(facts: Facts, width: int) -> Line:
-    """Model, context, cost, background, protection, directory and branch; on a narrow window the cost goes
-    first, then what runs in the background, then the directory, but protection always stays.
+def status_line(facts: Facts, width: int, items: Sequence[str]) -> Line:
+    """The items that are wanted, in their order, as far as there is something to tell; on a narrow window
+    the cost goes first, then what runs in the background, then the directory. Protection always stays.
     """
-    parts = {
+    parts = _parts(facts)
+    wanted = items if "protection" in items else [*items, "protection"]
+    shown = {name: parts[name] for name in wanted if plain(parts[name])}
+    for leaving in _LEAVE:
+        if _length(list(shown.values())) > width:
+            shown = {name: part for name, part in shown.items() if name not in leaving}
+    if "model" in shown:
+        others = _length([()] + [part for name, part in shown.items() if name != "model"])
+        shown["model"] = cut(shown["model"], max(1, width - others))
+    joined: list[Span] = []
+    for part in shown.values():
+        joined += [*([Span(" · ", "dim")] if joined else []), *part]
+    return cut(tuple(joined), width)
+
+
+def _parts(facts: Facts) -> dict[str, Line]:
+    """Every item by its name in `display.status`, empty where there is nothing to tell."""
+    model = facts.model or "no model: /model sets one"
+    return {
+        "model": line(model, "dim" if facts.model else "warning"),
         "goal": line(facts.goal, "accent") if facts.goal else (),
         "context": _context(facts),
         "cost": line(" · ".join(facts.cost), "dim"),
@@ -73,16 +93,6 @@ def status_line(facts: Facts, width: int) -> Line:
         "protection": line(facts.guard, "warning" if facts.unguarded else "dim"),
         "directory": line(f"{facts.directory} ({facts.branch})" if facts.branch else facts.directory, "dim"),
     }
-    model = line(facts.model or "no model: /model sets one", "dim" if facts.model else "warning")
-    rest = {name: part for name, part in parts.items() if plain(part)}
-    for leaving in _LEAVE:
-        if _length([model, *rest.values()]) > width:
-            rest = {name: part for name, part in rest.items() if name not in leaving}
-    shortened = cut(model, max(1, width - _length(list(rest.values())) - 3)) if rest else model
-    joined: list[Span] = []
-    for part in [shortened, *rest.values()]:
-        joined += [*([Span(" · ", "dim")] if joined else []), *part]
-    return cut(tuple(joined), width)
 
 
 def _length(parts: list[Line]) -> int:

@@ -1,9 +1,17 @@
-"""What the status line tells of processes in the background: a real program in a real PTY."""
+"""What the status line tells: a real program in a real PTY."""
 
 from pathlib import Path
 
 from hermes.testing import call
 from tests.apps.test_tui_program import Place
+
+
+def test_the_items_of_the_status_line_are_a_setting(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (place.home / ".hermes").mkdir()
+    (place.home / ".hermes" / "config.yaml").write_text("display: {status: [directory, model]}\n")
+    with place.open() as terminal:
+        assert terminal.until("(main) · fake-1 · ").split("\n")[-1].startswith("~/project (main) · fake-1 · ")
 
 
 def test_processes_in_the_background_are_counted_until_they_have_ended(tmp_path: Path) -> None:
