@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from hermes.testing import call
 from tests.apps.test_tui_program import Place
 
@@ -12,6 +14,23 @@ def test_the_items_of_the_status_line_are_a_setting(tmp_path: Path) -> None:
     (place.home / ".hermes" / "config.yaml").write_text("display: {status: [directory, model]}\n")
     with place.open() as terminal:
         assert terminal.until("(main) · fake-1 · ").split("\n")[-1].startswith("~/project (main) · fake-1 · ")
+
+
+@pytest.mark.parametrize(("after", "rings"), [("0.5", True), ("60", False)])
+def test_the_end_of_a_long_turn_is_told_and_of_a_short_one_not(
+    tmp_path: Path, after: str, rings: bool
+) -> None:
+    place = Place(tmp_path)
+    (place.home / ".hermes").mkdir()
+    (place.home / ".hermes" / "config.yaml").write_text(
+        f"display: {{notify: desktop, notify_after: {after}}}\n"
+    )
+    with place.open(call("terminal", {"command": "sleep 1"}), "it is done") as terminal:
+        terminal.type("go\r")
+        terminal.until("it is done")
+        terminal.until(lambda: "Esc stops" not in terminal.text)
+        terminal.read(0.3)
+        assert (b"\x1b]9;hermes has answered after " in terminal.raw) == rings
 
 
 def test_processes_in_the_background_are_counted_until_they_have_ended(tmp_path: Path) -> None:

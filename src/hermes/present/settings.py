@@ -14,7 +14,12 @@ class DisplaySettings(Struct, frozen=True, kw_only=True):
     """The screen."""
 
     ascii: Annotated[bool, doc("Replace emoji and line-drawing characters by plain ones.")] = False
-    bell: Annotated[bool, doc("Ring the terminal bell when an answer is needed.")] = False
+    bell: Annotated[bool, doc("Ring the terminal bell when an answer is needed or a long turn ends.")] = False
+    notify: Annotated[
+        Literal["", "off", "bell", "desktop"],
+        doc("How to call you to a question and to the end of a long turn; empty: by the bell, if it is on."),
+    ] = ""
+    notify_after: Annotated[float, doc("Seconds after which a turn is a long one.")] = 10.0
     status: Annotated[
         list[StatusItem],
         doc("What stands in the status line, in this order; the protection stays also where it is left out."),

@@ -11,6 +11,7 @@ from anyio.abc import TaskGroup
 from msgspec.structs import replace
 
 from hermes.agent.conversation import Conversation
+from hermes.apps.tui.attention import ASKED, end_words, signal_of
 from hermes.apps.tui.backing import StartFacts, protection
 from hermes.apps.tui.editor import Editor
 from hermes.apps.tui.files import Paths, size_of
@@ -104,12 +105,18 @@ class TuiState:
             self._lively.set()
 
     @property
+    def display(self) -> DisplaySettings:
+        """The settings of the screen, as far as they are known."""
+        return self.runtime.settings[DisplaySettings] if self.runtime else DisplaySettings()
+
+    @property
     def _moves(self) -> bool:
         return self.transcript.lively or self.conversation.busy
 
     def configure(self, runtime: "Runtime") -> None:
         """Take the runtime, and its settings of the screen."""
-        self.runtime, display = runtime, runtime.settings[DisplaySettings]
+        self.runtime = runtime
+        display = self.display
         self.region.status = display.status
         self.transcript.show_thinking = display.show_thinking
         self.screen.theme = replace(self.screen.theme, ascii=self.screen.theme.ascii or display.ascii)
@@ -232,10 +239,15 @@ class TuiState:
             Box(id=event.id, question=question, opened=self.now(), config_file=str(config))
         )
         self.overlay.asked += 1
-        if self.runtime is not None and self.runtime.settings[DisplaySettings].bell:
-            self.screen.output.bell()
-        self.screen.output.set_title("hermes needs an answer")
-        self.screen.output.flush()
+        self.screen.output.set_title(f"hermes {ASKED}")
+        self._call_person(ASKED)
+
+    def _call_person(self, words: str) -> None:
+        """Write what calls somebody who looks elsewhere, as the settings want it."""
+        if words:
+            signal = signal_of(self.display, words, self.region.facts.directory, self.start.environ)
+            self.screen.output.write_raw(signal)
+            self.screen.output.flush()
 
     def close_box(self, question_id: str) -> None:
         """Take an answered question away; the next one starts its guard anew."""
@@ -254,6 +266,7 @@ class TuiState:
     def _finished(self, end: TurnFinished) -> None:
         self.failure = end.failure or self.failure
         self._forget_boxes()
+        self._call_person(end_words(end, self.display.notify_after))
         self.spawn(self.update_status)
         if self.session is not None:
             self.conversation.finished(end)
