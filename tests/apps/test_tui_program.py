@@ -453,9 +453,10 @@ def test_the_list_of_sessions_filters_and_resumes(place: Place) -> None:
             terminal.type("\x04")
             terminal.wait()
     with place.open(resume="?", ready="Sessions in this directory") as terminal:
-        assert "about pears" in terminal.text
+        terminal.until("  ❯ about pears\n    answer about pears")
         terminal.type("apples")
         terminal.until("1 of 2")
+        terminal.until("  ❯ about apples\n    answer about apples")
         terminal.type("\r")
         terminal.until("answer about apples")
 

@@ -12,14 +12,16 @@ from msgspec.structs import replace
 from hermes.apps.tui.chips import Chips, pasted
 from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.menu import Item, complete, menu_lines
-from hermes.apps.tui.picker import age
+from hermes.apps.tui.picker import Picker, age, last_exchange, picker_lines
 from hermes.apps.tui.region import KEYS, key_lines
 from hermes.apps.tui.state import model_after
 from hermes.apps.tui.status import Facts, header_lines, short_path, status_line
 from hermes.apps.tui.terminal import is_light
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import columns, plain
+from hermes.store.protocol import SessionRow
 from hermes.types.event import StepStarted
+from hermes.types.message import Assistant, Message, User
 
 COMMANDS = [
     Item("/help", "/help", "Help"),
@@ -190,6 +192,29 @@ def test_no_key_is_cut_at_any_width(width: int) -> None:
     shown = " ".join(" ".join(map(plain, rows)).split())
     assert [what for _, what in KEYS if what not in shown] == []
     assert (all(columns(row) <= width for row in rows), len(rows) == len(KEYS)) == (True, width >= 80)
+
+
+def said_in(*messages: str) -> list[Message]:
+    made = (User, Assistant)
+    return [made[number % 2](id=str(number), at=0, text=text) for number, text in enumerate(messages)]
+
+
+def test_the_list_of_sessions_shows_what_was_said_last_in_the_chosen_one() -> None:
+    row = SessionRow(id="s1", cwd="/w", model="m", created=0, updated=0, messages=4, first_text="first words")
+    picker = Picker(local=[row], all=[row], now=60)
+    unread = picker_lines(picker, "", 40, 20)
+    picker.said["s1"] = last_exchange(said_in("first words", "yes", "and\nthen?", "It is **done**. " * 20))
+    rows = picker_lines(picker, "", 40, 20)
+    assert plain(rows[3]) == "  ❯ and then?"
+    assert all(plain(one).startswith("    ") and "done" in plain(one) for one in rows[4:7])
+    assert (len(rows), all(columns(one) <= 40 for one in rows)) == (len(unread), True)
+    assert [len(picker_lines(picker, "", 40, height)) for height in (5, 13, 14)] == [4, 4, 8]
+
+
+def test_a_turn_without_an_answer_shows_its_message_alone() -> None:
+    assert [last_exchange(said_in(*texts)) for texts in ((), ("a",), ("a", "b", "c"))] == [
+        ("", ""), ("a", ""), ("c", ""),
+    ]  # fmt: skip
 
 
 def test_small_facts() -> None:

@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
+import anyio
 from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE
-from hermes.apps.tui.picker import Picker
+from hermes.apps.tui.picker import Picker, last_exchange
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.state import TuiState
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from hermes.types.error import Failure
 
 _SHOWN_ON_RESUME = 3
+_STILL = 0.08
 
 
 class TuiCommands:
@@ -129,8 +131,29 @@ class TuiCommands:
     async def pick(self) -> None:
         """Open the list of sessions."""
         local, everywhere = await self._rows(str(self._desk.start.cwd)), await self._rows("")
-        self._desk.overlay.picker = Picker(local=local, all=everywhere, now=self._runtime().ports.now())
+        picker = Picker(local=local, all=everywhere, now=self._runtime().ports.now())
+        self._desk.overlay.picker = picker
+        self._desk.spawn(partial(self._look_into, picker))
         self._desk.refresh()
+
+    async def _look_into(self, picker: Picker) -> None:
+        """Read what was said last in the chosen session, as long as the list is open; one that is passed in
+        moving on is not read.
+        """
+        before = ""
+        while self._desk.overlay.picker is picker:
+            row = picker.choice(self._desk.editor.text)
+            if row is not None and row.id == before and row.id not in picker.said:
+                picker.said[row.id] = await self._said_last(row.id)
+                self._desk.refresh()
+            before = row.id if row is not None else ""
+            await anyio.sleep(_STILL)
+
+    async def _said_last(self, session_id: str) -> tuple[str, str]:
+        try:
+            return last_exchange((await self.sessions.read(session_id)).log)
+        except StoreError:  # it is gone, or damaged: that is told when it is chosen
+            return "", ""
 
     async def use_model(self, model: str, base_url: str, key: str) -> None:
         """Answer with another model from now on."""

@@ -1,21 +1,28 @@
-"""The list of earlier sessions: first words, age, messages, branch; typing filters it."""
+"""The list of earlier sessions: first words, age, messages, branch, what was said last; typing filters it."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from msgspec import Struct
+from msgspec import Struct, field
 
-from hermes.present.spans import Line, Span, cut, cut_text, fitting, line
+from hermes.lib.text import strip_escapes
+from hermes.present.spans import Line, Span, cut, cut_text, fitting, line, wrap
+from hermes.types.message import Assistant, Message, User
 
 if TYPE_CHECKING:
     from hermes.store.protocol import SessionRow
 
 _ROWS = 10
+_ROOMY = 14  # a lower window has its rows for the sessions
+_SAID_ROWS = 4  # of the last exchange: the message and three rows of its answer
+_MARGIN: Line = (Span("    "),)
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 
 
 class Picker(Struct, kw_only=True):
-    """What may be chosen: the sessions of this directory, or all."""
+    """What may be chosen: the sessions of this directory, or all; `said` is the last exchange of those that
+    were looked at.
+    """
 
     local: "Sequence[SessionRow]"
     all: "Sequence[SessionRow]"
@@ -23,6 +30,7 @@ class Picker(Struct, kw_only=True):
     here: bool = True
     chosen: int = 0
     rows: "Sequence[SessionRow]" = ()
+    said: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.rows = self.local
@@ -51,10 +59,11 @@ class Picker(Struct, kw_only=True):
 
 
 def picker_lines(picker: Picker, words: str, width: int, height: int) -> list[Line]:
-    """One line for each session, a preview of the chosen one, and the keys."""
+    """One line for each session, where the chosen one is and what was said in it last, and the keys."""
     found = picker.matching(words)
     chosen = min(picker.chosen, len(found) - 1) if found else 0
-    room = max(1, min(_ROWS, height - 4))
+    said = height >= _ROOMY
+    room = max(1, min(_ROWS, height - 4 - (_SAID_ROWS if said else 0)))
     start = max(0, min(chosen - room + 1, len(found) - room))
     where = "in this directory" if picker.here else "everywhere"
     rows = [line(f"Sessions {where} · {len(found)} of {len(picker.rows)}", "title")]
@@ -68,6 +77,7 @@ def picker_lines(picker: Picker, words: str, width: int, height: int) -> list[Li
         rows.append(
             cut(line(f"  {found[chosen].cwd} · {found[chosen].model} · {found[chosen].id}", "dim"), width)
         )
+        rows += _said_lines(*picker.said.get(found[chosen].id, ("", "")), width) if said else []
     other = "all" if picker.here else "this directory"
     return [*rows, line(fitting(("↑↓ Enter", "Esc", f"Tab {other}", "type to filter"), width), "dim")]
 
@@ -84,6 +94,24 @@ def _row(row: "SessionRow", now: float, width: int, *, chosen: bool) -> Line:
     return cut(
         (Span("❯ " if chosen else "  ", role), Span(shown, role), Span(f"{gap} {facts}", "dim")), width
     )
+
+
+def last_exchange(log: "Sequence[Message]") -> tuple[str, str]:
+    """The last message of a person in a log, and the last words that answer it."""
+    place = next((at for at in reversed(range(len(log))) if isinstance(log[at], User)), len(log))
+    asked = [one.text for one in log[place : place + 1] if isinstance(one, User)]
+    answers = [one.text for one in log[place:] if isinstance(one, Assistant) and one.text.strip()]
+    return "".join(asked), "".join(answers[-1:])
+
+
+def _said_lines(asked: str, answered: str, width: int) -> list[Line]:
+    """An exchange in a few rows, so many also where it is short: the list does not jump."""
+    message, answer = (" ".join(strip_escapes(text).split()) for text in (asked, answered))
+    rows = [cut((Span("  ❯ ", "prompt"), Span(message)), width)] if message else []
+    room = _SAID_ROWS - 1
+    told = wrap(line(answer[: room * width], "dim"), width, first=_MARGIN, rest=_MARGIN) if answer else []
+    rows += told[:room]
+    return [*rows, *[()] * (_SAID_ROWS - len(rows))]
 
 
 def _searched(row: "SessionRow") -> str:
