@@ -3,9 +3,11 @@ end.
 """
 
 import time
+from typing import TYPE_CHECKING
 
 import anyio
 from anyio.abc import TaskGroup
+from msgspec.structs import replace
 
 from hermes.apps.tui.actions import DeskActions
 from hermes.apps.tui.backing import StartFacts
@@ -15,11 +17,16 @@ from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.keys import bindings
 from hermes.apps.tui.screen import Screen
 from hermes.apps.tui.state import TuiState, cost_of
+from hermes.lib.lazy import import_object
 from hermes.lib.text import duration
 from hermes.present.spans import fitting
 from hermes.present.words import tokens
 from hermes.types.error import HermesError
 from hermes.types.event import Notice
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+    from hermes.runtime import Runtime
 
 
 class Life:
@@ -33,6 +40,7 @@ class Life:
         screen.bind(bindings(self.actions, self._desk.editor))
         self._leaving, self._ended = anyio.Event(), anyio.Event()
         self.code = self._working = 0
+        self._model = ""
 
     async def run(self) -> None:
         """Open, wait, close; a fault at opening is one sentence and the end."""
@@ -47,6 +55,7 @@ class Life:
                 self._desk.paths = Paths(await list_files(self._desk.start.cwd))
                 await self._leaving.wait()
                 if self._desk.session is not None:
+                    self._model = other_model(self._desk.session, runtime)
                     self._working = sum(1 for _ in self._desk.session.children.tree())
                     await self._desk.session.close()
         except HermesError as error:
@@ -63,8 +72,8 @@ class Life:
             await self._ended.wait()
 
     def farewell(self) -> str:
-        """One line: how to go on, how many children ended with the session, how long it took, what it used;
-        nothing when nothing was said.
+        """One line: how to go on, how many children ended with the session, the model where it is not the
+        default one, how long it took, what it used; nothing when nothing was said.
         """
         session = self._desk.session
         if session is None or not session.log:
@@ -74,8 +83,23 @@ class Life:
         parts = [
             f"hermes -r {session.id}",
             *([f"{self._working} {children} ended with it"] if self._working else []),
+            *([self._model] if self._model else []),
             duration(time.monotonic() - self._began),  # noqa: TID251  # the user's own time
             f"{tokens(used)} tokens",
             *cost_of(session),
         ]
         return fitting(parts, self._desk.screen.width) + "\n"
+
+
+def other_model(session: "Session", runtime: "Runtime") -> str:
+    """The model of a session by its name, where a new session would have another one."""
+    used = session.endpoint
+    try:
+        usual = runtime.endpoint()
+    except HermesError:
+        return used.model
+    if used.local and usual.local and not usual.model:  # the built-in one has its name since it runs
+        built_in = str(import_object("hermes.models.local.catalogue:default")().alias)
+        usual = replace(usual, model=built_in if used.model else "")
+    same = (used.provider, used.base_url, used.model) == (usual.provider, usual.base_url, usual.model)
+    return "" if same else used.model

@@ -1,0 +1,30 @@
+"""The line that the screen leaves behind: a real program in a real PTY."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from hermes.testing import ScriptedModel, ScriptedServer
+from tests.apps.test_tui_program import Place
+
+
+@pytest.mark.parametrize("usual", [True, False])
+def test_the_last_line_names_the_model_where_it_is_not_the_default(tmp_path: Path, usual: bool) -> None:
+    place = Place(tmp_path)
+    (place.home / ".hermes").mkdir()
+    with ScriptedServer(ScriptedModel("the answer")).running() as server:
+        name = "fake-1" if usual else "another"
+        (place.home / ".hermes" / "config.yaml").write_text(
+            f"model: {{default: {name}, base_url: {server.base_url}}}\n"
+        )
+        with place.window(server.base_url, 80, 24, "", {}) as terminal:
+            terminal.until("? keys")
+            terminal.type("hello\r")
+            terminal.until("the answer")
+            terminal.type("\x04")
+            terminal.wait()
+            last = terminal.text.split("\n")[-1]
+    named = re.fullmatch(r"hermes -r \S+ · (fake-1 · )?[\d.]+s · .* tokens", last)
+    assert named, last
+    assert named[1] == (None if usual else "fake-1 · ")
