@@ -1,7 +1,11 @@
 """Slash commands on the screen and in a plain terminal: a real program in a real PTY."""
 
+import json
 import re
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -30,3 +34,52 @@ def test_doctor_tells_here_what_hermes_doctor_tells(place: Place, term: str) -> 
         "✗ config.yaml line 1: nobody knows the key display.colour" in shown,
         bool(re.search(r"^✓ bash: /", shown, re.MULTILINE)),
     ) == (True, True, True)
+
+
+class Listing(BaseHTTPRequestHandler):
+    """A server that has two models and answers nothing else."""
+
+    def do_GET(self) -> None:  # the library calls it so
+        names = {"data": [{"id": "fake-1"}, {"id": "org/other"}]}
+        body = json.dumps(names if self.path == "/v1/models" else {}).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing is logged."""
+
+
+def test_a_model_is_chosen_from_a_list_that_the_server_fills(place: Place) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Listing)
+    Thread(target=server.serve_forever, daemon=True).start()
+    with (
+        ExitStack() as ends,
+        place.window(f"http://127.0.0.1:{server.server_port}/v1", 80, 24, "", {}) as terminal,
+    ):
+        ends.callback(server.server_close)
+        ends.callback(server.shutdown)
+        terminal.until("? keys")
+        terminal.type("/model\r")
+        terminal.until("❯ fake-1")
+        assert "local/" in terminal.text
+        terminal.type("other")
+        terminal.until("❯ org/other")
+        terminal.type("\r")
+        terminal.until("The model is org/other (custom). It answers from now on.")
+        terminal.type("/model\r")
+        terminal.until("now org/other")
+        terminal.type("\x1b")
+        terminal.until(lambda: "type to filter" not in terminal.text)
+
+
+def test_without_escapes_model_tells_which_one_answers(place: Place) -> None:
+    with (
+        ScriptedServer(ScriptedModel()).running() as server,
+        place.window(server.base_url, 80, 24, "", {"TERM": "dumb"}) as terminal,
+    ):
+        terminal.until("an empty line leaves")
+        terminal.type("/model\n")
+        terminal.until("The model is fake-1 (custom).")
+        terminal.until("/model NAME http://host:port/v1 [KEY]")

@@ -76,6 +76,9 @@ class CommandContext(Protocol):
     async def pick(self) -> None:
         """Let the person choose an earlier session."""
 
+    async def pick_model(self) -> None:
+        """Let the person choose a model, or tell how to change it where there can be no list."""
+
     async def use_model(self, model: str, base_url: str, key: str) -> None:
         """Answer with another model from now on; ConfigError when it cannot be used."""
 

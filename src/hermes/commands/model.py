@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from hermes.commands.context import CommandContext
+from hermes.commands.context import CommandContext, idle
 from hermes.models.catalog.catalogue import Model, models, search
 from hermes.models.reliability.route import cost_of_break
 from hermes.present.words import dollars
@@ -60,24 +60,40 @@ def without_key(argument: str) -> str:
 
 
 async def model(talk: CommandContext, argument: str) -> None:
-    """Show the model and how to change it, or change it."""
+    """Choose a model, or change to the one that is named."""
     if not argument:
-        session = talk.session
-        now = (
-            f"The model is **{session.endpoint.model or session.endpoint.provider}**"
-            f" ({session.endpoint.provider})."
-            if session
-            else "No model is set."
-        )
-        talk.tell(f"{now}\n\n{HOW}")
+        await talk.pick_model()
         return
-    if talk.session is not None and talk.session.busy:
-        raise HermesError("A turn is running; stop it first (Esc, or /stop).")
+    idle(talk)
     wish = read_wish(argument)
     await _use(talk, wish)
+    _tell(talk, wish.key)
+
+
+async def choose(talk: CommandContext, wish: ModelArgs) -> None:
+    """Change to a model that was chosen from a list."""
+    idle(talk)
+    await talk.use_model(wish.model, wish.base_url, wish.key)
+    _tell(talk)
+
+
+def in_use(talk: CommandContext) -> str:
+    """Which model answers now, in a sentence, and how to change it."""
+    session = talk.session
+    now = (
+        f"The model is **{session.endpoint.model or session.endpoint.provider}**"
+        f" ({session.endpoint.provider})."
+        if session
+        else "No model is set."
+    )
+    return f"{now}\n\n{HOW}"
+
+
+def _tell(talk: CommandContext, key: str = "") -> None:
+    """Say what answers from now on, and by its end which key was typed."""
     if talk.session is not None:
-        key = f" The key ends in {wish.key[-_SHOWN_OF_KEY:]}." if len(wish.key) > _SHOWN_OF_KEY * 2 else ""
-        talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.{_reading(talk.session)}{key}")
+        told = f" The key ends in {key[-_SHOWN_OF_KEY:]}." if len(key) > _SHOWN_OF_KEY * 2 else ""
+        talk.tell(f"{_named(talk.session.endpoint)} It answers from now on.{_reading(talk.session)}{told}")
 
 
 async def _use(talk: CommandContext, wish: ModelArgs) -> None:

@@ -73,7 +73,12 @@ async def run_command(text: str, talk: CommandContext) -> None:
             f"There is no command /{word}. " + (f"Did you mean /{near}?" if near else "/help lists them.")
         )
         return
+    await guarded(talk, HANDLERS[command.name](talk, argument.strip()))
+
+
+async def guarded(talk: CommandContext, work: Awaitable[None]) -> None:
+    """Do something for a person; a fault ends as one sentence."""
     try:
-        await HANDLERS[command.name](talk, argument.strip())
+        await work
     except HermesError as error:
         talk.warn(str(error))

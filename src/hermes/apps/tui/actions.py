@@ -6,10 +6,13 @@ import anyio
 
 from hermes.apps.tui.commands import TuiCommands
 from hermes.apps.tui.mentions import pasted_picture
+from hermes.apps.tui.model_picker import ModelPicker
+from hermes.apps.tui.picker import Picker
 from hermes.apps.tui.question_box import BURST, Box, KeyVerdict
 from hermes.apps.tui.shell_command import ShellCommand
 from hermes.apps.tui.state import TuiState
-from hermes.commands.run import is_command, kept, run_command
+from hermes.commands.model import choose
+from hermes.commands.run import guarded, is_command, kept, run_command
 from hermes.types.question import Deny
 
 _TWICE = 2.0
@@ -59,7 +62,7 @@ class DeskActions:
     # ------------------------------------------------------------------ sending
 
     def enter(self) -> None:
-        """Send, accept a completion, break the line after a backslash, or choose a session."""
+        """Send, accept a completion, break the line after a backslash, or choose from a list."""
         self._desk.overlay.hint = ""
         if self._desk.overlay.picker is not None:
             self._choose()
@@ -93,10 +96,12 @@ class DeskActions:
 
     def _choose(self) -> None:
         desk = self._desk
-        row = desk.overlay.picker.choice(desk.editor.text) if desk.overlay.picker else None
+        picker, words = desk.overlay.picker, desk.editor.text
         desk.overlay.picker = None
         desk.screen.buffer.reset()
-        if row is not None:
+        if isinstance(picker, ModelPicker) and (model := picker.choice(words)) is not None:
+            desk.spawn(lambda: guarded(self._talk, choose(self._talk, model.wish)))
+        elif isinstance(picker, Picker) and (row := picker.choice(words)) is not None:
             desk.spawn(partial(run_command, f"/resume {row.id}", self._talk))
 
     def tab(self) -> None:

@@ -8,11 +8,14 @@ import anyio
 from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE
+from hermes.apps.tui.model_picker import ModelPicker
 from hermes.apps.tui.picker import Picker, last_exchange
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.state import TuiState
+from hermes.apps.tui.status import BUILT_IN
 from hermes.commands.greeting import greet
+from hermes.commands.model_choices import known_choices, served_choices, served_names
 from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
     from hermes.runtime import Runtime
     from hermes.store.protocol import SessionRow, SessionStore
     from hermes.types.error import Failure
+    from hermes.types.request import Endpoint
 
 _SHOWN_ON_RESUME = 3
 _STILL = 0.08
@@ -134,6 +138,25 @@ class TuiCommands:
         picker = Picker(local=local, all=everywhere, now=self._runtime().ports.now())
         self._desk.overlay.picker = picker
         self._desk.spawn(partial(self._look_into, picker))
+        self._desk.refresh()
+
+    async def pick_model(self) -> None:
+        """Open the list of models; those of the server in use come when it answers."""
+        runtime, used = self._runtime(), self._desk.session.endpoint if self._desk.session else None
+        known = partial(
+            known_choices,
+            runtime.settings, runtime.environ, runtime.routes.auth.providers(), runtime.model_cache,
+        )  # fmt: skip
+        now = (used.model or BUILT_IN) if used is not None else "none"
+        picker = ModelPicker(now=now, models=await anyio.to_thread.run_sync(known), asking=used is not None)
+        self._desk.overlay.picker = picker
+        self._desk.refresh()
+        if used is not None:
+            self._desk.spawn(partial(self._ask_server, picker, used))
+
+    async def _ask_server(self, picker: ModelPicker, used: "Endpoint") -> None:
+        served = served_choices(used, await served_names(self._runtime(), used))
+        picker.put_first(served, self._desk.editor.text)
         self._desk.refresh()
 
     async def _look_into(self, picker: Picker) -> None:

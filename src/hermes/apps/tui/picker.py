@@ -57,6 +57,10 @@ class Picker(Struct, kw_only=True):
         found = self.matching(words)
         return found[min(self.chosen, len(found) - 1)] if found else None
 
+    def lines(self, words: str, width: int, height: int) -> list[Line]:
+        """The list as it stands."""
+        return picker_lines(self, words, width, height)
+
 
 def picker_lines(picker: Picker, words: str, width: int, height: int) -> list[Line]:
     """One line for each session, where the chosen one is and what was said in it last, and the keys."""

@@ -9,6 +9,7 @@ from hermes.apps.tui.backing import CHOOSE, StartFacts
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
 from hermes.commands.greeting import greet
+from hermes.commands.model import in_use
 from hermes.lib.visible import visible
 from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.lines import notice_lines
@@ -146,6 +147,10 @@ class PlainCommands:
         prompt = "Number of the session, or nothing for a new one > "
         said = (await self._ask(prompt)).strip() if found else ""
         return found[int(said) - 1].id if said.isdecimal() and 0 < int(said) <= len(found) else ""
+
+    async def pick_model(self) -> None:
+        """Tell which model answers, and how to change it."""
+        self.tell(in_use(self))
 
     async def use_model(self, model: str, base_url: str, key: str) -> None:
         """Answer with another model from now on."""

@@ -9,7 +9,8 @@ from msgspec import Struct, field
 from hermes.agent.conversation import Conversation
 from hermes.apps.tui.editor import Editor
 from hermes.apps.tui.menu import menu_lines
-from hermes.apps.tui.picker import Picker, picker_lines
+from hermes.apps.tui.model_picker import ModelPicker
+from hermes.apps.tui.picker import Picker
 from hermes.apps.tui.question_box import Box, box_lines
 from hermes.apps.tui.status import Facts, early_lines, status_line
 from hermes.apps.tui.transcript import Transcript
@@ -35,7 +36,7 @@ class Overlay(Struct, kw_only=True):
 
     boxes: list[Box] = field(default_factory=list)
     asked: int = 0
-    picker: Picker | None = None
+    picker: Picker | ModelPicker | None = None
     keys: bool = False
     hint: str = ""
 
@@ -87,7 +88,7 @@ class LiveRegion(Struct, kw_only=True):
     def _fixed(self, width: int, height: int, now: float, tick: int) -> list[Line]:
         rows = self._waiting(width)
         if self.overlay.picker is not None:
-            return [*rows, *picker_lines(self.overlay.picker, self.editor.text, width, height)]
+            return [*rows, *self.overlay.picker.lines(self.editor.text, width, height)]
         if self.overlay.box is not None:
             done = self.overlay.asked - len(self.overlay.boxes)
             return [

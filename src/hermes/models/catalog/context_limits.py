@@ -62,7 +62,15 @@ class ContextLimits(Struct):
                 self._save()
         return self.of(endpoint)
 
+    async def names(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """The models that the server lists, by name; none where it does not say, and never raises."""
+        return names_in(await self._tree(endpoint))
+
     async def _listed(self, endpoint: Endpoint) -> dict[str, int]:
+        return windows_in(await self._tree(endpoint), asked=endpoint.model)
+
+    async def _tree(self, endpoint: Endpoint) -> Any:
+        """What the server answers to the question for its models, None where it does not."""
         headers = (
             {"authorization": f"Bearer {endpoint.credential}", **endpoint.headers}
             if endpoint.credential
@@ -71,10 +79,10 @@ class ContextLimits(Struct):
         with anyio.move_on_after(ASK_SECONDS):
             try:
                 answer = await self.http.get(endpoint.base_url.rstrip("/") + "/models", headers=headers)
-                return windows_in(answer.json(), asked=endpoint.model) if answer.status_code == 200 else {}
+                return answer.json() if answer.status_code == 200 else None
             except (httpx2.HTTPError, httpx2.InvalidURL, ValueError):
-                return {}
-        return {}
+                return None
+        return None
 
     def _all(self) -> dict[str, int]:
         if self._known is None:
@@ -90,15 +98,28 @@ def windows_in(tree: Any, *, asked: str) -> dict[str, int]:
     """Model names with their windows out of a list of models; a server that serves one model answers for
     whatever name was asked.
     """
-    rows = tree.get("data") or tree.get("models") if isinstance(tree, Mapping) else tree
     found: dict[str, int] = {}
-    for row in rows if isinstance(rows, list) else ():
-        window = _window(row) if isinstance(row, Mapping) else 0
+    for row in _rows(tree):
+        window = _window(row)
         if window:
-            found[str(row.get("id") or row.get("name") or asked).removeprefix("models/")] = window
+            found[_name(row) or asked] = window
     if len(found) == 1 and asked not in found:
         found[asked] = next(iter(found.values()))
     return found
+
+
+def names_in(tree: Any) -> tuple[str, ...]:
+    """Model names out of a list of models, in its order."""
+    return tuple(dict.fromkeys(name for row in _rows(tree) if (name := _name(row))))
+
+
+def _rows(tree: Any) -> list[Mapping[str, Any]]:
+    rows = tree.get("data") or tree.get("models") if isinstance(tree, Mapping) else tree
+    return [row for row in rows if isinstance(row, Mapping)] if isinstance(rows, list) else []
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    return str(row.get("id") or row.get("name") or "").removeprefix("models/")
 
 
 def _window(row: Mapping[str, Any]) -> int:

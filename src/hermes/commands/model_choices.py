@@ -1,0 +1,87 @@
+"""The models that a person may choose from: of the server in use, of this machine, of known providers."""
+
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from hermes.commands.model import ModelArgs
+from hermes.config.sections import Settings
+from hermes.models.catalog.catalogue import (
+    Provider,
+    key_of,
+    known_models,
+    known_providers,
+    models_of,
+    window_of,
+)
+from hermes.models.local import catalogue
+from hermes.present.words import tokens
+from hermes.types.request import CUSTOM, Endpoint
+
+if TYPE_CHECKING:
+    from hermes.runtime import Runtime
+
+
+class ModelChoice(Struct, frozen=True, kw_only=True):
+    """One row: the name as a person writes it, what is known of it, and what is asked for when it is
+    chosen.
+    """
+
+    name: str
+    note: str
+    wish: ModelArgs
+
+
+def known_choices(
+    settings: Settings, environ: Mapping[str, str], stored: Collection[str], cache: Path
+) -> list[ModelChoice]:
+    """The local models, then those of providers that have a key; `stored` names providers whose key is kept,
+    `cache` is where local models are once they were fetched.
+    """
+    return [*_local(cache), *_known(settings, environ, stored)]
+
+
+def served_choices(endpoint: Endpoint, names: Collection[str]) -> list[ModelChoice]:
+    """The models of the server in use by the names that it has for them."""
+    return [_served(endpoint, name) for name in names]
+
+
+async def served_names(runtime: "Runtime", endpoint: Endpoint) -> tuple[str, ...]:
+    """What the server in use lists, nothing where it does not say or is no server of this kind."""
+    if endpoint.local or endpoint.protocol != "chat_completions":
+        return ()
+    return await runtime.routes.windows.names(endpoint)
+
+
+def _served(endpoint: Endpoint, name: str) -> ModelChoice:
+    if endpoint.provider == CUSTOM:
+        wish = ModelArgs(model=name, base_url=endpoint.base_url, key=endpoint.credential)
+        return ModelChoice(name=name, note="this server", wish=wish)
+    whole = f"{endpoint.provider}/{name}"
+    return ModelChoice(name=whole, note="this server", wish=ModelArgs(model=whole))
+
+
+def _local(cache: Path) -> Iterator[ModelChoice]:
+    for one in catalogue.entries():
+        fetched = catalogue.location(one, cache).is_file()
+        note = "on this machine" if fetched else f"{one.size / 1e6:,.0f} MB to fetch"
+        yield ModelChoice(name=f"local/{one.alias}", note=note, wish=ModelArgs(model=f"local/{one.alias}"))
+
+
+def _known(settings: Settings, environ: Mapping[str, str], stored: Collection[str]) -> Iterator[ModelChoice]:
+    known = known_models(settings)
+    for found in known_providers(settings).values():
+        for one in models_of(found.name, known) if _has_key(found, environ, stored) else ():
+            window = one.window or window_of(one.family or one.id)
+            yield ModelChoice(
+                name=one.name,
+                note=f"{tokens(window)} tokens" if window else "",
+                wish=ModelArgs(model=one.name),
+            )
+
+
+def _has_key(found: Provider, environ: Mapping[str, str], stored: Collection[str]) -> bool:
+    has = bool(key_of(found, environ)[1] or found.key_command or found.own or found.name in stored)
+    return has and not found.unsupported
