@@ -18,6 +18,8 @@ from hermes.safety.bounds import closed_needs
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.safety.grants import Grants, spend, write
 from hermes.safety.origins import Locate, Provenance, as_named, came_from, provenance
+from hermes.safety.plan import RULE as PLAN
+from hermes.safety.plan import planned
 from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
 from hermes.safety.taint import held
@@ -58,15 +60,19 @@ def _nothing_new() -> None:
     return None
 
 
+def _never() -> bool:
+    return False
+
+
 class ApprovalGate(Struct):
     """The one door to effects of a session. `save` writes an 'always' to the user's allowlist, `spent`
     replaces one that was used.
 
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
     where the settings let it, `save_first` saves what a command could lose, `turn_files` the workspace before
-    a turn first changes it. `record` tells of an answer that
-    no person gave, `allowed` gives the user's allowlist when it was changed, `read` what the session has read
-    from outside, `locate` where a path of a command really lies. Unless somebody answers (`attended`), what
+    a turn first changes it. `record` tells of an answer that no person gave, `allowed` gives the user's
+    allowlist when it was changed, `read` what the session has read from outside, `locate` where a path of a
+    command really lies, `planning` whether nothing may change now. Unless somebody answers (`attended`), what
     the session itself `wrote` does not run unconfined.
     """
 
@@ -88,6 +94,7 @@ class ApprovalGate(Struct):
     judge: Callable[[Action, Policy, Grants], Verdict] = decide
     read: Callable[[], tuple[Source, ...]] = field(default=lambda: ())
     locate: Locate = as_named
+    planning: Callable[[], bool] = _never
 
     async def authorize(self, action: Action) -> Permit:
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
@@ -140,6 +147,8 @@ class ApprovalGate(Struct):
             case "allow" | "contain":
                 self._spend(verdict)
                 return verdict.permit(action, serial=self.ports.token())
+            case "deny" if verdict.rule == PLAN:
+                raise self._refusal(action, _listed(verdict))
             case "deny":
                 raise self._refusal(action, f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}")
             case "ask" if self.policy.ask == "always":
@@ -166,6 +175,7 @@ class ApprovalGate(Struct):
             ports=self.ports,
             read=self.read,
             locate=self.locate,
+            planning=self.planning,
             save_first=self.save_first,
             turn_files=self.turn_files,
             grants=Grants(),
@@ -181,7 +191,8 @@ class ApprovalGate(Struct):
                 verdict = unreviewed(action, verdict, self.policy, wrote=self.wrote)
             verdict = renamed(verdict, self.policy, self.locate)
             verdict = held(action, verdict, self.policy, self.read(), self.grants)
-            return asked_always(action, verdict, self.policy, grants)
+            verdict = asked_always(action, verdict, self.policy, grants)
+            return planned(action, verdict) if self.planning() else verdict
         except (
             Exception
         ) as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is

@@ -2,17 +2,21 @@
 
 import json
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, Final, Generic, Protocol, TypeVar
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 import msgspec
 from msgspec import Struct
 
 from hermes.lib.lazy import import_object
+from hermes.safety.plan import PLAN_MODE
 from hermes.tools.function_schema import converted, type_schema
 from hermes.types.error import OutputInvalid
 from hermes.types.event import TurnFinished
 from hermes.types.message import Attachment, ContextBlock
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
 
 T = TypeVar("T")
 ATTEMPTS: Final = 3
@@ -92,12 +96,13 @@ def output_by(schema: Any) -> OutputForm[Any]:
     return OutputForm(schema, read)
 
 
-def form_block(schema: Mapping[str, Any] | None) -> tuple[ContextBlock, ...]:
-    """What tells a model of the form of its answer; nothing where any will do."""
-    if schema is None:
-        return ()
-    text = _ASKED.format(schema=json.dumps(schema, ensure_ascii=False, separators=(",", ":")))
-    return (ContextBlock(kind="output", text=text),)
+def answer_blocks(session: "Session", schema: Mapping[str, Any] | None) -> Iterator[ContextBlock]:
+    """What tells a model of the answer that is wanted: that it is a plan, and the form of it."""
+    if session.is_planning:
+        yield ContextBlock(kind="limit", text=PLAN_MODE)
+    if schema is not None:
+        written = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
+        yield ContextBlock(kind="output", text=_ASKED.format(schema=written))
 
 
 async def answered(

@@ -93,7 +93,7 @@ class Session:
         self._stop: TurnStop | None = None
         self._idle = anyio.Event()
         self._idle.set()
-        self._undoing = self._summing = self.closed = False
+        self._undoing = self._summing = self.closed = self.planning = False
         self.mailbox, self.children = Mailbox(partial(process_news, self)), Children(self)
 
     # ------------------------------------------------------------------ the four verbs
@@ -228,6 +228,11 @@ class Session:
         return self._stop is not None
 
     @property
+    def is_planning(self) -> bool:
+        """Whether nothing may change now, in this session or one that it works for: `planning` is set."""
+        return self.planning or (self.above is not None and self.above.is_planning)
+
+    @property
     def turns(self) -> int:
         """How many turns there are in the log."""
         return self._log.turns
@@ -297,7 +302,7 @@ class Session:
 
     async def authorize(self, use: ToolUse) -> None:
         """Decide on a tool's call; Refused when the answer is no."""
-        if any(guarded_effects(use)) or self.spec.capabilities != ALL:
+        if any(guarded_effects(use)) or self.spec.capabilities != ALL or self.is_planning:
             await self.environment.gate.authorize(use)
 
     def pin(self, fact: str) -> None:

@@ -111,7 +111,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
         async def advise(question: SideQuestion) -> str | None:
             return await home.run(partial(session.ask_aside, "approval", question))
 
-        gate.attended = session.spec.attended
+        gate.attended, gate.planning = session.spec.attended, lambda: session.is_planning
         # One that is resumed may have, and one that works for another shares its files
         gate.wrote = bool(session.spec.parent) or any(isinstance(one, ToolResult) for one in session.log)
         if session.above is not None and session.above.opened is not None:

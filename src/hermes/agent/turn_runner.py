@@ -17,7 +17,7 @@ from hermes.agent.guardrails import HALTED, HALTED_WORDS, LoopGuard
 from hermes.agent.hook_points import added_context, ended
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.listeners import Listener
-from hermes.agent.output import form_block
+from hermes.agent.output import answer_blocks
 from hermes.agent.outside import protect
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
@@ -189,7 +189,7 @@ class TurnRunner:
                 at=ports.now(),
                 text=self._text,
                 attachments=said.attachments,
-                blocks=(*recalled, *added, *news, *form_block(said.output_schema)),
+                blocks=(*recalled, *added, *news, *answer_blocks(self._session, said.output_schema)),
                 origin=said.actor.origin,
             )
             with anyio.CancelScope(shield=True), self._kept(news):

@@ -2,7 +2,18 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from hermes.commands import agents, branches, context_room, files, goals, info, model, processes, session
+from hermes.commands import (
+    agents,
+    branches,
+    context_room,
+    files,
+    goals,
+    info,
+    model,
+    plan,
+    processes,
+    session,
+)
 from hermes.commands.catalogue import find, nearest
 from hermes.commands.context import CommandContext
 from hermes.types.error import HermesError
@@ -40,6 +51,7 @@ HANDLERS: Mapping[str, Handler] = {
     "queue": session.queue,
     "stop": session.stop,
     "agents": agents.agents,
+    "plan": plan.plan,
     "ps": processes.ps,
     "quit": session.leave,
     "model": model.model,

@@ -92,6 +92,7 @@ class DeskActions:
 
     async def _run_command(self, text: str) -> None:
         await run_command(text, self._talk)
+        await self._desk.update_status()
         self._desk.conversation.proceed()  # what was typed while older messages were summed up
 
     def _choose(self) -> None:
@@ -199,6 +200,10 @@ class DeskActions:
     def show_thinking(self) -> None:
         """Show the model's reasoning."""
         self._desk.show(self._desk.transcript.block("thinking", self._desk.transcript.thought_lines()))
+
+    def plan(self) -> None:
+        """Begin or end plan mode."""
+        self._desk.spawn(partial(self._run_command, "/plan"))
 
     def edit_waiting(self) -> None:
         """Put the waiting messages back into the editor."""

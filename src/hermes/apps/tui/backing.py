@@ -95,4 +95,6 @@ def protection(session: "Session") -> tuple[str, bool]:
     box = {"off": "no sandbox", "workspace": "sandbox", "container": "container"}.get(
         policy.sandbox, f"{policy.sandbox} sandbox"
     )
+    if session.is_planning:
+        return f"{box} · plan: nothing changes", False
     return (f"{box} · asks" if asks else f"{box} · never asks"), not asks

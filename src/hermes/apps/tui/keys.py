@@ -55,6 +55,9 @@ class Actions(Protocol):
     def show_thinking(self) -> None:
         """Show the model's reasoning."""
 
+    def plan(self) -> None:
+        """Begin or end plan mode, in which nothing may change."""
+
     def edit_waiting(self) -> None:
         """Put the waiting messages back into the editor."""
 
@@ -74,6 +77,7 @@ def bindings(actions: Actions, editor: "Editing") -> KeyBindings:
         (("escape",), actions.escape),
         (("c-o",), actions.show_whole),
         (("c-t",), actions.show_thinking),
+        (("s-tab",), actions.plan),
         (("escape", "up"), actions.edit_waiting),
         (("c-l",), actions.clear_window),
     ]

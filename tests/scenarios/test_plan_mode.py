@@ -1,0 +1,95 @@
+"""In plan mode nothing changes, whatever is called and however it is allowed elsewhere."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hermes
+from hermes.safety.plan import PLAN_MODE
+from hermes.testing import ScriptedModel, call, calls
+from hermes.types.message import ToolResult
+from tests.scenarios.conftest import Talk
+
+pytestmark = pytest.mark.anyio
+TOOLS = ("terminal", "file", "code_execution", "delegation")
+
+
+@hermes.tool
+def post(text: str) -> str:
+    """Publish something."""
+    return "posted"
+
+
+@hermes.tool(read_only=True)
+def look(name: str) -> str:
+    """Look something up."""
+    return "seen"
+
+
+CHANGES: list[tuple[str, dict[str, Any]]] = [
+    ("terminal", {"command": "touch made"}),
+    ("terminal", {"command": 'python3 -c \'open("made", "w")\''}),
+    ("terminal", {"command": "cat a.txt > made"}),
+    ("terminal", {"command": "make all", "background": True}),
+    ("write_file", {"path": "made", "content": "x"}),
+    ("patch", {"mode": "replace", "path": "a.txt", "old_string": "one", "new_string": "two"}),
+    ("execute_code", {"code": "open('made', 'w')"}),
+    ("post", {"text": "x"}),
+]
+READS: list[tuple[str, dict[str, Any]]] = [
+    ("terminal", {"command": "cat a.txt"}),
+    ("terminal", {"command": "ls | head -n 3"}),
+    ("read_file", {"path": "a.txt"}),
+    ("search_files", {"pattern": "one"}),
+    ("look", {"name": "x"}),
+]
+
+
+@pytest.mark.parametrize("yolo", [False, True])
+async def test_nothing_changes_and_reading_goes_on(talk: Talk, tmp_path: Path, yolo: bool) -> None:
+    work = tmp_path / "work"
+    work.mkdir(exist_ok=True)
+    (work / "a.txt").write_text("one\n")
+    model = ScriptedModel(calls(*CHANGES), calls(*READS), "The plan.")
+    async with talk(model, toolsets=TOOLS, functions=(post, look), attended=False, yolo=yolo) as session:
+        session.planning = True
+        end = await session.send("Plan it.")
+        results = [one for one in session.log if isinstance(one, ToolResult)]
+    refused, read = results[: len(CHANGES)], results[len(CHANGES) :]
+    assert [("Plan mode is on" in one.content, one.failed) for one in refused] == [(True, True)] * len(
+        CHANGES
+    )
+    assert [one.failed for one in read] == [False] * len(READS)
+    assert [path.name for path in work.iterdir() if not path.name.startswith(".")] == ["a.txt"]
+    assert (work / "a.txt").read_text() == "one\n"
+    assert end.text == "The plan."
+    assert PLAN_MODE in model.requests[0]["messages"][-1]["content"]
+
+
+async def test_when_it_is_over_things_change_as_before(talk: Talk, tmp_path: Path) -> None:
+    write = call("write_file", {"path": "made", "content": "x"})
+    model = ScriptedModel(write, "Planned.", write, "Made.")
+    async with talk(model, toolsets=TOOLS) as session:
+        session.planning = True
+        await session.send("Plan it.")
+        session.planning = False
+        await session.send("Do it.")
+        last = [one for one in session.log if isinstance(one, ToolResult)][-1]
+    assert json.loads(last.content)["bytes_written"] == 1
+    assert "Plan mode" not in model.requests[-1]["messages"][-3]["content"]
+
+
+async def test_a_child_of_a_session_that_plans_changes_nothing_either(talk: Talk, tmp_path: Path) -> None:
+    model = ScriptedModel(
+        call("delegate_task", {"goal": "write it"}),
+        call("write_file", {"path": "made", "content": "x"}, breaks_prefix=True),
+        "could not",
+        hermes.testing.say("Planned.", breaks_prefix=True),
+    )
+    async with talk(model, toolsets=TOOLS) as session:
+        session.planning = True
+        await session.send("Plan it.")
+    assert not (tmp_path / "work" / "made").exists()
+    assert "Plan mode is on" in model.requests[2]["messages"][-1]["content"]
