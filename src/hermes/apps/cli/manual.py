@@ -7,8 +7,8 @@ from typing import Final
 import click
 from click.shell_completion import get_completion_class
 
-from hermes import __version__
 from hermes.apps.cli.main import SUBCOMMANDS, cli
+from hermes.lib.lazy import import_object
 
 _HEAD: Final = '.TH HERMES 1 "" "hermes {version}" "User Commands"'
 _ENDS: Final = (
@@ -54,7 +54,7 @@ def completion(shell: str) -> None:
 def page() -> Iterator[str]:
     """The lines of the manual page."""
     context = click.Context(cli, info_name="hermes")
-    yield _HEAD.format(version=__version__)
+    yield _HEAD.format(version=import_object("hermes:__version__"))
     yield from _section("NAME", "hermes \\- an agent that works on your computer through tools")
     yield from _section(
         "SYNOPSIS", ".B hermes", "[OPTIONS] [COMMAND] [ARGS]...", ".br", '.B hermes -z "QUESTION"'
