@@ -78,7 +78,7 @@ class Keyboard(Vt100Input):
     def __init__(self, stdin: TextIO, output: Output, on_background: Callable[[bool], None]) -> None:
         super().__init__(stdin)
         self._output, self._on_background = output, on_background
-        self._cut = ""
+        self._cut, self._first = "", True
 
     @contextmanager
     def raw_mode(self) -> Iterator[None]:
@@ -102,7 +102,10 @@ class Keyboard(Vt100Input):
 
     def read_keys(self) -> list[KeyPress]:
         """The keys that were pressed."""
-        self.vt100_parser.feed(self._translate(self._cut + self.stdin_reader.read()))
+        read = self.stdin_reader.read()
+        if self._first and read:  # Ctrl-D that came while the terminal still read lines arrives as NUL
+            self._first, read = False, read.replace("\0", "\x04")
+        self.vt100_parser.feed(self._translate(self._cut + read))
         keys, self._buffer = self._buffer, []
         return keys
 
