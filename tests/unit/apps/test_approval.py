@@ -153,3 +153,11 @@ def test_an_open_question_takes_an_option_or_words() -> None:
     person = Person(question)
     person.box.words("neither")
     assert person.answer == Reply(text="neither")
+
+
+def test_a_question_that_ends_by_itself_counts_down() -> None:
+    question = Approve(command="make", cwd="/w", reasons=(), rule="r")
+    box = Box(id="q", question=question, opened=0.0, expires=160.0, now=lambda: 100.0)
+    assert plain(box_lines(box, 80, 24)[-1]).startswith("no by itself in 1m 00s · ↑↓ Enter")
+    forever = Box(id="q", question=question, opened=0.0)
+    assert plain(box_lines(forever, 80, 24)[-1]).startswith("↑↓ Enter")

@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from hermes.lib.text import strip_escapes
+from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
 from hermes.present.consent import answer_from
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
@@ -47,12 +47,15 @@ PASSED = KeyVerdict(passed=True)
 class Box:
     """One open question. Times are seconds of one clock; feed every key to `key` and ask `due` after BURST
     seconds.
+
+    It ends by itself at `expires`, in epoch seconds as `now` tells them; 0 is never.
     """
 
     id: str
     question: Question
     opened: float
     config_file: str = ""
+    expires: float = 0.0
     now: Callable[[], float] = time.time  # noqa: TID251  # the user's own time
     choices: tuple[AnswerChoice, ...] = field(init=False)
     cursor: int = field(init=False)
@@ -265,7 +268,8 @@ def _choice_lines(box: Box, width: int) -> list[Line]:
 
 
 def _hint(box: Box, width: int) -> str:
-    parts = (
+    ends = (f"no by itself in {duration(max(0.0, box.expires - box.now()))}",) if box.expires else ()
+    keys = (
         ("Enter sends", "Esc no") if box.wants_words else ("↑↓ Enter", "Esc no", "Tab from a draft to here")
     )
-    return fitting(parts, width)
+    return fitting((*ends, *keys), width)

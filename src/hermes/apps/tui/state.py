@@ -236,7 +236,13 @@ class TuiState:
                 else self.region.facts.directory,
             )
         self.overlay.boxes.append(
-            Box(id=event.id, question=question, opened=self.now(), config_file=str(config))
+            Box(
+                id=event.id,
+                question=question,
+                opened=self.now(),
+                config_file=str(config),
+                expires=event.expires,
+            )
         )
         self.overlay.asked += 1
         self.screen.output.set_title(f"hermes {ASKED}")
