@@ -288,7 +288,7 @@ def test_an_at_sign_completes_files_that_git_knows(place: Place) -> None:
         row = next(row for row in terminal.until("notes.md").split("\n") if "notes.md" in row)
         assert row.split() == ["❯", "notes.md", "2.0", "kB"]
         terminal.type("\t")
-        terminal.until("❯ look at notes.md")
+        terminal.until("❯ look at @notes.md")
         terminal.type("@ignored")
         terminal.read(0.3)
         assert "ignored.log" not in terminal.text
