@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import hermes
-from hermes.safety.plan import PLAN_MODE
 from hermes.testing import ScriptedModel, call, calls
+from hermes.types.action import PLAN_MODE
 from hermes.types.message import ToolResult
 from tests.scenarios.conftest import Talk
 

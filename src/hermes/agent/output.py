@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from hermes.lib.lazy import import_object
-from hermes.safety.plan import PLAN_MODE
 from hermes.tools.function_schema import converted, type_schema
+from hermes.types.action import PLAN_MODE
 from hermes.types.error import OutputInvalid
 from hermes.types.event import TurnFinished
 from hermes.types.message import Attachment, ContextBlock

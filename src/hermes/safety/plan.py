@@ -6,13 +6,9 @@ from msgspec.structs import replace
 
 from hermes.safety.decide import Verdict
 from hermes.safety.undo import may_change
-from hermes.types.action import Action, ToolUse
+from hermes.types.action import PLAN_MODE, Action, ToolUse
 
 RULE: Final = "plan"
-PLAN_MODE: Final = (
-    "Plan mode is on: nothing may change now. Look at what you need with commands and tools that only read,"
-    " then say what you would do and wait; the user ends plan mode."
-)
 WORDS: Final = f"This could change something, so it did not run. {PLAN_MODE}"
 _CHANGES: Final = frozenset({"files", "send", "settings", "other"})
 

@@ -62,6 +62,11 @@ def digest_of(action: Action, **more: str) -> str:
     return hashlib.blake2s(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
+PLAN_MODE: Final = (
+    "Plan mode is on: nothing may change now. Look at what you need with commands and tools that only read,"
+    " then say what you would do and wait; the user ends plan mode."
+)
+"""What a model is told where nothing may change."""
 WORDS: Final = frozenset({"person", "session", "allowlist"})
 """By whom a permit is that rests on a person's word, given now or before."""
 

@@ -97,8 +97,9 @@ def _beforehand(
 ) -> Iterator[str]:
     """What the user should know before the answer."""
     yield from losses(session, terminal)
-    if session.log and session.spec.cwd != Path.cwd():
-        yield f"This session works in {session.spec.cwd}."
+    place = session.spec.cwd
+    if session.log and place != Path.cwd() and place.is_dir():
+        yield f"This session works in {place}."
     if unseen := [one.name for one in attachments if is_unseen(one, session)]:
         yield f"{session.endpoint.full_name} learns the name of {', '.join(unseen)} and no more."
 
