@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 from weakref import WeakSet
 
 import anyio
@@ -31,7 +31,7 @@ from hermes.lib.aio import collect
 from hermes.lib.lazy import import_object
 from hermes.lib.repository import branch_of
 from hermes.lib.text import mend_surrogates
-from hermes.models.settings import CachingSettings, ModelSettings
+from hermes.models.settings import CachingSettings, Effort, ModelSettings
 from hermes.safety.settings import ApprovalSettings
 from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredSession
 from hermes.tools.discovery import ToolFolder
@@ -140,6 +140,7 @@ class SessionOpener(Struct, kw_only=True):
         return replace(spec, outside=outside, depth=await depth_below(spec.parent, self.living, self.store))
 
     def _endpoint(self, chosen: SessionOptions, parent: Session | None = None) -> Endpoint:
+        _check(chosen)
         _ = self.services.context  # one that is not there is a fault of the settings, told before any turn
         self.routing.routes.learn_secrets()
         if parent is not None and not (chosen.model or chosen.base_url or chosen.api_key):
@@ -199,12 +200,14 @@ class SessionOpener(Struct, kw_only=True):
         if stored.goal:
             session.goal = import_object("hermes.agent.goals:left")(stored.goal)
         questions, now = await self.store.questions(row.id), self.ports.now()
+        recall = import_object("hermes.agent.delegation.recall:recall")
         if log.open or stored.begun:
-            await session.settle(*answers(log.open, stored.begun, self.ports, questions))
+            found = [*answers(log.open, stored.begun, self.ports, questions)]
+            await session.settle_cut(found, recall)
         for one in questions:
             if one.answer is None and not one.is_open(now):
                 await self.store.end_question(one.id, "expired")
-        await import_object("hermes.agent.delegation.recall:recall")(session)
+        await recall(session)
         session.questions.restore([one for one in questions if one.answer or one.is_open(now)])
         return session
 
@@ -347,6 +350,18 @@ class SessionOpener(Struct, kw_only=True):
             raise ConfigError(f"No session can work in {shown}, whose name is not UTF-8: rename it.")
         self.services.recall.refuse_within(cwd)
         return cwd
+
+
+def _check(chosen: SessionOptions) -> None:
+    """ConfigError for what no session can be opened with."""
+    if chosen.max_cost < 0 or chosen.max_steps < 0:
+        raise ConfigError(
+            "max_cost and max_steps are limits: give a number above zero, or 0 for none of yours."
+        )
+    if chosen.effort not in get_args(Effort):
+        raise ConfigError(
+            f"There is no effort {chosen.effort!r}; there are: {', '.join(get_args(Effort)[1:])}."
+        )
 
 
 def _kept(ttl: Literal["5m", "1h", "off"]) -> Literal["", "5m", "1h"]:

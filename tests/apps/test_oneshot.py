@@ -389,7 +389,7 @@ def test_a_picture_goes_with_the_question(run: Run, work: Path) -> None:
     ]
     (work / "a.bin").write_bytes(b"\0\xff")
     refused = ask(run, ScriptedModel(), "-z", "what is it?", "--image", "a.bin")
-    assert (refused.returncode, refused.stdout) == (1, "")
+    assert (refused.returncode, refused.stdout) == (2, "")
     assert "a.bin is neither a picture nor a PDF nor text." in refused.stderr
 
 

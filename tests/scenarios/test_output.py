@@ -11,7 +11,7 @@ import pytest
 
 import hermes
 import hermes.sync
-from hermes.agent.output import ATTEMPTS
+from hermes.agent.output import ATTEMPTS, output_by
 from hermes.testing import ScriptedModel, call, fail, say
 from hermes.types.event import Event, TurnStarted
 from hermes.types.message import User
@@ -48,6 +48,9 @@ KINDS: list[tuple[Any, str, Any]] = [
     (Report, '{"place": {"city": "Oslo", "degrees": 4}, "others": []}', Report(OSLO, [])),
     (Weather, 'Here it is:\n```json\n{"degrees": 4}\n```', Weather(degrees=4)),
     (int, '{"result": 42}', 42),
+    (int, "42", 42),
+    (list[int], "[1, 2]", [1, 2]),
+    (dict[int, int], '{"1": 2}', {1: 2}),
     (list[Place], '{"result": [{"city": "Oslo", "degrees": 4}]}', [OSLO]),
 ]
 
@@ -168,3 +171,11 @@ async def test_a_schema_that_was_asked_for_stays_in_words_in_the_log(talk: Talk)
         await session.send("Say.", output_schema={"type": "object"})
         (block,) = next(message for message in session.log if isinstance(message, User)).blocks
     assert (block.kind, block.text.endswith('{"type":"object"}')) == ("output", True)
+
+
+@pytest.mark.parametrize("target", ["#/nope", "http://127.0.0.1:1/schema.json", "other.json"])
+def test_a_schema_that_leads_elsewhere_is_refused_and_nothing_is_fetched(target: str) -> None:
+    with pytest.raises(ValueError, match=r"^\$ref '.*' leads nowhere in it; nothing is fetched$"):
+        output_by({"type": "object", "properties": {"a": {"$ref": target}}})
+    whole = {"$defs": {"n": {"type": "integer"}}, "properties": {"a": {"$ref": "#/$defs/n"}}}
+    assert output_by(whole).value('{"a": 1}') == {"a": 1}

@@ -30,7 +30,7 @@ class FolderNotes:
 
     def __init__(self, session: "Session", rules: TextRules | None) -> None:
         self._session, self._rules = session, rules
-        self._seen: set[str] = set()
+        self._bare: set[str] = set()
 
     async def arrived(self, calls: Sequence[ToolCall]) -> tuple[ContextBlock, ...]:
         """The notes of folders that these calls were the first to work in."""
@@ -38,15 +38,16 @@ class FolderNotes:
         if self._rules is None or opened is None:
             return ()
         top, cwd = str(self._session.spec.cwd), opened.workspace.cwd
-        if not self._seen:  # not before: of a session that is resumed all is read for it
-            self._seen = {top, *_told(self._session.log)}
+        context, log = self._session.services.context, self._session.whole_log
+        known = {top, *self._bare, *_told(context.messages(log))}  # what was summed up is told again
         wanted = {posixpath.normpath(posixpath.join(cwd, one)) for one in (cwd, *self._folders(calls))}
-        fresh = [one for one in _chains(sorted(wanted), top) if one not in self._seen]
-        self._seen.update(fresh)
+        fresh = [one for one in _chains(sorted(wanted), top) if one not in known]
         found: list[ContextBlock] = []
         with anyio.move_on_after(SECONDS):
             for folder in fresh:
-                found += [block async for block in self._notes(folder, self._rules)]
+                notes = [block async for block in self._notes(folder, self._rules)]
+                found += notes
+                self._bare |= set() if notes else {folder}
         return tuple(found[:MOST])
 
     def _folders(self, calls: Sequence[ToolCall]) -> Iterator[str]:

@@ -15,10 +15,17 @@ GONE: Final = (
     " session works in another one."
 )
 UNHEARD: Final = "{} of this session ended unheard; the model is told with the next message."
+CUT: Final = "{} of this session ended unheard; the model is told when the turn that was cut off goes on."
 WAITS: Final = (
     "A goal waits here: {}. /goal resume goes on with it (hermes -c --goal </dev/null without a screen),"
     " /goal clear lets it go."
 )
+
+
+def _told_of_cut(session: "Session") -> int:
+    """How many children the answers to calls that were cut tell of."""
+    last = session.log[-1] if session.is_cut else None
+    return sum(block.kind == "child" for block in getattr(last, "blocks", ()))
 
 
 def losses(session: "Session", terminal: TerminalSettings) -> Iterator[str]:
@@ -28,6 +35,8 @@ def losses(session: "Session", terminal: TerminalSettings) -> Iterator[str]:
     if session.spec.model_lost:
         yield session.spec.model_lost
     yield from session.services.memory.faults()
+    if told := _told_of_cut(session):
+        yield CUT.format("A child" if told == 1 else f"{told} children")
     if children := session.mailbox.waiting("child"):
         yield UNHEARD.format("A child" if children == 1 else f"{children} children")
     goal = session.goal

@@ -62,6 +62,11 @@ class Mailbox:
         """Let a pinned fact go."""
         self._news = (*self._news, ContextBlock(kind="unpin", text=fact))
 
+    def keep_pins(self, undone: Sequence[Message]) -> None:
+        """Have facts that were pinned with messages which are undone stay pinned."""
+        found = (one for message in undone for one in getattr(message, "blocks", ()))
+        self._news = (*(one for one in found if one.kind in {"pin", "unpin"}), *self._news)
+
     def pins(self, log: Sequence[Message]) -> tuple[str, ...]:
         """The facts that are pinned in a log, and those that wait to be told."""
         facts = dict.fromkeys(pinned(numbered(log, 0, len(log))))

@@ -87,13 +87,38 @@ def output_by(schema: Any) -> OutputForm[Any]:
         validator.check_schema(schema)
     except import_object("jsonschema:SchemaError") as error:
         raise ValueError(f"it is no JSON Schema: {error.message}") from error
+    known = import_object("referencing:Registry")()  # which fetches nothing
+    _check_references(schema, known)
 
     def read(given: Any) -> Any:
-        for error in validator(schema).iter_errors(given):
+        for error in validator(schema, registry=known).iter_errors(given):
             raise ValueError(f"{error.json_path}: {error.message}")
         return given
 
     return OutputForm(schema, read)
+
+
+def _check_references(schema: Mapping[str, Any], known: Any) -> None:
+    """ValueError for a reference that does not lead to a place in the schema itself."""
+    made = import_object("referencing.jsonschema:DRAFT202012").create_resource(schema)
+    resolver = known.with_resource("", made).resolver()
+    unresolvable = import_object("referencing.exceptions:Unresolvable")
+    for reference in _references(schema):
+        try:
+            resolver.lookup(reference)
+        except unresolvable as error:
+            raise ValueError(f"$ref {reference!r} leads nowhere in it; nothing is fetched") from error
+
+
+def _references(node: Any) -> Iterator[str]:
+    if isinstance(node, list):
+        for one in node:
+            yield from _references(one)
+    if isinstance(node, dict):
+        if isinstance(target := node.get("$ref"), str):
+            yield target
+        for one in node.values():
+            yield from _references(one)
 
 
 def answer_blocks(session: "Session", schema: Mapping[str, Any] | None) -> Iterator[ContextBlock]:
@@ -145,6 +170,5 @@ def _json_in(text: str) -> Any:
 
 
 def _unwrapped(given: Any) -> Any:
-    if not isinstance(given, dict) or _WRAP not in given:
-        raise ValueError(f"an object with the key {_WRAP} is expected")
-    return given[_WRAP]
+    """What travels in an object; a model that leaves that out has said the same."""
+    return given[_WRAP] if isinstance(given, dict) and given.keys() == {_WRAP} else given

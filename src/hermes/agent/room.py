@@ -82,13 +82,18 @@ def _asked_window(session: "Session") -> int:
     return min((one.endpoint.context_window for one in routes.chain_for(session, chain).targets), default=0)
 
 
+def _outlined_before(session: "Session", entry: Compaction) -> bool:
+    """Whether the user was told of a list in place of a record; once is enough."""
+    return any(isinstance(one, Compaction) and one.fallback and one is not entry for one in session.log)
+
+
 async def _append(session: "Session", making: Awaitable[Compaction | None]) -> Compaction | None:
     session.emit(CompactionStarted(tokens=session.context_tokens))
     known = thrashes(session.whole_log)
     entry = await making
     if entry is not None:
         await session.append(entry)
-        if entry.fallback and not entry.saved_nothing:
+        if entry.fallback and not entry.saved_nothing and not _outlined_before(session, entry):
             session.emit(Notice(level="warning", text=OUTLINED))
         if thrashes(session.whole_log) and not known:
             session.emit(Notice(level="warning", text=LITTLE_SAVED))

@@ -1,12 +1,13 @@
 """A session: the log and the four verbs – send, steer, interrupt, answer."""
 
 import contextlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
+from msgspec.structs import replace
 
 from hermes.agent.activity import ActivityRecord
 from hermes.agent.compaction.sizes import counted
@@ -263,6 +264,22 @@ class Session:
         for result in results:
             self.emit(events.Added(message=result))
 
+    async def settle_cut(
+        self, results: Sequence[ToolResult], recall: Callable[["Session"], Awaitable[None]]
+    ) -> None:
+        """Write the answers to calls that a crash has cut; what `recall` finds of the children that they
+        waited for rides on the last, so that a turn which goes on knows of it.
+        """
+        log = self._log
+        for result in results:
+            self._log = self._log.add(result)
+        await recall(self)
+        self._log = log
+        if results and (news := self.mailbox.take_news()):
+            *others, last = results
+            results = (*others, replace(last, blocks=(*last.blocks, *news)))
+        await self.settle(*results)
+
     async def answer_open_calls(self) -> None:
         """Give what a fault left open its answer: the results that are known, or that they are not."""
         if not self._log.open:
@@ -356,7 +373,8 @@ class Session:
             log = await without_later(self, max(0, self.turns - turns))
             at = len(log.messages)
             await self.services.store.drop_last(self.id, len(self.log) - at)
-            dropped, self._log = self.log[at], log
+            dropped, undone, self._log = self.log[at], self.log[at:], log
+            self.mailbox.keep_pins(undone)
             await turns_undone(self)
         finally:
             self._undoing = False

@@ -26,6 +26,7 @@ async def branch(talk: CommandContext, argument: str) -> None:
     row = await begin_branch(session, turns=session.turns, title=argument)
     ended = await _end_children(session)
     await talk.open(resume=row.id)
+    _pin_again(session.pins, opened(talk))
     talk.tell(f"This is a branch. `/resume {session.id}` goes back to where it began; `/branches` shows all.")
     _tell_ended(talk, ended)
 
@@ -42,9 +43,17 @@ async def rewind(talk: CommandContext, argument: str) -> None:
         row = await begin_branch(session, turns=turn - 1)
     ended = await _end_children(session)
     await talk.open(resume=row.id if row else "")
+    _pin_again(session.pins, opened(talk))
     talk.tell(f"This is as it was before turn {turn}; files stay. All turns are in `/resume {session.id}`.")
     _tell_ended(talk, ended)
     talk.edit(said[turn - 1])
+
+
+def _pin_again(facts: tuple[str, ...], session: "Session") -> None:
+    """Have what was pinned stay so, though the message that told of it is not in this session's log."""
+    for fact in facts:
+        if fact not in session.pins:
+            session.pin(fact)
 
 
 async def _end_children(session: "Session") -> list[str]:

@@ -347,9 +347,9 @@ def chosen(text: str, rows: Sequence[SessionRow]) -> SessionRow:
     if not rows:
         wanted = "no session of this directory yet" if text in _LATEST else f"no session {text!r}"
         raise StoreError(f"There is {wanted}; hermes sessions list shows what there is.")
-    if len(rows) > 1 and rows[0].title.lower() != text.lower():
+    if len(rows) > 1:
         near = ", ".join(row.id for row in rows[:5])
-        raise StoreError(f"{text!r} could be any of {near}; give more of the id.")
+        raise StoreError(f"{text!r} could be any of {near}; give one by its id.")
     return rows[0]
 
 

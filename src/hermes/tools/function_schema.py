@@ -75,7 +75,7 @@ def type_schema(kind: Any) -> dict[str, Any]:
 
 def converted(value: Any, hint: Any) -> Any:
     """The value of an annotated type that JSON stands for; msgspec.ValidationError says what does not fit."""
-    return msgspec.convert(value, hint, dec_hook=_read)
+    return msgspec.convert(value, hint, dec_hook=_read, str_keys=True)
 
 
 def plain_value(value: Any) -> Any:

@@ -1,6 +1,5 @@
 """Arguments of `hermes`, and the outermost frame: every failure becomes one sentence and an exit code."""
 
-import contextlib
 import json
 import sys
 import traceback
@@ -336,5 +335,7 @@ def _tell(sentence: str, *, debug: bool) -> None:
     if "--json" in sys.argv and {"-z", "--oneshot", "chat"} & set(
         sys.argv
     ):  # who reads lines waits for the last one
-        with contextlib.suppress(OSError):  # it may be the output that cannot be written
+        try:
             import_object("hermes.apps.cli.jsonlines:write_early_end")(sentence)
+        except OSError:  # it may be the output that cannot be written
+            abandon_stdout()

@@ -31,6 +31,7 @@ from hermes.environments.settings import TerminalSettings
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
 from hermes.runtime import open_runtime
+from hermes.types.error import ConfigError, HermesError
 from hermes.types.event import Outcome, TurnFinished
 from hermes.types.message import Attachment
 
@@ -73,7 +74,10 @@ async def _run(said: Said, choices: Choices, out: TextIO) -> int:
     form: OutputForm[Any] | None = None
     if choices.output_schema:
         form = import_object("hermes.apps.cli.schema_run:wanted_form")(choices.output_schema)
-    attachments = tuple(map(attachment, choices.images))
+    try:
+        attachments = tuple(map(attachment, choices.images))
+    except HermesError as error:
+        raise ConfigError(str(error)) from error
     async with open_runtime(profile=choices.profile) as runtime:
         for warning in runtime.loaded.warnings:
             click.echo(f"hermes: {warning}", err=True)

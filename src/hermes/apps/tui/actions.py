@@ -75,6 +75,7 @@ class DeskActions:
     def _send(self, text: str) -> None:
         desk, box = self._desk, self._desk.overlay.box
         desk.overlay.keys, self._shown_whole = False, False
+        self._pressed_c = -_TWICE  # something was meant since
         if box is not None and box.takes_words:
             box.words(text)
             self._settle(box, KeyVerdict())

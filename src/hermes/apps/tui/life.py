@@ -85,8 +85,7 @@ class Life:
             *([f"{self._working} {children} ended with it"] if self._working else []),
             *([self._model] if self._model else []),
             duration(time.monotonic() - self._began),  # noqa: TID251  # the user's own time
-            f"{tokens(used)} tokens",
-            *cost_of(session),
+            *dict.fromkeys((f"{tokens(used)} tokens", *cost_of(session))),
         ]
         return fitting(parts, self._desk.screen.width) + "\n"
 

@@ -105,7 +105,7 @@ def resolve(
     environment; it is empty where the credential comes from auth.json or a command.
     """
     own = settings[ModelSettings]
-    chosen, place = model or own.default, base_url or ("" if model and "/" in model else own.base_url)
+    chosen, place = model or own.default, base_url or ("" if _names_provider(model) else own.base_url)
     if not place and _is_local(chosen):
         return _limits(_local(chosen), own)
     known = Catalog(settings=settings, environ=environ, stored=stored)
@@ -180,6 +180,10 @@ def sibling(endpoint: Endpoint, model: str, settings: Settings) -> Endpoint:
         context_window=told.window or by_name,
         max_output=told.max_output or endpoint.max_output,
     )
+
+
+def _names_provider(model: str) -> bool:
+    return "/" in model and not model.startswith(f"{CUSTOM}/")
 
 
 def _is_local(chosen: str) -> bool:
