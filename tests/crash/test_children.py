@@ -58,12 +58,11 @@ async def test_children_of_a_killed_process_are_readable_and_told_of_at_resume(
         await session.close()
         rows = await runtime.store.recent()
     (result,) = (json.loads(one.content) for one in session.log if isinstance(one, ToolResult))
-    blocks = [block for one in session.log if isinstance(one, User) for block in one.blocks]
+    blocks = [block for one in session.log if isinstance(one, User | ToolResult) for block in one.blocks]
     if how == "wait":
         assert result == {"error": UNKNOWN, "status": "outcome_unknown"}
-    assert told_at_once == [
-        "2 children of this session ended unheard; the model is told with the next message."
-    ]
+    when = "when the turn that was cut off goes on" if how == "wait" else "with the next message"
+    assert told_at_once == [f"2 children of this session ended unheard; the model is told {when}."]
     assert [block.source for block in blocks] == told["children"]
     assert all(ENDED in block.text and "Half dug." in block.text for block in blocks)
     reports = [json.loads(block.text.partition("\n")[2]) for block in blocks]
@@ -89,7 +88,8 @@ async def test_the_report_of_a_killed_child_has_what_it_and_those_below_it_chang
         await session.send("what became of it?")
         read = [one.name for one in session.environment.gate.read()]
         await session.close()
-    (block,) = [block for one in session.log if isinstance(one, User) for block in one.blocks]
+    messages = (one for one in session.log if isinstance(one, User | ToolResult))
+    (block,) = [block for one in messages for block in one.blocks]
     report = json.loads(next(line for line in block.text.splitlines() if line.startswith("{")))
     assert (block.outside, read, before_a_word) == ("the tool page", ["the tool page"], ["the tool page"])
     assert (report["status"], report["summary"], report["changed_files"]) == (

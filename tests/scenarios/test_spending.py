@@ -1,5 +1,6 @@
 """Budgets stop a turn before a call, and every request is written down."""
 
+import json
 from pathlib import Path
 
 import anyio
@@ -8,7 +9,7 @@ import pytest
 from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
-from hermes.testing import ScriptedModel, call, fail, say
+from hermes.testing import ScriptedModel, call, fail, raw, say
 from hermes.tools.function import FunctionTool, tool
 from hermes.types.event import TurnFinished
 
@@ -118,3 +119,25 @@ async def test_eight_sessions_side_by_side_overspend_a_day_by_one_call_at_most(
     each = 100 * 5e-6 + 10 * 25e-6
     assert spent.requests == len(model.requests)
     assert 0.0032 - each <= spent.requests * each <= 0.0032 + each
+
+
+async def test_a_server_that_tells_no_usage_is_counted_by_what_went_and_came(environ: dict[str, str]) -> None:
+    delta = {
+        "tool_calls": [
+            {
+                "index": 0,
+                "id": "c1",
+                "type": "function",
+                "function": {"name": "double", "arguments": '{"number": 1}'},
+            }
+        ]
+    }
+    chunks = [
+        {"choices": [{"index": 0, "delta": delta}]},
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+    ]
+    body = "".join(f"data: {json.dumps(one)}\n\n" for one in chunks) + "data: [DONE]\n\n"
+    model = ScriptedModel(*[raw(body.encode())] * 30)
+    (end,) = await answered(environ, model, "go " * 400, functions=(double,), turn_cost=0.02)
+    assert end.outcome == "budget"
+    assert 1 <= len(model.requests) <= 5

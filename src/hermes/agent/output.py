@@ -42,7 +42,10 @@ class OutputForm(Struct, Generic[T], frozen=True):
 
     def value(self, text: str) -> T:
         """The value that a reply stands for; ValueError says what does not fit."""
-        return self.read(_json_in(text))
+        try:
+            return self.read(_json_in(text))
+        except RecursionError as error:
+            raise ValueError("it is nested too deep") from error
 
 
 class Sending(Protocol):
@@ -85,6 +88,8 @@ def output_by(schema: Any) -> OutputForm[Any]:
         raise ValueError("it is no JSON Schema, which is an object")  # noqa: TRY004  # as for any other fault
     try:
         validator.check_schema(schema)
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
     except import_object("jsonschema:SchemaError") as error:
         raise ValueError(f"it is no JSON Schema: {error.message}") from error
     known = import_object("referencing:Registry")()  # which fetches nothing

@@ -19,6 +19,9 @@ _STARS_IN_A_ROW: Final = re.compile(f"(?:{_STAR}){{2,}}")
 _STAR_BEFORE_ANOTHER: Final = re.compile(f"{_STAR}({_OTHER}+)(?={_STAR})")
 _FOLDERS: Final = "(?:/.+)?"
 _MOST_FOLDERS: Final = 2
+_BRACES: Final = re.compile(r"\{([^{}]*)\}")
+_MOST_BRACES: Final = 20
+_MOST_ALTERNATIVES: Final = 500
 
 
 def glob_test(glob: str) -> Callable[[Path], bool]:
@@ -78,11 +81,19 @@ def _anchored(glob: str) -> str:
 
 
 def _alternatives(glob: str) -> list[str]:
-    braces = re.search(r"\{([^{}]*)\}", glob)
+    """The globs that one with braces stands for; ValueError where they are too many."""
+    found = [glob]
+    for _ in range(_MOST_BRACES):
+        if not any(_BRACES.search(one) for one in found):
+            return found
+        found = [made for one in found for made in _first_braces(one)]
+        if len(found) > _MOST_ALTERNATIVES:
+            break
+    raise ValueError(f"a glob stands for {_MOST_ALTERNATIVES} others at most")
+
+
+def _first_braces(glob: str) -> list[str]:
+    braces = _BRACES.search(glob)
     if braces is None:
         return [glob]
-    return [
-        full
-        for part in braces[1].split(",")
-        for full in _alternatives(glob[: braces.start()] + part + glob[braces.end() :])
-    ]
+    return [glob[: braces.start()] + part + glob[braces.end() :] for part in braces[1].split(",")]

@@ -99,3 +99,9 @@ def test_rules_say_what_git_says(tmp_path: Path) -> None:
         ["git", "check-ignore", *paths], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert [path for path in paths if spec_of(lines).match_file(path)] == said.stdout.split()
+
+
+@pytest.mark.parametrize("glob", ["{a,b}" * 22, "{" * 5_000 + "a" + "}" * 5_000])
+def test_a_glob_that_stands_for_too_many_others_is_refused_at_once(glob: str) -> None:
+    with pytest.raises(ValueError, match="a glob stands for 500 others at most"):
+        glob_test(glob)

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.safety.commands.findings import inspect
 from hermes.safety.commands.rules import Rule, table
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.types.action import Command
+from hermes.types.error import TooLarge
 
 POLICY = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
 
@@ -221,10 +223,43 @@ def test_characters_outside_ascii_keep_their_meaning() -> None:
     assert verdict("r\\Zq7u6dq -rf /opt/x").decision == "allow"
 
 
-def test_a_huge_or_deep_command_is_asked_about_and_soon() -> None:
-    assert verdict("echo " + "a" * 200_000).decision == "ask"
-    assert verdict("(" * 500 + "ls" + ")" * 500).decision == "ask"
-    assert verdict("; ".join(["ls"] * 5_000)).decision == "ask"
+@pytest.mark.parametrize(
+    "command",
+    [
+        "(" * 500 + "ls" + ")" * 500,
+        "; ".join(["ls"] * 5_000),
+        "cat {" + ",".join(f"q{number}" for number in range(2_001)) + ",~/.ssh/id_rsa}",
+        "echo " + "{a,b}" * 25,
+        "x=aaaaaaaaaa;" + "x=$x$x;" * 30 + "rm $x",
+        "env " * 8 + "rm -rf /",
+        "true;" * 2_001 + "rm -rf /",
+        "setarch " + "-R " * 5_000 + "rm -rf src",
+    ],
+)
+def test_what_is_too_large_to_be_read_never_runs_however_much_is_allowed(command: str) -> None:
+    for policy in (POLICY, replace(POLICY, mode="off"), replace(POLICY, yolo=True, sandbox="workspace")):
+        with pytest.raises(
+            TooLarge, match=r"^This is too large to be read before it runs \(.*\), so it never"
+        ):
+            decide(Command(command=command, cwd=POLICY.workspace), policy)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "rm -rf {" + ",".join(f"q{number}" for number in range(300)) + ",/}",
+        "for i in " + " ".join(f"q{number}" for number in range(10)) + " /; do rm -rf $i; done",
+        "setarch " + "-R " * 600 + "rm -rf /",
+        "wrapit " + "ls -a " * 5 + "rm -rf /",
+    ],
+)
+def test_what_is_long_is_read_to_its_end(command: str) -> None:
+    found = decide(Command(command=command, cwd=POLICY.workspace), replace(POLICY, mode="off"))
+    assert found.decision == "deny"
+
+
+def test_a_long_word_is_asked_about() -> None:
+    assert verdict("echo " + "a" * 150_000).decision == "ask"
 
 
 def test_text_that_is_only_shown_is_not_run() -> None:

@@ -186,9 +186,12 @@ class LocalServer:
         if name and await self._slot(http, "restore", name):
             return True
         body = {"messages": list(messages), "max_tokens": 1, "temperature": 0}
-        read = await http.post(
-            f"{self.base_url}/chat/completions", json=body, headers=self._headers, timeout=_PRIME_SECONDS
-        )
+        try:
+            read = await http.post(
+                f"{self.base_url}/chat/completions", json=body, headers=self._headers, timeout=_PRIME_SECONDS
+            )
+        except httpx2.TransportError:  # it has died; the request itself will tell
+            return False
         half = f"{digest}.{secrets.token_hex(4)}"
         if read.is_success and (saved := await self._slot(http, "save", half)):
             await anyio.to_thread.run_sync(states.keep, half, digest, saved["n_written"])
@@ -197,9 +200,12 @@ class LocalServer:
     async def _slot(self, http: httpx2.AsyncClient, action: str, name: str) -> dict[str, Any]:
         """What the server says of the saved or restored state; empty when it could not."""
         address = f"{self.base_url.removesuffix('/v1')}/slots/0?action={action}"
-        response = await http.post(
-            address, json={"filename": name}, headers=self._headers, timeout=_PRIME_SECONDS
-        )
+        try:
+            response = await http.post(
+                address, json={"filename": name}, headers=self._headers, timeout=_PRIME_SECONDS
+            )
+        except httpx2.TransportError:
+            return {}
         return dict(response.json()) if response.is_success else {}
 
     @property

@@ -4,7 +4,7 @@ Every request goes through here.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, Final, cast
 
 import anyio
 import anyio.to_thread
@@ -107,6 +107,10 @@ class RequestExecutor(Struct, frozen=True, kw_only=True):
             raise ConfigError(str(error)) from error
 
 
+LETTERS: Final = 4
+"""Of a token, on average."""
+
+
 class _AttemptState(Abridged, Struct):
     """The attempts at one reply: `here` counts the failures at the target and key in use, which begin anew
     with their pauses at another.
@@ -127,6 +131,7 @@ class _AttemptState(Abridged, Struct):
     used: Usage = NO_USAGE
     refused: set[str] = field(default_factory=set)
     wordless: int = 0
+    sent: int = 0
 
     async def once(self) -> Assistant | None:
         """Send one request and do what follows; None where that is another attempt."""
@@ -200,6 +205,7 @@ class _AttemptState(Abridged, Struct):
             cost = cost_of_break(self._prompt, request.endpoint.price)
             self.listener.broken(PrefixBroken(reason=reason, cost=cost))
         wire = transport.render(request)
+        self.sent = len(wire.body)
         if request.endpoint.auth == "aws":  # in a thread: looking for credentials may read files, ask servers
             return await anyio.to_thread.run_sync(sign, wire, request.endpoint)
         return wire
@@ -213,13 +219,20 @@ class _AttemptState(Abridged, Struct):
     def _account(self, wanted: Reservation, reader: ReplyReader, endpoint: Endpoint) -> Usage:
         """Count what a request has used as far as the wire told: at least the request itself."""
         usage = priced(reader.usage, endpoint.price)
+        counted = self._estimated(reader) if usage.input_tokens + usage.output_tokens <= 0 else usage
         self.budget.settle(
             wanted,
-            usage.input_tokens + usage.output_tokens,
-            self.executor.estimator.counted(usage, endpoint.price),
+            counted.input_tokens + counted.output_tokens,
+            self.executor.estimator.counted(counted, endpoint.price),
         )
         self.used = self.used + usage if self.failures else usage
         return usage
+
+    def _estimated(self, reader: ReplyReader) -> Usage:
+        """What a reply without usage counts as in budgets: by the letters that went and came."""
+        if not reader.progress:
+            return NO_USAGE
+        return Usage(input_tokens=self.sent // LETTERS, output_tokens=reader.progress // LETTERS + 1)
 
     @property
     def _prompt(self) -> int:

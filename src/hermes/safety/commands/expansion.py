@@ -11,6 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.safety.commands.known_output import printed, unescaped
+from hermes.types.error import TooLarge
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -26,7 +27,9 @@ _MASKED: Final = re.compile(r"Zq7u([0-9a-f]{1,6})q")
 _CUT: Final = re.compile(r"\$\{(\w+)(%%?|##?)([\w.*/?-]+)\}")
 _NAMED: Final = re.compile(r"[A-Za-z_]\w*=(?=~)")
 _SUBSTITUTED: Final = re.compile(r"\$\((.*)\)|`(.*)`", re.DOTALL)
-_MOST_WORDS: Final = 200
+_LISTED: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
+_MOST_WORDS: Final = 2_000
+_LONGEST_VALUE: Final = 200_000
 
 
 class VariableScope(Struct):
@@ -103,7 +106,7 @@ def expand(node: "Node", scope: VariableScope) -> list[str]:
         fields[-1] += pieces[0]
         fields += pieces[1:]
     quoted = node.type in {"string", "raw_string"}
-    words = [word for word in fields if word or quoted]
+    words = [_bounded(word) for word in fields if word or quoted]
     return [
         full
         for word in words
@@ -122,7 +125,7 @@ def value(node: "Node", scope: VariableScope) -> str:
     """The one value of a word node, not split: what an assignment or a redirection gets."""
     if (listed := _array(node, scope)) is not None:
         return " ".join(listed)
-    return "".join(text for text, _ in _segments(node, scope))
+    return _bounded("".join(text for text, _ in _segments(node, scope)))
 
 
 def masked(text: str) -> bytes:
@@ -310,13 +313,26 @@ def _parts(node: "Node") -> "Sequence[Node]":
 
 
 def _braces(word: str) -> list[str]:
-    found = re.search(r"\{([^{}]*,[^{}]*)\}", word)
+    """The words that a word with lists in braces becomes; TooLarge where they are too many to look at."""
+    words = [word]
+    while any(_LISTED.search(one) for one in words):
+        words = [made for one in words for made in _first_list(one)]
+        if len(words) > _MOST_WORDS:
+            raise TooLarge(f"braces make more than {_MOST_WORDS} words")
+    return [one for one in words if one]
+
+
+def _first_list(word: str) -> list[str]:
+    found = _LISTED.search(word)
     if found is None:
         return [word]
-    words: list[str] = []
-    for part in found[1].split(","):
-        words += _braces(word[: found.start()] + part + word[found.end() :])
-    return [part for part in words if part][:_MOST_WORDS]
+    return [word[: found.start()] + part + word[found.end() :] for part in found[1].split(",")]
+
+
+def _bounded(text: str) -> str:
+    if len(text) > _LONGEST_VALUE:
+        raise TooLarge(f"a word has more than {_LONGEST_VALUE:,} letters")
+    return text
 
 
 def document_text(body: "Node", scope: VariableScope) -> str:

@@ -13,6 +13,7 @@ from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.prefixes import only_runs
 from hermes.safety.commands.rules import Finding, is_ruled, table
 from hermes.safety.commands.script import Simple, program_name
+from hermes.types.error import TooLarge
 
 GUESSED: Final = "?"
 """Stands in `through` of a command that would run only if the program around it runs its words."""
@@ -23,8 +24,8 @@ QUOTED: Final = "?'"
 CONTAINED: Final = "container"
 """Stands in `through` of a command that would run in a container which has folders of this machine."""
 
-_MOST_WORDS: Final = 500
-_MOST_FOUND: Final = 4
+_MOST_WORDS: Final = 5_000
+_MOST_FOUND: Final = 40
 _WEAK: Final = frozenset({"change", "network"})
 _OURSELVES: Final = "hermes"
 _UNSURE: Final = frozenset({"unknown-program", "unreadable", "write-unknown", "own-command"})
@@ -48,8 +49,7 @@ _TOUCHES: Final = re.compile(
 
 def embedded_words(command: Simple) -> Iterator[Simple]:
     """What would run if a program started what stands behind some of its words."""
-    words = command.argv[:_MOST_WORDS]
-    start = 1
+    words, start = _all_of(command), 1
     if command.program in table().groups["verbs"]:  # its next words are its own, whatever they are called
         start = next((position + 1 for position, word in enumerate(words) if word in _RUNS), len(words))
     found = 0
@@ -59,25 +59,29 @@ def embedded_words(command: Simple) -> Iterator[Simple]:
             yield _guess(command, command.argv[position:])
         if name in table().groups["quoting"]:
             return
-        if (
-            found < _MOST_FOUND
-            and words[position - 1] not in table().groups["says"]
-            and _starts(command, position)
-        ):
+        if words[position - 1] not in table().groups["says"] and _starts(command, position):
             found += 1
+            if found > _MOST_FOUND:
+                raise TooLarge(f"more than {_MOST_FOUND} programs among the words of {command.program}")
             yield _guess(command, command.argv[position:])
 
 
 def embedded_texts(command: Simple) -> Iterator[str]:
     """The words of a program that read as command lines of something known."""
     before = command.argv[0]
-    for word in command.argv[1:_MOST_WORDS]:
+    for word in _all_of(command)[1:]:
         said = before in table().groups["says"] or word.partition("=")[0] in table().groups["says"]
         if program_name(word) in table().groups["quoting"]:
             return
         if not said and (" " in word or "\t" in word):
             yield from _texts(word)
         before = word
+
+
+def _all_of(command: Simple) -> Sequence[str]:
+    if len(command.argv) > _MOST_WORDS:
+        raise TooLarge(f"{command.program} has more than {_MOST_WORDS:,} words")
+    return command.argv
 
 
 def is_plain(command: Simple) -> bool:
