@@ -30,8 +30,10 @@ _NEEDS: Final = re.compile(r" \{needs ([^{}]+)\}$")
 _CONTENT: Final = re.compile(r" \{content ([0-9a-f]{20})\}$")
 _RUNS: Final = frozenset({"unconfined", "opaque", "loader", "privilege", "download"})
 """Effects of what runs a file: a lasting yes is for the file as it is."""
-_PATTERNLESS: Final = frozenset({"opaque", "unconfined", "loader"})
-"""Effects that could be anything, so that no pattern says what a yes would be to."""
+_PATTERNLESS: Final = frozenset(
+    {"opaque", "unconfined", "loader", "privilege", "publish", "persistence", "outside"}
+)
+"""Effects of which a rule finds very different things, so that no pattern says what a yes would be to."""
 _TOLD: Final = frozenset({"service", "process"})
 _SIMPLE: Final = re.compile(r"[\w@%+:,./ ;&|-]{1,1000}", re.ASCII)
 _REPEATS: Final = frozenset({"needs-network", "network", "publish", "service", "remote", "package"})
@@ -173,7 +175,8 @@ def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool
     if not set(_needs(reading.found)) <= set(scope.needs):
         return False
     if scope.kind == "rules":
-        return not _is_unknown(reading) and {one.rule for one in reading.found} <= set(scope.rules)
+        told = not _is_unknown(reading) and _PATTERNLESS.isdisjoint(one.effect for one in reading.found)
+        return told and {one.rule for one in reading.found} <= set(scope.rules)
     if scope.kind == "exact":
         same = scope.words == action.command.strip() and scope.directory in {"", action.cwd}
         return same and scope.content in {"", action.content}

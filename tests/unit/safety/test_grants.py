@@ -294,3 +294,19 @@ def test_out_of_the_sandbox_what_files_of_a_project_decide_is_allowed_once(
     policy = Policy(workspace="/w", home="/home/u", hermes_home="/home/u/.hermes", sandbox="workspace")
     verdict = decide(Command(command=command, cwd="/w", needs=Needs(unconfined=True)), policy)
     assert [verdict.session is not None, verdict.always is not None] == [is_offered] * 2
+
+
+@pytest.mark.parametrize(
+    ("asked", "other"),
+    [
+        ("sudo ls", "sudo bash"),
+        ("sudo ls", "passwd root"),
+        ("echo x > /opt/a", "echo k >> ~/.ssh/authorized_keys"),
+    ],
+)
+def test_a_yes_to_a_pattern_covers_nothing_that_its_words_do_not_tell(asked: str, other: str) -> None:
+    policy = Policy(workspace="/w", home="/home/u", hermes_home="/home/u/.hermes", scope="pattern")
+    offered = decide(Command(command=asked, cwd="/w"), policy).always
+    allowed = (write(offered),) if offered else ()
+    found = decide(Command(command=other, cwd="/w"), replace(policy, allowlist=allowed))
+    assert found.decision in {"ask", "deny"}
