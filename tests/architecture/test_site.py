@@ -125,6 +125,11 @@ def test_the_search_knows_every_page_and_its_words(site: Path) -> None:
     assert any("bubblewrap" in one["text"] for one in index["docs"])
 
 
+def test_every_block_of_code_is_one_on_the_site(site: Path) -> None:
+    """A fence in a list is none there: what it should hold would stand as text."""
+    assert [file.name for file in site.rglob("*.html") if "```" in file.read_text()] == []
+
+
 def test_code_has_colours_and_a_link_to_a_source_file_is_its_path(site: Path) -> None:
     assert '<span class="kn">import</span>' in (site / "guide" / "library.html").read_text()
     page = (site / "guide" / "sandbox.html").read_text()
