@@ -75,6 +75,12 @@ def test_every_page_has_one_place_in_the_navigation_in_the_part_of_its_folder() 
     assert {page for _, page in told} >= FROM_OUTSIDE
 
 
+def test_the_first_page_is_one_page_and_leads_to_every_part() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 90
+    assert [part for part in set(PARTS.values()) if f"| {part} | [" not in text] == []
+
+
 def test_the_check_of_links_names_files_and_headings_that_are_not_there(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(
         "# One `two`, three\n[a](b.md) [c](a.md#one-two-three)\n[d](#gone) `[e](f.md)`\n"
