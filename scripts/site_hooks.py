@@ -19,6 +19,11 @@ OUTSIDE = {
     "CONTRIBUTING.md": "design/contributing.md",
     "CHANGELOG.md": "reference/changes.md",
 }
+LAYOUT = """
+.wy-nav-content { max-width: 1100px; }
+.wy-table-responsive table td, .wy-table-responsive table th { white-space: normal; }
+"""
+"""Rows of a table are sentences: they wrap, and have room."""
 _AFTER_LANGUAGE = re.compile(r"^( *```\w+) .*$", re.MULTILINE)
 
 
@@ -29,12 +34,12 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """The pages at the top of the repository, and the colours of code."""
+    """The pages at the top of the repository, and what ours look like beyond the theme."""
     for source, place in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, place, content=text))
     colours = HtmlFormatter().get_style_defs(".codehilite")
-    files.append(File.generated(config, "code.css", content=colours))
+    files.append(File.generated(config, "pages.css", content=colours + LAYOUT))
     return files
 
 

@@ -132,6 +132,12 @@ def test_every_block_of_code_is_one_on_the_site(site: Path) -> None:
     assert [file.name for file in site.rglob("*.html") if "```" in file.read_text()] == []
 
 
+def test_rows_of_tables_wrap(site: Path) -> None:
+    """The theme keeps each cell on one line; here they hold sentences."""
+    assert "white-space: normal" in (site / "pages.css").read_text()
+    assert 'pages.css" rel="stylesheet"' in (site / "reference" / "settings.html").read_text()
+
+
 def test_code_has_colours_and_a_link_to_a_source_file_is_its_path(site: Path) -> None:
     assert '<span class="kn">import</span>' in (site / "guide" / "library.html").read_text()
     page = (site / "guide" / "sandbox.html").read_text()
