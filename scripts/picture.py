@@ -50,40 +50,47 @@ def project(folder: Path) -> Path:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("".join(f"value_{number} = {number}\n" for number in range(lines)), encoding="utf-8")
-    # git, wherever it is
     # Git, wherever it is
     subprocess.run(["git", "init", "-q", "-b", "main", str(folder)], check=True)  # noqa: S607
     return folder
 
 
+def variables(root: Path) -> dict[str, str]:
+    """The environment of a program with a home of its own; models that were fetched before are found."""
+    kept = {
+        name: os.environ[name] for name in ("PATH", "HERMES_CACHE", "XDG_CACHE_HOME") if name in os.environ
+    }
+    return {
+        "HERMES_CACHE": str(Path.home() / ".cache" / "hermes"),
+        **kept,
+        "HOME": str(root),
+        "HERMES_HOME": str(root / "home"),
+        "TERM": "xterm-256color",
+        "LANG": "C.UTF-8",
+        "COLORFGBG": "15;0",
+    }
+
+
+def cells(terminal: Terminal) -> list[list[Any]]:
+    """The cells of the window, row by row."""
+    screen = terminal.screen
+    return [[screen.buffer[row][column] for column in range(screen.columns)] for row in range(screen.lines)]
+
+
 def record(arguments: Sequence[str], question: str, seconds: float) -> list[list[Any]]:
     """The cells of the window after the question was answered."""
-    with tempfile.TemporaryDirectory() as root:
-        home, work = Path(root) / "home", project(Path(root) / "demo")
-        home.mkdir()
-        keep = {
-            name: os.environ[name]  # a script
-            for name in ("PATH", "HERMES_CACHE", "XDG_CACHE_HOME")
-            if name in os.environ  # a script
-        }  # a script
-        cache = {"HERMES_CACHE": str(Path.home() / ".cache" / "hermes")}
-        env = {
-            **cache,
-            **keep,
-            "HOME": root,
-            "HERMES_HOME": str(home),
-            "TERM": "xterm-256color",
-            "LANG": "C.UTF-8",
-            "COLORFGBG": "15;0",
-        }
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        (root / "home").mkdir()
         argv = [sys.executable, "-m", "hermes", *arguments]
+        work, env = project(root / "demo"), variables(root)
         with Recorder(argv, cwd=work, env=env, columns=COLUMNS, rows=ROWS) as terminal:
             terminal.until("? keys", seconds)
             terminal.type(f"{question}\r")
             terminal.until("Esc stops", seconds)
             terminal.until(lambda: "Esc stops" not in terminal.text, seconds)
             terminal.read(1.0)
-            return [[terminal.screen.buffer[row][column] for column in range(COLUMNS)] for row in range(ROWS)]
+            return cells(terminal)
 
 
 def svg(rows: Sequence[Sequence[Any]], title: str) -> str:

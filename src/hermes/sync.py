@@ -15,6 +15,8 @@ from hermes.types.message import Attachment, Message
 from hermes.types.question import Answer
 from hermes.types.usage import Usage
 
+__all__ = ["SyncSession", "open"]
+
 P = ParamSpec("P")
 T = TypeVar("T")
 

@@ -62,8 +62,19 @@ def section(name: str) -> Callable[[type[S]], type[S]]:
 
 def known_keys() -> Iterator[Known]:
     """Every key: sections in the order of their names, then the keys at the top of the file."""
-    for kind, name in _in_order():
-        yield from _known(f"{name}." if name else "", kind())
+    for kind, _ in known_sections():
+        yield from keys_of(kind)
+
+
+def known_sections() -> list[tuple[type[Struct], str]]:
+    """Every class with the name of its section, in the order of names; those of keys at the top come last."""
+    return sorted(_SECTIONS.items(), key=lambda one: (not one[1], one[1], one[0].__name__))
+
+
+def keys_of(kind: type[Struct]) -> Iterator[Known]:
+    """The keys of one section."""
+    name = _SECTIONS[kind]
+    yield from _known(f"{name}." if name else "", kind())
 
 
 def assemble(values: Mapping[str, Any]) -> Settings:
@@ -75,7 +86,7 @@ def assemble(values: Mapping[str, Any]) -> Settings:
         for part in sections:
             node = node.setdefault(part, {})
         node[last] = value
-    return Settings(tuple(_made(kind, name, tree[name] if name else tree) for kind, name in _in_order()))
+    return Settings(tuple(_made(kind, name, tree[name] if name else tree) for kind, name in known_sections()))
 
 
 def _made(kind: type[Struct], name: str, tree: Mapping[str, Any]) -> Struct:
@@ -83,10 +94,6 @@ def _made(kind: type[Struct], name: str, tree: Mapping[str, Any]) -> Struct:
         return msgspec.convert(tree, kind)
     except msgspec.ValidationError as error:  # what a section itself says of its values
         raise ConfigError(f"{name}.{error}.") from error
-
-
-def _in_order() -> list[tuple[type[Struct], str]]:
-    return sorted(_SECTIONS.items(), key=lambda one: (not one[1], one[1], one[0].__name__))
 
 
 def _top_keys(kind: type[Struct], name: str) -> set[str]:

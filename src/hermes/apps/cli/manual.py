@@ -11,7 +11,7 @@ from hermes.apps.cli.main import SUBCOMMANDS, cli
 from hermes.lib.lazy import import_object
 
 _HEAD: Final = '.TH HERMES 1 "" "hermes {version}" "User Commands"'
-_ENDS: Final = (
+ENDS: Final = (
     ("0", "answered"),
     ("1", "the model or the network failed"),
     ("2", "something was wrong with what was asked for"),
@@ -66,7 +66,7 @@ def page() -> Iterator[str]:
     for name in sorted(SUBCOMMANDS):
         yield from _command(name, context)
     yield ".SH EXIT STATUS"
-    yield from _pairs(_ENDS)
+    yield from _pairs(ENDS)
     yield ".SH ENVIRONMENT"
     yield from _pairs(_ENVIRONMENT)
     yield ".SH FILES"
