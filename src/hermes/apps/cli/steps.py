@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 from hermes.lib.text import strip_escapes
 from hermes.lib.text_stream import EscapeFilter, TextStream
+from hermes.lib.visible import visible
 from hermes.present.children import child_line
 from hermes.present.goals import goal_lines
 from hermes.present.lines import (
@@ -100,8 +101,8 @@ class Steps:
         if end.outcome == "refused":
             listed = "; ".join(end.refused)
             sys.stderr.write(
-                f"hermes: not allowed, because nobody could be asked: {listed}. --yolo or command_allowlist"
-                " lets it run; after text from outside was read, only approvals.untrusted: trust does.\n"
+                f"hermes: not allowed, because nobody could be asked: {visible(listed)}. hermes approvals"
+                " explain COMMAND says why, and whether anything lets it run.\n"
             )
         if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
