@@ -331,7 +331,8 @@ def _leaf(fault: Exception) -> Exception:
 def _tell(sentence: str, *, debug: bool) -> None:
     if debug:
         traceback.print_exc()
-    click.echo(f"hermes: {sentence}", err=True)
+    shown = import_object("hermes.lib.visible:visible")(sentence)
+    click.echo(f"hermes: {shown}", err=True)
     if "--json" in sys.argv and {"-z", "--oneshot", "chat"} & set(
         sys.argv
     ):  # who reads lines waits for the last one
