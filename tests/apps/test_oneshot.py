@@ -411,6 +411,12 @@ def test_no_call_starts_once_the_money_of_the_run_is_spent(run: Run, environ: di
     assert run("-z", "hi", "--max-cost", "0").returncode == 2
 
 
+@pytest.mark.parametrize("limit", ["nan", "inf"])
+def test_a_limit_on_money_that_limits_nothing_is_refused(run: Run, limit: str) -> None:
+    done = run("-z", "hi", "--max-cost", limit)
+    assert (done.returncode, "it is no number that can be spent" in done.stderr) == (2, True)
+
+
 def test_input_that_would_fill_the_window_is_in_a_file_that_the_model_pages(
     run: Run, environ: dict[str, str]
 ) -> None:
