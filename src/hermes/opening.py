@@ -1,6 +1,7 @@
 """Layer 10. The opening of sessions: what a new one is made of, and how a stored one goes on."""
 
 import datetime as dt
+import math
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -354,7 +355,7 @@ class SessionOpener(Struct, kw_only=True):
 
 def _check(chosen: SessionOptions) -> None:
     """ConfigError for what no session can be opened with."""
-    if chosen.max_cost < 0 or chosen.max_steps < 0:
+    if not 0 <= chosen.max_cost < math.inf or chosen.max_steps < 0:
         raise ConfigError(
             "max_cost and max_steps are limits: give a number above zero, or 0 for none of yours."
         )

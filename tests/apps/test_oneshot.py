@@ -352,6 +352,14 @@ def test_an_answer_by_a_schema_is_its_json_alone(run: Run, work: Path) -> None:
     assert json.loads(lines.stdout.splitlines()[-1])["output"] == {"n": 5}
 
 
+def test_names_that_a_model_gives_reach_stderr_without_escapes(run: Run, work: Path) -> None:
+    (work / "schema.json").write_text('{"type": "object", "additionalProperties": {"type": "integer"}}')
+    answer = json.dumps({"k\x1b]52;c;QQ==\x07\x9d52;c;QQ==\x9c": "x"})
+    done = ask(run, ScriptedModel(*[answer] * 3), "-z", "how many?", "--output-schema", "schema.json")
+    assert "is not of type 'integer'" in done.stderr
+    assert all(one.isprintable() or one == "\n" for one in done.stderr)
+
+
 def test_an_answer_that_never_fits_is_no_output_and_has_its_exit_code(run: Run, work: Path) -> None:
     (work / "schema.json").write_text(SCHEMA)
     done = ask(run, ScriptedModel("a", "b", "c"), "-z", "how many?", "--output-schema", "schema.json")
@@ -401,6 +409,12 @@ def test_no_call_starts_once_the_money_of_the_run_is_spent(run: Run, environ: di
     assert "--max-cost (max_cost) raises it." in done.stderr
     assert 1 <= len(model.requests) < 5
     assert run("-z", "hi", "--max-cost", "0").returncode == 2
+
+
+@pytest.mark.parametrize("limit", ["nan", "inf"])
+def test_a_limit_on_money_that_limits_nothing_is_refused(run: Run, limit: str) -> None:
+    done = run("-z", "hi", "--max-cost", limit)
+    assert (done.returncode, "it is no number that can be spent" in done.stderr) == (2, True)
 
 
 def test_input_that_would_fill_the_window_is_in_a_file_that_the_model_pages(

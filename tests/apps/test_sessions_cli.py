@@ -1,6 +1,9 @@
 """`hermes sessions export` and `import`, as programs: what one writes the other reads, and a bad file changes nothing."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import anyio
@@ -132,3 +135,24 @@ def test_what_would_not_be_seen_in_a_session_is_written_out(
     shown = run("sessions", *command).stdout
     assert "elm⟨U+202E⟩ gpj" in shown
     assert not [one for one in "\u202e\x1b\x07\x9b\u200b\r" if one in shown]
+
+
+def test_an_export_has_what_was_said_and_a_terminal_gets_no_escapes_of_it(
+    run: Run, environ: dict[str, str], work: Path
+) -> None:
+    async def add() -> None:
+        home = Path(environ["HERMES_HOME"])
+        async with open_store(home / "sessions.db", home / "search.db") as opened:
+            await opened.create(row("2001_a"), system="", tools=[])
+            await opened.append("2001_a", User(id="x", at=3.0, text="elm\x1b]52;c;QQ==\x07 \x9b2J\u202e"))
+
+    anyio.run(add)
+    assert "elm\x1b]52;c;QQ==\x07 \x9b2J\u202e" in run("sessions", "export", "2001_a").stdout
+    above, below = os.openpty()
+    words = [sys.executable, "-m", "hermes", "sessions", "export", "2001_a"]
+    subprocess.run(words, cwd=work, env=environ, stdin=subprocess.DEVNULL, stdout=below, check=True)
+    os.close(below)
+    shown = os.read(above, 65536).decode().replace("\r\n", "\n")
+    os.close(above)
+    assert "elm ⟨U+202E⟩" in shown
+    assert all(one.isprintable() or one == "\n" for one in shown)

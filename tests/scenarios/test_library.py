@@ -76,6 +76,14 @@ def test_leaving_a_stream_early_interrupts_the_turn(environ: dict[str, str]) -> 
         assert agent.send("and?").text == "next"
 
 
+@pytest.mark.anyio
+@pytest.mark.parametrize("limit", [float("nan"), float("inf"), -1.0])
+async def test_a_limit_on_money_that_limits_nothing_is_refused(limit: float) -> None:
+    with pytest.raises(ConfigError, match="max_cost and max_steps are limits"):
+        async with hermes.open(base_url="http://x/v1", model="m", max_cost=limit):
+            pass
+
+
 def test_each_keyword_of_open_is_in_its_signature() -> None:
     for opening in (hermes.open, hermes.sync.open):
         keywords = inspect.signature(opening).parameters

@@ -1,6 +1,9 @@
 """Files that travel with a message: read, told apart by their first bytes, refused in a sentence."""
 
 import base64
+import errno
+import os
+import stat
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,19 +33,37 @@ def attachment(path: str | Path) -> Attachment:
     """
     file = Path(path).expanduser()
     try:
-        if not file.is_file():
+        if not file.is_file():  # opening a device may do something
             raise HermesError(f"{path} is no file; name a file to send.")
-        if (size := file.stat().st_size) > LARGEST:
-            raise HermesError(
-                f"{path} is too large to send: {size / 1e6:.0f} MB, at most {LARGEST // 10**6}."
-            )
-        data = file.read_bytes()
+        size, data = _read(file)
     except OSError as error:
         raise HermesError(f"{path} cannot be read: {error.strerror or error}.") from error
+    if (size := max(size, len(data))) > LARGEST:
+        raise HermesError(f"{path} is too large to send: {size / 1e6:.0f} MB, at most {LARGEST // 10**6}.")
     kind = media_type(data)
     if not kind:
         raise HermesError(f"{path} is neither a picture nor a PDF nor text. {_TAKEN}")
-    return Attachment(media_type=kind, data=base64.b64encode(data).decode(), name=file.name)
+    return Attachment(media_type=kind, data=base64.b64encode(data).decode(), name=_name(file))
+
+
+def _read(file: Path) -> tuple[int, bytes]:
+    """The size of a regular file, and its bytes unless they are too many; OSError for what says no size, as
+    the files of /proc do, which may have no end.
+    """
+    with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as opened:
+        found = os.fstat(opened.fileno())
+        if not stat.S_ISREG(found.st_mode):  # another one than before
+            raise OSError(errno.EINVAL, "it is no regular file")
+        if found.st_size > LARGEST:
+            return found.st_size, b""
+        if found.st_size == 0 and opened.read(1):
+            raise OSError(errno.EINVAL, "it says no size")
+        return found.st_size, opened.read(LARGEST + 1)
+
+
+def _name(file: Path) -> str:
+    """The name of a file as one word in brackets can have it."""
+    return "".join(one if one.isprintable() and one != "]" else "_" for one in file.name)
 
 
 def is_unseen(one: Attachment, session: "Session") -> bool:

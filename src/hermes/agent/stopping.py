@@ -5,10 +5,11 @@ from typing import Final
 
 import anyio
 
-from hermes.lib.text import mend_surrogates
+from hermes.lib.text import for_terminal, mend_surrogates
 
 STOPPED: Final = "(stopped by the user)"
 WHY: Final = "(stopped by the user: {})"
+_BRACKETS: Final = str.maketrans("()", "[]")
 _LAST: Final = re.compile(r"\(stopped by the user(?:: [^\n]*)?\)\Z")
 
 
@@ -21,13 +22,18 @@ class TurnStop:
 
     def now(self, reason: str = "") -> None:
         """Stop the turn; of several reasons the first counts."""
-        self.reason = self.reason or " ".join(mend_surrogates(reason).split())
+        self.reason = self.reason or _in_brackets(reason)
         self.scope.cancel()
 
     @property
     def words(self) -> str:
         """What stands in the log where the reply would."""
         return WHY.format(self.reason) if self.reason else STOPPED
+
+
+def _in_brackets(reason: str) -> str:
+    """A reason as one line that no bracket in it ends."""
+    return for_terminal(" ".join(mend_surrogates(reason).split())).translate(_BRACKETS).strip()
 
 
 def without_stop(text: str) -> str:

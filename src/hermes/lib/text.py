@@ -7,38 +7,50 @@ CHARACTERS: Final = 4
 """Characters of a token, on average."""
 
 _ESCAPES = re.compile(
-    r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # control sequences
-    r"|\][^\x07\x1b]*(?:\x07|\x1b\\|$)"  # operating system commands, such as titles and links
-    r"|[PX^_][^\x1b]*(?:\x1b\\|$)"  # device strings
-    r"|[@-Z\\-_]"  # two-character sequences
-    r"|[ -/]+[0-~])"
-    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x9b]"
+    r"(?P<open>(?:(?:\x1b\]|\x9d)[^\x07\x1b\x80-\x9f]*\x1b?"  # what the end of the text leaves open
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x80-\x9f]*\x1b?"
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*"
+    r"|\x1b[ -/]*)\Z)"
+    r"|(?:\x1b\]|\x9d)[^\x07\x1b\x80-\x9f]*(?:\x07|\x1b\\|\x9c)"  # system commands: titles, links, clipboard
+    r"|(?:\x1b[PX^_]|[\x90\x98\x9e\x9f])[^\x1b\x80-\x9f]*(?:\x1b\\|\x9c)"  # device strings
+    r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"  # control sequences
+    r"|\x1b(?:[@-Z\\-_]|[ -/]+[0-~])"
+    r"|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-_OPEN_STRING = re.compile(r"\x1b[\]PX^_][^\x07\x1b]*\Z")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_TURNS = re.compile("[\r\u202a-\u202e\u2066-\u2069]")
+"""What makes a terminal write over a line, or show it in another order."""
 LONGEST_ESCAPE: Final = 4096
 """Characters that may follow an escape before it is taken for none that ends."""
 _SURROGATES = re.compile("[\ud800-\udfff]")
 
 
 def strip_escapes(text: str) -> str:
-    """`text` without terminal escape sequences and control characters; newlines and tabs stay."""
+    """`text` without terminal escape sequences and control characters; newlines, tabs and carriage returns
+    that stand alone stay.
+    """
     if text.isprintable():
         return text
-    return _ESCAPES.sub("", text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    return _ESCAPES.sub("", text) if _CONTROLS.search(text) else text
+
+
+def for_terminal(text: str) -> str:
+    """`text` as a terminal may get it: it moves nothing but to the next line or tab, and is read in order."""
+    if text.isprintable():
+        return text
+    return _TURNS.sub("", strip_escapes(text))
 
 
 def escape_begun(text: str) -> int:
     """Where an escape sequence begins at the end of a text that may go on in what follows; its length where
     none does.
     """
-    at = text.rfind("\x1b")
-    if at < 0 or len(text) - at > LONGEST_ESCAPE:
-        return len(text)
-    begun = text[at:]
-    if begun == "\x1b" and (opened := _OPEN_STRING.search(text[:at])):
-        return opened.start()  # it may be what ends that string
-    ended = (whole := _ESCAPES.match(begun)) and whole.end() > 1 and not _OPEN_STRING.match(begun)
-    return len(text) if ended else at
+    begun = _CONTROLS.search(text)
+    for found in _ESCAPES.finditer(text, begun.start() if begun else len(text)):
+        if found["open"] is not None and len(text) - found.start() <= LONGEST_ESCAPE:
+            return found.start()
+    return len(text)
 
 
 def mend_surrogates(text: str) -> str:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from hermes.lib.text import escape_begun, strip_escapes
+from hermes.lib.text import escape_begun, for_terminal
 
 DEEPEST: Final = 64
 """Tags within tags that are counted."""
@@ -59,7 +59,7 @@ class TextStream:
 
 
 class EscapeFilter:
-    """Takes terminal escape sequences and control characters out of a text, those too that pieces cut."""
+    """Takes out of a text what a terminal may not get (`for_terminal`), that too which pieces cut."""
 
     def passes(self, text: str) -> bool:
         """Whether none is in it."""
@@ -68,7 +68,7 @@ class EscapeFilter:
     def divide(self, text: str) -> tuple[str, str]:
         """The text without them, and one that is not whole yet."""
         at = escape_begun(text)
-        return strip_escapes(text[:at]), text[at:]
+        return for_terminal(text), text[at:]
 
     def rest(self, waiting: str) -> str:
         """Nothing: what was begun is none of the text."""

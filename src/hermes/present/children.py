@@ -27,9 +27,9 @@ def child_line(event: ChildChanged, seconds: float, width: int) -> Line:
     end: Line = (Span(f"{clock}{used}", "dim"),)
     head: Line = (Span(f"{sign} ", role),)
     room = width - columns(end) - 2
-    goal = cut(line(event.goal), max(_LEAST, room * 2 // 3))
+    goal = cut(line(" ".join(event.goal.split())), max(_LEAST, room * 2 // 3))
     return (*cut((*head, *goal, Span(f" · {told}" if told else "", "dim")), max(_LEAST, room + 2)), *end)
 
 
 def _doing(event: ChildChanged) -> str:
-    return event.doing or ("goes on in the background" if event.background else "")
+    return " ".join(event.doing.split()) or ("goes on in the background" if event.background else "")

@@ -5,14 +5,25 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from msgspec import Struct
+from msgspec.structs import force_setattr
 from rich.cells import cell_len
+
+from hermes.lib.text import for_terminal
 
 
 class Span(Struct, frozen=True):
-    """A piece of text; `role` holds names of a theme's roles, separated by spaces."""
+    """A piece of text; `role` holds names of a theme's roles, separated by spaces.
+
+    Whatever the text is made of, a terminal gets no escapes from it: they are taken out here, before anything
+    is measured or cut.
+    """
 
     text: str
     role: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.text.isprintable():
+            force_setattr(self, "text", for_terminal(self.text))
 
 
 Line = tuple[Span, ...]

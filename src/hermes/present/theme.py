@@ -5,6 +5,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from hermes.lib.text import for_terminal
 from hermes.present.spans import Line, Span
 
 Background = Literal["dark", "light"]
@@ -88,7 +89,8 @@ class Theme(Struct, frozen=True, kw_only=True):
         return "".join(self.show(span) for span in styled)
 
     def text(self, text: str) -> str:
-        """`text` with our signs as this terminal can show them."""
+        """`text` with our signs as this terminal can show them, without escapes."""
+        text = for_terminal(text)
         return text.translate(_ASCII) if self.ascii else text
 
     def spinner(self, tick: int) -> str:

@@ -40,7 +40,7 @@ class Words(Struct, frozen=True, kw_only=True):
 
 def call_words(call: ToolCall, *, emoji: str = "", whole: bool = False) -> Words:
     """The words for a call; `whole` keeps all parts of a command in its argument."""
-    verb, own, keys = _VERBS.get(call.name, (call.name.replace("_", " "), "⚡", ()))
+    verb, own, keys = _VERBS.get(call.name, (" ".join(call.name.replace("_", " ").split()), "⚡", ()))
     sign = (emoji or own).replace(_VARIATION, "")
     if call.name == "terminal":
         command = str(call.arguments.get("command", "")).strip()

@@ -1,6 +1,7 @@
 """Files for a message: told apart by what is in them, refused in a sentence."""
 
 import base64
+import os
 from pathlib import Path
 
 import pytest
@@ -42,3 +43,49 @@ def test_what_cannot_be_sent_is_refused_in_a_sentence(tmp_path: Path) -> None:
         with pytest.raises(HermesError) as refused:
             attachment(tmp_path / name)
         assert str(refused.value) == f"{tmp_path / name} {words}"
+
+
+@pytest.mark.parametrize("path", ["/proc/self/environ", "/proc/self/cmdline"])
+def test_a_file_that_says_no_size_is_not_read(path: str) -> None:
+    with pytest.raises(HermesError, match="cannot be read: it says no size"):
+        attachment(path)
+
+
+@pytest.mark.timeout(20)
+def test_a_pipe_and_a_device_are_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "pipe", "/dev/zero"):
+        with pytest.raises(HermesError, match="is no file; name a file to send"):
+            attachment(path)
+
+
+def test_a_pipe_that_takes_the_place_of_a_file_is_not_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    monkeypatch.setattr(Path, "is_file", lambda _: True)
+    with pytest.raises(HermesError, match="cannot be read: it is no regular file"):
+        attachment(tmp_path / "pipe")
+
+
+def test_no_more_of_a_file_that_grows_is_read_than_a_message_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log").write_bytes(b"a" * 100)
+    monkeypatch.setattr("hermes.agent.attachments.LARGEST", 50)
+    before = os.fstat
+
+    def small(descriptor: int) -> os.stat_result:
+        found = list(before(descriptor))
+        found[6] = 10
+        return os.stat_result(found)
+
+    monkeypatch.setattr("hermes.agent.attachments.os.fstat", small)
+    with pytest.raises(HermesError, match="is too large to send"):
+        attachment(tmp_path / "log")
+
+
+def test_the_name_of_a_file_ends_no_line_and_no_bracket(tmp_path: Path) -> None:
+    file = tmp_path / "a\x1b]52;c;QQ==\x07\nIgnore\x9d\u202e ü.txt"
+    file.write_text("hi")
+    assert attachment(file).name == "a__52;c;QQ==__Ignore__ ü.txt"

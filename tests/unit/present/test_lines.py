@@ -18,6 +18,7 @@ from hermes.present.lines import (
     tool_lines,
     user_lines,
 )
+from hermes.present.markdown import markdown_lines
 from hermes.present.plan import plan_lines
 from hermes.present.spans import Line, columns, plain
 from hermes.present.theme import Theme, choose
@@ -48,6 +49,37 @@ def ran(command: str, code: int, output: str, width: int, *, whole: bool = False
     return shown(
         tool_lines(call("terminal", command=command), result(content), 12.44, width, emoji="💻", whole=whole)
     )
+
+
+ESCAPES = "\x1b]52;c;UFdORUQ=\x07\x9d52;c;QQ==\x9c\x1b[2J\rover\u202eturned"
+
+
+@pytest.mark.parametrize(
+    "one",
+    [
+        ToolCall(id="c1", name=f"nosuch{ESCAPES}\nforged", arguments={"a": ESCAPES}),
+        call("terminal", command=f"echo {ESCAPES}; ls{ESCAPES}"),
+        call("read_file", path=f"/x{ESCAPES}"),
+        call("delegate_task", goal=ESCAPES),
+    ],
+)
+def test_no_escape_of_a_call_or_a_child_reaches_the_terminal(one: ToolCall) -> None:
+    child = ChildChanged(call_id="c1", child="d1", goal=f"{ESCAPES}\nforged", state="running",
+                         doing=f"{ESCAPES}\nforged")  # fmt: skip
+    rows = [
+        *tool_lines(one, result("x"), 1.0, 80),
+        *tool_lines(one, result("x"), 1.0, 80, whole=True),
+        *running_lines(one, ESCAPES, 1.0, 80, emoji=ESCAPES, spinner="-"),
+        child_line(child, 1.0, 80),
+    ]
+    assert all(plain(row).isprintable() for row in rows)
+    assert all(Theme(escapes=False).write(row).isprintable() for row in rows)
+    assert all(columns(row) <= 80 for row in rows[:1])
+
+
+@pytest.mark.parametrize("text", ["&#27;]52;c;QQ==&#7;", "[a](<x&#x9d;52;c;QQ&#x9c;>)", "`\x9b2J`"])
+def test_no_escape_that_markdown_spells_reaches_the_terminal(text: str) -> None:
+    assert all(plain(row).isprintable() for row in markdown_lines(text, 80))
 
 
 SEVEN = "\n".join(f"line {n}" for n in range(1, 8))

@@ -1,6 +1,7 @@
 """Arguments of `hermes`, and the outermost frame: every failure becomes one sentence and an exit code."""
 
 import json
+import math
 import sys
 import traceback
 from collections.abc import Callable, Mapping
@@ -100,6 +101,13 @@ def options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
+def _finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    """A limit that limits: nothing is more than what is no number, or has no end."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter("it is no number that can be spent.", context, option)
+    return value
+
+
 _OPTIONS = (
     click.option(
         "-m",
@@ -150,6 +158,7 @@ _OPTIONS = (
     click.option(
         "--max-cost",
         type=click.FloatRange(min=0, min_open=True),
+        callback=_finite,
         default=None,
         metavar="USD",
         help="US dollars that may be spent; a model without a known price counts as a dear one.",
@@ -331,7 +340,8 @@ def _leaf(fault: Exception) -> Exception:
 def _tell(sentence: str, *, debug: bool) -> None:
     if debug:
         traceback.print_exc()
-    click.echo(f"hermes: {sentence}", err=True)
+    shown = import_object("hermes.lib.visible:visible")(sentence)
+    click.echo(f"hermes: {shown}", err=True)
     if "--json" in sys.argv and {"-z", "--oneshot", "chat"} & set(
         sys.argv
     ):  # who reads lines waits for the last one

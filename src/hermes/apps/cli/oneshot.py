@@ -80,7 +80,7 @@ async def _run(said: Said, choices: Choices, out: TextIO) -> int:
         raise ConfigError(str(error)) from error
     async with open_runtime(profile=choices.profile) as runtime:
         for warning in runtime.loaded.warnings:
-            click.echo(f"hermes: {warning}", err=True)
+            click.echo(f"hermes: {visible(warning)}", err=True)
         session = await runtime.session(session_options(choices, attended=False))
         try:
             await ensure_model(runtime, session.endpoint)

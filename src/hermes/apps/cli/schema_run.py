@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from hermes.agent.output import OutputForm, answered, output_by
 from hermes.apps.cli.oneshot import CODES, one_turn
+from hermes.lib.visible import visible
 from hermes.types.error import ConfigError, OutputInvalid
 
 if TYPE_CHECKING:
@@ -52,6 +53,6 @@ async def fitting(
         output = await answered(form, text, send, attachments)
     except OutputInvalid as error:
         if ends[-1].failure is None and ends[-1].outcome != "interrupted":
-            click.echo(f"hermes: {error}", err=True)
+            click.echo(f"hermes: {visible(str(error))}", err=True)
         return replace(ends[-1], text=""), CODES[ends[-1].outcome] or NOT_FITTING, None
     return ends[-1], CODES[ends[-1].outcome], output

@@ -88,7 +88,7 @@ def show_tree(choices: Choices, limit: int) -> None:
 def show(choices: Choices, session: str) -> None:
     """One session, as Markdown."""
     stored = _in_store(choices, lambda store: _read(store, session))
-    click.echo(spelled_out(strip_escapes(as_markdown(stored.row, stored.log))))
+    click.echo(_as_shown(stored))
 
 
 @sessions.command()
@@ -154,7 +154,7 @@ def export(choices: Choices, session: str, form: str, to: Path | None) -> None:
     if to is not None and form != "sharegpt":
         raise click.UsageError("--to goes with --format sharegpt.")
     if form == "markdown":
-        click.echo(as_markdown(stored.row, stored.log))
+        click.echo(_as_shown(stored) if sys.stdout.isatty() else as_markdown(stored.row, stored.log))
     elif form == "jsonl":
         for line in session_lines(stored):
             click.echo(line)
@@ -162,6 +162,11 @@ def export(choices: Choices, session: str, form: str, to: Path | None) -> None:
         click.echo(f"{stored.row.id} is in {add_to(to, _example(choices, stored))}.")
     else:
         click.echo(msgspec.json.encode(_example(choices, stored)))
+
+
+def _as_shown(stored: StoredSession) -> str:
+    """A session as Markdown for a terminal: nothing in it is taken for a command."""
+    return spelled_out(strip_escapes(as_markdown(stored.row, stored.log)))
 
 
 def _example(choices: Choices, stored: StoredSession) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from hermes.lib.text import strip_escapes
+from hermes.lib.text import for_terminal
 from hermes.lib.text_stream import EscapeFilter, TextStream
 from hermes.lib.visible import visible
 from hermes.present.children import child_line
@@ -99,7 +99,7 @@ class Steps:
         else:
             self._answer(end.text if output is None else json.dumps(output, ensure_ascii=False))
         if end.outcome == "refused":
-            listed = "; ".join(end.refused)
+            listed = visible("; ".join(end.refused))
             sys.stderr.write(
                 f"hermes: not allowed, because nobody could be asked: {visible(listed)}. hermes approvals"
                 " explain COMMAND says why, and whether anything lets it run.\n"
@@ -109,9 +109,9 @@ class Steps:
 
     def _answer(self, text: str) -> None:
         """The answer, unless it stands there already."""
-        if not text or (self._live and self._shown.strip() == strip_escapes(text).strip()):
+        if not text or (self._live and self._shown.strip() == for_terminal(text).strip()):
             return
-        self._out.write(text.rstrip("\n") + "\n")
+        self._out.write((for_terminal(text) if self._out.isatty() else text).rstrip("\n") + "\n")
         self._out.flush()
 
     def _noticed(self, event: Notice | ChildChanged | GoalChanged) -> list[Line]:
