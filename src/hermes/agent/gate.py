@@ -27,7 +27,7 @@ from hermes.safety.undo import may_change, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.store.checkpoints import Checkpoint
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
-from hermes.types.error import Refused, TooLarge
+from hermes.types.error import BeyondReading, Refused
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope
 
@@ -193,7 +193,7 @@ class ApprovalGate(Struct):
             verdict = held(action, verdict, self.policy, self.read(), self.grants)
             verdict = asked_always(action, verdict, self.policy, grants)
             return planned(action, verdict) if self.planning() else verdict
-        except TooLarge as fault:
+        except BeyondReading as fault:
             raise self._refusal(action, str(fault)) from fault
         except (
             Exception

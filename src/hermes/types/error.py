@@ -17,7 +17,7 @@ HermesError
   SessionClosed        the session was closed, or its event loop has ended
   PluginError          plugin, phase
   Refused              by policy or guardrail
-    TooLarge           a command that cannot be read to its end
+    BeyondReading           a command that cannot be read to its end
     Outdated           may be tried again: something changed meanwhile
 
 Interruption is cancellation, not an error. A tool's exception never leaves dispatch.
@@ -183,7 +183,7 @@ class Refused(HermesError):
     """A policy, a rule or a person said no; the message is for the model to read."""
 
 
-class TooLarge(Refused):
+class BeyondReading(Refused):
     """A command is larger than what can be read before it runs."""
 
     def __init__(self, why: str) -> None:

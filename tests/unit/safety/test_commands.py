@@ -14,7 +14,7 @@ from hermes.safety.commands.findings import inspect
 from hermes.safety.commands.rules import Rule, table
 from hermes.safety.decide import Policy, Verdict, decide
 from hermes.types.action import Command
-from hermes.types.error import TooLarge
+from hermes.types.error import BeyondReading
 
 POLICY = Policy(workspace="/data/project", home="/home/user", hermes_home="/home/user/.hermes")
 
@@ -239,7 +239,7 @@ def test_characters_outside_ascii_keep_their_meaning() -> None:
 def test_what_is_too_large_to_be_read_never_runs_however_much_is_allowed(command: str) -> None:
     for policy in (POLICY, replace(POLICY, mode="off"), replace(POLICY, yolo=True, sandbox="workspace")):
         with pytest.raises(
-            TooLarge, match=r"^This is too large to be read before it runs \(.*\), so it never"
+            BeyondReading, match=r"^This is too large to be read before it runs \(.*\), so it never"
         ):
             decide(Command(command=command, cwd=POLICY.workspace), policy)
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.safety.commands.known_output import printed, unescaped
-from hermes.types.error import TooLarge
+from hermes.types.error import BeyondReading
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -29,6 +29,8 @@ _NAMED: Final = re.compile(r"[A-Za-z_]\w*=(?=~)")
 _SUBSTITUTED: Final = re.compile(r"\$\((.*)\)|`(.*)`", re.DOTALL)
 _LISTED: Final = re.compile(r"\{([^{}]*,[^{}]*)\}")
 _MOST_WORDS: Final = 2_000
+_EACH: Final = 8
+_NAME: Final = re.compile(r"\w[\w.-]*")
 _LONGEST_VALUE: Final = 200_000
 
 
@@ -112,6 +114,15 @@ def expand(node: "Node", scope: VariableScope) -> list[str]:
         for word in words
         for full in (_braces(word) if node.type in {"word", "concatenation", "brace_expression"} else [word])
     ]
+
+
+def looked_at(items: Sequence[str]) -> list[str]:
+    """The values of a loop's variable that its body is read with: all of few, of many one that is not known
+    and those that are more than a name.
+    """
+    if 0 < len(items) <= _EACH:
+        return [*items]
+    return [UNKNOWN, *dict.fromkeys(item for item in items if not _NAME.fullmatch(item))]
 
 
 def _fields(text: str, between: str) -> list[str]:
@@ -313,12 +324,12 @@ def _parts(node: "Node") -> "Sequence[Node]":
 
 
 def _braces(word: str) -> list[str]:
-    """The words that a word with lists in braces becomes; TooLarge where they are too many to look at."""
+    """The words that a word with lists in braces becomes; BeyondReading where they are too many to look at."""
     words = [word]
     while any(_LISTED.search(one) for one in words):
         words = [made for one in words for made in _first_list(one)]
         if len(words) > _MOST_WORDS:
-            raise TooLarge(f"braces make more than {_MOST_WORDS} words")
+            raise BeyondReading(f"braces make more than {_MOST_WORDS} words")
     return [one for one in words if one]
 
 
@@ -331,7 +342,7 @@ def _first_list(word: str) -> list[str]:
 
 def _bounded(text: str) -> str:
     if len(text) > _LONGEST_VALUE:
-        raise TooLarge(f"a word has more than {_LONGEST_VALUE:,} letters")
+        raise BeyondReading(f"a word has more than {_LONGEST_VALUE:,} letters")
     return text
 
 

@@ -13,7 +13,7 @@ from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.prefixes import only_runs
 from hermes.safety.commands.rules import Finding, is_ruled, table
 from hermes.safety.commands.script import Simple, program_name
-from hermes.types.error import TooLarge
+from hermes.types.error import BeyondReading
 
 GUESSED: Final = "?"
 """Stands in `through` of a command that would run only if the program around it runs its words."""
@@ -62,7 +62,7 @@ def embedded_words(command: Simple) -> Iterator[Simple]:
         if words[position - 1] not in table().groups["says"] and _starts(command, position):
             found += 1
             if found > _MOST_FOUND:
-                raise TooLarge(f"more than {_MOST_FOUND} programs among the words of {command.program}")
+                raise BeyondReading(f"more than {_MOST_FOUND} programs among the words of {command.program}")
             yield _guess(command, command.argv[position:])
 
 
@@ -80,7 +80,7 @@ def embedded_texts(command: Simple) -> Iterator[str]:
 
 def _all_of(command: Simple) -> Sequence[str]:
     if len(command.argv) > _MOST_WORDS:
-        raise TooLarge(f"{command.program} has more than {_MOST_WORDS:,} words")
+        raise BeyondReading(f"{command.program} has more than {_MOST_WORDS:,} words")
     return command.argv
 
 

@@ -11,21 +11,20 @@ from hermes.safety.commands.expansion import (
     document_text,
     expand,
     is_bare,
+    looked_at,
     substituted,
     text_of,
     value,
 )
 from hermes.safety.commands.grammar import is_endless, nodes, parse
 from hermes.safety.commands.script import ShellScript, Simple
-from hermes.types.error import TooLarge
+from hermes.types.error import BeyondReading
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_COMMANDS: Final = 2_000
 _DEEPEST: Final = 150
-_EACH: Final = 8
-_NAME: Final = re.compile(r"\w[\w.-]*")
 _EVALUATING: Final = ("arithmetic_expansion", "expansion", "subscript")
 _QUOTED: Final = ("raw_string", "string", "word")
 _ARITHMETIC: Final = frozenset({"test_command", "c_style_for_statement", "compound_statement"})
@@ -51,7 +50,7 @@ class Walk:
     def visit(self, node: "Node", depth: int) -> list[Simple]:
         """Add the commands below a node to the script and give those whose output is the node's."""
         if depth > _DEEPEST or len(self._script.commands) > MOST_COMMANDS:
-            raise TooLarge("it is nested too deep or has too many commands")
+            raise BeyondReading("it is nested too deep or has too many commands")
         if node.type in _ARITHMETIC and not text_of(node).startswith("{"):
             self._evaluate([node], depth)
         if node.type in _SUBSHELLS:
@@ -259,7 +258,7 @@ class Walk:
             self._substitutions(child, depth)
         self.scope.made[name] = " ".join(text_of(child) for child in node.named_children[1:-1])
         commands: list[Simple] = []
-        for item in _looked_at(items):
+        for item in looked_at(items):
             self.scope.variables[name] = item
             commands += self.visit(node.named_children[-1], depth + 1)
         self.scope.variables[name] = UNKNOWN
@@ -389,15 +388,6 @@ class Walk:
         if inside := [one for kind in _EVALUATING for one in nodes(node, kind) if not is_bare(one)]:
             self._evaluate(inside, depth)
         return self._apart(node, depth) if node.type == "process_substitution" else []
-
-
-def _looked_at(items: Sequence[str]) -> list[str]:
-    """The values of a loop's variable that its body is read with: all of few, of many one that is not known
-    and those that are more than a name.
-    """
-    if 0 < len(items) <= _EACH:
-        return [*items]
-    return [UNKNOWN, *dict.fromkeys(item for item in items if not _NAME.fullmatch(item))]
 
 
 def _declared(words: Sequence[str]) -> tuple[tuple[str, str], ...]:

@@ -24,7 +24,7 @@ from hermes.safety.commands.nested_commands import (
 from hermes.safety.commands.options import after_options, has_option, operands, option_values
 from hermes.safety.commands.prefixes import prefixes
 from hermes.safety.commands.script import ShellScript, Simple
-from hermes.types.error import TooLarge
+from hermes.types.error import BeyondReading
 
 _DEEPEST: Final = 8
 
@@ -72,7 +72,7 @@ def see_through(source: str, *, cwd: str, variables: Mapping[str, str], before: 
         if not level:
             break
     else:
-        raise TooLarge("programs are nested too deep in one another")
+        raise BeyondReading("programs are nested too deep in one another")
     script.commands = [_fed(command, inside) for command in found]
     return script
 
