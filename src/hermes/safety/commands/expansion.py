@@ -324,7 +324,7 @@ def _parts(node: "Node") -> "Sequence[Node]":
 
 
 def _braces(word: str) -> list[str]:
-    """The words that a word with lists in braces becomes; BeyondReading where they are too many to look at."""
+    """The words that a word with lists in braces becomes; BeyondReading where they are too many."""
     words = [word]
     while any(_LISTED.search(one) for one in words):
         words = [made for one in words for made in _first_list(one)]
