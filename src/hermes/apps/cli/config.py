@@ -9,6 +9,7 @@ from hermes.apps.cli.cli_context import to_change
 from hermes.apps.settings import Loaded, edit, known_keys, load, unknown
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
+from hermes.lib.visible import visible
 from hermes.safety.redact import redact
 from hermes.types.error import ConfigError
 
@@ -109,7 +110,7 @@ def _loaded(choices: Choices) -> tuple[Home, Loaded]:
 
 def _warn(loaded: Loaded) -> None:
     for warning in loaded.warnings:
-        click.echo(f"hermes: {warning}", err=True)
+        click.echo(f"hermes: {visible(warning)}", err=True)
 
 
 def _text(value: object) -> str:

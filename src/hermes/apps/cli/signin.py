@@ -15,6 +15,7 @@ import httpx2
 from msgspec import Struct
 
 from hermes.lib.lazy import import_object
+from hermes.lib.visible import visible
 from hermes.models.auth import oauth
 from hermes.models.auth.resolver import KEYRING_SERVICE
 from hermes.models.catalog.catalogue import Provider
@@ -143,7 +144,7 @@ async def _tokens(provider: Provider, flow: str, client: Client) -> oauth.Tokens
 
 def _show_code(prompt: oauth.DevicePrompt) -> None:
     whole = f"\nor open {prompt.whole_url}" if prompt.whole_url else ""
-    click.echo(f"Open {prompt.url} and enter the code {prompt.code}{whole}", err=True)
+    click.echo(visible(f"Open {prompt.url} and enter the code {prompt.code}{whole}"), err=True)
 
 
 def _show_address(address: str) -> None:

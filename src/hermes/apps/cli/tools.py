@@ -10,6 +10,7 @@ from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here
 from hermes.composition import open_tools
+from hermes.lib.visible import visible
 from hermes.tools.deferred import TOOLSET as SEARCHING
 from hermes.tools.discovery import BUILT_IN
 from hermes.tools.needs import missing_variables
@@ -54,7 +55,7 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     ]
     tables.show(shown, head=("TOOL", "TOOLSET", "STATE", "WHAT IT DOES"))
     for fault in folder.faults:
-        click.echo(f"hermes: {fault.path} could not be loaded: {fault.reason}", err=True)
+        click.echo(visible(f"hermes: {fault.path} could not be loaded: {fault.reason}"), err=True)
 
 
 def _toolset(name: str, registry: ToolRegistry) -> tuple[str, str, str]:
