@@ -37,7 +37,7 @@ from hermes.lib.programs import find_program
 from hermes.lib.repository import git_name
 from hermes.types.action import Command, Permit
 from hermes.types.capabilities import ALL, is_below, shared
-from hermes.types.error import ExecError, Refused
+from hermes.types.error import ExecError, Refused, WorkspaceGone
 from hermes.types.needs import Needs
 from hermes.types.workspace import ExecResult, FileStat, Match
 
@@ -100,6 +100,14 @@ class LocalWorkspace(KernelWorkspace):
         done = await super().run(command, **options)
         missed = self._missed.take(command, done, self._shell.exports)
         return replace(done, text=done.text + missed) if missed else done
+
+    async def _ready(self) -> None:
+        # Without this a write would make the folder anew, and a command start in an empty one of its own.
+        if not os.path.isdir(self._root):  # noqa: ASYNC240, PTH112  # one stat
+            raise WorkspaceGone(
+                f"{self._root}, the folder that this session works in, is gone, so nothing was done; the user"
+                " has to bring it back, or to start a session in another."
+            )
 
     def _led(self, path: str) -> str:
         return os.path.realpath(path)

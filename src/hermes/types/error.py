@@ -9,6 +9,7 @@ HermesError
   ExecError            (also RuntimeError)
     EnvironmentUnavailable   with an install hint
     EnvironmentLost          while a command ran in it
+    WorkspaceGone      (also OSError)
     CommandTimeout     (also TimeoutError)
   StoreError
     StorageDamaged     the file is there and cannot be read
@@ -133,6 +134,10 @@ class EnvironmentUnavailable(ExecError):
 
 class EnvironmentLost(ExecError):
     """A machine elsewhere went away while a command ran there: what the command did is not known."""
+
+
+class WorkspaceGone(ExecError, OSError):
+    """The folder that a session works in is not there any more; nothing was done."""
 
 
 class CommandTimeout(ExecError, TimeoutError):

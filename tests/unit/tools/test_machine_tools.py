@@ -106,6 +106,24 @@ async def test_what_may_be_tried_again_is_not_told_to_be_left(
     assert told == ["Text from outside was read while this was decided, so it did not run; try it again."] * 2
 
 
+async def test_nothing_is_done_in_a_folder_that_is_gone(session: Session) -> None:
+    session.root.rmdir()
+    for name, args in (
+        ("terminal", {"command": "id"}),
+        ("terminal", {"command": "id", "background": True}),
+        ("write_file", {"path": "a", "content": "words"}),
+        ("read_file", {"path": "a"}),
+    ):
+        told = (await session.call(name, **args))["error"]
+        assert told.endswith(
+            f"{session.root}, the folder that this session works in, is gone, so nothing was done; the user"
+            " has to bring it back, or to start a session in another."
+        )
+    assert not session.root.exists()
+    session.root.mkdir()
+    assert (await session.call("terminal", command="echo back"))["output"] == "back\n"
+
+
 async def test_each_tool_is_registered_and_says_so_without_a_session() -> None:
     found = {name: registry.get_entry(name) for name in NAMES}
     shown = {name: (entry.toolset, entry.emoji, entry.is_async) for name, entry in found.items() if entry}
