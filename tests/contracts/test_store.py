@@ -178,7 +178,7 @@ async def test_sessions_are_found_by_id_prefix_title_and_latest(opened: Opened) 
         for name in ("my parser", "20260101", "latest", "", "20260101_000000_aa"):
             assert (await store.resolve(name)).id == "20260101_000000_aa"
         for name, sentence in (
-            ("2026", "'2026' could be any of 20260101_000000_aa, 20260102_000000_bb; give more of the id."),
+            ("2026", "'2026' could be any of 20260101_000000_aa, 20260102_000000_bb; give one by its id."),
             ("nothing", "There is no session 'nothing'; hermes sessions list shows what there is."),
             ("a%", "There is no session 'a%'; hermes sessions list shows what there is."),
         ):

@@ -46,7 +46,7 @@ async def test_a_turn_with_back_off_an_unanswered_question_and_a_tool_that_hangs
         environ=environ,
         http=model.http(),
         ports=clock.ports(SYSTEM_PORTS),
-        flags={"terminal.sandbox": "off", "agent.long_seconds": 0},
+        flags={"terminal.sandbox": "off", "agent.long_seconds": 0, "approvals.timeout": 60},
     ) as runtime:
         session = await runtime.session(
             SessionOptions(
