@@ -69,10 +69,8 @@ def test_the_core_imports_without_what_most_sessions_never_need() -> None:
 
 
 def test_the_runtime_imports_in_at_most_twice_the_time_of_its_libraries() -> None:
-    pairs = [
-        (cpu("-c", "import hermes.runtime"), cpu("-c", "import httpx2, anyio, sqlite3, click"))
-        for _ in range(9)
-    ]
+    libraries = "import httpx2, anyio, asyncio, msgspec, sqlite3, click"  # anyio imports its event loop late
+    pairs = [(cpu("-c", "import hermes.runtime"), cpu("-c", libraries)) for _ in range(9)]
     assert min(ours for ours, _ in pairs) <= 2 * min(floor for _, floor in pairs)
 
 

@@ -25,8 +25,9 @@ _SYMBOLS: Final = "\u2190-\u2bff\u3030\u303d\U0001f000-\U0001fbff"
 _ASKED: Final = re.compile(r'"([^"]+)"|([^\s"]+)')
 _NAME: Final = "\ue000"
 """Begins the name of a symbol; a letter of private use, which the index takes as part of a word."""
-_WORD: Final = re.compile(rf"(?:[^\W_]|{_NAME})+")
-_RUN: Final = re.compile(rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])(?:[^\W_]|{_NAME}))+")
+# Compiled at the first search: both take milliseconds, and every start of the program would pay them.
+_WORD: Final = rf"(?:[^\W_]|{_NAME})+"
+_RUN: Final = rf"[{_UNSPACED}]+|(?:(?![{_UNSPACED}])(?:[^\W_]|{_NAME}))+"
 
 
 def indexed(text: str) -> str:
@@ -42,7 +43,7 @@ def _composed(text: str) -> str:
 
 def terms(text: str) -> set[str]:
     """The words of an indexed text in the form in which parts of them are looked for."""
-    return {word[:LONGEST_TERM] for word in _WORD.findall(plain(text)) if len(word) > 1 and word[0] != _NAME}
+    return {word[:LONGEST_TERM] for word in re.findall(_WORD, plain(text)) if len(word) > 1 and word[0] != _NAME}
 
 
 def plain(text: str) -> str:
@@ -60,14 +61,14 @@ def asked(query: str) -> list[str]:
     """
     text = mend_surrogates(query).replace("\0", " ")[:LONGEST]
     found = (indexed(together or one).strip() for together, one in _ASKED.findall(text))
-    return [one for one in found if _WORD.search(one)][:MOST_WORDS]
+    return [one for one in found if re.search(_WORD, one)][:MOST_WORDS]
 
 
 def told(message: str) -> list[str]:
     """The different words of a message as they stand in an indexed text; where scripts put no space between
     words, each two letters that follow each other.
     """
-    runs = _RUN.findall(_composed(message.replace("\0", " ")[:LONGEST]))
+    runs = re.findall(_RUN, _composed(message.replace("\0", " ")[:LONGEST]))
     words = (word for run in runs for word in _words(run))
     return list({word.lower(): word for word in words}.values())[:MOST_TOLD]
 
@@ -80,4 +81,4 @@ def _words(run: str) -> list[str]:
 
 def pieces(word: str) -> list[str]:
     """What a word of a query is made of, each a word or a part of one."""
-    return [one[:LONGEST_TERM] for one in _WORD.findall(plain(word))]
+    return [one[:LONGEST_TERM] for one in re.findall(_WORD, plain(word))]
