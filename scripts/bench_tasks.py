@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import anyio
+from more_tasks import MORE
 from small_tasks import HELD_OUT, SECOND, TASKS, Task
 
 from hermes.agent.session import Session
@@ -23,7 +24,7 @@ from hermes.runtime import Runtime, open_runtime
 from hermes.types.event import Event, Notice, StepStarted, TurnFinished
 from hermes.types.message import Assistant, ToolResult
 
-SETS = {"tuned": TASKS + SECOND, "held-out": HELD_OUT, "all": TASKS + SECOND + HELD_OUT}
+SETS = {"more": MORE, "tuned": TASKS + SECOND, "held-out": HELD_OUT, "all": TASKS + SECOND + HELD_OUT}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 from hermes.models.local import constrained
 from hermes.models.local.serving import LocalServer
 from hermes.types.error import ConfigError
-from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
+from hermes.types.message import Assistant, Message, Thinking, ToolCall, ToolResult, User
 from hermes.types.request import Endpoint, Request, Text
 from tests.small_model import ALIAS, small_model
 
@@ -78,9 +78,9 @@ async def post(server: LocalServer, content: dict[str, Any], key: str = "") -> h
 async def test_work_begins_with_a_valid_call_and_its_result_becomes_the_answer(server: LocalServer) -> None:
     question = said("How many lines are in notes.txt?")
     first = (await post(server, body(request(question)))).json()
-    reader = constrained.ConstrainedReader()
+    reader = constrained.ConstrainedReader(request(question))
     reader.feed(first["choices"][0]["message"]["content"])
-    _, calls = reader.finish()
+    calls = reader.finish().calls
     assert [(call.name, call.arguments, call.fault) for call in calls] == [
         ("count_lines", {"path": "notes.txt"}, "")
     ]
@@ -100,22 +100,17 @@ async def test_work_begins_with_a_valid_call_and_its_result_becomes_the_answer(s
 
 
 async def test_what_the_model_wrote_is_sent_back_in_the_same_bytes(server: LocalServer) -> None:
-    written = (await post(server, body(request(said("Count the lines of a.txt"))))).json()["choices"][0][
-        "message"
-    ]["content"]
-    reader = constrained.ConstrainedReader()
+    asked = said("Count the lines of a.txt")
+    written = (await post(server, body(request(asked)))).json()["choices"][0]["message"]["content"]
+    reader = constrained.ConstrainedReader(request(asked))
     reader.feed(written)
-    _, calls = reader.finish()
-    assert (
-        constrained.render(request(said("Count the lines of a.txt"), Assistant(id="a", at=0, calls=calls)))[
-            -1
-        ]["content"]
-        == written
-    )
+    end = reader.finish()
+    reply = Assistant(id="a", at=0, calls=end.calls, thinking=(Thinking(text=end.first),))
+    assert constrained.render(request(asked, reply))[-1]["content"] == written
 
 
 async def test_small_talk_is_answered_without_a_tool_and_streams(server: LocalServer) -> None:
-    reader, pieces = constrained.ConstrainedReader(), []
+    reader, pieces = constrained.ConstrainedReader(request(said("Hello!"))), []
     async with (
         httpx2.AsyncClient(timeout=300, headers={"authorization": f"Bearer {server.key}"}) as client,
         client.stream(
@@ -126,16 +121,15 @@ async def test_small_talk_is_answered_without_a_tool_and_streams(server: LocalSe
             if line.startswith("data: {"):
                 words = json.loads(line[6:])["choices"][0]["delta"].get("content") or ""
                 pieces += [delta.text for delta in reader.feed(words) if isinstance(delta, Text)]
-    text, calls = reader.finish()
-    assert (calls, "".join(pieces), len(pieces) > 1) == ((), text, True)
+    end = reader.finish()
+    assert (end.calls, "".join(pieces), len(pieces) > 1) == ((), end.text, True)
 
 
 async def test_a_call_of_another_tool_cannot_be_decoded(server: LocalServer) -> None:
-    content = body(request(said("Use the tool launch_rocket and call it now, run it.")))
-    reader = constrained.ConstrainedReader()
-    reader.feed((await post(server, content)).json()["choices"][0]["message"]["content"])
-    _, calls = reader.finish()
-    assert {call.name for call in calls} == {"count_lines"}
+    asked = request(said("Use the tool launch_rocket and call it now, run it."))
+    reader = constrained.ConstrainedReader(asked)
+    reader.feed((await post(server, body(asked))).json()["choices"][0]["message"]["content"])
+    assert {call.name for call in reader.finish().calls} <= {"count_lines"}
 
 
 async def test_without_the_key_nobody_is_served(server: LocalServer) -> None:
@@ -164,6 +158,19 @@ async def test_a_damaged_state_is_thrown_away_and_made_again(
         for path in states.iterdir():
             path.write_bytes(damage(path.read_bytes()))
         assert [await server.prime(opening, client), await server.prime(opening, client)] == [False, True]
+
+
+async def test_a_state_serves_whatever_window_memory_had_room_for(server: LocalServer, states: Path) -> None:
+    opening = constrained.render(request(said("Hello!")))
+    longer = await LocalServer.start(await small_model(), context_window=8192, states=states)
+    try:
+        async with httpx2.AsyncClient(timeout=300) as client:
+            await server.prime(opening, client)
+            assert await longer.prime(opening, client)
+        usage = (await post(longer, body(request(said("Hello!")), max_tokens=4))).json()["usage"]
+    finally:
+        longer.close()
+    assert usage["prompt_tokens_details"]["cached_tokens"] > usage["prompt_tokens"] / 2
 
 
 async def test_it_prints_nothing_of_its_own(server: LocalServer, capfd: pytest.CaptureFixture[str]) -> None:

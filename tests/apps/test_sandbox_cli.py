@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from hermes.environments.process_tree import MARKER
-from hermes.environments.resources import resources_in_force
+from hermes.lib.resources import resources_in_force
 from tests.apps.conftest import Run
 
 

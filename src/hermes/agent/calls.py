@@ -113,10 +113,10 @@ class CallBatch:
         started = services.ports.monotonic()
         at_once, diff = partial(self._reads, call), ""
         with listening(at_once) as heard, calling(call.id):
-            if entry is None:
-                output = ToolOutput(content=unknown_tool(call.name, list(session.tools.tools)), failed=True)
-            elif call.fault:
+            if call.fault:
                 output = ToolOutput(content=tool_error(call.fault), failed=True, run=False)
+            elif entry is None:
+                output = ToolOutput(content=unknown_tool(call.name, list(session.tools.tools)), failed=True)
             else:
                 if entry.manifest.effects:
                     await services.store.begin(session.id, call.id, call.name, signature(call))

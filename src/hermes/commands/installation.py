@@ -27,7 +27,7 @@ from hermes.config.load import Loaded, load
 from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.remote.choose import checkup
 from hermes.environments.remote.transport import Origin
-from hermes.environments.resources import resources_in_force
+from hermes.lib.resources import resources_in_force
 from hermes.environments.sandbox.probe import why_none
 from hermes.environments.sandbox.sandbox import Sandbox
 from hermes.environments.sandbox.sandbox_status import layers
@@ -113,7 +113,7 @@ def _local(endpoint: Endpoint, environ: dict[str, str]) -> CheckResult:
     if isinstance(found, Path):
         return CheckResult("ok", f"model: {found}")
     file = catalogue.location(found, model_cache(environ))
-    if file.is_file() and file.stat().st_size != found.size:
+    if file.is_file() and found.sha256 and file.stat().st_size != found.size:
         return CheckResult(
             "fault",
             f"model: {file} has {file.stat().st_size:,} of {found.size:,} bytes; remove it, and hermes models"
@@ -130,7 +130,7 @@ def _local(endpoint: Endpoint, environ: dict[str, str]) -> CheckResult:
     return CheckResult(
         "warning",
         f"model: local/{found.alias} is fetched on first use ({found.size / 1e6:,.0f} MB), or with hermes"
-        " models pull",
+        f" models pull {found.alias}",
     )
 
 

@@ -25,8 +25,7 @@ class Profile(Struct, frozen=True, kw_only=True):
 
     `effort_field` and `toggle_field` say where chat completions take the depth of reasoning, dots meaning an
     object in an object; `toggle` are the values for on and off. `call_ids` is a regular expression for the
-    ids of calls; empty takes any. `steering` is the language whose words choose the next step where replies
-    are constrained; empty chooses none. `output_schema` says that a reply may be held to a schema and call
+    ids of calls; empty takes any. `output_schema` says that a reply may be held to a schema and call
     tools all the same.
     """
 
@@ -48,7 +47,6 @@ class Profile(Struct, frozen=True, kw_only=True):
     cache_marks: bool = False
     call_ids: str = ""
     output_schema: bool = False
-    steering: str = "english"
 
 
 PLAIN = Profile()

@@ -10,24 +10,25 @@ from msgspec.structs import replace
 from hermes.models.local import local_prompt
 from hermes.models.local.constrained import (
     ConstrainedReader,
-    asks_for_work,
+    StyledReply,
     body_fields,
-    next_step,
     render,
     response_schema,
     system_text,
 )
+from hermes.models.local.turn_state import turn_state
 from hermes.types.message import (
+    CONTINUATION,
     Assistant,
     Attachment,
     Compaction,
     ContextBlock,
     Message,
+    Thinking,
     ToolCall,
     ToolResult,
     User,
 )
-from hermes.types.profile import Profile
 from hermes.types.request import CallStarted, Endpoint, Options, Request, Text
 
 OFFERED = [
@@ -65,36 +66,110 @@ def own(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return messages[1 + len(local_prompt.examples(tool["function"]["name"] for tool in TOOLS)) :]
 
 
-class TestSchema:
-    def test_a_reply_is_one_known_call_with_its_arguments_or_an_answer(self) -> None:
-        schema = response_schema(TOOLS, must_call=False)
-        for reply in ({"tool": "terminal", "arguments": {"command": "ls"}}, {"answer": "42"}):
-            jsonschema.validate(reply, schema)
+def looked(number: int, command: str) -> Assistant:
+    return replace(called(number, command), thinking=(Thinking(text="look"),))
+
+
+def schema(*log: Message, **more: Any) -> dict[str, Any]:
+    asked = request(*log, **more)
+    return response_schema(turn_state(asked.messages), asked.tools, asked)
+
+
+def fits(reply: dict[str, Any], form: dict[str, Any]) -> bool:
+    return bool(jsonschema.Draft202012Validator(form).is_valid(reply))
+
+
+LS = {"tool": "terminal", "arguments": {"command": "ls"}}
+WRITE = {"tool": "write_file", "arguments": {"path": "a", "content": "b"}}
+NO_SUCH: dict[str, Any] = {"output": "cat: a: No such file or directory", "exit_code": 1}
+
+
+class TestForms:
+    def test_the_first_reply_says_what_the_message_needs(self) -> None:
+        first = schema(said("anything"))
         for reply in (
-            {"tool": "rocket", "arguments": {}},
-            {"tool": "terminal", "arguments": {}},
-            {"tool": "terminal", "arguments": {"command": 3}},
-            {"answer": ""},
-            {"answer": "x", "tool": "terminal"},
+            {"needs": "nothing", "answer": "42"},
+            {"needs": "look", **LS},
+            {"needs": "change", **LS},
+            {"needs": "change", **WRITE},
         ):
-            with pytest.raises(jsonschema.ValidationError):
-                jsonschema.validate(reply, schema)
+            assert fits(reply, first), reply
+        for reply in (
+            {"answer": "42"},
+            LS,
+            {"needs": "nothing", **LS},
+            {"needs": "look", "answer": "42"},
+            {"needs": "look", **WRITE},
+            {"needs": "change", "tool": "rocket", "arguments": {}},
+            {"needs": "change", "tool": "terminal", "arguments": {}},
+            {"needs": "change", "tool": "terminal", "arguments": {"command": 3}},
+            {"needs": "nothing", "answer": ""},
+        ):
+            assert not fits(reply, first), reply
 
-    def test_where_work_must_begin_with_a_call_an_answer_is_no_reply(self) -> None:
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({"answer": "42"}, response_schema(TOOLS, must_call=True))
+    @pytest.mark.parametrize("question", ["What does notes.md say?", "Was steht in notes.md?", "notes.md ?"])
+    def test_where_something_was_only_asked_nothing_is_written(self, question: str) -> None:
+        missing = (said(question), looked(1, "cat notes.md"), gave(1, **NO_SUCH))
+        assert [fits(reply, schema(*missing)) for reply in (LS, WRITE)] == [True, False]
 
-    def test_without_tools_only_an_answer_is_left(self) -> None:
-        schema = response_schema((), must_call=True)
-        jsonschema.validate({"answer": "42"}, schema)
-        with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({"tool": "terminal", "arguments": {"command": "ls"}}, schema)
+    def test_after_a_result_the_model_chooses(self) -> None:
+        later = schema(said("Do it"), called(1, "a"), gave(1, "done"))
+        assert [fits(reply, later) for reply in (LS, WRITE, {"answer": "x"})] == [True] * 3
 
+    def test_a_failure_that_nothing_answered_can_only_be_told_as_one(self) -> None:
+        log = (said("Do it"), called(1, "cat a"), gave(1, **NO_SUCH))
+        elsewhere = (called(2, "ls"), gave(2, "b.txt"))
+        for form in (schema(*log), schema(*log, *elsewhere)):
+            assert [fits(one, form) for one in ({"answer": "x"}, {"failed": "x"}, LS)] == [False, True, True]
+
+    @pytest.mark.parametrize("retry", ["cat dir/a.txt", "head -n 2 './a.txt'", "touch x && cat a.txt"])
+    def test_a_failure_is_answered_by_a_call_about_the_same_that_works(self, retry: str) -> None:
+        log = (said("Do it"), called(1, "cat a.txt"), gave(1, **NO_SUCH))
+        assert fits({"answer": "x"}, schema(*log, called(2, retry), gave(2, "b")))
+
+    def test_a_program_without_arguments_is_answered_by_its_next_run(self) -> None:
+        log = (said("Fix it"), called(1, "pytest"), gave(1, **NO_SUCH), called(2, "pytest"), gave(2, "ok"))
+        assert fits({"answer": "x"}, schema(*log))
+
+    def test_a_question_is_not_answered_from_one_look_that_showed_nothing(self) -> None:
+        silent = (said("What is the sum?"), looked(1, "python3 -c 'sum([1])'"), gave(1, ""))
+        assert [fits(one, schema(*silent)) for one in ({"answer": "0"}, LS)] == [False, True]
+        assert fits({"answer": "0"}, schema(*silent, called(2, "cat a.txt"), gave(2, "")))
+
+    def test_the_same_call_with_the_same_result_ends_in_words(self) -> None:
+        pairs = (("a", "x"), ("b", "y"), ("a", "x"))
+        ran = [one for n, (do, out) in enumerate(pairs) for one in (called(n, do), gave(n, out))]
+        assert [fits(one, schema(said("Run"), *ran)) for one in (LS, {"answer": "x"})] == [False, True]
+        mended = [one for n, out in enumerate("xyz") for one in (called(n, "a"), gave(n, out))]
+        assert fits(LS, schema(said("Run"), *mended))
+
+    def test_four_failures_in_a_row_end_in_words(self) -> None:
+        ran = [one for n in range(4) for one in (called(n, f"cat a{n}"), gave(n, f"no a{n}", exit_code=1))]
+        assert [fits(one, schema(said("Run"), *ran)) for one in (LS, {"failed": "x"})] == [False, True]
+
+    def test_without_tools_and_in_a_continuation_only_words_are_left(self) -> None:
+        going_on = replace(said("Go on"), origin=CONTINUATION)
+        for fields in (body_fields(request(said("Run a"), tools=())), body_fields(request(going_on))):
+            assert ('"tool"' in fields["grammar"], '"answer"' in fields["grammar"]) == (False, True)
+
+    def test_each_message_of_the_person_starts_anew(self) -> None:
+        before = (said("Run a.py"), called(1, "a"), gave(1, "x"), Assistant(id="a", at=0, text="x"))
+        assert fits({"needs": "change", **LS}, schema(*before, said("Now run b.py")))
+
+    def test_a_wanted_form_of_the_answer_stands_in_the_reply(self) -> None:
+        wanted = Options(output_schema={"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}})
+        asked = replace(request(said("How many?")), options=wanted)
+        form = response_schema(turn_state(asked.messages), asked.tools, asked)
+        replies = ({"needs": "nothing", "answer": 3}, {"needs": "nothing", "answer": "three"})
+        assert [fits(one, form) for one in replies] == [True, False]
+
+
+class TestBody:
     def test_our_own_server_gets_a_grammar_and_others_a_response_format(self) -> None:
         theirs = replace(LOCAL, local=False)
         assert list(body_fields(request(said("hi")))) == ["grammar", "max_tokens"]
         fields = body_fields(request(said("hi"), endpoint=theirs))
-        assert fields["response_format"]["json_schema"]["schema"] == response_schema(TOOLS, must_call=False)
+        assert fields["response_format"]["json_schema"]["schema"] == schema(said("hi"))
 
     def test_a_reply_always_has_a_bound_and_a_chosen_one_is_kept(self) -> None:
         chosen = replace(request(said("hi")), options=Options(max_output=50))
@@ -105,104 +180,6 @@ class TestSchema:
             50,
         ]
 
-    @pytest.mark.parametrize(
-        ("text", "may_write"),
-        [
-            ("What is the sum in a.txt?", False),
-            ("Copy settings.toml to b/settings.toml", False),
-            ("Run a.py", False),
-            ("Can you add 1 to a.txt?", True),
-            ("Fix a.py.", True),
-            ("Bitte a.txt ändern", True),
-        ],
-    )
-    def test_what_needs_no_new_text_is_not_done_by_writing_to_files(self, text: str, may_write: bool) -> None:
-        grammar = body_fields(request(said(text)))["grammar"]
-        assert ['"terminal"' in grammar, '"write_file"' in grammar, '"patch"' in grammar] == [
-            True,
-            may_write,
-            may_write,
-        ]
-
-
-class TestNextStep:
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "How many Python files are in this project, and which one is the longest?",
-            "What does notes.txt say?",
-            "Run the tests.",
-            "what is 12 * 17?",
-            "Who made the last commit?",
-            "Look into ./src please",
-            "delete everything that ends in `.tmp`",
-        ],
-    )
-    def test_work_begins_with_a_call(self, text: str) -> None:
-        assert (asks_for_work(text), next_step(request(said(text)))) == (True, "call")
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "Hi!",
-            "hello there",
-            "Thanks, that was helpful.",
-            "Who are you?",
-            "What is the capital of France?",
-            "",
-        ],
-    )
-    def test_small_talk_may_be_answered_at_once(self, text: str) -> None:
-        assert (asks_for_work(text), next_step(request(said(text)))) == (False, "any")
-
-    def test_after_a_result_the_model_chooses(self) -> None:
-        assert next_step(request(said("Run a.py"), called(1, "python3 a.py"), gave(1, "done"))) == "any"
-
-    def test_a_question_is_not_answered_from_one_silent_command(self) -> None:
-        silent = (said("What is the sum in a.txt?"), called(1, "python3 -c 'sum([1])'"), gave(1, ""))
-        assert next_step(request(*silent)) == "call"
-        assert next_step(request(*silent, called(2, "cat a.txt"), gave(2, ""))) == "any"
-
-    def test_a_script_that_was_to_be_run_is_run_before_the_answer(self) -> None:
-        call = ToolCall(id="c1", name="write_file", arguments={"path": "a.py", "content": ""})
-        written = (
-            Assistant(id="a", at=0, calls=(call,)),
-            ToolResult(id="r", at=0, call_id="c1", name="write_file", content="{}"),
-        )
-        assert next_step(request(said("Write a.py and run it"), *written)) == "call"
-        assert next_step(request(said("Write a.py"), *written)) == "any"
-
-    def test_the_same_call_with_the_same_result_ends_in_an_answer(self) -> None:
-        again = (
-            said("Run a.py"),
-            called(1, "a"),
-            gave(1, "x"),
-            called(2, "b"),
-            gave(2, "y"),
-            called(3, "a"),
-            gave(3, "x"),
-        )
-        assert next_step(request(*again)) == "answer"
-
-    def test_a_run_after_a_repair_is_not_going_round(self) -> None:
-        mended = (
-            said("Fix a.py"),
-            called(1, "a"),
-            gave(1, "bad"),
-            called(2, "b"),
-            gave(2, ""),
-            called(3, "a"),
-            gave(3, "good"),
-        )
-        assert next_step(request(*mended)) == "any"
-
-    def test_the_last_request_of_a_turn_has_no_tools_and_asks_for_an_answer(self) -> None:
-        assert next_step(request(said("Run a.py"), tools=())) == "answer"
-
-    def test_each_message_of_the_person_starts_anew(self) -> None:
-        before = (said("Run a.py"), called(1, "a"), gave(1, "x"), Assistant(id="a", at=0, text="x"))
-        assert next_step(request(*before, said("Now run b.py"))) == "call"
-
 
 class TestRender:
     def test_a_result_is_shown_plainly_with_the_request_behind_it(self) -> None:
@@ -211,12 +188,24 @@ class TestRender:
         )
         assert [message["role"] for message in shown] == ["user", "assistant", "user"]
         assert shown[1]["content"] == '{"tool": "terminal", "arguments": {"command": "wc -l a.txt"}}'
-        assert shown[2]["content"].startswith("terminal worked:\n3 a.txt\n\nRequest: How long is a.txt?\n")
+        assert shown[2]["content"].startswith("terminal worked:\n3 a.txt\n\nIs each part done?")
+
+    def test_behind_a_long_result_the_request_is_told_again(self) -> None:
+        shown = own(render(request(said("How long?"), called(1, "a"), gave(1, "x" * 600))))
+        assert "x\n\nRequest: How long?\nIs each" in shown[2]["content"]
+
+    def test_what_a_message_needs_and_a_failure_are_shown_as_the_model_wrote_them(self) -> None:
+        end = Assistant(id="e", at=0, text="No a.", thinking=(Thinking(text="failed"),))
+        shown = own(render(request(said("See a"), looked(1, "cat a"), gave(1, **NO_SUCH), end)))
+        assert [shown[1]["content"], shown[3]["content"]] == [
+            '{"needs": "look", "tool": "terminal", "arguments": {"command": "cat a"}}',
+            '{"failed": "No a."}',
+        ]
 
     def test_a_failure_is_called_one_and_shows_its_code(self) -> None:
         shown = own(render(request(said("Run a"), called(1, "a"), gave(1, "a: not found", exit_code=127))))
         assert shown[2]["content"].startswith(
-            "terminal failed:\na: not found\nexit_code: 127\n\nRequest: Run a\n"
+            "terminal failed:\na: not found\nexit_code: 127\n\nTry a better command."
         )
 
     def test_bookkeeping_of_a_tool_is_left_out_and_faults_are_not(self) -> None:
@@ -232,7 +221,7 @@ class TestRender:
             for content in (fine, bad)
         ]
         shown = [
-            message["content"].partition("\n\nRequest")[0]
+            message["content"].partition("\n\nIs each")[0]
             for message in own(render(request(said("Write a.py"), *results)))[1:]
         ]
         assert shown == [
@@ -245,7 +234,7 @@ class TestRender:
             id="r", at=0, call_id="c", name="read_file", content=json.dumps({"content": "1|a\n2|b|3"})
         )
         assert own(render(request(said("Show a"), result)))[1]["content"].startswith(
-            "read_file worked:\na\nb|3\n\nRequest"
+            "read_file worked:\na\nb|3\n\nIs each"
         )
 
     def test_a_note_of_the_person_rides_on_the_result(self) -> None:
@@ -302,8 +291,8 @@ class TestRender:
         assert longer[: len(shorter)] == shorter
 
 
-def read(text: str, *, step: int = 1) -> tuple[list[object], tuple[str, tuple[ToolCall, ...]]]:
-    reader = ConstrainedReader(lambda: "c9")
+def read(text: str, *log: Message, step: int = 1) -> tuple[list[object], StyledReply]:
+    reader = ConstrainedReader(request(*(log or (said("Hi"),))), lambda: "c9")
     deltas = [
         delta for start in range(0, len(text), step) for delta in reader.feed(text[start : start + step])
     ]
@@ -313,33 +302,81 @@ def read(text: str, *, step: int = 1) -> tuple[list[object], tuple[str, tuple[To
 class TestReader:
     @given(st.text(), st.integers(1, 9))
     def test_an_answer_streams_in_pieces_that_join_to_the_whole(self, answer: str, step: int) -> None:
-        deltas, (text, calls) = read(json.dumps({"answer": answer}), step=step)
-        assert ("".join(delta.text for delta in deltas if isinstance(delta, Text)), text, calls) == (
-            answer,
-            answer,
-            (),
-        )
+        deltas, end = read(json.dumps({"needs": "nothing", "answer": answer}), step=step)
+        shown = "".join(delta.text for delta in deltas if isinstance(delta, Text))
+        assert (shown, end) == (answer, StyledReply(text=answer, first="nothing"))
 
     def test_an_answer_is_shown_before_it_is_whole(self) -> None:
-        reader = ConstrainedReader()
-        assert reader.feed('{"answer": "Sev') == [Text(text="Sev")]
+        reader = ConstrainedReader(request(said("Hi")))
+        assert reader.feed('{"needs": "nothing", "answer": "Sev') == [Text(text="Sev")]
         assert reader.feed("en \\u00") == [Text(text="en ")]
         assert reader.feed('e9"}') == [Text(text="é")]
 
     def test_a_call_is_announced_once_and_read_whole(self) -> None:
-        deltas, end = read('{"tool": "terminal", "arguments": {"command": "ls -a"}}')
+        deltas, end = read('{"needs": "look", "tool": "terminal", "arguments": {"command": "ls -a"}}')
         call = ToolCall(id="c9", name="terminal", arguments={"command": "ls -a"}, raw='{"command": "ls -a"}')
-        assert (deltas, end) == ([CallStarted(name="terminal")], ("", (call,)))
+        assert (deltas, end) == ([CallStarted(name="terminal")], StyledReply(calls=(call,), first="look"))
 
     def test_a_call_that_was_cut_off_is_not_run(self) -> None:
-        _, (_, calls) = read('{"tool": "write_file", "arguments": {"path": "a", "content": "xxx')
-        assert [(call.name, bool(call.fault)) for call in calls] == [("write_file", True)]
+        _, end = read('{"tool": "write_file", "arguments": {"path": "a", "content": "xxx')
+        assert [(call.name, bool(call.fault)) for call in end.calls] == [("write_file", True)]
 
     def test_an_answer_that_was_cut_off_keeps_what_there_is(self) -> None:
-        assert read('{"answer": "Half a sen')[1] == ("Half a sen", ())
+        assert read('{"answer": "Half a sen')[1] == StyledReply(text="Half a sen")
 
     def test_a_reply_that_ignores_the_form_is_text(self) -> None:
-        assert read("Just words.")[1] == ("Just words.", ())
+        assert read("Just words.")[1] == StyledReply(text="Just words.")
+
+
+SUM = (said("What is the sum in a.txt?"), looked(1, "cat a.txt"), gave(1, "12\n30"))
+
+
+class TestClaims:
+    def test_what_no_tool_has_shown_is_not_sent_but_has_to_be_found_out(self) -> None:
+        deltas, end = read('{"answer": "The sum is 43."}', *SUM)
+        refused = [(call.name, call.arguments, call.fault) for call in end.calls]
+        fault = (
+            "The answer is not sent: no tool has shown 43. Look it up or work it out with a tool, or say what"
+            " is not known."
+        )
+        assert (deltas, end.text, refused) == ([], "", [("answer", {"text": "The sum is 43."}, fault)])
+
+    def test_what_was_shown_is_sent(self) -> None:
+        shown = (*SUM, called(2, "python3 -c 'print(12 + 30)'"), gave(2, "42"))
+        assert read('{"answer": "The sum is 42."}', *shown)[1] == StyledReply(text="The sum is 42.")
+
+    def test_an_answer_is_sent_back_twice_at_most_and_then_says_what_was_not_shown(self) -> None:
+        log: tuple[Message, ...] = SUM
+        for number in (7, 8):
+            _, end = read('{"answer": "It is 43."}', *log)
+            again = replace(end.calls[0], id=f"c{number}")
+            result = replace(gave(number, ""), name="answer", content=json.dumps({"error": again.fault}))
+            log = (*log, Assistant(id=f"a{number}", at=0, calls=(again,)), result)
+        _, end = read('{"answer": "It is 43."}', *log)
+        assert end == StyledReply(text="It is 43.\n\n(no tool has shown this: 43)")
+
+    def test_a_failure_stands_under_the_answer_in_the_words_of_the_tool(self) -> None:
+        log = (said("See a"), looked(1, "cat a"), gave(1, **NO_SUCH))
+        assert read('{"failed": "I saw it all."}', *log)[1] == StyledReply(
+            text="I saw it all.\n\n(✗ cat a: cat: a: No such file or directory)", first="failed"
+        )
+
+    def test_a_failure_without_words_shows_its_code(self) -> None:
+        log = (said("Any x?"), looked(1, "grep x a"), gave(1, "", exit_code=1))
+        assert read('{"failed": "None."}', *log)[1].text == "None.\n\n(✗ grep x a: exit code 1)"
+
+    def test_an_answer_that_was_sent_back_is_shown_to_the_model_as_its_answer(self) -> None:
+        _, end = read('{"answer": "It is 43."}', *SUM)
+        shown = own(render(request(*SUM, Assistant(id="a", at=0, calls=end.calls))))
+        assert shown[-1]["content"] == '{"answer": "It is 43."}'
+
+    def test_talk_is_not_checked(self) -> None:
+        assert read('{"needs": "nothing", "answer": "It was 1789."}')[1].text == "It was 1789."
+
+    def test_where_no_calls_are_left_the_answer_is_sent_with_its_doubts(self) -> None:
+        reader = ConstrainedReader(request(*SUM, tools=()))
+        reader.feed('{"answer": "It is 43."}')
+        assert reader.finish().text == "It is 43.\n\n(no tool has shown this: 43)"
 
 
 class TestSmall:
@@ -353,10 +390,12 @@ class TestSmall:
         assert local_prompt.definitions(OFFERED[:1])[0]["function"]["parameters"]["required"] == ["command"]
 
     def test_examples_use_only_tools_that_are_there_and_valid_replies(self) -> None:
-        schema = response_schema(TOOLS, must_call=False)
-        for message in render(request())[1:]:
-            if message["role"] == "assistant":
-                jsonschema.validate(json.loads(message["content"]), schema)
+        log: list[Message] = []
+        for message in local_prompt.examples(tool["function"]["name"] for tool in TOOLS):
+            if isinstance(message, Assistant):
+                reply = json.loads(render(request(*log, message))[-1]["content"])
+                assert fits(reply, schema(*log)), reply
+            log.append(message)
         names = {
             message.name for message in local_prompt.examples(["terminal"]) if isinstance(message, ToolResult)
         }
@@ -365,11 +404,3 @@ class TestSmall:
     def test_prompt_and_examples_stay_under_a_quarter_of_the_window(self) -> None:
         letters = sum(len(message["content"]) for message in render(request())) + len(local_prompt.prompt())
         assert letters / 3.2 < 8192 / 4
-
-
-def test_a_profile_without_a_language_leaves_each_step_to_the_model() -> None:
-    asked = request(said("delete the file notes.txt"))
-    free = replace(asked, endpoint=replace(asked.endpoint, profile=Profile(steering="")))
-    assert (next_step(asked), next_step(free)) == ("call", "any")
-    offers = ["write_file" in body_fields(one)["grammar"] for one in (asked, free)]
-    assert offers == [False, True]

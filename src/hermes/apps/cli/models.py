@@ -1,6 +1,8 @@
 """`hermes models`: what can answer here, what it costs, and fetching local models."""
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final
 
 import anyio
 import click
@@ -29,6 +31,7 @@ from hermes.models.catalog.catalogue import (
 )
 from hermes.models.catalog.endpoint import RULES, local, protocol_of
 from hermes.models.local import catalogue
+from hermes.models.local.windows import available_memory
 from hermes.models.settings import ModelSettings, ProviderSettings
 from hermes.runtime import open_runtime
 from hermes.store.auth import AuthFile
@@ -137,22 +140,48 @@ def info(choices: Choices, name: str) -> None:
 @click.argument("alias", required=False, default="")
 @click.pass_obj
 def pull(choices: Choices, alias: str) -> None:
-    """Fetch a local model into the cache.
+    """Fetch a local model into the cache; without ALIAS, list them.
 
-    It goes on where it stopped, and checks the file's hash.
+    ALIAS is one of the list, `default`, or `auto` for the largest one that fits into this machine's memory.
+    A download goes on where it stopped, and the file's digest is checked.
     """
-    anyio.run(_pull, choices.profile, alias)
+    if not alias:
+        tables.show(_local(model_cache(here(choices).environ)), head=_PULL_HEAD)
+        return
+    anyio.run(_pull, choices.profile, alias.removeprefix("local/"))
+
+
+_PULL_HEAD: Final = ("MODEL", "DOWNLOAD", "MEMORY", "STATE", "LICENCE")
+
+
+def _local(cache: Path) -> list[tuple[str, ...]]:
+    """What each local model takes, and whether it is here, fits and would be taken."""
+    room, best = available_memory(), catalogue.find(catalogue.AUTO)
+    return [
+        (
+            one.alias,
+            f"{one.size / 1e9:.1f} GB",
+            f"{one.memory / 1e9:.1f} GB{'' if one.memory <= room else ' (too much here)'}",
+            ", ".join(
+                [
+                    "ready" if catalogue.location(one, cache).is_file() else "not fetched",
+                    *(["default"] if one == catalogue.default() else []),
+                    *(["auto"] if one == best else []),
+                ]
+            ),
+            one.licence,
+        )
+        for one in catalogue.entries()
+    ]
 
 
 async def _pull(profile: str, alias: str) -> None:
+    found = catalogue.default() if alias == "default" else catalogue.find(alias)
     async with open_runtime(profile=profile) as runtime:
-        await fetch(runtime, local(alias.removeprefix("local/")))
-        found = catalogue.find(alias.removeprefix("local/")) if alias else catalogue.default()
-        click.echo(
-            catalogue.location(found, runtime.model_cache)
-            if isinstance(found, catalogue.LocalModel)
-            else found
-        )
+        if isinstance(found, catalogue.LocalModel):
+            await fetch(runtime, local(found.alias))
+            found = catalogue.location(found, runtime.model_cache)
+        click.echo(found)
 
 
 def _here(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 SHARE: Final = 0.5
 """What of the model's window piped text may fill; the rest is for the prompt, tools and the answer."""
+LOCAL: Final = 4_096
+"""Tokens of it that a model of this machine gets at once: it reads some tens of them a second."""
 SHOWN: Final = 4_000
 READER: Final = "read_file"
 _TOLD: Final = (
@@ -25,8 +27,10 @@ def fitted(text: str, session: "Session", folder: Path) -> str:
 
     A session without a tool to read files gets it whole.
     """
-    window = session.endpoint.context_window
-    if tokens(text) <= window * SHARE or READER not in session.tools.tools:
+    most = session.endpoint.context_window * SHARE
+    if session.endpoint.local:
+        most = min(most, LOCAL)
+    if tokens(text) <= most or READER not in session.tools.tools:
         return text
     path = folder / f"stdin-{session.services.ports.token()}.txt"
     cleaned = session.services.redactor.redact(text)

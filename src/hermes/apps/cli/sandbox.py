@@ -30,7 +30,7 @@ from hermes.environments.local_workspace import local_bash, open_sandbox
 from hermes.environments.remote.choose import choose
 from hermes.environments.remote.docker import DockerTransport
 from hermes.environments.remote.transport import Origin
-from hermes.environments.resources import resources_in_force
+from hermes.lib.resources import resources_in_force
 from hermes.environments.sandbox.launch import Confinement, Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
 from hermes.environments.sandbox.probe import why_none

@@ -20,7 +20,7 @@ from hermes.environments.remote.cli_program import (
 )
 from hermes.environments.remote.leases import abandoned, this_process
 from hermes.environments.remote.transport import Check
-from hermes.environments.resources import Resources
+from hermes.lib.resources import Resources
 from hermes.types.error import EnvironmentUnavailable
 
 LABEL: Final = "hermes-agent"

@@ -19,7 +19,7 @@ from hermes.environments.remote.cli_program import (
 )
 from hermes.environments.remote.leases import LeaseHolder, abandoned, this_process
 from hermes.environments.remote.transport import Check
-from hermes.environments.resources import Resources
+from hermes.lib.resources import Resources
 from hermes.types.error import EnvironmentUnavailable
 
 _START_SECONDS: Final = 600.0  # an image may have to be fetched and built

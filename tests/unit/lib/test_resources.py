@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.environments.resources import Resources, resources_in_force
+from hermes.lib.resources import Resources, resources_in_force
 
 
 def made(top: Path, files: dict[str, str]) -> None:

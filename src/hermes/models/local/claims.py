@@ -1,0 +1,79 @@
+"""What an answer claims that can be looked up: numbers, quotations and names of files, held against what the
+model has seen.
+
+A small model makes up what it did not find; these three are what it makes up, in every language.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from itertools import chain
+from typing import Final
+
+_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:[.,\u00a0\u202f' ]\d+)*(?![\w])")
+_QUOTED: Final = re.compile(
+    r"\"([^\"\n]+)\"|`([^`\n]+)`|«\s?([^»\n]+?)\s?»|„([^“”\n]+)[“”]|“([^”\n]+)”|(?<!\w)'([^'\n]+)'(?!\w)"
+)
+_FILE: Final = re.compile(r"(?<![\w./-])[\w./-]*[A-Za-z_][\w-]*\.[A-Za-z]\w{0,4}(?!\w)")
+_GROUPS: Final = re.compile(r"(?<=\d)[,.\u00a0\u202f' ](?=\d{3}(?!\d))")
+_EDGES: Final = " \t.,;:!?*_\"'`"
+
+
+def unshown(answer: str, seen: Iterable[str]) -> list[str]:
+    """The claims of an answer that stand in nothing seen, each once, in the order of the answer.
+
+    A number also counts as seen when it is a seen one rounded, or how many lines some text has.
+    """
+    texts = list(seen)
+    whole = _plain("\n".join(texts))
+    numbers = {
+        value for text in texts for value in chain(_values(text), _listed(text), [float(_lines(text))])
+    }
+    found = [claim for claim in _claims(answer) if not _stands(claim, whole, numbers)]
+    return list(dict.fromkeys(found))
+
+
+def _claims(answer: str) -> Iterator[str]:
+    for match in _QUOTED.finditer(answer):
+        yield next(filter(None, match.groups()))
+    bare = _QUOTED.sub(" ", answer)
+    yield from (match[0] for match in _FILE.finditer(bare))
+    yield from (match[0] for match in _NUMBER.finditer(_FILE.sub(" ", bare)))
+
+
+def _stands(claim: str, whole: str, numbers: set[float]) -> bool:
+    if _plain(claim) in whole or _plain(claim).rsplit("/", 1)[-1] in whole:
+        return True
+    return any(_near(value, seen) for value in _values(claim) for seen in numbers)
+
+
+def _near(value: float, seen: float) -> bool:
+    """Whether a number is the seen one, to as many places as it has."""
+    places = len(repr(value).partition(".")[2]) if value % 1 else 0
+    return value in {round(seen, places), float(f"{seen:.{places}f}")}
+
+
+def _values(text: str) -> Iterator[float]:
+    """The numbers in a text, with a point or a comma before the decimals, thousands parted or not."""
+    for match in _NUMBER.finditer(text):
+        yield from _floats({_GROUPS.sub("", match[0]).replace(",", ".")})
+
+
+def _listed(text: str) -> Iterator[float]:
+    """The numbers of lists such as 1,234: what parts thousands parts them too."""
+    for match in _NUMBER.finditer(text):
+        yield from _floats(set(re.split(r"[,' \u00a0\u202f]", match[0])))
+
+
+def _floats(forms: set[str]) -> Iterator[float]:
+    for form in forms:
+        with suppress(ValueError):
+            yield float(form)
+
+
+def _lines(text: str) -> int:
+    return sum(bool(line.strip()) for line in text.splitlines())
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.casefold().split()).strip(_EDGES)

@@ -1,0 +1,103 @@
+"""What the header of a GGUF file tells of its model: the window it was trained for, and what a token of that
+window takes in memory.
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from msgspec import Struct
+
+_SCALARS: Final = {
+    0: "<B",
+    1: "<b",
+    2: "<H",
+    3: "<h",
+    4: "<I",
+    5: "<i",
+    6: "<f",
+    7: "<?",
+    10: "<Q",
+    11: "<q",
+    12: "<d",
+}
+_STRING, _ARRAY = 8, 9
+_MOST_KEYS: Final = 10_000
+_TOKENIZER: Final = b"tokenizer."
+_CACHE_BYTES: Final = 2
+"""Of a number in the cache of keys and values, which the engine keeps as f16."""
+_UNREADABLE: Final = (OSError, struct.error, UnicodeDecodeError, MemoryError, OverflowError, KeyError)
+
+
+class GgufHeader(Struct, frozen=True):
+    """`context_length` in tokens and `token_bytes`, what the engine keeps of a token; 0 where the file does
+    not say, or is no GGUF file.
+    """
+
+    context_length: int = 0
+    token_bytes: int = 0
+
+
+def gguf_header(path: Path) -> GgufHeader:
+    """The header of a file."""
+    try:
+        with path.open("rb") as stream:
+            facts = _facts(stream) if stream.read(4) == b"GGUF" else {}
+    except _UNREADABLE:
+        return GgufHeader()
+    return GgufHeader(context_length=_number(facts, "context_length"), token_bytes=_token_bytes(facts))
+
+
+def _facts(stream: BinaryIO) -> Mapping[str, Any]:
+    """The facts about the model by the last parts of their names; those of the tokenizer, which are long, end
+    it.
+    """
+    _version, _tensors, keys = struct.unpack("<IQQ", stream.read(20))
+    facts: dict[str, Any] = {}
+    for _ in range(min(keys, _MOST_KEYS)):
+        key = _string(stream)
+        if key.startswith(_TOKENIZER) and facts.get("context_length"):
+            break
+        facts[key.decode().partition(".")[2]] = _value(stream, _scalar(stream, "<I"))
+    return facts
+
+
+def _token_bytes(facts: Mapping[str, Any]) -> int:
+    heads = _number(facts, "attention.head_count")
+    width = _number(facts, "embedding_length") // max(heads, 1)
+    keys = _number(facts, "attention.key_length") or width
+    values = _number(facts, "attention.value_length") or width
+    shared = _number(facts, "attention.head_count_kv") or heads
+    return _number(facts, "block_count") * shared * (keys + values) * _CACHE_BYTES
+
+
+def _number(facts: Mapping[str, Any], name: str) -> int:
+    found = facts.get(name, 0)
+    return found if isinstance(found, int) else 0
+
+
+def _value(stream: BinaryIO, kind: int) -> Any:
+    if kind == _STRING:
+        return _string(stream)
+    if kind == _ARRAY:
+        inner, count = struct.unpack("<IQ", stream.read(12))
+        return _skip_array(stream, inner, count)
+    return _scalar(stream, _SCALARS[kind])
+
+
+def _skip_array(stream: BinaryIO, kind: int, count: int) -> None:
+    if kind in _SCALARS:
+        stream.seek(struct.calcsize(_SCALARS[kind]) * count, 1)
+        return
+    skip: Callable[[BinaryIO, int], Any] = _value
+    for _ in range(count):
+        skip(stream, kind)
+
+
+def _scalar(stream: BinaryIO, form: str) -> Any:
+    return struct.unpack(form, stream.read(struct.calcsize(form)))[0]
+
+
+def _string(stream: BinaryIO) -> bytes:
+    return stream.read(_scalar(stream, "<Q"))

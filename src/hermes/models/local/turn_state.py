@@ -1,0 +1,167 @@
+"""How far a turn of a small model is, read from the log: what the model said that it needs, what its calls
+have shown, and which failures nothing has answered.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import PurePosixPath
+from typing import Final
+
+import jiter
+from msgspec import Struct
+
+from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
+
+ANSWER: Final = "answer"
+"""The name under which an answer that claims what no tool has shown stands in the log, as a call with a
+fault.
+"""
+NEEDS: Final = ("nothing", "look", "change")
+"""What a small model says of a message before all else: that it needs no tool, that something has to be
+looked at or worked out, that something is to be made, changed or run.
+"""
+FAILED: Final = "failed"
+_MOST_FAILURES: Final = 4
+_MOST_REFUSED: Final = 2
+_WORD: Final = re.compile(r"[^\s'\"`;|&<>()=,]{2,}")
+
+
+class Ran(Struct, frozen=True):
+    """A call of the turn, if the log has it, and what came of it."""
+
+    call: ToolCall | None
+    result: ToolResult
+
+    @property
+    def failed(self) -> bool:
+        """Whether the tool said that it failed, in whatever form."""
+        return self.result.failed or exit_code(self.result) != 0
+
+    @property
+    def text(self) -> str:
+        """What it showed."""
+        return plain(self.result.content).strip()
+
+    @property
+    def words(self) -> frozenset[str]:
+        """What the call was about: names in its arguments, without the program's where there are others."""
+        found = [_name(word) for text in self.spoken for word in _WORD.findall(text) if word[0] != "-"]
+        return frozenset(found[1:] if len(found) > 1 and self.result.name == "terminal" else found)
+
+    @property
+    def spoken(self) -> list[str]:
+        """The texts in its arguments."""
+        return [
+            value for value in (self.call.arguments if self.call else {}).values() if isinstance(value, str)
+        ]
+
+
+class TurnState(Struct, frozen=True):
+    """The turn that a log ends with. `needs` is what the model said first, empty where it said nothing."""
+
+    needs: str
+    ran: tuple[Ran, ...]
+    refused: int
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether what was to be looked at has shown nothing so far, and only one call was made."""
+        return self.needs == "look" and len(self.ran) == 1 and not self.ran[0].failed and not self.ran[0].text
+
+    @property
+    def open_failures(self) -> tuple[Ran, ...]:
+        """The failures after which no call about the same thing has worked."""
+        return tuple(one for at, one in enumerate(self.ran) if one.failed and not self._answered(one, at))
+
+    @property
+    def is_stuck(self) -> bool:
+        """Whether more calls lead nowhere: the last one was made before with the same result, or they fail on
+        and on.
+        """
+        made = [(one.result.name, one.spoken, one.result.content) for one in self.ran]
+        last = self.ran[-_MOST_FAILURES:]
+        endless = len(last) == _MOST_FAILURES and all(one.failed for one in last)
+        return endless or (bool(made) and made[-1] in made[:-1])
+
+    @property
+    def may_refuse(self) -> bool:
+        """Whether an answer may still be sent back."""
+        return self.refused < _MOST_REFUSED and not self.is_stuck
+
+    def _answered(self, failure: Ran, at: int) -> bool:
+        return any(not one.failed and one.words & failure.words for one in self.ran[at + 1 :])
+
+
+def turn_state(messages: Sequence[Message]) -> TurnState:
+    """The state of the turn that these messages end with."""
+    turn = current_turn(messages)
+    first = next((message for message in turn if isinstance(message, Assistant)), None)
+    ran = tuple(_ran(turn))
+    return TurnState(
+        needs=said_first(first) if first else "",
+        ran=tuple(one for one in ran if one.result.name != ANSWER),
+        refused=sum(one.result.name == ANSWER for one in ran),
+    )
+
+
+def _ran(turn: Sequence[Message]) -> Iterator[Ran]:
+    calls: dict[str, ToolCall] = {}  # a local model's replies all begin with the same id
+    for message in turn:
+        if isinstance(message, Assistant):
+            calls.update({call.id: call for call in message.calls})
+        if isinstance(message, ToolResult):
+            yield Ran(calls.get(message.call_id), message)
+
+
+def current_turn(messages: Sequence[Message]) -> Sequence[Message]:
+    """The messages from the last one of the person on."""
+    start = max((index for index, message in enumerate(messages) if isinstance(message, User)), default=0)
+    return messages[start:]
+
+
+def said_first(reply: Assistant) -> str:
+    """The word that a reply began with."""
+    return reply.thinking[0].text if reply.thinking and reply.thinking[0].text in (*NEEDS, FAILED) else ""
+
+
+def exit_code(result: ToolResult) -> object:
+    """0 for what worked, as the tool's own JSON says it."""
+    value = _object(result.content)
+    return (value.get("exit_code", 1 if value.get("error") else 0) or 0) if value is not None else 0
+
+
+_BOOKKEEPING = frozenset({"resolved_path", "files_modified", "dirs_created", "bytes_written"})
+
+
+def plain(content: str) -> str:
+    """A tool's JSON result as lines for reading: its main text first, then what else it says."""
+    value = _object(content)
+    if value is None:
+        return content
+    main = next((key for key in ("output", "content", "error") if isinstance(value.get(key), str)), "")
+    return "\n".join([str(value[main]).rstrip(), *_rest(value, main)] if main else list(_rest(value, main)))
+
+
+def _rest(value: Mapping[str, object], main: str) -> Iterator[str]:
+    for key, item in value.items():
+        if key != main and _telling(key, item):
+            yield f"{key}: {item if isinstance(item, str) else json.dumps(item, ensure_ascii=False)}"
+
+
+def _telling(key: str, item: object) -> bool:
+    if isinstance(item, dict) and item.get("status") in {"ok", "skipped"}:
+        return False
+    return key not in _BOOKKEEPING and item not in ("", 0, None, [], {})
+
+
+def _object(content: str) -> dict[str, object] | None:
+    try:
+        value = jiter.from_json(content.encode())
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _name(word: str) -> str:
+    return PurePosixPath(word).name.casefold()

@@ -1,0 +1,58 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hermes.models.local.claims import unshown
+
+SEEN = [
+    "How many lines has notes.txt?",
+    "./src/cart.py\n./src/pay.py\ntotal 1,234,567 and 20.996 €",
+    "Ada Lovelace",
+]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "It has none.",
+        "notes.txt and src/pay.py",
+        "**cart.py**, `pay.py`",
+        "1234567, 1.234.567, 1 234 567",
+        "about 21.0, 21,0 or 20.996",
+        "There are 3 lines.",
+        "The author is 'ada lovelace'.",
+        "L'auteur est « Ada Lovelace ».",
+        "Sie heißt „Ada Lovelace“.",
+        "It's what the user's file doesn't say.",
+    ],
+)
+def test_what_has_been_seen_is_no_claim_to_look_up(answer: str) -> None:
+    assert unshown(answer, SEEN) == []
+
+
+@pytest.mark.parametrize(
+    ("answer", "claims"),
+    [
+        ("It has 12 lines.", ["12"]),
+        ("The sum is 1,234,568.", ["1,234,568"]),
+        ("It is 20.95 on average.", ["20.95"]),
+        ("It says 'This is the plan'.", ["This is the plan"]),
+        ("Darin steht „Rezept für Pizza“.", ["Rezept für Pizza"]),
+        ("Il contient « une recette ».", ["une recette"]),
+        ("See `main.rs` and config.yaml, then config.yaml.", ["main.rs", "config.yaml"]),
+    ],
+)
+def test_numbers_quotations_and_files_that_were_not_seen_are_told(answer: str, claims: list[str]) -> None:
+    assert unshown(answer, SEEN) == claims
+
+
+@given(st.text(max_size=200), st.lists(st.text(max_size=50), max_size=3))
+def test_an_answer_that_repeats_what_was_seen_claims_nothing_new(answer: str, more: list[str]) -> None:
+    assert unshown(answer, [*more, answer]) == []
+
+
+@given(st.integers(0, 10**9), st.integers(0, 10**9))
+def test_a_number_is_seen_only_if_it_is_the_same(said: int, seen: int) -> None:
+    assert unshown(f"It is {said}.", [f"value {seen}"]) == (
+        [] if said in {seen, 1} or str(said) in str(seen) else [str(said)]
+    )
