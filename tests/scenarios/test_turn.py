@@ -213,6 +213,12 @@ async def test_an_empty_reply_is_asked_for_once_more(talk: Talk) -> None:
     assert end.text == "now I speak"
 
 
+async def test_a_call_that_cannot_be_used_is_answered_with_its_fault_whatever_its_name(talk: Talk) -> None:
+    async with talk(ScriptedModel(call("nowhere", '{"number": '), "done"), functions=(double,)) as session:
+        await session.send("hi")
+    assert "not valid JSON" in contents(session)[0]["error"]
+
+
 async def test_a_passing_fault_is_retried_and_counted(talk: Talk) -> None:
     model = ScriptedModel(fail(429, "slow down", headers={"retry-after": "0"}), fail(503), "here")
     async with talk(model, ports=HASTY) as session:

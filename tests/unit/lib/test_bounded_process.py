@@ -21,7 +21,7 @@ def test_what_it_prints_and_how_it_ends_is_given() -> None:
         "import sys; print(sys.stdin.read().upper(), end=''); print('odd', file=sys.stderr); sys.exit(3)"
     )
     given = b"words\n" * 100_000
-    assert ran(program, given=given) == Ended(code=3, output=given.upper(), errors=b"odd\n")
+    assert ran(program, bounds=Bounds(), given=given) == Ended(code=3, output=given.upper(), errors=b"odd\n")
 
 
 def test_files_of_the_caller_are_read_and_written(tmp_path: Path) -> None:
