@@ -1,4 +1,6 @@
-"""Small tasks in other languages, about what does not exist, and that need no tool; prompts are tuned on them."""
+"""Twenty more that prompts were tuned on: in other languages, and about what does not exist."""
+
+from pathlib import Path
 
 from small_tasks import repository
 from task_checks import absent, exactly
@@ -15,6 +17,12 @@ _TEAM = "name,age,city\nAnn,41,Rome\nBen,29,Oslo\nCleo,35,Rome\nDan,52,Bern\n"
 _FACTORIAL = (
     "def fact(n):\n    if n == 0:\n        return 0\n    return n * fact(n - 1)\n\n\nprint(fact(5))\n"
 )
+
+
+def calls_itself(root: Path, _answer: str) -> bool:
+    """Whether the program still works the number out."""
+    return "fact(n - 1)" in (root / "fact.py").read_text(encoding="utf-8")
+
 
 MORE = (
     Task("missing: read", "What does notes.md say?", *_untouched(_SHOP), kind="missing"),
@@ -119,7 +127,7 @@ MORE = (
         "fix a factorial",
         "fact.py prints 0 but should print 120. Please repair it.",
         files(fact__py=_FACTORIAL),
-        all_of(prints("fact.py", "120"), __),
+        all_of(prints("fact.py", "120"), calls_itself),
         kind="fix",
     ),
     Task(

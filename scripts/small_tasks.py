@@ -7,6 +7,7 @@ from task_parts import Task, all_of, files, git, lacks, number, numbered, only, 
 
 
 def repository(root: Path) -> None:
+    """Three commits to parser.py on main."""
     git(root, "init", "-q", "-b", "main")
     for step, subject in enumerate(("Start the parser", "Read numbers", "Report errors with a line"), 1):
         (root / "parser.py").write_text(f"VERSION = {step}\n", encoding="utf-8")
