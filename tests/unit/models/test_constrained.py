@@ -116,10 +116,16 @@ class TestForms:
         later = schema(said("Do it"), called(1, "a"), gave(1, "done"))
         assert [fits(reply, later) for reply in (LS, WRITE, {"answer": "x"})] == [True] * 3
 
+    def test_after_a_first_failure_something_else_is_tried(self) -> None:
+        form = schema(said("Do it"), called(1, "cat a"), gave(1, **NO_SUCH))
+        assert [fits(one, form) for one in ({"answer": "x"}, {"failed": "x"}, LS)] == [False, False, True]
+
     def test_a_failure_that_nothing_answered_can_only_be_told_as_one(self) -> None:
         log = (said("Do it"), called(1, "cat a"), gave(1, **NO_SUCH))
-        elsewhere = (called(2, "ls"), gave(2, "b.txt"))
-        for form in (schema(*log), schema(*log, *elsewhere)):
+        for form in (
+            schema(*log, called(2, "ls"), gave(2, "b.txt")),
+            schema(*log, called(2, "cat A"), gave(2, **NO_SUCH)),
+        ):
             assert [fits(one, form) for one in ({"answer": "x"}, {"failed": "x"}, LS)] == [False, True, True]
 
     @pytest.mark.parametrize("retry", ["cat dir/a.txt", "head -n 2 './a.txt'", "touch x && cat a.txt"])
@@ -188,7 +194,7 @@ class TestRender:
         )
         assert [message["role"] for message in shown] == ["user", "assistant", "user"]
         assert shown[1]["content"] == '{"tool": "terminal", "arguments": {"command": "wc -l a.txt"}}'
-        assert shown[2]["content"].startswith("terminal worked:\n3 a.txt\n\nIs each part done?")
+        assert shown[2]["content"] == "terminal worked:\n3 a.txt"
 
     def test_behind_a_long_result_the_request_is_told_again(self) -> None:
         shown = own(render(request(said("How long?"), called(1, "a"), gave(1, "x" * 600))))
@@ -233,15 +239,12 @@ class TestRender:
         result = ToolResult(
             id="r", at=0, call_id="c", name="read_file", content=json.dumps({"content": "1|a\n2|b|3"})
         )
-        assert own(render(request(said("Show a"), result)))[1]["content"].startswith(
-            "read_file worked:\na\nb|3\n\nIs each"
-        )
+        shown = own(render(request(said("Show a"), result)))
+        assert shown[1]["content"] == "read_file worked:\na\nb|3"
 
     def test_a_note_of_the_person_rides_on_the_result(self) -> None:
         result = replace(gave(1, "x"), blocks=(ContextBlock(kind="other", text="Hurry up."),))
-        assert (
-            "\n\nHurry up.\n\n" in own(render(request(said("Run a"), called(1, "a"), result)))[2]["content"]
-        )
+        assert "\n\nHurry up." in own(render(request(said("Run a"), called(1, "a"), result)))[2]["content"]
 
     def test_a_long_result_is_clipped(self) -> None:
         shown = own(render(request(said("Run a"), called(1, "a"), gave(1, "x" * 50_000))))

@@ -86,7 +86,7 @@ def _later_forms(
 ) -> list[dict[str, Any]]:
     offered = _without_writers(tools) if state.needs == "look" else tools
     calls = [] if state.is_stuck else [_object(_call_form(tool)) for tool in offered]
-    if calls and state.is_silent:
+    if calls and state.is_early:
         return calls
     return [*calls, _object({FAILED if state.open_failures else "answer": words})]
 

@@ -65,9 +65,13 @@ class TurnState(Struct, frozen=True):
     refused: int
 
     @property
-    def is_silent(self) -> bool:
-        """Whether what was to be looked at has shown nothing so far, and only one call was made."""
-        return self.needs == "look" and len(self.ran) == 1 and not self.ran[0].failed and not self.ran[0].text
+    def is_early(self) -> bool:
+        """Whether words would come too soon: the only call so far failed, or was to show something and did
+        not.
+        """
+        if len(self.ran) != 1:
+            return False
+        return self.ran[0].failed or (self.needs == "look" and not self.ran[0].text)
 
     @property
     def open_failures(self) -> tuple[Ran, ...]:
