@@ -27,12 +27,12 @@ from hermes.config.load import Loaded, load
 from hermes.environments.local_workspace import open_sandbox
 from hermes.environments.remote.choose import checkup
 from hermes.environments.remote.transport import Origin
-from hermes.lib.resources import resources_in_force
 from hermes.environments.sandbox.probe import why_none
 from hermes.environments.sandbox.sandbox import Sandbox
 from hermes.environments.sandbox.sandbox_status import layers
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.programs import find_program, search_path
+from hermes.lib.resources import resources_in_force
 from hermes.models.catalog.endpoint import resolve
 from hermes.models.local import catalogue
 from hermes.present.checkup import CheckResult, State

@@ -118,7 +118,7 @@ class TestForms:
 
     def test_after_a_first_failure_something_else_is_tried(self) -> None:
         form = schema(said("Do it"), called(1, "cat a"), gave(1, **NO_SUCH))
-        assert [fits(one, form) for one in ({"answer": "x"}, {"failed": "x"}, LS)] == [False, False, True]
+        assert [fits(one, form) for one in ({"answer": "x"}, {"problem": "x"}, LS)] == [False, False, True]
 
     def test_a_failure_that_nothing_answered_can_only_be_told_as_one(self) -> None:
         log = (said("Do it"), called(1, "cat a"), gave(1, **NO_SUCH))
@@ -126,7 +126,7 @@ class TestForms:
             schema(*log, called(2, "ls"), gave(2, "b.txt")),
             schema(*log, called(2, "cat A"), gave(2, **NO_SUCH)),
         ):
-            assert [fits(one, form) for one in ({"answer": "x"}, {"failed": "x"}, LS)] == [False, True, True]
+            assert [fits(one, form) for one in ({"answer": "x"}, {"problem": "x"}, LS)] == [False, True, True]
 
     @pytest.mark.parametrize("retry", ["cat dir/a.txt", "head -n 2 './a.txt'", "touch x && cat a.txt"])
     def test_a_failure_is_answered_by_a_call_about_the_same_that_works(self, retry: str) -> None:
@@ -151,7 +151,7 @@ class TestForms:
 
     def test_four_failures_in_a_row_end_in_words(self) -> None:
         ran = [one for n in range(4) for one in (called(n, f"cat a{n}"), gave(n, f"no a{n}", exit_code=1))]
-        assert [fits(one, schema(said("Run"), *ran)) for one in (LS, {"failed": "x"})] == [False, True]
+        assert [fits(one, schema(said("Run"), *ran)) for one in (LS, {"problem": "x"})] == [False, True]
 
     def test_without_tools_and_in_a_continuation_only_words_are_left(self) -> None:
         going_on = replace(said("Go on"), origin=CONTINUATION)
@@ -194,24 +194,22 @@ class TestRender:
         )
         assert [message["role"] for message in shown] == ["user", "assistant", "user"]
         assert shown[1]["content"] == '{"tool": "terminal", "arguments": {"command": "wc -l a.txt"}}'
-        assert shown[2]["content"] == "terminal worked:\n3 a.txt"
-
-    def test_behind_a_long_result_the_request_is_told_again(self) -> None:
-        shown = own(render(request(said("How long?"), called(1, "a"), gave(1, "x" * 600))))
-        assert "x\n\nRequest: How long?\nIs each" in shown[2]["content"]
+        assert shown[2]["content"] == (
+            "terminal worked:\n3 a.txt\n\nRequest: How long is a.txt?\nIs each part done? Then answer. If not, go on."
+        )
 
     def test_what_a_message_needs_and_a_failure_are_shown_as_the_model_wrote_them(self) -> None:
-        end = Assistant(id="e", at=0, text="No a.", thinking=(Thinking(text="failed"),))
+        end = Assistant(id="e", at=0, text="No a.", thinking=(Thinking(text="problem"),))
         shown = own(render(request(said("See a"), looked(1, "cat a"), gave(1, **NO_SUCH), end)))
         assert [shown[1]["content"], shown[3]["content"]] == [
             '{"needs": "look", "tool": "terminal", "arguments": {"command": "cat a"}}',
-            '{"failed": "No a."}',
+            '{"problem": "No a."}',
         ]
 
     def test_a_failure_is_called_one_and_shows_its_code(self) -> None:
         shown = own(render(request(said("Run a"), called(1, "a"), gave(1, "a: not found", exit_code=127))))
         assert shown[2]["content"].startswith(
-            "terminal failed:\na: not found\nexit_code: 127\n\nTry a better command."
+            "terminal failed:\na: not found\nexit_code: 127\n\nRequest: Run a\nTry a better command."
         )
 
     def test_bookkeeping_of_a_tool_is_left_out_and_faults_are_not(self) -> None:
@@ -227,7 +225,7 @@ class TestRender:
             for content in (fine, bad)
         ]
         shown = [
-            message["content"].partition("\n\nIs each")[0]
+            message["content"].partition("\n\nRequest")[0]
             for message in own(render(request(said("Write a.py"), *results)))[1:]
         ]
         assert shown == [
@@ -240,7 +238,7 @@ class TestRender:
             id="r", at=0, call_id="c", name="read_file", content=json.dumps({"content": "1|a\n2|b|3"})
         )
         shown = own(render(request(said("Show a"), result)))
-        assert shown[1]["content"] == "read_file worked:\na\nb|3"
+        assert shown[1]["content"].startswith("read_file worked:\na\nb|3\n\nRequest")
 
     def test_a_note_of_the_person_rides_on_the_result(self) -> None:
         result = replace(gave(1, "x"), blocks=(ContextBlock(kind="other", text="Hurry up."),))
@@ -360,13 +358,13 @@ class TestClaims:
 
     def test_a_failure_stands_under_the_answer_in_the_words_of_the_tool(self) -> None:
         log = (said("See a"), looked(1, "cat a"), gave(1, **NO_SUCH))
-        assert read('{"failed": "I saw it all."}', *log)[1] == StyledReply(
-            text="I saw it all.\n\n(✗ cat a: cat: a: No such file or directory)", first="failed"
+        assert read('{"problem": "I saw it all."}', *log)[1] == StyledReply(
+            text="I saw it all.\n\n(✗ cat a: cat: a: No such file or directory)", first="problem"
         )
 
     def test_a_failure_without_words_shows_its_code(self) -> None:
         log = (said("Any x?"), looked(1, "grep x a"), gave(1, "", exit_code=1))
-        assert read('{"failed": "None."}', *log)[1].text == "None.\n\n(✗ grep x a: exit code 1)"
+        assert read('{"problem": "None."}', *log)[1].text == "None.\n\n(✗ grep x a: exit code 1)"
 
     def test_an_answer_that_was_sent_back_is_shown_to_the_model_as_its_answer(self) -> None:
         _, end = read('{"answer": "It is 43."}', *SUM)

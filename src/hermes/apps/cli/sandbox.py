@@ -30,7 +30,6 @@ from hermes.environments.local_workspace import local_bash, open_sandbox
 from hermes.environments.remote.choose import choose
 from hermes.environments.remote.docker import DockerTransport
 from hermes.environments.remote.transport import Origin
-from hermes.lib.resources import resources_in_force
 from hermes.environments.sandbox.launch import Confinement, Launch
 from hermes.environments.sandbox.mounts import INSIDE, Mode, Scratch
 from hermes.environments.sandbox.probe import why_none
@@ -40,6 +39,7 @@ from hermes.environments.settings import TerminalSettings
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.workspace import QUIET
 from hermes.lib.hosts import entry
+from hermes.lib.resources import resources_in_force
 from hermes.safety.bounds import network_within
 from hermes.safety.outside_folders import OutsideFolder
 from hermes.safety.settings import ApprovalSettings

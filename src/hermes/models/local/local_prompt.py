@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from hermes.lib.data_files import data_table, data_text
-from hermes.models.local.turn_state import FAILED
+from hermes.models.local.turn_state import PROBLEM
 from hermes.types.message import Assistant, Message, Thinking, ToolCall, ToolResult, User
 
 
@@ -67,8 +67,8 @@ def _session(row: Mapping[str, Any], name: str) -> Iterable[Message]:
         yield ToolResult(
             id=call.id, at=0, call_id=call.id, name=call.name, content=json.dumps(step["result"])
         )
-    end = first if "steps" not in row else (Thinking(text=FAILED),) if "failed" in row else ()
-    yield Assistant(id=name, at=0, text=row.get("answer") or row[FAILED], thinking=end)
+    end = first if "steps" not in row else (Thinking(text=PROBLEM),) if PROBLEM in row else ()
+    yield Assistant(id=name, at=0, text=row.get("answer") or row[PROBLEM], thinking=end)
 
 
 @cache

@@ -21,7 +21,7 @@ NEEDS: Final = ("nothing", "look", "change")
 """What a small model says of a message before all else: that it needs no tool, that something has to be
 looked at or worked out, that something is to be made, changed or run.
 """
-FAILED: Final = "failed"
+PROBLEM: Final = "problem"
 _MOST_FAILURES: Final = 4
 _MOST_REFUSED: Final = 2
 _WORD: Final = re.compile(r"[^\s'\"`;|&<>()=,]{2,}")
@@ -126,7 +126,7 @@ def current_turn(messages: Sequence[Message]) -> Sequence[Message]:
 
 def said_first(reply: Assistant) -> str:
     """The word that a reply began with."""
-    return reply.thinking[0].text if reply.thinking and reply.thinking[0].text in (*NEEDS, FAILED) else ""
+    return reply.thinking[0].text if reply.thinking and reply.thinking[0].text in (*NEEDS, PROBLEM) else ""
 
 
 def exit_code(result: ToolResult) -> object:
