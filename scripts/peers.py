@@ -1,0 +1,129 @@
+"""Other agents as they are published: how each is installed, called for one task, and heard."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import platformdirs
+from peer_gate import Gate
+
+MODEL = "qwen2.5-coder-1.5b"
+STEPS = 12
+_BASE = Path(os.environ.get("HERMES_CACHE") or platformdirs.user_cache_path("hermes")) / "peers"
+_ACTIONS = "mswea_bash_command|shell|save"
+_ANSWERS_LAST = " (The user reads the text of your last message only: say the answer in it.)"
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """An agent: its pinned packages, its program, the rest of the command, and its answer.
+
+    `arguments` gets the home of this task, the address of the model and the question; `answer` the home and
+    the gate.
+    """
+
+    packages: tuple[str, ...]
+    program: str
+    arguments: Callable[[Path, str, str], list[str]]
+    answer: Callable[[Path, Gate], str]
+    environ: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def folder(self) -> Path:
+        """Where it is installed; another version is another folder."""
+        return _BASE / self.packages[0].replace("==", "-")
+
+    def install(self) -> Path:
+        """Its program, installed if it is not there yet."""
+        program = self.folder / "bin" / self.program
+        if not program.exists():
+            print(f"installing {' '.join(self.packages)} …", file=sys.stderr)
+            _with_pip(self.folder, self.packages)
+        return program
+
+
+def _with_pip(folder: Path, packages: tuple[str, ...]) -> None:
+    subprocess.run([sys.executable, "-I", "-m", "venv", folder], check=True)
+    pip = [str(folder / "bin" / "python"), "-I", "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+    subprocess.run([*pip, *packages], check=True)
+
+
+def surroundings(peer: Peer, home: Path, base_url: str) -> dict[str, str]:
+    """The environment of one task: a home of its own, no key, and no way out but to this machine."""
+    nowhere = "http://127.0.0.1:9"  # nothing listens there
+    return {
+        "PATH": os.environ["PATH"],
+        "LANG": "C.UTF-8",
+        "HOME": str(home),
+        "OPENAI_BASE_URL": base_url,
+        "OPENAI_API_KEY": "local",
+        **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), nowhere),
+        **dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost"),
+        **dict(peer.environ),
+    }
+
+
+def _mini(home: Path, base_url: str, question: str) -> list[str]:
+    """Its own configuration of actions as text: this model's calls of tools reach no client as calls."""
+    settings = [
+        "default.yaml",
+        f"agent.step_limit={STEPS}",
+        "model.model_kwargs.temperature=0",
+        f"model.model_kwargs.api_base={base_url}",
+        "model.model_kwargs.api_key=local",
+    ]
+    given = [word for setting in settings for word in ("-c", setting)]
+    kind = ["-m", f"openai/{MODEL}", "--model-class", "litellm_textbased"]
+    done = ["-y", "--exit-immediately", "-o", str(home / "trajectory.json")]
+    return [*given, *kind, *done, "-t", question + _ANSWERS_LAST]
+
+
+def _mini_answer(home: Path, gate: Gate) -> str:
+    """What it submitted; failing that, what its last message says besides the command."""
+    file = home / "trajectory.json"
+    told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    submitted = str(told.get("info", {}).get("submission") or "").strip()
+    return submitted or last_words(gate)
+
+
+def last_words(gate: Gate) -> str:
+    """The last message that says something besides its actions."""
+    return next(filter(None, map(spoken, reversed(gate.replies))), "")
+
+
+def spoken(text: str) -> str:
+    """A message without its actions: blocks of code that are named for a tool."""
+    words = re.sub(
+        r"```(?:mswea_bash_command|complete|shell|ipython|save\b|append\b|patch\b)[^`]*(?:```|$)", "", text
+    )
+    return re.sub(r"^\s*THOUGHT:?", "", words).strip()
+
+
+def _gptme(_home: Path, _base_url: str, question: str) -> list[str]:
+    """Its short prompt and the tools that the tasks need: its long one has 6,000 tokens, and this model mixes
+    up many tools. A name saves it a call of the model to find one.
+    """
+    short = ["--system", "short", "-t", "shell,save,complete"]
+    return ["-n", "--name", "task", "-m", f"local/{MODEL}", "--tool-format", "markdown", *short, question]
+
+
+_QUIET = (
+    ("MSWEA_CONFIGURED", "true"),
+    ("MSWEA_COST_TRACKING", "ignore_errors"),
+    ("MSWEA_SILENT_STARTUP", "1"),
+    ("LITELLM_LOCAL_MODEL_COST_MAP", "True"),
+)
+
+PEERS = {
+    "mini-swe-agent": Peer(
+        ("mini-swe-agent==2.4.6", "litellm==1.110.2", "openai==3.57.0"), "mini", _mini, _mini_answer, _QUIET
+    ),
+    "gptme": Peer(
+        ("gptme==0.35.1", "openai==2.54.0"), "gptme", _gptme, lambda _home, gate: last_words(gate), ()
+    ),
+}
