@@ -97,10 +97,9 @@ def last_words(gate: Gate) -> str:
 
 
 def spoken(text: str) -> str:
-    """A message without its actions: blocks of code that are named for a tool."""
-    words = re.sub(
-        r"```(?:mswea_bash_command|complete|shell|ipython|save\b|append\b|patch\b)[^`]*(?:```|$)", "", text
-    )
+    """A message without its actions; what it says in the block that ends a task is an answer."""
+    words = re.sub(rf"```(?:{_ACTIONS})\b.*?(?:\n```|$)", "", text, flags=re.DOTALL)
+    words = re.sub(r"```complete\b(.*?)(?:```|$)", r"\1", words, flags=re.DOTALL)
     return re.sub(r"^\s*THOUGHT:?", "", words).strip()
 
 
