@@ -23,7 +23,7 @@ from typing import BinaryIO
 import anyio
 from bench_tasks import SETS, Outcome, asked, cell, total, totals_by
 from peer_gate import Gate
-from peers import MODEL, PEERS, STEPS, surroundings
+from peers import MODEL, PEERS, STEPS, Job, surroundings
 from task_parts import Task
 
 from hermes.composition import model_cache
@@ -115,20 +115,19 @@ class Asker:
             home, log = Path(folder), Path(folder) / "printed"
             began = time.perf_counter()
             with Gate(self.server.base_url, self.server.key, steps) as gate, log.open("wb") as printed:
-                process = self.started(question, root, home, gate, printed)
+                job = Job(question, root, home, gate.base_url)
+                process = self.started(job, printed)
                 ended = until_end(process, gate, began + seconds)
                 took = time.perf_counter() - began
-            answer = PEERS[self.name].answer(home, gate)
+            answer = PEERS[self.name].answer(job, gate)
             return Run(took, gate.model_seconds, gate.steps, ended, answer, log.read_text(errors="replace"))
 
-    def started(
-        self, question: str, root: Path, home: Path, gate: Gate, printed: BinaryIO
-    ) -> "subprocess.Popen[bytes]":
+    def started(self, job: Job, printed: BinaryIO) -> "subprocess.Popen[bytes]":
         """The agent's process, the head of a group of its own."""
         return subprocess.Popen(
-            [str(self.program), *PEERS[self.name].arguments(home, gate.base_url, question)],
-            cwd=root,
-            env=surroundings(PEERS[self.name], home, gate.base_url),
+            [str(self.program), *PEERS[self.name].arguments(job)],
+            cwd=job.root,
+            env=surroundings(PEERS[self.name], job),
             stdin=subprocess.DEVNULL,
             stdout=printed,
             stderr=subprocess.STDOUT,

@@ -20,17 +20,23 @@ _ANSWERS_LAST = " (The user reads the text of your last message only: say the an
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
-    """An agent: its pinned packages, its program, the rest of the command, and its answer.
+class Job:
+    """A question, the folder it is asked in, the home for it, and the address of the model."""
 
-    `arguments` gets the home of this task, the address of the model and the question; `answer` the home and
-    the gate.
-    """
+    question: str
+    root: Path
+    home: Path
+    base_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """An agent: its pinned packages, its program, the rest of the command, its answer, its settings."""
 
     packages: tuple[str, ...]
     program: str
-    arguments: Callable[[Path, str, str], list[str]]
-    answer: Callable[[Path, Gate], str]
+    arguments: Callable[[Job], list[str]]
+    answer: Callable[[Job, Gate], str]
     environ: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -53,14 +59,14 @@ def _with_pip(folder: Path, packages: tuple[str, ...]) -> None:
     subprocess.run([*pip, *packages], check=True)
 
 
-def surroundings(peer: Peer, home: Path, base_url: str) -> dict[str, str]:
+def surroundings(peer: Peer, job: Job) -> dict[str, str]:
     """The environment of one task: a home of its own, no key, and no way out but to this machine."""
     nowhere = "http://127.0.0.1:9"  # nothing listens there
     return {
         "PATH": os.environ["PATH"],
         "LANG": "C.UTF-8",
-        "HOME": str(home),
-        "OPENAI_BASE_URL": base_url,
+        "HOME": str(job.home),
+        "OPENAI_BASE_URL": job.base_url,
         "OPENAI_API_KEY": "local",
         **dict.fromkeys(("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY"), nowhere),
         **dict.fromkeys(("no_proxy", "NO_PROXY"), "127.0.0.1,localhost"),
@@ -68,24 +74,24 @@ def surroundings(peer: Peer, home: Path, base_url: str) -> dict[str, str]:
     }
 
 
-def _mini(home: Path, base_url: str, question: str) -> list[str]:
+def _mini(job: Job) -> list[str]:
     """Its own configuration of actions as text: this model's calls of tools reach no client as calls."""
     settings = [
         "default.yaml",
         f"agent.step_limit={STEPS}",
         "model.model_kwargs.temperature=0",
-        f"model.model_kwargs.api_base={base_url}",
+        f"model.model_kwargs.api_base={job.base_url}",
         "model.model_kwargs.api_key=local",
     ]
     given = [word for setting in settings for word in ("-c", setting)]
     kind = ["-m", f"openai/{MODEL}", "--model-class", "litellm_textbased"]
-    done = ["-y", "--exit-immediately", "-o", str(home / "trajectory.json")]
-    return [*given, *kind, *done, "-t", question + _ANSWERS_LAST]
+    done = ["-y", "--exit-immediately", "-o", str(job.home / "trajectory.json")]
+    return [*given, *kind, *done, "-t", job.question + _ANSWERS_LAST]
 
 
-def _mini_answer(home: Path, gate: Gate) -> str:
+def _mini_answer(job: Job, gate: Gate) -> str:
     """What it submitted; failing that, what its last message says besides the command."""
-    file = home / "trajectory.json"
+    file = job.home / "trajectory.json"
     told = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     submitted = str(told.get("info", {}).get("submission") or "").strip()
     return submitted or last_words(gate)
@@ -103,12 +109,16 @@ def spoken(text: str) -> str:
     return re.sub(r"^\s*THOUGHT:?", "", words).strip()
 
 
-def _gptme(_home: Path, _base_url: str, question: str) -> list[str]:
+def _gptme(job: Job) -> list[str]:
     """Its short prompt and the tools that the tasks need: its long one has 6,000 tokens, and this model mixes
-    up many tools. A name saves it a call of the model to find one.
+    up many tools. A conversation that has a name saves it calls of the model to find one.
     """
-    short = ["--system", "short", "-t", "shell,save,complete"]
-    return ["-n", "--name", "task", "-m", f"local/{MODEL}", "--tool-format", "markdown", *short, question]
+    folder = job.home / ".local/share/gptme/logs/task"
+    folder.mkdir(parents=True)
+    chat = f'[chat]\nname = "task"\nworkspace = {json.dumps(str(job.root))}\n'
+    (folder / "config.toml").write_text(chat, encoding="utf-8")
+    short = ["--system", "short", "-t", "shell,save,complete", "--tool-format", "markdown"]
+    return ["-n", "--name", "task", "-m", f"local/{MODEL}", *short, job.question]
 
 
 _QUIET = (
@@ -123,6 +133,6 @@ PEERS = {
         ("mini-swe-agent==2.4.6", "litellm==1.110.2", "openai==3.57.0"), "mini", _mini, _mini_answer, _QUIET
     ),
     "gptme": Peer(
-        ("gptme==0.35.1", "openai==2.54.0"), "gptme", _gptme, lambda _home, gate: last_words(gate), ()
+        ("gptme==0.35.1", "openai==2.54.0"), "gptme", _gptme, lambda _job, gate: last_words(gate), ()
     ),
 }
