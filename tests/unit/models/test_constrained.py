@@ -195,7 +195,7 @@ class TestRender:
         assert [message["role"] for message in shown] == ["user", "assistant", "user"]
         assert shown[1]["content"] == '{"tool": "terminal", "arguments": {"command": "wc -l a.txt"}}'
         assert shown[2]["content"] == (
-            "terminal worked:\n3 a.txt\n\nRequest: How long is a.txt?\nIs each part done? Then answer. If not, go on."
+            "terminal worked:\n3 a.txt\n\nRequest: How long is a.txt?\nAnswer it, or go on with what is left."
         )
 
     def test_what_a_message_needs_and_a_failure_are_shown_as_the_model_wrote_them(self) -> None:

@@ -31,7 +31,7 @@ _RESULT_CHARS = 3000
 _REPLY_TOKENS = 1024
 _SILENT_WORK = "(it printed nothing, so this part is done)"
 _SILENT_ANSWER = "(it printed nothing, so there is no answer in it; print what you need to see)"
-_AFTER = "Is each part done? Then answer. If not, go on."
+_AFTER = "Answer it, or go on with what is left."
 _AFTER_FAILURE = "Try a better command. If there is none, say what the problem is."
 _REFUSED = (
     "The answer is not sent: no tool has shown {claims}. Look it up or work it out with a tool, or say what"
