@@ -95,7 +95,7 @@ class Asker:
     def do_all(self, tasks: list[Task]) -> list[Outcome]:
         """The tasks, once the model has read what the agent's prompts begin with and its files are warm."""
         with tempfile.TemporaryDirectory() as folder:
-            run = self.run("Hello!", Path(folder), steps=1, seconds=900)
+            run = self.run("Hello!", Path(folder), steps=1, seconds=300)
         print(f"{self.name}: ready in {run.seconds:.0f} s", file=sys.stderr)
         return [self.do(task) for task in tasks]
 
