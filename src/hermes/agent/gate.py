@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
-from hermes.agent.provenance import tell, tell_first
+from hermes.agent.provenance import is_of_model, tell, tell_first
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
@@ -22,7 +22,7 @@ from hermes.safety.plan import RULE as PLAN
 from hermes.safety.plan import planned
 from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
-from hermes.safety.taint import held
+from hermes.safety.taint import Said, held, nothing_known
 from hermes.safety.undo import may_change, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.store.checkpoints import Checkpoint
@@ -71,9 +71,9 @@ class ApprovalGate(Struct):
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
     where the settings let it, `save_first` saves what a command could lose, `turn_files` the workspace before
     a turn first changes it. `record` tells of an answer that no person gave, `allowed` gives the user's
-    allowlist when it was changed, `read` what the session has read from outside, `locate` where a path of a
-    command really lies, `planning` whether nothing may change now. Unless somebody answers (`attended`), what
-    the session itself `wrote` does not run unconfined.
+    allowlist when it was changed, `read` what the session has read from outside, `said` in which words,
+    `locate` where a path of a command really lies, `planning` whether nothing may change now. Unless somebody
+    answers (`attended`), what the session itself `wrote` does not run unconfined.
     """
 
     policy: Policy
@@ -93,6 +93,7 @@ class ApprovalGate(Struct):
     record: Callable[[Question, Answer, str], object] | None = None
     judge: Callable[[Action, Policy, Grants], Verdict] = decide
     read: Callable[[], tuple[Source, ...]] = field(default=lambda: ())
+    said: Said = nothing_known
     locate: Locate = as_named
     planning: Callable[[], bool] = _never
 
@@ -107,6 +108,8 @@ class ApprovalGate(Struct):
         source = found.source
         if verdict.covered is not None:
             self.grants = self.grants.learned(verdict.covered, [source])
+        if permit.by in WORDS:
+            self.grants = self.grants.noted(action)
         known = await tell_first(source)
         return replace(
             permit,
@@ -190,7 +193,8 @@ class ApprovalGate(Struct):
             if not self.attended:
                 verdict = unreviewed(action, verdict, self.policy, wrote=self.wrote)
             verdict = renamed(verdict, self.policy, self.locate)
-            verdict = held(action, verdict, self.policy, self.read(), self.grants)
+            said = self.said if isinstance(action, Command) and is_of_model(action.command) else nothing_known
+            verdict = held(action, verdict, self.policy, self.read(), self.grants, said)
             verdict = asked_always(action, verdict, self.policy, grants)
             return planned(action, verdict) if self.planning() else verdict
         except BeyondReading as fault:

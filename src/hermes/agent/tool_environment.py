@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.gate import ApprovalGate
+from hermes.agent.heard import said_since
 from hermes.agent.outside import sources_of
 from hermes.agent.provenance import tell
 from hermes.agent.turn_files import TurnFiles
@@ -118,7 +119,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
             gate.grants = lent(session.above.opened.gate.grants)
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
-            gate.read = partial(sources_of, session)
+            gate.read, gate.said = partial(sources_of, session), partial(said_since, session)
 
 
 def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> ToolEnvironmentOptions:

@@ -291,6 +291,7 @@ class ShellWorkspace:
             background=background,
             environment=self._shell.mark,
             carried=self._shell.definitions(clean=needs != NO_NEEDS),
+            fresh=self._shell.is_fresh,
             needs=needs,
         )
         return replace(action, content=self._content(action))

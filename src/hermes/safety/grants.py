@@ -17,7 +17,7 @@ from hermes.safety.commands.local_programs import is_local
 from hermes.safety.commands.rules import Finding
 from hermes.safety.commands.script import Simple
 from hermes.safety.needs import ASKED
-from hermes.types.action import Command, FileAccess
+from hermes.types.action import Action, Command, FileAccess, digest_of
 from hermes.types.question import Scope
 
 _LIMIT: Final = re.compile(r" \[(?:(\d+) uses? left)?(?:, )?(?:until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ))?\]$")
@@ -43,11 +43,12 @@ class Grants(Struct, frozen=True, kw_only=True):
     """What a person has said yes to in this session, and what time it is.
 
     `known` names the sources of outside text that each of these and each lasting yes was given in view of, or
-    brought in itself.
+    brought in itself, `ran` the commands that ran by a person's word.
     """
 
     session: tuple[Scope, ...] = ()
     known: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
+    ran: frozenset[str] = frozenset()
     now: float = 0.0
 
     def knows(self, scope: Scope) -> frozenset[str]:
@@ -59,10 +60,25 @@ class Grants(Struct, frozen=True, kw_only=True):
         more = self.knows(scope).union(filter(None, names))
         return replace(self, known={**self.known, unlimited(scope): more})
 
+    def noted(self, action: Action) -> "Grants":
+        """The same after an action ran by a person's word."""
+        return replace(self, ran=self.ran | {_words_of(action)}) if isinstance(action, Command) else self
+
+    def has_words_of(self, action: Action, scope: Scope | None) -> bool:
+        """Whether a person's yes was to the very words of a command, in a shell as it was then."""
+        if scope is None or not isinstance(action, Command) or not action.fresh:
+            return False
+        return scope.kind == "exact" or _words_of(action) in self.ran
+
     def granted(self, scope: Scope) -> "Grants":
         """The same with a yes for the session, which takes the place of an earlier one to the same."""
         others = (one for one in self.session if unlimited(one) != unlimited(scope))
         return replace(self, session=(*others, scope))
+
+
+def _words_of(action: Command) -> str:
+    """A name of a command in a fresh shell."""
+    return digest_of(replace(action, environment=""))
 
 
 def write(scope: Scope) -> str:

@@ -25,7 +25,7 @@ from hermes.commands.run import is_command, run_command
 from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
-from hermes.present.consent import HOW, answer_from
+from hermes.present.consent import HOW, answer_from, covers
 from hermes.present.goals import goal_lines
 from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
@@ -222,8 +222,8 @@ class Lines:
         if not isinstance(question, Approve):
             return await self._clarified(talk, question)
         told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
-        wider = [f"session covers: {question.session_pattern}"] if question.session_pattern else []
-        wider += [f"always covers: {question.always_pattern}"] if question.always_pattern else []
+        wider = [f"session covers: {covers(question.session_pattern)}"] if question.session_pattern else []
+        wider += [f"always covers: {covers(question.always_pattern)}"] if question.always_pattern else []
         for row in [
             "Run this?",
             visible(question.command),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
-from hermes.present.consent import answer_from
+from hermes.present.consent import answer_from, covers
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
@@ -18,7 +18,6 @@ STILL = 0.3
 BURST = 0.05
 _ROWS = 12
 _SCROLL = 3
-_SHORT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +176,11 @@ def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
         )
     rows = [AnswerChoice("once", Grant(scope="once"))]
     if question.session_pattern:
-        rows.append(
-            AnswerChoice(
-                f"this session: {_covered(question, question.session_pattern)}", Grant(scope="session")
-            )
-        )
+        rows.append(AnswerChoice(f"this session: {covers(question.session_pattern)}", Grant(scope="session")))
     if question.always_pattern:
         rows.append(
             AnswerChoice(
-                f"always: {_covered(question, question.always_pattern)} (saved in {config_file})",
+                f"always: {covers(question.always_pattern)} (saved in {config_file})",
                 Grant(scope="always"),
             )
         )
@@ -194,13 +189,6 @@ def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
         AnswerChoice("no", Deny()),
         AnswerChoice("no, and say what to do instead", None),
     )
-
-
-def _covered(question: Approve, pattern: str) -> str:
-    """What a wider yes covers; a pattern that only repeats the long command is said in words."""
-    if len(pattern) <= _SHORT or not pattern.endswith(question.command):
-        return pattern
-    return "exactly this command" + (" in this directory" if pattern != question.command else "")
 
 
 def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1, 1)) -> list[Line]:
