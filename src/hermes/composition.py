@@ -56,7 +56,7 @@ from hermes.tools.registry import PROCESS, ToolRegistry
 from hermes.tools.results import Results
 from hermes.types.event import Notice
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Question
+from hermes.types.question import Answer, Approve, Question
 from hermes.types.request import Endpoint, Request
 
 if TYPE_CHECKING:
@@ -176,6 +176,8 @@ class HomeEnvironments:
         spec = session.spec
 
         async def ask(question: Question) -> Answer:
+            if isinstance(question, Approve):
+                question = replace(question, diff=session.services.redactor.redact(question.diff))
             return await session.home.run(partial(session.questions.ask, question))
 
         options = replace(

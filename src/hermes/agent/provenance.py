@@ -32,11 +32,12 @@ async def _nothing_more(name: str) -> str:
 class Heard(msgspec.Struct):
     """The names of what the actions of one call read from outside, as they are authorized; `at_once` is told
     each before the action, and gives the name that the session knows it by. `command` is what a model wrote
-    in the call, "" in a script's.
+    in the call, "" in a script's; `edits` are the changes that a person has said yes to in it.
     """
 
     names: list[str] = []
     command: str = ""
+    edits: list[str] = []
     at_once: Callable[[str], Awaitable[str]] = _nothing_more
 
 
@@ -67,6 +68,19 @@ def is_of_model(command: str) -> bool:
     """Whether a model wrote this command in the running call: no script made it of what it had read."""
     heard = _heard.get()
     return heard is not None and bool(command) and heard.command == command
+
+
+def allow_edit(diff: str) -> None:
+    """A person said yes to this change: all that the running call writes of it."""
+    heard = _heard.get()
+    if heard is not None and diff:
+        heard.edits.append(diff)
+
+
+def is_allowed_edit(diff: str) -> bool:
+    """Whether a person has said yes to this change in the running call."""
+    heard = _heard.get()
+    return heard is not None and diff in heard.edits
 
 
 def tell(name: str) -> None:

@@ -113,6 +113,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
             return await home.run(partial(session.ask_aside, "approval", question))
 
         gate.attended, gate.planning = session.spec.attended, lambda: session.is_planning
+        gate.asks_edits, gate.accept_edits = lambda: session.asks_edits, session.accept_edits
         # One that is resumed may have, and one that works for another shares its files
         gate.wrote = bool(session.spec.parent) or any(isinstance(one, ToolResult) for one in session.log)
         if session.above is not None and session.above.opened is not None:
@@ -291,6 +292,7 @@ def policy_of(options: ToolEnvironmentOptions, sandbox: Confinement) -> Policy:
         network=network_of(options.terminal),
         mode=options.approvals.mode,
         ask=options.approvals.ask,
+        edits=options.approvals.edits,
         scope=options.approvals.scope,
         yolo=options.yolo,
         allowlist=options.allowlist,

@@ -52,6 +52,7 @@ HANDLERS: Mapping[str, Handler] = {
     "stop": session.stop,
     "agents": agents.agents,
     "plan": plan.plan,
+    "edits": plan.edits,
     "ps": processes.ps,
     "quit": session.leave,
     "model": model.model,

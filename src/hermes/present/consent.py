@@ -44,6 +44,8 @@ def _covered(scope: Scope) -> str:
             return f"every command that needs only {scope.words} of the network"
         case "path":
             return f"{_DOING[scope.words]} {scope.path}, whatever is in it"
+        case "edits":
+            return f"{scope.words}, so that edits ask no longer"
         case "rules":
             return f"every command, in any directory, that does nothing else ({', '.join(scope.rules)})"
 

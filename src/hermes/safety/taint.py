@@ -70,19 +70,25 @@ def held(
     verdict = _protecting(action, verdict)
     guarded = tuple(dict.fromkeys(guards(action, verdict, policy)))
     own = came_from(action, verdict, policy)
-    new = _unknown_to(verdict.covered, read, grants, own)
+    covered = _lasting(verdict.covered)
+    new = _unknown_to(covered, read, grants, own)
     if not guarded or not new or _is_unasked(action, verdict, grants, own, said):
         return verdict
     return replace(
         verdict,
         decision="ask",
-        reasons=(*(verdict.reasons or guarded), _since(new, verdict.covered)),
+        reasons=(*(verdict.reasons or guarded), _since(new, covered)),
         rule=verdict.rule or "outside",
-        session=unlimited(verdict.covered) if verdict.covered else verdict.session,
+        session=unlimited(covered) if covered else _lasting(verdict.session),
         covered=None,
         outside=new,
         by="rule",
     )
+
+
+def _lasting(scope: Scope | None) -> Scope | None:
+    """A yes that may hold after text from outside; one to all edits was to none of its wishes."""
+    return None if scope is not None and scope.kind == "edits" else scope
 
 
 def _protecting(action: Action, verdict: Verdict) -> Verdict:

@@ -37,12 +37,14 @@ class Command(Struct, frozen=True, kw_only=True):
 
 class FileAccess(Struct, frozen=True, kw_only=True):
     """A file operation by one of the file tools; `path` is absolute, links resolved, and `in_git` its name in
-    a folder `.git`, where it lies in the folder of a repository that is called otherwise.
+    a folder `.git`, where it lies in the folder of a repository that is called otherwise. `diff` is the
+    change that a write belongs to, where that is text.
     """
 
     operation: Literal["read", "write", "delete"]
     path: str
     in_git: str = ""
+    diff: str = ""
     kind: Literal["file"] = "file"
 
 

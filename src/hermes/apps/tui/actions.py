@@ -202,9 +202,9 @@ class DeskActions:
         """Show the model's reasoning."""
         self._desk.show(self._desk.transcript.block("thinking", self._desk.transcript.thought_lines()))
 
-    def plan(self) -> None:
-        """Begin or end plan mode."""
-        self._desk.spawn(partial(self._run_command, "/plan"))
+    def mode(self) -> None:
+        """Go on to the next mode of edits."""
+        self._desk.spawn(partial(self._run_command, "/edits"))
 
     def edit_waiting(self) -> None:
         """Put the waiting messages back into the editor."""

@@ -26,6 +26,7 @@ from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
 from hermes.present.consent import HOW, answer_from, covers
+from hermes.present.diff import change
 from hermes.present.goals import goal_lines
 from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
@@ -225,8 +226,9 @@ class Lines:
         wider = [f"session covers: {covers(question.session_pattern)}"] if question.session_pattern else []
         wider += [f"always covers: {covers(question.always_pattern)}"] if question.always_pattern else []
         for row in [
-            "Run this?",
+            "Make this change?" if question.diff else "Run this?",
             visible(question.command),
+            *map(plain, change(visible(question.diff), WIDTH, longest=1_000_000).rows),
             *(plain(part) for text in [told, *wider] for part in wrap(line(text), WIDTH)),
         ]:
             self._print(row)

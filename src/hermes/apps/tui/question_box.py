@@ -11,12 +11,15 @@ from dataclasses import dataclass, field
 from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
 from hermes.present.consent import answer_from, covers
+from hermes.present.diff import change
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
 STILL = 0.3
 BURST = 0.05
 _ROWS = 12
+_DIFF_ROWS = 20
+_ALL = 1_000_000
 _SCROLL = 3
 
 
@@ -194,11 +197,12 @@ def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
 def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1, 1)) -> list[Line]:
     """The box in rows of `width` cells, in about `height` rows: a long command scrolls, it is never cut."""
     counter = f"{place[0]} of {place[1]}" if place[1] > 1 else ""
-    title = "Run this?" if isinstance(box.question, Approve) else "A question for you"
+    title = _title(box.question)
     space = " " * max(1, width - columns(line(title)) - len(counter) - 1)
     choices = _choice_lines(box, width)
     reasons = _reason_lines(box.question, width)
-    rows = _asked_lines(box, width, max(_SCROLL + 1, min(_ROWS, height - len(choices) - len(reasons) - 3)))
+    most = _DIFF_ROWS if isinstance(box.question, Approve) and box.question.diff else _ROWS
+    rows = _asked_lines(box, width, max(_SCROLL + 1, min(most, height - len(choices) - len(reasons) - 3)))
     head: Line = (Span(title, "title warning"), Span(f"{space}{counter}", "dim"))
     return [head, *rows, *reasons, *choices, line(_hint(box, width), "dim")]
 
@@ -216,6 +220,7 @@ def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
         for part in text.split("\n")
         for row in wrap(line(part, "strong" if approve else ""), width, first=_IN, rest=_IN)
     ]
+    rows += _diff_lines(box.question, width)
     if len(rows) <= room:
         return rows
     box.scroll = start = min(
@@ -226,6 +231,20 @@ def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
         *shown,
         line(f"  lines {start + 1} to {start + len(shown)} of {len(rows)} · PgUp PgDn", "warning"),
     ]
+
+
+def _diff_lines(question: Question, width: int) -> list[Line]:
+    """The change that is asked about, numbered, whole."""
+    if not isinstance(question, Approve) or not question.diff:
+        return []
+    shown = change(visible(question.diff), width, longest=_ALL)
+    return [line(f"  {shown.count}", "dim"), *shown.rows]
+
+
+def _title(question: Question) -> str:
+    if isinstance(question, Clarify):
+        return "A question for you"
+    return "Make this change?" if question.diff else "Run this?"
 
 
 _IN: Line = (Span("  "),)
