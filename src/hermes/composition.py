@@ -23,6 +23,8 @@ from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.memory import MemorySettings
 from hermes.agent.memory_provider import ProviderHome, shipped
+from hermes.agent.prompt.folder_trust import FolderTrust
+from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.prompt.standard import folder_rules
 from hermes.agent.recall import Recall
 from hermes.agent.routes import Routes
@@ -215,6 +217,12 @@ class HomeEnvironments:
         return options
 
 
+def _trust(home: Home, settings: Settings, environ: Mapping[str, str]) -> FolderTrust:
+    """In which folders the notes of a project count."""
+    rule, user_home = settings[ContextFileSettings].trust, Path(environ.get("HOME") or Path.home())
+    return FolderTrust(file=home.trust_file, rule=rule, user_home=user_home)
+
+
 def services_for(
     home: Home,
     settings: Settings,
@@ -256,6 +264,7 @@ def services_for(
             connections.spawn,
             redactor.redact,
         ),
+        trust=_trust(home, settings, environ),
         environ=environ,
         notes=folder_rules(settings),
         guardrails=settings[GuardrailSettings],

@@ -90,7 +90,7 @@ class Session:
         self.opened: ToolEnvironment | None = None
         self.batch: CallBatch | None = None
         self.todos, self.goal = from_log(self._log.messages), cast("Goal | None", None)
-        self.folder_notes = FolderNotes(self, services.notes)
+        self.folder_notes = FolderNotes(self, services.notes if spec.notes else None)
         self._stop: TurnStop | None = None
         self._idle = anyio.Event()
         self._idle.set()

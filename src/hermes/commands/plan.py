@@ -1,10 +1,12 @@
 """The commands on what may change: nothing in plan mode, and edits ask first where a person wants it."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from hermes.agent.session import Session
 from hermes.commands.context import CommandContext, opened
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
 
 BEGUN = "Plan mode: nothing may change now; the model looks and says what it would do. /plan ends it."
 ASKING = "Edits ask: each change by write_file and patch is shown first. Shift-Tab or /edits goes on."
@@ -34,13 +36,13 @@ async def edits(talk: CommandContext, argument: str) -> None:
     talk.notice(_TOLD[wanted])
 
 
-def _modes(session: Session) -> tuple[str, ...]:
+def _modes(session: "Session") -> tuple[str, ...]:
     """What may be chosen: where nothing asks, edits do not either."""
     policy = session.environment.gate.policy
     return ("free", "plan") if policy.yolo or policy.mode == "off" else ("free", "ask", "plan")
 
 
-def _mode(session: Session) -> str:
+def _mode(session: "Session") -> str:
     if session.planning:
         return "plan"
     return "ask" if session.asks_edits and "ask" in _modes(session) else "free"

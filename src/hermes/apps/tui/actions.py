@@ -49,7 +49,9 @@ class DeskActions:
             self._desk.editor.insert(verdict.draft)
         if box.answer is not None:
             answer, box.answer = box.answer, None
-            if self._desk.session is not None:
+            if box.settle is not None:
+                box.settle(answer)
+            elif self._desk.session is not None:
                 self._desk.session.answer(box.id, answer)
         self._desk.refresh()
 

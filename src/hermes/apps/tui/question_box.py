@@ -50,7 +50,8 @@ class Box:
     """One open question. Times are seconds of one clock; feed every key to `key` and ask `due` after BURST
     seconds.
 
-    It ends by itself at `expires`, in epoch seconds as `now` tells them; 0 is never.
+    It ends by itself at `expires`, in epoch seconds as `now` tells them; 0 is never. A question of the
+    screen's own has its `title`, what it `offered` and who gets the answer (`settle`).
     """
 
     id: str
@@ -59,6 +60,9 @@ class Box:
     config_file: str = ""
     expires: float = 0.0
     now: Callable[[], float] = time.time  # noqa: TID251  # the user's own time
+    title: str = ""
+    offered: tuple[AnswerChoice, ...] = ()
+    settle: Callable[[Answer], object] | None = None
     choices: tuple[AnswerChoice, ...] = field(init=False)
     cursor: int = field(init=False)
     answer: Answer | None = field(init=False, default=None)
@@ -71,7 +75,7 @@ class Box:
     _typed: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        self.choices = _choices(self.question, self.config_file)
+        self.choices = self.offered or _choices(self.question, self.config_file)
         self.cursor = self._default()
         self._last = self.opened
 
@@ -197,7 +201,7 @@ def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
 def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1, 1)) -> list[Line]:
     """The box in rows of `width` cells, in about `height` rows: a long command scrolls, it is never cut."""
     counter = f"{place[0]} of {place[1]}" if place[1] > 1 else ""
-    title = _title(box.question)
+    title = box.title or _title(box.question)
     space = " " * max(1, width - columns(line(title)) - len(counter) - 1)
     choices = _choice_lines(box, width)
     reasons = _reason_lines(box.question, width)
