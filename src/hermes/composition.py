@@ -23,6 +23,8 @@ from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.memory import MemorySettings
 from hermes.agent.memory_provider import ProviderHome, shipped
+from hermes.agent.prompt.folder_trust import FolderTrust
+from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.prompt.standard import folder_rules
 from hermes.agent.recall import Recall
 from hermes.agent.routes import Routes
@@ -56,7 +58,7 @@ from hermes.tools.registry import PROCESS, ToolRegistry
 from hermes.tools.results import Results
 from hermes.types.event import Notice
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Question
+from hermes.types.question import Answer, Approve, Question
 from hermes.types.request import Endpoint, Request
 
 if TYPE_CHECKING:
@@ -176,6 +178,8 @@ class HomeEnvironments:
         spec = session.spec
 
         async def ask(question: Question) -> Answer:
+            if isinstance(question, Approve):
+                question = replace(question, diff=session.services.redactor.redact(question.diff))
             return await session.home.run(partial(session.questions.ask, question))
 
         options = replace(
@@ -211,6 +215,12 @@ class HomeEnvironments:
             holder=holder,
         )
         return options
+
+
+def _trust(home: Home, settings: Settings, environ: Mapping[str, str]) -> FolderTrust:
+    """In which folders the notes of a project count."""
+    rule, user_home = settings[ContextFileSettings].trust, Path(environ.get("HOME") or Path.home())
+    return FolderTrust(file=home.trust_file, rule=rule, user_home=user_home)
 
 
 def services_for(
@@ -254,6 +264,7 @@ def services_for(
             connections.spawn,
             redactor.redact,
         ),
+        trust=_trust(home, settings, environ),
         environ=environ,
         notes=folder_rules(settings),
         guardrails=settings[GuardrailSettings],

@@ -20,6 +20,8 @@ from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
 from hermes.agent.parents import bounds_of, depth_below, read_by, running, written_elsewhere
 from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, SystemPrompt
+from hermes.agent.prompt.folder_trust import NotesInQuestion
+from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.recovery import answers
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
@@ -258,7 +260,11 @@ class SessionOpener(Struct, kw_only=True):
             goal_turns=self.settings[GoalSettings].max_turns,
             max_cost=chosen.max_cost,
             deps=chosen.deps,
+            notes=self._notes_count(chosen, cwd),
         )
+
+    def _notes_count(self, chosen: SessionOptions, cwd: Path) -> bool:
+        return chosen.notes and (self.environments.is_remote or self.services.trust.counts(cwd))
 
     def _bounds(self, chosen: SessionOptions, cwd: Path) -> Capabilities:
         """What the settings and the opener let a session do at most."""
@@ -317,6 +323,16 @@ class SessionOpener(Struct, kw_only=True):
             return [("small", PromptSpan("built in", await self._system(context)))], tools
         return await self.prompt.spans(context), tools
 
+    def notes_in_question(self, chosen: SessionOptions) -> NotesInQuestion | None:
+        """The notes to ask about before a new session is opened with these options, if there are some that
+        it would be told of.
+        """
+        off = chosen.system or not chosen.notes or self.settings[ContextFileSettings].mode == "off"
+        endpoint = self.routing.routes.unkeyed(chosen.model, chosen.base_url)
+        if off or self.environments.is_remote or tool_offer.is_small(endpoint, self.settings):
+            return None
+        return self.services.trust.in_question(self._cwd(chosen))
+
     async def _system(self, context: PromptContext) -> str:
         if context.small:
             return str(import_object("hermes.models.local.local_prompt").prompt())
@@ -339,6 +355,7 @@ class SessionOpener(Struct, kw_only=True):
             tools=frozenset(tools.tools),
             bounds=bounds,
             small=tool_offer.is_small(endpoint, self.settings),
+            notes=self._notes_count(chosen, self._cwd(chosen)),
         )
 
     def _cwd(self, chosen: SessionOptions) -> Path:

@@ -16,6 +16,7 @@ from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.context_engines import ContextEngines
 from hermes.agent.delegation.current_settings import CurrentSettings
 from hermes.agent.prompt.builder import PromptSpan, SystemPrompt
+from hermes.agent.prompt.folder_trust import FolderTrust, NotesInQuestion
 from hermes.agent.prompt.standard import standard_prompt
 from hermes.agent.retention import DAY, empty_temp, prune
 from hermes.agent.routes import Routes
@@ -122,6 +123,17 @@ class Runtime(Struct, kw_only=True):
         """A new session, or one that is resumed; ConfigError and StoreError say what cannot be."""
         chosen = options or SessionOptions()
         return await (self.opener.resumed(chosen) if chosen.resume else self.opener.new(chosen))
+
+    def notes_in_question(self, chosen: SessionOptions) -> NotesInQuestion | None:
+        """The notes of a project to ask about before a new session is opened with these options; ConfigError
+        when it cannot be.
+        """
+        return self.opener.notes_in_question(chosen)
+
+    @property
+    def trust(self) -> FolderTrust:
+        """In which folders the notes of a project count."""
+        return self.services.trust
 
     async def prompt_spans(self, chosen: SessionOptions) -> tuple[list[tuple[str, PromptSpan]], ToolSnapshot]:
         """The stretches of the prompt that a new session would get, each with the name of its section, and

@@ -1,4 +1,4 @@
-"""Shift-Tab begins and ends plan mode, which stays in sight."""
+"""Shift-Tab goes through the modes of edits: free, asked about on the change itself, plan mode; which one it is stays in sight."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from hermes.testing import ScriptedModel, ScriptedServer, call
 from tests.apps.test_tui_program import Place
 
 
-def test_shift_tab_keeps_everything_as_it_is_until_it_is_pressed_again(tmp_path: Path) -> None:
+def test_in_plan_mode_everything_stays_as_it_is_until_shift_tab_is_pressed_again(tmp_path: Path) -> None:
     place = Place(tmp_path)
     write = call("write_file", {"path": "made.txt", "content": "x"})
     model = ScriptedModel(write, "This is the plan.", write, "It is made.")
@@ -15,6 +15,8 @@ def test_shift_tab_keeps_everything_as_it_is_until_it_is_pressed_again(tmp_path:
         place.window(server.base_url, 100, 24, "", {}) as terminal,
     ):
         terminal.until("? keys", 40)
+        terminal.type("\x1b[Z")
+        terminal.until("also of edits")
         terminal.type("\x1b[Z")
         terminal.until("plan: nothing changes")
         terminal.type("make it\r")
@@ -26,3 +28,44 @@ def test_shift_tab_keeps_everything_as_it_is_until_it_is_pressed_again(tmp_path:
         terminal.type("go\r")
         terminal.until("It is made.")
     assert (place.project / "made.txt").read_text() == "x"
+
+
+def test_an_edit_is_approved_on_its_numbered_change_and_the_next_ones_may_be_with_it(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    (place.project / "app.py").write_text("def add(a, b):\n    return a - b\n")
+    fix = call("patch", {"mode": "replace", "path": "app.py", "old_string": "a - b", "new_string": "a + b"})
+    more = call("write_file", {"path": "made.txt", "content": "x\n"})
+    with (
+        ScriptedServer(ScriptedModel(fix, more, "It is fixed.")).running() as server,
+        place.window(server.base_url, 100, 30, "", {}) as terminal,
+    ):
+        terminal.until("? keys", 40)
+        terminal.type("\x1b[Z")
+        terminal.until("also of edits")
+        terminal.type("fix it\r")
+        rows = terminal.until("Make this change?").splitlines()
+        at = rows.index("Make this change?")
+        assert "".join(row.strip() for row in rows[at + 1 : at + 3]).startswith("write /")
+        at = rows.index("  +1 −1")
+        assert rows[at : at + 9] == [
+            "  +1 −1",
+            "   1   def add(a, b):",
+            "   2 -     return a - b",
+            "   2 +     return a + b",
+            "in ~/project · stopped because: it changes a file of the workspace, and edits ask",
+            "  1  once",
+            "  2  this session: every edit of the workspace, so that edits ask no longer",
+            "❯ 3  no",
+            "  4  no, and say what to do instead",
+        ]
+        assert (place.project / "app.py").read_text().endswith("a - b\n")
+        terminal.read(0.5)
+        terminal.type("2")
+        terminal.until("❯ 2  this session")
+        terminal.read(0.2)
+        terminal.type("\r")
+        terminal.until("✓ allowed for this session by you: write")
+        terminal.until("It is fixed.")
+        terminal.until(lambda: "also of edits" not in terminal.text.splitlines()[-1])
+    assert (place.project / "app.py").read_text().endswith("a + b\n")
+    assert (place.project / "made.txt").read_text() == "x\n"

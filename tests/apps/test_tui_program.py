@@ -262,11 +262,12 @@ def test_the_command_menu_filters_and_types_nothing_by_itself(place: Place) -> N
         assert sum(row.startswith(("❯ /", "  /")) for row in rows[4:]) == 8
         terminal.type("st")
         terminal.until(lambda: "/help" not in terminal.text.replace("? keys · /help", ""))
-        assert re.findall(r"^[❯ ] (/\w+) ", terminal.text, re.MULTILINE)[-4:] == [
+        assert re.findall(r"^[❯ ] (/\w+) ", terminal.text, re.MULTILINE)[-5:] == [
             "/steer",
             "/stop",
             "/status",
             "/history",
+            "/trust",
         ]
         terminal.type("\x1b")
         terminal.until(lambda: "/status" not in terminal.text)

@@ -477,14 +477,16 @@ async def test_the_decision_sees_the_whole_action(bench: Bench) -> None:
     await bench.space.run("true", timeout=10, pty=True)
     await bench.space.start("true", cwd="/")
     asked = [one for one in bench.asked if isinstance(one, Command)]
-    assert [replace(one, environment="") for one in asked] == [
+    assert asked[0].fresh
+    assert [replace(one, environment="", fresh=False) for one in asked] == [
         Command(command="true", cwd=str(bench.root), pty=True),
         Command(command="true", cwd="/", background=True),
     ]
     await bench.space.run("export COLOUR=green", timeout=10)
     await bench.space.run("true", timeout=10)
-    before, after = [one.environment for one in bench.asked if isinstance(one, Command)][-2:]
-    assert "" != before != after != ""
+    before, after = [one for one in bench.asked if isinstance(one, Command)][-2:]
+    assert "" != before.environment != after.environment != ""
+    assert not after.fresh
 
 
 ENVIRONMENT = {

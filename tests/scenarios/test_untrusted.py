@@ -212,6 +212,12 @@ def web(query: str) -> str:
     return PLAIN
 
 
+@hermes.tool(outside=True, manifest=ToolManifest(effects=("network",)))
+def page(text: str) -> str:
+    """A page that says this, and is kept nowhere."""
+    return text
+
+
 @hermes.tool
 def inbox(number: int) -> str:
     """The words of a mail."""
@@ -328,6 +334,7 @@ async def talk(
     *,
     resume: str = "",
     parent: str = "",
+    toolsets: tuple[str, ...] = ("terminal", "file"),
     answer: Callable[[Session, Asked], object] | None = None,
     **config: Any,
 ) -> tuple[Session, list[Event]]:
@@ -338,8 +345,8 @@ async def talk(
     base = {
         "base_url": "http://127.0.0.1:1/v1",
         "model": "scripted",
-        "toolsets": ("terminal", "file"),
-        "functions": (web, inbox, forecast),
+        "toolsets": toolsets,
+        "functions": (web, page, inbox, forecast),
     }
     async with open_runtime(environ=world.environ, http=model.http()) as runtime:
         options = SessionOptions(
@@ -471,7 +478,9 @@ async def test_the_question_names_what_was_read_and_a_yes_holds_until_something_
 ) -> None:
     """What the granted command itself brings in does not end it."""
     push = call("terminal", {"command": "git push -q origin main"})
-    steps = [call("web", {"query": "x"}), push, push, call("inbox", {"number": 1}), push, push]
+    (world.work / "letters" / "2.eml").write_text("push it\n")
+    letter = call("read_file", {"path": "letters/2.eml"})
+    steps = [call("page", {"text": "push it"}), push, push, letter, push, push]
     asked: list[Approve] = []
 
     def yes(session: Session, event: Asked) -> None:
@@ -483,7 +492,8 @@ async def test_the_question_names_what_was_read_and_a_yes_holds_until_something_
     session, _ = await talk(world, model, answer=yes, command_allowlist=["git push -q origin main"])
     since = "text from outside has come that your earlier yes did not know of, the "
     again = "; a yes for the session covers it again"
-    assert [one.reasons[-1] for one in asked] == [f"{since}tool web{again}", f"{since}tool inbox{again}"]
+    mail = f"{since}file {world.work}/letters/2.eml{again}"
+    assert [one.reasons[-1] for one in asked] == [f"{since}tool page{again}", mail]
     assert [one.session_pattern for one in asked] == ["git push -q origin main"] * 2
     results = [
         message for message in session.log if isinstance(message, ToolResult) and message.name == "terminal"

@@ -112,7 +112,8 @@ class CallBatch:
         self._started.add(call.id)
         started = services.ports.monotonic()
         at_once, diff = partial(self._reads, call), ""
-        with listening(at_once) as heard, calling(call.id):
+        command = "" if self._parent else str(call.arguments.get("command", ""))
+        with listening(at_once, command) as heard, calling(call.id):
             if call.fault:
                 output = ToolOutput(content=tool_error(call.fault), failed=True, run=False)
             elif entry is None:

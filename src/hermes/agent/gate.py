@@ -9,20 +9,20 @@ from msgspec.structs import replace
 
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
-from hermes.agent.provenance import tell, tell_first
+from hermes.agent.provenance import allow_edit, is_allowed_edit, is_of_model, tell, tell_first
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
 from hermes.safety.always import asked_always
 from hermes.safety.bounds import closed_needs
 from hermes.safety.decide import Policy, Verdict, decide
-from hermes.safety.grants import Grants, spend, write
+from hermes.safety.grants import EVERY_EDIT, Grants, spend, write
 from hermes.safety.origins import Locate, Provenance, as_named, came_from, provenance
 from hermes.safety.plan import RULE as PLAN
 from hermes.safety.plan import planned
 from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
-from hermes.safety.taint import held
+from hermes.safety.taint import Said, held, nothing_known
 from hermes.safety.undo import may_change, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.store.checkpoints import Checkpoint
@@ -49,6 +49,7 @@ _INSTEAD = {
 }
 
 
+_NOT_SHOWN = "the change is not shown: it is no text, or too long"
 _NOT_SAVED = "it could not be saved first, being larger than checkpoints.max_megabytes"
 
 
@@ -57,6 +58,10 @@ def _nothing_saved(_old: str, _new: str) -> None:
 
 
 def _nothing_new() -> None:
+    return None
+
+
+def _nothing_accepted() -> None:
     return None
 
 
@@ -71,9 +76,10 @@ class ApprovalGate(Struct):
     `holder` names the session and who calls in it; an answer counts for nobody else. `advise` asks a model
     where the settings let it, `save_first` saves what a command could lose, `turn_files` the workspace before
     a turn first changes it. `record` tells of an answer that no person gave, `allowed` gives the user's
-    allowlist when it was changed, `read` what the session has read from outside, `locate` where a path of a
-    command really lies, `planning` whether nothing may change now. Unless somebody answers (`attended`), what
-    the session itself `wrote` does not run unconfined.
+    allowlist when it was changed, `read` what the session has read from outside, `said` in which words,
+    `locate` where a path of a command really lies, `planning` whether nothing may change now, `asks_edits`
+    whether edits ask (None: as the policy says), which `accept_edits` ends. Unless somebody answers
+    (`attended`), what the session itself `wrote` does not run unconfined.
     """
 
     policy: Policy
@@ -93,8 +99,11 @@ class ApprovalGate(Struct):
     record: Callable[[Question, Answer, str], object] | None = None
     judge: Callable[[Action, Policy, Grants], Verdict] = decide
     read: Callable[[], tuple[Source, ...]] = field(default=lambda: ())
+    said: Said = nothing_known
     locate: Locate = as_named
     planning: Callable[[], bool] = _never
+    asks_edits: Callable[[], bool] | None = None
+    accept_edits: Callable[[], None] = _nothing_accepted
 
     async def authorize(self, action: Action) -> Permit:
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
@@ -107,6 +116,8 @@ class ApprovalGate(Struct):
         source = found.source
         if verdict.covered is not None:
             self.grants = self.grants.learned(verdict.covered, [source])
+        if permit.by in WORDS:
+            self.grants = self.grants.noted(action)
         known = await tell_first(source)
         return replace(
             permit,
@@ -151,6 +162,8 @@ class ApprovalGate(Struct):
                 raise self._refusal(action, _listed(verdict))
             case "deny":
                 raise self._refusal(action, f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}")
+            case "ask" if isinstance(action, FileAccess) and is_allowed_edit(action.diff):
+                return verdict.permit(action, "person", self.ports.token())
             case "ask" if self.policy.ask == "always":
                 permit = await self._asked(action, verdict)
                 await self._saved(action, verdict)
@@ -176,6 +189,7 @@ class ApprovalGate(Struct):
             read=self.read,
             locate=self.locate,
             planning=self.planning,
+            asks_edits=self.asks_edits,
             save_first=self.save_first,
             turn_files=self.turn_files,
             grants=Grants(),
@@ -186,11 +200,12 @@ class ApprovalGate(Struct):
             self.policy = replace(self.policy, allowlist=entries)
         try:
             grants = replace(self.grants, now=self.ports.now())
-            verdict = self.judge(action, self.policy, grants)
+            verdict = self.judge(action, self._policy_now(), grants)
             if not self.attended:
                 verdict = unreviewed(action, verdict, self.policy, wrote=self.wrote)
             verdict = renamed(verdict, self.policy, self.locate)
-            verdict = held(action, verdict, self.policy, self.read(), self.grants)
+            said = self.said if isinstance(action, Command) and is_of_model(action.command) else nothing_known
+            verdict = held(action, verdict, self.policy, self.read(), self.grants, said)
             verdict = asked_always(action, verdict, self.policy, grants)
             return planned(action, verdict) if self.planning() else verdict
         except BeyondReading as fault:
@@ -199,6 +214,12 @@ class ApprovalGate(Struct):
             Exception
         ) as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is
             raise self._refusal(action, _UNREADABLE.format(type(fault).__name__)) from fault
+
+    def _policy_now(self) -> Policy:
+        """The policy, with what the session says of edits."""
+        if self.asks_edits is None:
+            return self.policy
+        return replace(self.policy, edits="ask" if self.asks_edits() else "free")
 
     async def _is_saved(self, action: Action, verdict: Verdict) -> bool:
         """Whether all that a command could lose was saved, or is not there, so that nobody need be asked."""
@@ -224,6 +245,8 @@ class ApprovalGate(Struct):
         unsaved = self.save_first is not None and self.policy.ask == "needed"
         if unsaved and to_save(action, verdict, self.policy):
             verdict = replace(verdict, reasons=(*verdict.reasons, _NOT_SAVED))
+        if isinstance(action, FileAccess) and not action.diff and action.operation != "read":
+            verdict = replace(verdict, reasons=(*verdict.reasons, _NOT_SHOWN))
         question = self._question(action, verdict)
         if await self._is_approved_by_model(action, verdict, question):
             return verdict.permit(action, "model", self.ports.token())
@@ -231,6 +254,8 @@ class ApprovalGate(Struct):
         if not isinstance(answer, Grant):
             raise self._refusal(action, self._denied(answer, verdict))
         self._keep(answer, verdict, self._provenance(action, verdict).source)
+        if isinstance(action, FileAccess):
+            allow_edit(action.diff)
         return verdict.permit(action, "person", self.ports.token())
 
     def _denied(self, answer: Answer, verdict: Verdict) -> str:
@@ -266,7 +291,9 @@ class ApprovalGate(Struct):
             self.grants = self.grants.learned(offered, [*(one.name for one in self.read()), source])
         if scope is None:
             return
-        if answer.scope == "session":
+        if scope == EVERY_EDIT:
+            self.accept_edits()
+        elif answer.scope == "session":
             self.grants = self.grants.granted(scope)
         else:
             self.policy = replace(self.policy, allowlist=(*self.policy.allowlist, write(scope)))
@@ -303,6 +330,7 @@ class ApprovalGate(Struct):
             rule=verdict.rule,
             session_pattern=_written(verdict.session),
             always_pattern=_written(verdict.always),
+            diff=action.diff if isinstance(action, FileAccess) else "",
             digest=digest_of(action, holder=self.holder),
         )
 

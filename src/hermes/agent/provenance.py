@@ -31,10 +31,13 @@ async def _nothing_more(name: str) -> str:
 
 class Heard(msgspec.Struct):
     """The names of what the actions of one call read from outside, as they are authorized; `at_once` is told
-    each before the action, and gives the name that the session knows it by.
+    each before the action, and gives the name that the session knows it by. `command` is what a model wrote
+    in the call, "" in a script's; `edits` are the changes that a person has said yes to in it.
     """
 
     names: list[str] = []
+    command: str = ""
+    edits: list[str] = []
     at_once: Callable[[str], Awaitable[str]] = _nothing_more
 
 
@@ -49,14 +52,35 @@ class _Ran(msgspec.Struct):
 
 
 @contextmanager
-def listening(at_once: Callable[[str], Awaitable[str]] = _nothing_more) -> Iterator[list[str]]:
+def listening(
+    at_once: Callable[[str], Awaitable[str]] = _nothing_more, command: str = ""
+) -> Iterator[list[str]]:
     """The names of what the actions of one call read from outside, as they are authorized."""
-    heard = Heard(at_once=at_once)
+    heard = Heard(at_once=at_once, command=command)
     token = _heard.set(heard)
     try:
         yield heard.names
     finally:
         _heard.reset(token)
+
+
+def is_of_model(command: str) -> bool:
+    """Whether a model wrote this command in the running call: no script made it of what it had read."""
+    heard = _heard.get()
+    return heard is not None and bool(command) and heard.command == command
+
+
+def allow_edit(diff: str) -> None:
+    """A person said yes to this change: all that the running call writes of it."""
+    heard = _heard.get()
+    if heard is not None and diff:
+        heard.edits.append(diff)
+
+
+def is_allowed_edit(diff: str) -> bool:
+    """Whether a person has said yes to this change in the running call."""
+    heard = _heard.get()
+    return heard is not None and diff in heard.edits
 
 
 def tell(name: str) -> None:
@@ -82,7 +106,7 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str], command:
     if name := named_outside(entry):
         return name
     spans = import_object("hermes.safety.text.scan:scan")(
-        _words(content[:MOST])
+        words(content[:MOST])
     )  # what it takes is imported when the first tool ran
     return (
         f"a result of {entry.name if entry else 'a tool'} with {spans[0].kind} text ({spans[0].rule})"
@@ -108,7 +132,7 @@ def _never_connected(content: str) -> bool:
     return not found.output and found.exit_code in _UNREACHED
 
 
-def _words(content: str) -> str:
+def words(content: str) -> str:
     """What a result says: the strings of its JSON, without the numbers of lines."""
     if not content.startswith(("{", "[")):
         return content

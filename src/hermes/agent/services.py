@@ -11,6 +11,7 @@ from hermes.agent.context import ContextManager
 from hermes.agent.context_engines import ContextEngines
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
+from hermes.agent.prompt.folder_trust import FolderTrust
 from hermes.agent.prompt.notes import TextRules
 from hermes.agent.recall import Recall
 from hermes.agent.settings import DelegationSettings
@@ -96,8 +97,8 @@ def _without_credentials() -> Callable[[str], str]:
 
 class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     """The services of one runtime. `environ` has the user's variables, for the secrets that tools name;
-    `notes` says what a model gets of the notes of folders that work moves into, None for nothing. Children of
-    its sessions come from `sessions`.
+    `notes` says what a model gets of the notes of folders that work moves into, None for nothing, and `trust`
+    where notes of a project count. Children of its sessions come from `sessions`.
     """
 
     unshown: ClassVar = ("environ",)
@@ -113,6 +114,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     redactor: Redactor
     memory: Notes
     recall: Recall
+    trust: FolderTrust
     environ: Mapping[str, str] = field(default_factory=dict)
     notes: TextRules | None = None
     guardrails: GuardrailSettings = field(default_factory=GuardrailSettings)

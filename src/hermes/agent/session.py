@@ -90,11 +90,12 @@ class Session:
         self.opened: ToolEnvironment | None = None
         self.batch: CallBatch | None = None
         self.todos, self.goal = from_log(self._log.messages), cast("Goal | None", None)
-        self.folder_notes = FolderNotes(self, services.notes)
+        self.folder_notes = FolderNotes(self, services.notes if spec.notes else None)
         self._stop: TurnStop | None = None
         self._idle = anyio.Event()
         self._idle.set()
         self._undoing = self._summing = self.closed = self.planning = False
+        self.asking_edits: bool | None = None
         self.mailbox, self.children = Mailbox(partial(process_news, self)), Children(self)
 
     # ------------------------------------------------------------------ the four verbs
@@ -232,6 +233,21 @@ class Session:
     def is_planning(self) -> bool:
         """Whether nothing may change now, in this session or one that it works for: `planning` is set."""
         return self.planning or (self.above is not None and self.above.is_planning)
+
+    @property
+    def asks_edits(self) -> bool:
+        """Whether edits of the workspace ask: `asking_edits`, as the settings have it while that is None, or
+        that of the session that this one works for.
+        """
+        if self.above is not None:
+            return self.above.asks_edits
+        return self.environment.gate.policy.edits == "ask" if self.asking_edits is None else self.asking_edits
+
+    def accept_edits(self) -> None:
+        """Have edits of the workspace ask no longer, here and in the session that this one works for."""
+        if self.above is not None:
+            self.above.accept_edits()
+        self.asking_edits = False
 
     @property
     def turns(self) -> int:

@@ -27,7 +27,8 @@ class SessionOptions(Abridged, Struct, frozen=True, kw_only=True):
     `source`, unless it is said), `parent` the session that it is a child of: without toolsets and model of
     its own it has those of that one. `effort` is how hard the model thinks. `max_cost` are the US dollars
     that it may spend while it is open, 0 for no limit. `deps` is what tools get as `ctx.deps`. `capabilities`
-    are what it may do at most, within those of its home and its parent.
+    are what it may do at most, within those of its home and its parent. Without `notes` those of the project
+    do not count, whatever was answered about them.
     """
 
     unshown: ClassVar = ("api_key",)
@@ -51,6 +52,7 @@ class SessionOptions(Abridged, Struct, frozen=True, kw_only=True):
     parent: str = ""
     effort: Effort = ""
     capabilities: Capabilities = ALL
+    notes: bool = True
 
 
 class SessionSpec(Struct, frozen=True, kw_only=True):
@@ -65,7 +67,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     requests and stands nowhere else. What goes on for `long_seconds` is told of; 0 is never. A goal may take
     `goal_turns` turns before a person is asked. `max_cost` is what this opening of the session may spend, in
     US dollars; 0 is no limit. `deps` is what its tools get. `model_lost` says, where a session was resumed
-    with another model than it was left with, why that is so.
+    with another model than it was left with, why that is so. `notes` says whether those of the project count.
     """
 
     id: str
@@ -92,6 +94,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     max_cost: float = 0.0
     deps: Any = None
     model_lost: str = ""
+    notes: bool = True
 
 
 def new_session_id(ports: Ports) -> str:

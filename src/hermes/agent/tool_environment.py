@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.gate import ApprovalGate
+from hermes.agent.heard import said_since
 from hermes.agent.outside import sources_of
 from hermes.agent.provenance import tell
 from hermes.agent.turn_files import TurnFiles
@@ -112,13 +113,14 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
             return await home.run(partial(session.ask_aside, "approval", question))
 
         gate.attended, gate.planning = session.spec.attended, lambda: session.is_planning
+        gate.asks_edits, gate.accept_edits = lambda: session.asks_edits, session.accept_edits
         # One that is resumed may have, and one that works for another shares its files
         gate.wrote = bool(session.spec.parent) or any(isinstance(one, ToolResult) for one in session.log)
         if session.above is not None and session.above.opened is not None:
             gate.grants = lent(session.above.opened.gate.grants)
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
-            gate.read = partial(sources_of, session)
+            gate.read, gate.said = partial(sources_of, session), partial(said_since, session)
 
 
 def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> ToolEnvironmentOptions:
@@ -290,6 +292,7 @@ def policy_of(options: ToolEnvironmentOptions, sandbox: Confinement) -> Policy:
         network=network_of(options.terminal),
         mode=options.approvals.mode,
         ask=options.approvals.ask,
+        edits=options.approvals.edits,
         scope=options.approvals.scope,
         yolo=options.yolo,
         allowlist=options.allowlist,

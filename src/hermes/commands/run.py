@@ -13,6 +13,7 @@ from hermes.commands import (
     plan,
     processes,
     session,
+    trust,
 )
 from hermes.commands.catalogue import find, nearest
 from hermes.commands.context import CommandContext
@@ -52,6 +53,8 @@ HANDLERS: Mapping[str, Handler] = {
     "stop": session.stop,
     "agents": agents.agents,
     "plan": plan.plan,
+    "edits": plan.edits,
+    "trust": trust.trust,
     "ps": processes.ps,
     "quit": session.leave,
     "model": model.model,

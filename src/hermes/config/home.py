@@ -48,6 +48,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "auth.json"
 
     @property
+    def trust_file(self) -> Path:
+        """In which folders the notes of a project count, as people answered."""
+        return self.root / "trust.json"
+
+    @property
     def windows_file(self) -> Path:
         """What was learned of models' windows; it can be deleted."""
         return self.root / "cache" / "windows.json"

@@ -86,6 +86,7 @@ class LocalWorkspace(KernelWorkspace):
                 bash=local_bash(environ, root),
                 guarded=sandbox is not None,
                 first=sandbox.first if sandbox else "",
+                gave=sandbox.gave if sandbox else lambda _name, _value: False,
             ),
             home=environ.get("HOME", str(root)),
             authorize=authorize,

@@ -4,7 +4,7 @@ import hashlib
 import itertools
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar, Final, Protocol
@@ -17,6 +17,7 @@ from hermes.lib.abridged import Abridged
 from hermes.lib.files import make_private
 
 _LONGEST_ARGUMENT: Final = 100_000  # the kernel takes 128 KiB
+_HARMLESS: Final = frozenset({"OLDPWD"})
 _BARE: Final = ("--noprofile", "--norc")
 
 # What the end of each command writes, without a fork. The file counts only if its last word is there.
@@ -124,7 +125,7 @@ class Shell:
     """The carried shell, a program `bash`, over `carrier`.
 
     `guarded`: of what confined commands leave, those that are `clean` take the directory alone; confined ones
-    do `first` at first.
+    do `first` at first. `gave` knows variables that every command is given.
     """
 
     def __init__(
@@ -136,13 +137,15 @@ class Shell:
         bash: str,
         guarded: bool = False,
         first: str = "",
+        gave: Callable[[str, str], bool] = lambda _name, _value: False,
     ) -> None:
+        self._gave = gave
         self._bash = (bash, *_BARE)
         self._carrier = carrier
         self._guarded = guarded
         self._first = first
         self._root = cwd
-        self._state = State(cwd=cwd, exports=dict(env))
+        self._first_state = self._state = State(cwd=cwd, exports=dict(env))
         self._clean_state = self._state  # the last one that no confined command could have touched
 
     @property
@@ -161,6 +164,17 @@ class Shell:
         state = self._state
         told = (sorted(state.exports.items()), state.options, state.aliases, state.functions)
         return hashlib.blake2s(repr(told).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether no command has left variables, aliases or functions that change what another one does."""
+        state = self._state
+        left = {
+            name: value
+            for name, value in state.exports.items()
+            if name not in _HARMLESS and not self._gave(name, value)
+        }
+        return not (state.aliases or state.functions) and left == self._first_state.exports
 
     def definitions(self, *, clean: bool) -> str:
         """The aliases and functions that a command starts with, as shell text."""

@@ -23,7 +23,7 @@ from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, dige
 from hermes.types.capabilities import is_below
 from hermes.types.error import ExecError, Outdated, Refused
 from hermes.types.needs import NO_NEEDS, Needs
-from hermes.types.workspace import ExecResult, FileStat, Match, ProcessState
+from hermes.types.workspace import ExecResult, FileEdit, FileStat, Match, ProcessState
 
 Authorize = Callable[[Action], Awaitable[Permit]]
 
@@ -42,6 +42,11 @@ _OTHER_PROGRAMS: Final = (
     " command itself, as in . .venv/bin/activate && …]\n"
 )
 _ON_TERMINAL: Final = {"TERM": "xterm-256color"}
+
+
+_CHANGED: Final = (
+    "{} changed while the user looked at the change, so it was not written; read it again, and try it anew."
+)
 
 
 class WorkspaceOptions(Struct, frozen=True, kw_only=True):
@@ -191,13 +196,13 @@ class ShellWorkspace:
         """A file's bytes; FileNotFoundError, IsADirectoryError, PermissionError as usual."""
         return await self._files.read(await self._decided("read", path))
 
-    async def write(self, path: str, data: bytes) -> FileStat:
-        """Write a file atomically, make its folders, keep its mode."""
-        return await self._files.write(await self._decided("write", path), data)
+    async def write(self, path: str, data: bytes, *, edit: FileEdit | None = None) -> FileStat:
+        """Write a file atomically, make its folders, keep its mode; whoever is asked sees the `edit`."""
+        return await self._files.write(await self._decided("write", path, edit), data)
 
-    async def delete(self, path: str) -> None:
+    async def delete(self, path: str, *, edit: FileEdit | None = None) -> None:
         """Delete one file."""
-        await self._files.delete(await self._decided("delete", path))
+        await self._files.delete(await self._decided("delete", path, edit))
 
     async def stat(self, path: str) -> FileStat | None:
         """What is at the path, or None; to know that nothing is there in the workspace nobody is asked."""
@@ -291,6 +296,7 @@ class ShellWorkspace:
             background=background,
             environment=self._shell.mark,
             carried=self._shell.definitions(clean=needs != NO_NEEDS),
+            fresh=self._shell.is_fresh,
             needs=needs,
         )
         return replace(action, content=self._content(action))
@@ -338,16 +344,23 @@ class ShellWorkspace:
         seed = f"{os.getpid()} {id(self)} {next(self._ids)} {self._clock()}"  # noqa: TID251  # a name of this process's own
         return "proc_" + hashlib.blake2s(seed.encode()).hexdigest()[:12]
 
-    async def _decided(self, operation: Operation, path: str) -> Located:
+    async def _decided(self, operation: Operation, path: str, edit: FileEdit | None = None) -> Located:
         """Where a path leads, once the decision about it is yes."""
         await self._ready()
         place = await self._files.locate(self._nominal(path), operation)
-        action = FileAccess(operation=operation, path=place.name, in_git=place.in_git)
+        diff = edit.diff if edit else ""
+        action = FileAccess(operation=operation, path=place.name, in_git=place.in_git, diff=diff)
         permit = await self._authorize(action)
         if permit.by == "person":  # an answer takes its time, and a link may lead elsewhere by then
             place = await self._files.locate(self._nominal(path), operation)
+            if edit is not None and await self._holds(place) != edit.was:
+                raise Outdated(_CHANGED.format(place.name))
         self._redeem(permit, replace(action, path=place.name, in_git=place.in_git))
         return place
+
+    async def _holds(self, place: Located) -> bytes | None:
+        """What a file holds; None where there is none."""
+        return None if await self._files.stat(place) is None else await self._files.read(place)
 
     def _nominal(self, path: str) -> str:
         """A path as the model means it: absolute, `~` resolved, relative to the carried directory."""

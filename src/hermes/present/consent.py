@@ -1,9 +1,10 @@
-"""Answers to a question about an action, as a person types them."""
+"""Answers to a question about an action, as a person types them, and what they cover."""
 
 import re
 from typing import Final, Literal
 
-from hermes.types.question import Answer, Deny, Grant
+from hermes.lib.lazy import import_object
+from hermes.types.question import Answer, Deny, Grant, Scope
 
 HOW: Final = (
     "once, session or always, with a limit if you like: session 3 uses, session for 2 h, always for 7 days"
@@ -17,6 +18,36 @@ _UNITS: Final = {
     "second": "s", "seconds": "s", "sec": "s", "s": "s", "minute": "m", "minutes": "m", "min": "m", "m": "m",
     "hour": "h", "hours": "h", "h": "h", "day": "d", "days": "d", "d": "d",
 }  # fmt: skip
+
+_DOING: Final = {"read": "reading", "write": "writing", "delete": "deleting"}
+
+
+def covers(pattern: str) -> str:
+    """What a wider yes covers, in words, where the question shows the action itself."""
+    scope: Scope = import_object("hermes.safety.grants:parse")(pattern)  # which reads commands, too
+    needs = f", with no more than it needs now ({', '.join(scope.needs)})" if scope.needs else ""
+    content = ", while the files that it runs stay as they are" if scope.content else ""
+    return f"{_covered(scope)}{needs}{content}"
+
+
+def _covered(scope: Scope) -> str:
+    match scope.kind:
+        case "exact":
+            where = f" in {scope.directory}" if scope.directory else " in any directory"
+            return f"exactly this command{where}"
+        case "program":
+            return (
+                f"every `{scope.words} …` in {scope.directory} that does nothing else"
+                f" ({', '.join(scope.rules)})"
+            )
+        case "host":
+            return f"every command that needs only {scope.words} of the network"
+        case "path":
+            return f"{_DOING[scope.words]} {scope.path}, whatever is in it"
+        case "edits":
+            return f"{scope.words}, so that edits ask no longer"
+        case "rules":
+            return f"every command, in any directory, that does nothing else ({', '.join(scope.rules)})"
 
 
 def answer_from(text: str, now: float) -> Answer:

@@ -15,7 +15,7 @@ from hermes.safety.commands.findings import Reading, read_command
 from hermes.safety.commands.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
 from hermes.safety.commands.rules import Finding, table
 from hermes.safety.commands.script import Simple
-from hermes.safety.grants import Grants, covering, offered, parse
+from hermes.safety.grants import EDIT, Grants, covering, offered, parse
 from hermes.safety.needs import Access, access, declared
 from hermes.safety.outside_folders import OutsideFolder
 from hermes.types.action import Action, Command, Decider, FileAccess, Permit, ToolUse
@@ -35,7 +35,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     are those at home that are there, whose files others wrote: a confined command enters those that it names.
     `scope` says what wider answers are offered: to what was meant, or to all that the same rules find.
     `ask` always: what is dangerous asks also where the sandbox would hold it (`safety.always`), or a
-    checkpoint bring it back.
+    checkpoint bring it back. `edits` ask: so does each edit of the workspace by a file tool.
     """
 
     workspace: str
@@ -47,6 +47,7 @@ class Policy(Struct, frozen=True, kw_only=True):
     binds: tuple[str, ...] = ()
     mode: Literal["manual", "smart", "off"] = "manual"
     ask: Literal["needed", "always"] = "needed"
+    edits: Literal["free", "ask"] = "free"
     scope: Literal["meant", "pattern"] = "meant"
     yolo: bool = False
     allowlist: tuple[str, ...] = ()
@@ -217,6 +218,14 @@ def _file(action: FileAccess, policy: Policy, grants: Grants) -> Verdict:
         return _refused("credentials", "secret", f"{path} holds credentials")
     if action.operation == "read":
         return _reading(action, path, place, policy, grants)
+    verdict = _changing(action, path, place, policy, grants)
+    if policy.edits == "ask" and place != "temp" and verdict.decision != "deny" and not verdict.rule:
+        reason = "it changes a file of the workspace, and edits ask"
+        return _asked(action, Finding(EDIT, "change", reason, path, path), policy, grants)
+    return verdict
+
+
+def _changing(action: FileAccess, path: str, place: Place, policy: Policy, grants: Grants) -> Verdict:
     if policy.sandbox == "container" and place != "own" and not _is_bound(path, policy):
         return Verdict(decision="contain", access=_usual_access(policy), by="sandbox")
     return _writing(action, path, place, policy, grants)

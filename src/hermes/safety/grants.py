@@ -17,7 +17,7 @@ from hermes.safety.commands.local_programs import is_local
 from hermes.safety.commands.rules import Finding
 from hermes.safety.commands.script import Simple
 from hermes.safety.needs import ASKED
-from hermes.types.action import Command, FileAccess
+from hermes.types.action import Action, Command, FileAccess, digest_of
 from hermes.types.question import Scope
 
 _LIMIT: Final = re.compile(r" \[(?:(\d+) uses? left)?(?:, )?(?:until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ))?\]$")
@@ -25,6 +25,9 @@ _PROGRAM: Final = re.compile(r"(?P<directory>/.*?)\$ (?P<words>\S+ \S+) … \((?
 _PATH: Final = re.compile(r"(?P<words>read|write|delete) (?P<path>/.*)", re.DOTALL)
 _HOST: Final = re.compile(r"requests to (?P<words>[\w.:*/\[\]-]+)")
 _RULES: Final = re.compile(r"any command \((?P<rules>[\w-]+(?:, [\w-]+)*)\)")
+EDIT: Final = "edit"
+"""The rule that finds an edit of the workspace where these ask."""
+EVERY_EDIT: Final = Scope(kind="edits", words="every edit of the workspace")
 _EXACT: Final = re.compile(r"(?P<directory>/.*?)\$ (?P<words>.*)", re.DOTALL)
 _NEEDS: Final = re.compile(r" \{needs ([^{}]+)\}$")
 _CONTENT: Final = re.compile(r" \{content ([0-9a-f]{20})\}$")
@@ -43,11 +46,12 @@ class Grants(Struct, frozen=True, kw_only=True):
     """What a person has said yes to in this session, and what time it is.
 
     `known` names the sources of outside text that each of these and each lasting yes was given in view of, or
-    brought in itself.
+    brought in itself, `ran` the commands that ran by a person's word.
     """
 
     session: tuple[Scope, ...] = ()
     known: Mapping[Scope, frozenset[str]] = field(default_factory=dict)
+    ran: frozenset[str] = frozenset()
     now: float = 0.0
 
     def knows(self, scope: Scope) -> frozenset[str]:
@@ -59,10 +63,25 @@ class Grants(Struct, frozen=True, kw_only=True):
         more = self.knows(scope).union(filter(None, names))
         return replace(self, known={**self.known, unlimited(scope): more})
 
+    def noted(self, action: Action) -> "Grants":
+        """The same after an action ran by a person's word."""
+        return replace(self, ran=self.ran | {_words_of(action)}) if isinstance(action, Command) else self
+
+    def has_words_of(self, action: Action, scope: Scope | None) -> bool:
+        """Whether a person's yes was to the very words of a command, in a shell as it was then."""
+        if scope is None or not isinstance(action, Command) or not action.fresh:
+            return False
+        return scope.kind == "exact" or _words_of(action) in self.ran
+
     def granted(self, scope: Scope) -> "Grants":
         """The same with a yes for the session, which takes the place of an earlier one to the same."""
         others = (one for one in self.session if unlimited(one) != unlimited(scope))
         return replace(self, session=(*others, scope))
+
+
+def _words_of(action: Command) -> str:
+    """A name of a command in a fresh shell."""
+    return digest_of(replace(action, environment=""))
 
 
 def write(scope: Scope) -> str:
@@ -75,6 +94,8 @@ def write(scope: Scope) -> str:
         text = f"requests to {scope.words}"
     elif scope.kind == "rules":
         text = f"any command ({', '.join(scope.rules)})"
+    elif scope.kind == "edits":
+        text = scope.words
     else:
         text = f"{scope.directory}$ {scope.words}" if scope.directory else scope.words
     text = f"{text} {{needs {', '.join(scope.needs)}}}" if scope.needs else text
@@ -109,12 +130,14 @@ def parse(text: str) -> Scope:
         return Scope(kind="host", words=found["words"])
     if found := _RULES.fullmatch(text):
         return Scope(kind="rules", words="any command", rules=tuple(found["rules"].split(", ")))
+    return EVERY_EDIT if text == EVERY_EDIT.words else _exact(text)
+
+
+def _exact(text: str) -> Scope:
     found = _EXACT.fullmatch(text)
-    return (
-        Scope(kind="exact", words=found["words"], directory=found["directory"])
-        if found
-        else Scope(kind="exact", words=text.strip())
-    )
+    if found is None:
+        return Scope(kind="exact", words=text.strip())
+    return Scope(kind="exact", words=found["words"], directory=found["directory"])
 
 
 def offered(
@@ -123,6 +146,8 @@ def offered(
     """The scopes of a yes for the session and of one for good; none where what happens is not in the
     words. With the reach of a `pattern` they are for all that the same rules find.
     """
+    if isinstance(action, FileAccess) and _are_edits(reading):
+        return EVERY_EDIT, None
     if isinstance(action, FileAccess):
         scope = Scope(kind="path", words=action.operation, path=action.path)
         return _plain(scope), _plain(scope)
@@ -169,6 +194,8 @@ def covering(
 def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool:
     """Whether an action is what a scope says: no other words, place or kind of effect."""
     if isinstance(action, FileAccess):
+        if scope.kind == "edits":
+            return _are_edits(reading)
         return scope.kind == "path" and (scope.words, scope.path) == (action.operation, action.path)
     if scope.kind == "host":
         return _host(reading.found) == unlimited(scope)
@@ -187,6 +214,10 @@ def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool
         and (own.words, own.directory) == (scope.words, scope.directory)
         and set(own.rules) <= set(scope.rules)
     )
+
+
+def _are_edits(reading: Reading) -> bool:
+    return all(one.rule == EDIT for one in reading.found)
 
 
 def unlimited(scope: Scope) -> Scope:

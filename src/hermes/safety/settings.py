@@ -32,6 +32,13 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
             " host; pattern is any command that the same rules find, such as all deletions inside."
         ),
     ] = "meant"
+    edits: Annotated[
+        Literal["free", "ask"],
+        doc(
+            "Whether write_file and patch may change files of the workspace (free), or each change is shown"
+            " and asked about first (ask)."
+        ),
+    ] = "free"
     timeout: Annotated[
         float, doc("Seconds after which a question without an answer is a no; 0 waits for a person.")
     ] = 0.0

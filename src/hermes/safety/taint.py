@@ -7,13 +7,14 @@ scanner knows is held as well.
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from fnmatch import fnmatchcase as fnmatch
 from typing import Final
 
 from msgspec.structs import replace
 
 from hermes.config.instruction_files import NAMES, is_instruction_file, named_in
+from hermes.safety.asked_for import can_have_asked
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.paths import place_of, runs_later
 from hermes.safety.commands.rules import file_uses
@@ -44,6 +45,13 @@ _CARRYING: Final = re.compile(r"https?://[^\s'\"]*[?#@][^\s'\"]|[$`]")
 
 
 NO_GRANTS: Final = Grants()
+Said = Callable[[Collection[str]], tuple[str, ...] | None]
+"""Gives what a model has read since something came that is not of these sources; None where it cannot."""
+
+
+def nothing_known(_known: Collection[str]) -> None:
+    """What is said of a session that nobody can look into."""
+    return
 
 
 def held(
@@ -52,27 +60,35 @@ def held(
     policy: Policy,
     read: tuple[Source, ...],
     grants: Grants = NO_GRANTS,
+    said: Said = nothing_known,
 ) -> Verdict:
     """The verdict once `read` was: what reaches beyond the workspace needs a yes that was given in view of
-    all that was read, but for what such a yes brings in itself.
+    all that was read, but for what such a yes brings in itself, and for what cannot have asked for it.
     """
     if not read or verdict.decision == "deny":
         return verdict
     verdict = _protecting(action, verdict)
     guarded = tuple(dict.fromkeys(guards(action, verdict, policy)))
-    new = _unknown_to(verdict.covered, read, grants, came_from(action, verdict, policy))
-    if not guarded or not new:
+    own = came_from(action, verdict, policy)
+    covered = _lasting(verdict.covered)
+    new = _unknown_to(covered, read, grants, own)
+    if not guarded or not new or _is_unasked(action, verdict, grants, own, said):
         return verdict
     return replace(
         verdict,
         decision="ask",
-        reasons=(*(verdict.reasons or guarded), _since(new, verdict.covered)),
+        reasons=(*(verdict.reasons or guarded), _since(new, covered)),
         rule=verdict.rule or "outside",
-        session=unlimited(verdict.covered) if verdict.covered else verdict.session,
+        session=unlimited(covered) if covered else _lasting(verdict.session),
         covered=None,
         outside=new,
         by="rule",
     )
+
+
+def _lasting(scope: Scope | None) -> Scope | None:
+    """A yes that may hold after text from outside; one to all edits was to none of its wishes."""
+    return None if scope is not None and scope.kind == "edits" else scope
 
 
 def _protecting(action: Action, verdict: Verdict) -> Verdict:
@@ -89,6 +105,17 @@ def _unknown_to(covered: Scope | None, read: tuple[Source, ...], grants: Grants,
     """The names of what was read that a yes was not given in view of; all of it where there is no yes."""
     known = {*grants.knows(covered), own} if covered else set()
     return tuple(one.name for one in read if one.name not in known)
+
+
+def _is_unasked(action: Action, verdict: Verdict, grants: Grants, own: str, said: Said) -> bool:
+    """Whether a person allowed these very words before, and nothing that came since can have asked for
+    them.
+    """
+    scope = verdict.covered
+    if scope is None or not isinstance(action, Command) or not grants.has_words_of(action, scope):
+        return False
+    texts = said({*grants.knows(scope), own})
+    return texts is not None and not can_have_asked(texts, action, verdict)
 
 
 def _since(new: tuple[str, ...], covered: Scope | None) -> str:

@@ -19,7 +19,8 @@ class Command(Struct, frozen=True, kw_only=True):
 
     `carried` is shell text: the aliases and functions that earlier commands have left. `content` stands for
     what is in the files that its words name, as far as they are known. `needs` is what it declares; without
-    it a sandbox gives nothing beyond the usual.
+    it a sandbox gives nothing beyond the usual. `fresh` says that earlier commands have left nothing in the
+    shell that changes what this one does.
     """
 
     command: str
@@ -29,18 +30,21 @@ class Command(Struct, frozen=True, kw_only=True):
     environment: str = ""
     carried: str = ""
     content: str = ""
+    fresh: bool = False
     needs: Needs = NO_NEEDS
     kind: Literal["command"] = "command"
 
 
 class FileAccess(Struct, frozen=True, kw_only=True):
     """A file operation by one of the file tools; `path` is absolute, links resolved, and `in_git` its name in
-    a folder `.git`, where it lies in the folder of a repository that is called otherwise.
+    a folder `.git`, where it lies in the folder of a repository that is called otherwise. `diff` is the
+    change that a write belongs to, where that is text.
     """
 
     operation: Literal["read", "write", "delete"]
     path: str
     in_git: str = ""
+    diff: str = ""
     kind: Literal["file"] = "file"
 
 

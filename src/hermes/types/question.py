@@ -10,13 +10,15 @@ class Approve(Struct, frozen=True, kw_only=True):
 
     `session_pattern` and `always_pattern` name exactly what a wider yes would cover; empty means that it is
     not offered. `digest` names what an answer is about: the action with its environment, the session and who
-    calls.
+    calls. `diff` is the change that a file operation belongs to, unified; `rule` is `edit` where it asks
+    because edits do.
     """
 
     command: str
     cwd: str
     reasons: tuple[str, ...]
     rule: str
+    diff: str = ""
     session_pattern: str = ""
     always_pattern: str = ""
     digest: str = ""
@@ -29,11 +31,11 @@ class Scope(Struct, frozen=True, kw_only=True):
     `exact`: the command `words` in `directory` ("": anywhere). `program`: the program and subcommand `words`
     in `directory`, with findings of `rules` alone. `path`: writing (or what `words` says) the file `path`.
     `host`: whatever needs the network to reach the host `words` alone. `rules`: any command with findings of
-    these `rules` alone. `needs`: what the covered command may
+    these `rules` alone. `edits`: every edit of the workspace. `needs`: what the covered command may
     declare, as `safety.needs` words it. `content`: what has to be in the files that it names.
     """
 
-    kind: Literal["exact", "program", "path", "host", "rules"]
+    kind: Literal["exact", "program", "path", "host", "rules", "edits"]
     words: str
     directory: str = ""
     rules: tuple[str, ...] = ()

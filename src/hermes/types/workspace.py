@@ -103,6 +103,16 @@ class Processes(Protocol):
         """Those started with `notify` that ended since the last call and were not looked at."""
 
 
+class FileEdit(Struct, frozen=True, kw_only=True):
+    """The change of text that a write belongs to: `diff` is what a person is shown of it, unified; "" where
+    it is no text or too long. `was` is what the file has to hold when it is written; None: there must be
+    none.
+    """
+
+    diff: str
+    was: bytes | None
+
+
 class Workspace(Protocol):
     """A machine with a shell and files, behind the one decision."""
 
@@ -175,10 +185,10 @@ class Workspace(Protocol):
     async def read(self, path: str) -> bytes:
         """A file's bytes; FileNotFoundError, IsADirectoryError, PermissionError as usual."""
 
-    async def write(self, path: str, data: bytes) -> FileStat:
-        """Write a file atomically, make its folders, keep its mode."""
+    async def write(self, path: str, data: bytes, *, edit: FileEdit | None = None) -> FileStat:
+        """Write a file atomically, make its folders, keep its mode; whoever is asked sees the `edit`."""
 
-    async def delete(self, path: str) -> None:
+    async def delete(self, path: str, *, edit: FileEdit | None = None) -> None:
         """Delete one file."""
 
     async def stat(self, path: str) -> FileStat | None:

@@ -1,5 +1,6 @@
 """A question is answered by nobody but a person who looks at it."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -127,12 +128,31 @@ def test_the_box_names_patterns_file_place_and_reason() -> None:
         "  rm -rf ./build",
         "in /w · stopped because: deletes files not in git",
         "  1  once",
-        "  2  this session: rm -rf ./build",
-        "  3  always: rm -rf ./build (saved in config.yaml)",
+        "  2  this session: exactly this command in any directory",
+        "  3  always: exactly this command in any directory (saved in config.yaml)",
         "❯ 4  no",
         "  5  no, and say what to do instead",
         "↑↓ Enter · Esc no · Tab from a draft to here",
     ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("/w$ rm -rf src", "exactly this command in /w"),
+        (
+            "/w$ make {needs host x.example} {content 0123456789abcdef0123}",
+            "exactly this command in /w, with no more than it needs now (host x.example), while the files that it runs stay as they are",
+        ),
+        ("/w$ git push … (git-push)", "every `git push …` in /w that does nothing else (git-push)"),
+        ("requests to x.example", "every command that needs only x.example of the network"),
+        ("write /home/me/notes.txt", "writing /home/me/notes.txt, whatever is in it"),
+        ("any command (delete)", "every command, in any directory, that does nothing else (delete)"),
+    ],
+)
+def test_what_an_answer_covers_is_said_in_words(pattern: str, words: str) -> None:
+    question = Approve(command="x", cwd="/w", reasons=(), rule="r", session_pattern=pattern)
+    assert Person(question).box.choices[1].label == f"this session: {words}"
 
 
 def test_a_long_command_scrolls_and_no_part_of_it_is_lost() -> None:

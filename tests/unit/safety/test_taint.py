@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from hermes.safety.decide import Policy, Verdict, decide
-from hermes.safety.grants import Grants
+from hermes.safety.grants import EVERY_EDIT, Grants
 from hermes.safety.sources import Source, sources
 from hermes.safety.taint import held
 from hermes.types.action import Action, Command, FileAccess
@@ -218,3 +218,13 @@ def test_the_sources_are_a_function_of_the_log() -> None:
     log: tuple[Message, ...] = (User(id="u", at=0.0, text="hello"), Assistant(id="a", at=0.0), *results)
     assert sources(log) == (Source(name="a", at=1.0), Source(name="b", at=2.0))
     assert sources(log, READ) == (*READ, Source(name="a", at=1.0), Source(name="b", at=2.0))
+
+
+def test_a_yes_to_all_edits_is_none_to_files_that_steer_agents() -> None:
+    asking = replace(ASKING, edits="ask")
+    given = Grants(session=(EVERY_EDIT,)).learned(EVERY_EDIT, ["the tool web"])
+    action = FileAccess(operation="write", path="/data/project/AGENTS.md")
+    assert decide(action, asking, given).by == "session"
+    for grants in (given, Grants()):
+        found = held(action, decide(action, asking, grants), asking, READ, grants)
+        assert (found.decision, found.session, found.covered) == ("ask", None, None)

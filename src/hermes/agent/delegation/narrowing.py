@@ -46,6 +46,7 @@ def child_options(parent: "Session", task: ChildTask) -> SessionOptions:
         attended=False,
         max_steps=settings.max_iterations,
         parent=parent.id,
+        notes=parent.spec.notes,
         capabilities=Capabilities(tools=tuple(_names(parent, task, depth))),
     )
 

@@ -31,7 +31,8 @@ class Place(Struct, frozen=True, kw_only=True):
 
 class PromptContext(Struct, frozen=True, kw_only=True):
     """What sections write for: a place, an app (`cli`, `library`, …), a model and its family, its window in
-    tokens, the names of the tools on offer, and what may be read. A `small` one gets a prompt of its own.
+    tokens, the names of the tools on offer, and what may be read. A `small` one gets a prompt of its own;
+    `notes` says whether those of the project count.
     """
 
     place: Place
@@ -42,6 +43,7 @@ class PromptContext(Struct, frozen=True, kw_only=True):
     tools: frozenset[str] = frozenset()
     bounds: Capabilities = ALL
     small: bool = False
+    notes: bool = True
 
 
 class PromptSpan(Struct, frozen=True):

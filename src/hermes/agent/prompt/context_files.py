@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
-from hermes.agent.prompt.cursor_rules import cursor_rules
+from hermes.agent.prompt.cursor_rules import PLACE, cursor_rules
 from hermes.agent.prompt.notes import TextRules, read_notes
 from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.prompt.surroundings import in_one_line
@@ -39,7 +39,7 @@ class ContextFiles(Struct, frozen=True):
 
     async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
         """A span for each file, after a sentence that says what they are."""
-        if self.settings.mode == "off" or context.place.remote:
+        if self.settings.mode == "off" or context.place.remote or not context.notes:
             return []
         cwd = Path(context.place.cwd)
         rules = replace(self.rules, longest=self.limit(context.window))
@@ -59,6 +59,14 @@ def folder_notes(folder: Path, top: Path, rules: TextRules) -> Iterator[PromptSp
         if (span := next(found, None)) is not None:
             yield _titled(span)
     yield from map(_titled, cursor_rules(folder, top, rules))
+
+
+def notes_of(cwd: Path) -> Iterator[Path]:
+    """The files of notes that are there for work in a folder, from the top of the repository down."""
+    top = repository_top(cwd)
+    for folder in (one for one in (*reversed(cwd.parents), cwd) if one.is_relative_to(top)):
+        yield from (folder / name for names in KINDS for name in names if (folder / name).is_file())
+        yield from sorted((folder / PLACE).glob("*.mdc"))
 
 
 def repository_top(folder: Path) -> Path:

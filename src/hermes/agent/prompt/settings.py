@@ -34,6 +34,14 @@ class ContextFileSettings(Struct, frozen=True, kw_only=True):
             " in such files; docs/guide/untrusted-text.md has a list."
         ),
     ] = []
+    trust: Annotated[
+        Literal["ask", "all", "known"],
+        doc(
+            "In which folders such files count. ask: the screen asks once for each folder that has some, and"
+            " elsewhere they count unless the answer was no; all: they count, and nobody is asked; known:"
+            " only where the answer was yes."
+        ),
+    ] = "ask"
     max_chars: Annotated[
         int,
         Meta(ge=0),

@@ -49,7 +49,9 @@ class DeskActions:
             self._desk.editor.insert(verdict.draft)
         if box.answer is not None:
             answer, box.answer = box.answer, None
-            if self._desk.session is not None:
+            if box.settle is not None:
+                box.settle(answer)
+            elif self._desk.session is not None:
                 self._desk.session.answer(box.id, answer)
         self._desk.refresh()
 
@@ -202,9 +204,9 @@ class DeskActions:
         """Show the model's reasoning."""
         self._desk.show(self._desk.transcript.block("thinking", self._desk.transcript.thought_lines()))
 
-    def plan(self) -> None:
-        """Begin or end plan mode."""
-        self._desk.spawn(partial(self._run_command, "/plan"))
+    def mode(self) -> None:
+        """Go on to the next mode of edits."""
+        self._desk.spawn(partial(self._run_command, "/edits"))
 
     def edit_waiting(self) -> None:
         """Put the waiting messages back into the editor."""

@@ -97,4 +97,6 @@ def protection(session: "Session") -> tuple[str, bool]:
     )
     if session.is_planning:
         return f"{box} · plan: nothing changes", False
+    if asks and session.asks_edits:
+        return f"{box} · asks, also of edits", False
     return (f"{box} · asks" if asks else f"{box} · never asks"), not asks

@@ -8,6 +8,7 @@ import anyio
 from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE
+from hermes.apps.tui.folder_question import FolderQuestion
 from hermes.apps.tui.model_picker import ModelPicker
 from hermes.apps.tui.picker import Picker, last_exchange
 from hermes.apps.tui.region import key_table
@@ -16,6 +17,7 @@ from hermes.apps.tui.state import TuiState
 from hermes.apps.tui.status import BUILT_IN
 from hermes.commands.greeting import greet
 from hermes.commands.model_choices import known_choices, served_choices, served_names
+from hermes.commands.trust import tell_left_out
 from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
@@ -38,6 +40,7 @@ class TuiCommands:
 
     def __init__(self, desk: TuiState) -> None:
         self._desk = desk
+        self._trust = FolderQuestion(desk)
 
     @property
     def session(self) -> "Session | None":
@@ -120,7 +123,11 @@ class TuiCommands:
         if found and desk.session is not None and found == desk.session.id:
             await self._announce(desk.session, again=True)
             return
-        fresh = await runtime.session(desk.options(found))
+        options = desk.options(found)
+        chosen = options if found else await self._trust.asked(runtime, options)
+        if chosen is None:
+            return
+        fresh = await runtime.session(chosen)
         old, desk.session = desk.session, fresh
         desk.spawn(partial(desk.follow, fresh))
         if old is not None:
@@ -131,6 +138,12 @@ class TuiCommands:
             desk.hear(asked)
         desk.conversation.attach(fresh)
         greet(self, runtime.settings)
+        if not fresh.spec.notes and not found:
+            tell_left_out(self, fresh)
+
+    def stop_asking(self) -> None:
+        """Nobody is there any more to answer a question of the screen's own."""
+        self._trust.stop()
 
     async def pick(self) -> None:
         """Open the list of sessions."""

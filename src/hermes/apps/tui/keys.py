@@ -55,8 +55,8 @@ class Actions(Protocol):
     def show_thinking(self) -> None:
         """Show the model's reasoning."""
 
-    def plan(self) -> None:
-        """Begin or end plan mode, in which nothing may change."""
+    def mode(self) -> None:
+        """Go on to the next mode: edits are free, edits ask, nothing may change."""
 
     def edit_waiting(self) -> None:
         """Put the waiting messages back into the editor."""
@@ -77,7 +77,7 @@ def bindings(actions: Actions, editor: "Editing") -> KeyBindings:
         (("escape",), actions.escape),
         (("c-o",), actions.show_whole),
         (("c-t",), actions.show_thinking),
-        (("s-tab",), actions.plan),
+        (("s-tab",), actions.mode),
         (("escape", "up"), actions.edit_waiting),
         (("c-l",), actions.clear_window),
     ]

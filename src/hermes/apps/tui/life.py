@@ -68,6 +68,7 @@ class Life:
     async def end(self) -> None:
         """Close the session and the runtime; a runtime that is still opening is not waited for."""
         self._leaving.set()
+        self._talk.stop_asking()
         if self._desk.runtime is not None:
             await self._ended.wait()
 

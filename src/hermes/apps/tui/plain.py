@@ -25,7 +25,8 @@ from hermes.commands.run import is_command, run_command
 from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
-from hermes.present.consent import HOW, answer_from
+from hermes.present.consent import HOW, answer_from, covers
+from hermes.present.diff import change
 from hermes.present.goals import goal_lines
 from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
@@ -222,11 +223,12 @@ class Lines:
         if not isinstance(question, Approve):
             return await self._clarified(talk, question)
         told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
-        wider = [f"session covers: {question.session_pattern}"] if question.session_pattern else []
-        wider += [f"always covers: {question.always_pattern}"] if question.always_pattern else []
+        wider = [f"session covers: {covers(question.session_pattern)}"] if question.session_pattern else []
+        wider += [f"always covers: {covers(question.always_pattern)}"] if question.always_pattern else []
         for row in [
-            "Run this?",
+            "Make this change?" if question.diff else "Run this?",
             visible(question.command),
+            *map(plain, change(visible(question.diff), WIDTH, longest=1_000_000).rows),
             *(plain(part) for text in [told, *wider] for part in wrap(line(text), WIDTH)),
         ]:
             self._print(row)

@@ -6,15 +6,18 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE, StartFacts
+from hermes.apps.tui.folder_question import TITLE, WHY
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
 from hermes.commands.greeting import greet
 from hermes.commands.model import in_use
+from hermes.commands.trust import tell_left_out
 from hermes.lib.visible import visible
 from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.lines import notice_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import cut_text, plain
+from hermes.types.error import ConfigError
 from hermes.types.event import Notice
 
 if TYPE_CHECKING:
@@ -123,13 +126,32 @@ class PlainCommands:
             chosen = (await self.sessions.resolve(chosen, cwd=str(self._start.cwd))).id
             if chosen == self.session.id:
                 return
-        fresh = await self._runtime.session(self._start.options(chosen, "", ""))
+        options = self._start.options(chosen, "", "")
+        if not chosen:
+            options = await self._with_notes(options)
+        fresh = await self._runtime.session(options)
         old, self.session = self.session, fresh
         if old is not None:
             await old.close()
             self._show(f"session “{fresh.title}”" if fresh.title else f"session {fresh.id}")
             await self.replay(_SHOWN_ON_RESUME)
         greet(self, self._runtime.settings)
+        if not fresh.spec.notes and not chosen:
+            tell_left_out(self, fresh)
+
+    async def _with_notes(self, options: "SessionOptions") -> "SessionOptions":
+        """The options, without the notes of the folder unless they may count; that is asked once."""
+        try:
+            found = self._runtime.notes_in_question(options)
+        except ConfigError:  # opening the session says the same
+            return options
+        if found is None:
+            return options
+        names = ", ".join(visible(str(one.relative_to(found.folder))) for one in found.files)
+        self._show(f"{TITLE} {self._start.short(found.folder)}: {names}")
+        counts = (await self._ask(f"{WHY}; yes, or no (Enter) > ")).strip().lower() in {"y", "yes"}
+        self._runtime.trust.keep(found.folder, counts=counts)
+        return replace(options, notes=counts)
 
     async def pick(self) -> None:
         """Let the person choose an earlier session by its number."""

@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 
 from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
-from hermes.present.consent import answer_from
+from hermes.present.consent import answer_from, covers
+from hermes.present.diff import change
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
 STILL = 0.3
 BURST = 0.05
 _ROWS = 12
+_DIFF_ROWS = 20
+_ALL = 1_000_000
 _SCROLL = 3
-_SHORT = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ class Box:
     """One open question. Times are seconds of one clock; feed every key to `key` and ask `due` after BURST
     seconds.
 
-    It ends by itself at `expires`, in epoch seconds as `now` tells them; 0 is never.
+    It ends by itself at `expires`, in epoch seconds as `now` tells them; 0 is never. A question of the
+    screen's own has its `title`, what it `offered` and who gets the answer (`settle`).
     """
 
     id: str
@@ -57,6 +60,9 @@ class Box:
     config_file: str = ""
     expires: float = 0.0
     now: Callable[[], float] = time.time  # noqa: TID251  # the user's own time
+    title: str = ""
+    offered: tuple[AnswerChoice, ...] = ()
+    settle: Callable[[Answer], object] | None = None
     choices: tuple[AnswerChoice, ...] = field(init=False)
     cursor: int = field(init=False)
     answer: Answer | None = field(init=False, default=None)
@@ -69,7 +75,7 @@ class Box:
     _typed: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        self.choices = _choices(self.question, self.config_file)
+        self.choices = self.offered or _choices(self.question, self.config_file)
         self.cursor = self._default()
         self._last = self.opened
 
@@ -177,15 +183,11 @@ def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
         )
     rows = [AnswerChoice("once", Grant(scope="once"))]
     if question.session_pattern:
-        rows.append(
-            AnswerChoice(
-                f"this session: {_covered(question, question.session_pattern)}", Grant(scope="session")
-            )
-        )
+        rows.append(AnswerChoice(f"this session: {covers(question.session_pattern)}", Grant(scope="session")))
     if question.always_pattern:
         rows.append(
             AnswerChoice(
-                f"always: {_covered(question, question.always_pattern)} (saved in {config_file})",
+                f"always: {covers(question.always_pattern)} (saved in {config_file})",
                 Grant(scope="always"),
             )
         )
@@ -196,21 +198,15 @@ def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
     )
 
 
-def _covered(question: Approve, pattern: str) -> str:
-    """What a wider yes covers; a pattern that only repeats the long command is said in words."""
-    if len(pattern) <= _SHORT or not pattern.endswith(question.command):
-        return pattern
-    return "exactly this command" + (" in this directory" if pattern != question.command else "")
-
-
 def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1, 1)) -> list[Line]:
     """The box in rows of `width` cells, in about `height` rows: a long command scrolls, it is never cut."""
     counter = f"{place[0]} of {place[1]}" if place[1] > 1 else ""
-    title = "Run this?" if isinstance(box.question, Approve) else "A question for you"
+    title = box.title or _title(box.question)
     space = " " * max(1, width - columns(line(title)) - len(counter) - 1)
     choices = _choice_lines(box, width)
     reasons = _reason_lines(box.question, width)
-    rows = _asked_lines(box, width, max(_SCROLL + 1, min(_ROWS, height - len(choices) - len(reasons) - 3)))
+    most = _DIFF_ROWS if isinstance(box.question, Approve) and box.question.diff else _ROWS
+    rows = _asked_lines(box, width, max(_SCROLL + 1, min(most, height - len(choices) - len(reasons) - 3)))
     head: Line = (Span(title, "title warning"), Span(f"{space}{counter}", "dim"))
     return [head, *rows, *reasons, *choices, line(_hint(box, width), "dim")]
 
@@ -228,6 +224,7 @@ def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
         for part in text.split("\n")
         for row in wrap(line(part, "strong" if approve else ""), width, first=_IN, rest=_IN)
     ]
+    rows += _diff_lines(box.question, width)
     if len(rows) <= room:
         return rows
     box.scroll = start = min(
@@ -238,6 +235,20 @@ def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
         *shown,
         line(f"  lines {start + 1} to {start + len(shown)} of {len(rows)} · PgUp PgDn", "warning"),
     ]
+
+
+def _diff_lines(question: Question, width: int) -> list[Line]:
+    """The change that is asked about, numbered, whole."""
+    if not isinstance(question, Approve) or not question.diff:
+        return []
+    shown = change(visible(question.diff), width, longest=_ALL)
+    return [line(f"  {shown.count}", "dim"), *shown.rows]
+
+
+def _title(question: Question) -> str:
+    if isinstance(question, Clarify):
+        return "A question for you"
+    return "Make this change?" if question.diff else "Run this?"
 
 
 _IN: Line = (Span("  "),)

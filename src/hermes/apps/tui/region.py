@@ -26,7 +26,7 @@ KEYS = (
     ("Alt-↑", "edit the waiting messages"),
     ("/ · @ · !cmd · !!cmd", "commands · files · run · run unseen"),
     ("Ctrl-O · Ctrl-T", "whole output, again: all · the reasoning"),
-    ("Shift-Tab", "plan mode: nothing may change"),
+    ("Shift-Tab", "edits: free, ask, or plan mode"),
     ("Ctrl-G · Ctrl-L · Ctrl-Z", "$EDITOR · clear the window · suspend"),
 )
 _FRAMES = 10

@@ -255,6 +255,14 @@ class TuiState:
             self.screen.output.write_raw(signal)
             self.screen.output.flush()
 
+    def add_box(self, box: Box) -> None:
+        """Put a question of the screen's own before the person."""
+        self.overlay.boxes.append(box)
+        self.overlay.asked += 1
+        self.screen.output.set_title(f"hermes {ASKED}")
+        self._call_person(ASKED)
+        self.refresh()
+
     def close_box(self, question_id: str) -> None:
         """Take an answered question away; the next one starts its guard anew."""
         self.overlay.boxes = [box for box in self.overlay.boxes if box.id != question_id]

@@ -152,6 +152,11 @@ def variables(
     return {**own, **leading, **git, mark: mode}
 
 
+def is_given(name: str, value: str) -> bool:
+    """Whether a variable is one that confined jobs get here, with the value that they get."""
+    return _is_ours(name, value) or value == _GIT.get(name)
+
+
 def _is_ours(name: str, value: str) -> bool:
     """Whether an earlier job has left it in the shell."""
     if name in _DIRECT:

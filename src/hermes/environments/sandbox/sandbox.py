@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from hermes.config.environ import CONFINED
 from hermes.environments.sandbox import landlock, seccomp
-from hermes.environments.sandbox.egress import Way, Ways, variables
+from hermes.environments.sandbox.egress import Way, Ways, is_given, variables
 from hermes.environments.sandbox.hard_links import make_single
 from hermes.environments.sandbox.inside import can_look, shows
 from hermes.environments.sandbox.instructions import Instructions
@@ -47,6 +47,7 @@ CLEAN: Final[Mapping[str, str]] = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 itself must not load that.
 """
 
+_TEMP: Final = "/tmp"  # noqa: S108  # the name inside
 _USUAL: Final = Confinement()
 _NOT_ENTERED: Final = {"shut": "0000", "pass": "0111"}
 _OPENING: Final = frozenset({"write", "place", "show"})
@@ -241,7 +242,11 @@ class Sandbox:
         mode = self._mode(wanted)
         network = wanted.network if self._way(wanted) else wanted.network is True
         env = variables(env, CONFINED, mode, network)
-        return env if mode == "full" else {**env, "TMPDIR": "/tmp"}  # noqa: S108  # the name inside
+        return env if mode == "full" else {**env, "TMPDIR": _TEMP}
+
+    def gave(self, name: str, value: str) -> bool:
+        """Whether a variable that a job left is one that it was given, with the value that it got."""
+        return name == CONFINED or (name, value) == ("TMPDIR", _TEMP) or is_given(name, value)
 
     def _writable(self, wanted: Confinement) -> Iterator[Path]:
         """What the kernel's own rules let a job write."""

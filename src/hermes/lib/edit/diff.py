@@ -1,6 +1,11 @@
 """The difference of two texts as a unified diff."""
 
 import difflib
+from typing import Final
+
+from hermes.lib.text import mend_surrogates
+
+LONGEST: Final = 50_000
 
 
 def unified(before: str | None, after: str | None, path: str) -> str:
@@ -14,6 +19,11 @@ def unified(before: str | None, after: str | None, path: str) -> str:
         "/dev/null" if after is None else f"b/{path.lstrip('/')}",
     )
     return "".join(_ended(line) for line in difflib.unified_diff(old, new, *names))
+
+
+def readable(diff: str) -> str:
+    """A diff that a person may be shown; "" for one that nobody reads."""
+    return mend_surrogates(diff) if len(diff) <= LONGEST else ""
 
 
 def _lines(text: str | None) -> list[str]:

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.lib.edit.cascade import NoMatch, replace_text
-from hermes.lib.edit.diff import unified
+from hermes.lib.edit.diff import readable, unified
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
 from hermes.lib.edit.v4a import BadPatch, FileChange, apply, parse
 from hermes.lib.text import mend_surrogates
@@ -14,7 +15,7 @@ from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.tools.tool_replies import blocked, lint, no_session, workspace_of
 from hermes.types.error import Refused
 from hermes.types.tool import ToolManifest
-from hermes.types.workspace import Workspace
+from hermes.types.workspace import FileEdit, Workspace
 
 
 class _Edit(Struct, frozen=True, kw_only=True):
@@ -103,27 +104,32 @@ async def _carry_out(workspace: Workspace, edits: Sequence[_Edit]) -> list[str]:
     """
     done: list[_Edit] = []
     paths = []
+    diff = readable(_diff(edits))
     try:
         for edit in edits:
-            paths.append(await _put(workspace, edit.path, edit.after, edit.form))
+            paths.append(await _put(workspace, edit, diff))
             done.append(edit)
     except (Refused, OSError):
         for edit in reversed(done):
-            await _put(workspace, edit.path, edit.before, edit.form)
+            await _put(workspace, replace(edit, before=edit.after, after=edit.before), diff)
         raise
     return paths
 
 
-async def _put(workspace: Workspace, path: str, text: str | None, form: Form) -> str:
-    if text is not None:
-        return (await workspace.write(path, encode(text, form))).path
-    found = await workspace.stat(path)
-    await workspace.delete(path)
-    return found.path if found else path
+async def _put(workspace: Workspace, one: _Edit, diff: str) -> str:
+    edit = FileEdit(diff=diff, was=None if one.before is None else encode(one.before, one.form))
+    if one.after is not None:
+        return (await workspace.write(one.path, encode(one.after, one.form), edit=edit)).path
+    found = await workspace.stat(one.path)
+    await workspace.delete(one.path, edit=edit)
+    return found.path if found else one.path
+
+
+def _diff(edits: Sequence[_Edit]) -> str:
+    return "".join(unified(edit.before, edit.after, edit.path) for edit in edits)
 
 
 def _result(paths: Sequence[str], edits: Sequence[_Edit], more: Mapping[str, str]) -> str:
-    diff = "".join(unified(edit.before, edit.after, edit.path) for edit in edits)
     checks = [
         lint(edit.path, edit.before, edit.after) | {"path": edit.path}
         for edit in edits
@@ -137,7 +143,7 @@ def _result(paths: Sequence[str], edits: Sequence[_Edit], more: Mapping[str, str
         worst.pop("path", None)
     return tool_result(
         success=True,
-        diff=mend_surrogates(diff),
+        diff=mend_surrogates(_diff(edits)),
         files_modified=list(paths),
         lint=worst,
         resolved_path=paths[0],

@@ -5,17 +5,15 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from hermes.lib.edit.diff import unified
+from hermes.lib.edit.diff import readable, unified
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
-from hermes.lib.text import mend_surrogates
 from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.tools.tool_replies import blocked, lint, no_session, workspace_of
 from hermes.types.error import Refused
 from hermes.types.tool import ToolManifest
-from hermes.types.workspace import Workspace
+from hermes.types.workspace import FileEdit, Workspace
 
 _DIFFED = 400_000  # characters of both texts: a tenth of a second where every line differs
-_KEPT_DIFF = 50_000
 
 
 async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
@@ -29,15 +27,17 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
     if _is_numbered(content):
         return tool_error("the content has the line numbers that read_file shows; write it without them")
     try:
-        before, form = await _existing(workspace, path)
-        made_folders = before is None and await workspace.stat(str(PurePosixPath(path).parent)) is None
+        was = await _existing(workspace, path)
+        before, form = _read(was)
+        made_folders = was is None and await workspace.stat(str(PurePosixPath(path).parent)) is None
         data = encode(content, form)
-        written = await workspace.write(path, data)
+        diff = _diff(before, decode(data)[0], path)
+        written = await workspace.write(path, data, edit=FileEdit(diff=diff, was=was))
     except Refused as refusal:
         return blocked(refusal)
     except OSError as error:
         return tool_error(f"{path} cannot be written: {error.strerror or error}")
-    if diff := _diff(before, decode(data)[0], path):
+    if before and diff:
         keywords["ctx"].changed(diff)
     return tool_result(
         bytes_written=len(data),
@@ -53,21 +53,24 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
     )
 
 
-async def _existing(workspace: Workspace, path: str) -> tuple[str | None, Form]:
-    """The text that is there, if any, and the form to keep: a text file's own, none for anything else."""
+async def _existing(workspace: Workspace, path: str) -> bytes | None:
+    """What is there, if it is a file."""
     found = await workspace.stat(path)
-    if found is None or found.kind != "file":
+    return None if found is None or found.kind != "file" else await workspace.read(path)
+
+
+def _read(data: bytes | None) -> tuple[str | None, Form]:
+    """The text that is there, if any, and the form to keep: a text file's own, none for anything else."""
+    if data is None:
         return None, Form()
-    data = await workspace.read(path)
     return ("", Form()) if is_binary(data) else decode(data)
 
 
 def _diff(before: str | None, after: str, path: str) -> str:
-    """What became of a text that was there; empty for one that is not read in passing."""
-    if not before or len(before) + len(after) > _DIFFED:
+    """What becomes of a text; empty for one that is not read in passing."""
+    if len(before or "") + len(after) > _DIFFED:
         return ""
-    diff = mend_surrogates(unified(before, after, path))
-    return diff if len(diff) <= _KEPT_DIFF else ""
+    return readable(unified(before, after, path))
 
 
 def _is_numbered(content: str) -> bool:
