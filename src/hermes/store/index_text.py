@@ -43,7 +43,9 @@ def _composed(text: str) -> str:
 
 def terms(text: str) -> set[str]:
     """The words of an indexed text in the form in which parts of them are looked for."""
-    return {word[:LONGEST_TERM] for word in re.findall(_WORD, plain(text)) if len(word) > 1 and word[0] != _NAME}
+    return {
+        word[:LONGEST_TERM] for word in re.findall(_WORD, plain(text)) if len(word) > 1 and word[0] != _NAME
+    }
 
 
 def plain(text: str) -> str:
