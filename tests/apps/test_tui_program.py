@@ -896,3 +896,17 @@ def test_without_escapes_a_command_typed_at_a_question_runs_and_is_no_answer(
         terminal.type("\n")
         assert terminal.wait() == 0
     assert heard == said
+
+
+def test_what_a_command_changes_is_shown_below_its_line_as_an_edit_is(place: Place) -> None:
+    (place.project / "app.py").write_text("".join(f"print({n})\n" for n in range(1, 40)))
+    fix = "sed -i 's/print(2)/say(2)/' app.py; seq 30 > new.txt; mv notes.md README.md; printf 'a\\0' > x.bin; exit 3"
+    with place.open(call("terminal", {"command": fix}), "done", columns=100, rows=50) as terminal:
+        terminal.type("fix it\r")
+        rows = [row.strip() for row in terminal.until("done").split("\n")]
+    shown = rows[next(number for number, row in enumerate(rows) if "✗ exit 3" in row) + 1 :]
+    assert shown[: shown.index("")] == [
+        "app.py +1 −1", "1   print(1)", "2 - print(2)", "2 + say(2)", "3   print(3)", "4   print(4)", "5   print(5)",
+        "notes.md: renamed to README.md", "new.txt +30 −0", *(f"{n} + {n}" for n in range(1, 11)),
+        "… 20 more lines of the change · Ctrl-O", "x.bin: nothing → 2 bytes",
+    ]  # fmt: skip

@@ -128,12 +128,19 @@ class CallBatch:
                         entry, call.arguments, keywords, session.authorize, partial(self._keep, call, heard)
                     )
                 diff = services.redactor.redact(context.diff)
+        seconds = services.ports.monotonic() - started
         result = await self._keep(call, heard, output)
         if not alone:  # a single result is appended at once, which makes it durable
             await services.store.finish(session.id, result)
-        seconds = services.ports.monotonic() - started
+        diff = diff or await self._changed_by(call)
         end = ToolFinished(call_id=call.id, seconds=seconds, failed=output.failed, result=result, diff=diff)
         session.emit(end)
+
+    async def _changed_by(self, call: ToolCall) -> str:
+        """What the commands of a call have changed, for people."""
+        opened, redact = self._session.opened, self._services.redactor.redact
+        files = opened.turn_files if opened is not None else None
+        return redact(await files.changed_by(call.id, redact)) if files is not None else ""
 
     async def _keep(self, call: ToolCall, heard: Sequence[str], output: ToolOutput) -> ToolResult:
         """Note the result; not to be cut short, for the call has run."""

@@ -218,7 +218,7 @@ class ApprovalGate(Struct):
 
     async def _save_turn(self, action: Action, verdict: Verdict) -> None:
         if self.turn_files is not None and may_change(action, verdict):
-            await self.turn_files.save_before()
+            await self.turn_files.save_before(action)
 
     async def _asked(self, action: Action, verdict: Verdict) -> Permit:
         unsaved = self.save_first is not None and self.policy.ask == "needed"
