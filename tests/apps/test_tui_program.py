@@ -502,6 +502,23 @@ def test_the_question_shows_the_whole_command_and_stands_on_no(place: Place) -> 
     assert (place.project / "keep").is_dir()
 
 
+def test_the_question_says_what_the_command_would_delete_and_ctrl_o_lists_it(place: Place) -> None:
+    for name in ("a.txt", "deep/b.txt"):
+        (place.project / "keep" / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.project / "keep" / name).write_text("x" * 600)
+    with approving(place, "understood") as terminal:
+        terminal.type("go\r")
+        assert "\ndeletes keep/ (2 files, 1.2 kB) · Ctrl-O lists them\n" in terminal.until("Run this?")
+        terminal.read(0.5)
+        terminal.type("\x0f")
+        rows = terminal.until("deep/b.txt").split("\n")
+        start = rows.index("deletes keep/ (2 files, 1.2 kB)")
+        assert rows[start + 1 : start + 3] == ["      a.txt", "      deep/b.txt"]
+        terminal.type("\x1b")
+        terminal.until("✗ denied by you: rm -rf keep")
+        terminal.until("understood")
+
+
 def test_a_chosen_yes_runs_the_command_and_leaves_a_receipt(place: Place) -> None:
     with approving(place, "finished") as terminal:
         terminal.type("go\r")

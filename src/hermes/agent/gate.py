@@ -29,7 +29,7 @@ from hermes.store.checkpoints import Checkpoint
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import BeyondReading, Refused
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope
+from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope, Touched
 
 _UNREADABLE = "This could not be judged ({}), so the answer is no. Write it as a plain command."
 _READ = Verdict(decision="allow")
@@ -72,8 +72,8 @@ class ApprovalGate(Struct):
     where the settings let it, `save_first` saves what a command could lose, `turn_files` the workspace before
     a turn first changes it. `record` tells of an answer that no person gave, `allowed` gives the user's
     allowlist when it was changed, `read` what the session has read from outside, `locate` where a path of a
-    command really lies, `planning` whether nothing may change now. Unless somebody answers (`attended`), what
-    the session itself `wrote` does not run unconfined.
+    command really lies, `planning` whether nothing may change now, `touched` what an action would delete or
+    write over. Unless somebody answers (`attended`), what the session itself `wrote` does not run unconfined.
     """
 
     policy: Policy
@@ -95,6 +95,7 @@ class ApprovalGate(Struct):
     read: Callable[[], tuple[Source, ...]] = field(default=lambda: ())
     locate: Locate = as_named
     planning: Callable[[], bool] = _never
+    touched: Callable[[Action, Verdict, Policy], Awaitable[tuple[Touched, ...]]] | None = None
 
     async def authorize(self, action: Action) -> Permit:
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
@@ -227,6 +228,8 @@ class ApprovalGate(Struct):
         question = self._question(action, verdict)
         if await self._is_approved_by_model(action, verdict, question):
             return verdict.permit(action, "model", self.ports.token())
+        if self.touched is not None and self.attended:
+            question = replace(question, touches=await self.touched(action, verdict, self.policy))
         answer = await self.ask(question)
         if not isinstance(answer, Grant):
             raise self._refusal(action, self._denied(answer, verdict))

@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Final
 
 from hermes.lib.edit.diff import unified
-from hermes.lib.visible import spelled_out
+from hermes.lib.visible import one_line, spelled_out
 from hermes.store.snapshot import Entry, Tree
-from hermes.store.tree_diff import described, is_folder, one_line
+from hermes.store.tree_diff import described, is_folder
 from hermes.types.error import StoreError
 
 _LARGEST: Final = 200_000

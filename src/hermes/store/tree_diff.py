@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from difflib import unified_diff
 from typing import Final
 
-from hermes.lib.visible import visible
+from hermes.lib.visible import one_line, visible
 from hermes.store.snapshot import Entry, Tree
 
 _LARGEST: Final = 500_000
@@ -21,11 +21,6 @@ def tree_diff(old: Tree, new: Tree, read: Callable[[Entry], bytes]) -> Iterator[
         before, after = old.get(path), new.get(path)
         if before != after and not is_folder(before, after):
             yield from _file(one_line(path), before, after, read)
-
-
-def one_line(path: str) -> str:
-    """A path to look at, whatever is in its name."""
-    return visible(os.fsencode(path).decode("utf-8", "backslashreplace")).replace("\n", "⟨U+000A⟩")
 
 
 def is_folder(before: Entry | None, after: Entry | None) -> bool:

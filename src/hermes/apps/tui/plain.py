@@ -31,6 +31,7 @@ from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Span, line, plain, wrap
 from hermes.present.theme import Theme
+from hermes.present.touches import touch_sentences
 from hermes.types.event import (
     Answered,
     Asked,
@@ -224,10 +225,11 @@ class Lines:
         told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
         wider = [f"session covers: {question.session_pattern}"] if question.session_pattern else []
         wider += [f"always covers: {question.always_pattern}"] if question.always_pattern else []
+        touches = touch_sentences(question.touches)
         for row in [
             "Run this?",
             visible(question.command),
-            *(plain(part) for text in [told, *wider] for part in wrap(line(text), WIDTH)),
+            *(plain(part) for text in [told, *touches, *wider] for part in wrap(line(text), WIDTH)),
         ]:
             self._print(row)
         said = await self._said(talk, f"Type {HOW}; or what to do instead > ")
