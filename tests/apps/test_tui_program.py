@@ -927,3 +927,38 @@ def test_what_a_command_changes_is_shown_below_its_line_as_an_edit_is(place: Pla
         "notes.md: renamed to README.md", "new.txt +30 −0", *(f"{n} + {n}" for n in range(1, 11)),
         "… 20 more lines of the change · Ctrl-O", "x.bin: nothing → 2 bytes",
     ]  # fmt: skip
+
+
+def test_each_call_of_a_reply_has_its_line_and_one_that_waits_says_for_what(place: Place) -> None:
+    (place.project / "go").write_text("")
+    held = "until [ -e stop ]; do sleep 0.05; done; echo changed > app.py"
+    wanted = calls(
+        ("search_files", {"pattern": "print"}),
+        ("terminal", {"command": held}),
+        ("read_file", {"path": "app.py"}),
+    )
+    with place.open(wanted, "all done", columns=100) as terminal:
+        terminal.type("go\r")
+        rows = terminal.until("waits for run").split("\n")
+        at = [
+            next(n for n, row in enumerate(rows) if word in row) for word in (" search ", " run ", " read ")
+        ]
+        assert at == sorted(at)
+        assert ("1 hit" in rows[at[0]], "waits for run" in rows[at[2]]) == (True, True)
+        (place.project / "stop").touch()
+        text = terminal.until("all done")
+    assert ("app.py +1 −1" in text, "read   app.py:1-1" in text) == (True, True)
+
+
+def test_a_read_does_not_wait_for_a_command_that_only_reads(place: Place) -> None:
+    os.mkfifo(place.project / "pipe")
+    with place.open(
+        calls(("terminal", {"command": "cat pipe"}), ("read_file", {"path": "app.py"})),
+        "all done",
+        columns=100,
+    ) as terminal:
+        terminal.type("go\r")
+        terminal.until("app.py:1-1")
+        assert " run    cat pipe" in terminal.text
+        (place.project / "pipe").write_text("x\n")
+        terminal.until("all done")

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
+from hermes.agent.call_order import let_reads_go
 from hermes.agent.provenance import tell, tell_first
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
@@ -23,7 +24,7 @@ from hermes.safety.plan import planned
 from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
 from hermes.safety.taint import held
-from hermes.safety.undo import may_change, saved_first, to_save
+from hermes.safety.undo import may_change, only_reads, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.store.checkpoints import Checkpoint
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
@@ -103,6 +104,8 @@ class ApprovalGate(Struct):
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
         await self._save_turn(action, verdict)
+        if isinstance(action, Command) and only_reads(verdict):
+            let_reads_go(action.command)
         self.wrote = self.wrote or writes(action, verdict)
         found = self._provenance(action, verdict)
         source = found.source

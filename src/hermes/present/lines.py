@@ -71,9 +71,10 @@ def waiting_line(call: ToolCall, width: int, *, emoji: str) -> Line:
     return head_line(call_words(call, emoji=emoji), "", Span("waits for you", "warning"), width)
 
 
-def queued_line(call: ToolCall, width: int) -> Line:
-    """A call whose turn comes after those that run."""
-    return head_line(call_words(call), "", Span("queued", "dim"), width)
+def queued_line(call: ToolCall, after: ToolCall | None, width: int) -> Line:
+    """A call that waits for one before it."""
+    told = f"waits for {call_words(after).verb}" if after else "waits"
+    return head_line(call_words(call), "", Span(told, "dim"), width)
 
 
 def head_line(words: Words, seconds: str, side: Span, width: int) -> Line:

@@ -11,6 +11,7 @@ from hermes.apps.tui.underway import (
     TurnProgress,
     ended_lines,
     hear_call,
+    held_up_by,
     inner_lines,
     inner_rows,
 )
@@ -319,7 +320,7 @@ class Transcript:
 
     def _running_rows(self, run: Running | ToolCall, now: float, spinner: str) -> list[Line]:
         if isinstance(run, ToolCall):
-            return [queued_line(run, self.width)]
+            return [queued_line(run, held_up_by(run, self._calls, self._running), self.width)]
         if run.seconds is not None:
             return ended_lines(run, run.seconds, self.width)
         if self.asked:

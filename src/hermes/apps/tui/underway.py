@@ -2,6 +2,9 @@
 tells.
 """
 
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
+
 from msgspec import Struct, field
 
 from hermes.lib.text import duration
@@ -101,6 +104,12 @@ def hear_call(
             run.output = (run.output + event.text)[-KEPT_OUTPUT:]
         else:
             run.seconds, run.result, run.diff = event.seconds, event.result, event.diff
+
+
+def held_up_by(waiting: ToolCall, calls: Iterable[str], running: Mapping[str, Running]) -> ToolCall | None:
+    """The last call before one that waits, of those that run."""
+    before = (running.get(name) for name in takewhile(lambda name: name != waiting.id, calls))
+    return next((run.call for run in reversed(list(before)) if run is not None and run.seconds is None), None)
 
 
 def ended_lines(run: Running, seconds: float, width: int) -> list[Line]:
