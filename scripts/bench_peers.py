@@ -75,7 +75,6 @@ def arguments() -> argparse.Namespace:
 
 async def served() -> serving.LocalServer:
     """The built-in model with the window it was trained for, so that no agent's prompt is cut."""
-    serving.MAX_CONTEXT = WINDOW
     model = find(MODEL)
     path = location(model, model_cache(os.environ)) if isinstance(model, LocalModel) else model
     if not path.exists():

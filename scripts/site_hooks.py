@@ -22,8 +22,9 @@ OUTSIDE = {
 LAYOUT = """
 .wy-nav-content { max-width: 1100px; }
 .wy-table-responsive table td, .wy-table-responsive table th { white-space: normal; }
+.wy-table-responsive table td:last-child { min-width: 16em; }
 """
-"""Rows of a table are sentences: they wrap, and have room."""
+"""Rows of a table are sentences: they wrap, and have room, also on a narrow screen, where it scrolls."""
 _AFTER_LANGUAGE = re.compile(r"^( *```\w+) .*$", re.MULTILINE)
 
 

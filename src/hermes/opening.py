@@ -197,6 +197,7 @@ class SessionOpener(Struct, kw_only=True):
             bounds=self._bounds(chosen, Path(row.cwd)).meet(stored.capabilities),
         )
         spec = replace(spec, parent=row.parent, outside=written_elsewhere(row), model_lost=lost)
+        spec = replace(spec, tools_kept=chosen.toolsets is not None and not row.parent)
         spec = await self._below_parent(spec)
         session = Session(spec, self._services(), log=log, title=row.title, used=stored.used)
         self.living.add(session)

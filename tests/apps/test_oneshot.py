@@ -251,6 +251,21 @@ def test_json_lines_say_that_older_messages_are_summed_up_and_what_came_of_it(
     assert (made["kind"], made["dropped"], made["after"] < made["before"]) == ("compaction", 0, True)
 
 
+def test_json_lines_have_what_a_call_changed(run: Run, work: Path) -> None:
+    (work / "a.txt").write_text("one\n")
+    model = ScriptedModel(
+        call("terminal", {"command": "sed -i s/one/two/ a.txt"}),
+        call("patch", {"mode": "replace", "path": "a.txt", "old_string": "two", "new_string": "three"}),
+        "done",
+    )
+    lines = map(json.loads, ask(run, model, "--json", "-z", "go").stdout.splitlines())
+    diffs = [line["diff"] for line in lines if line["kind"] == "tool_end"]
+    assert diffs == [
+        f"--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-{old}\n+{new}\n"
+        for old, new in (("one", "two"), ("two", "three"))
+    ]
+
+
 def test_json_lines_are_few_versioned_and_end_with_end(run: Run) -> None:
     done = ask(
         run,

@@ -53,3 +53,16 @@ def test_a_session_works_on_in_its_folder_wherever_it_is_opened(run: Run, work: 
         )
     assert (read["content"], ran["output"]) == ("1|milk", f"{work}\n")
     assert f"This session works in {work}.\n" in done.stderr
+
+
+def test_toolsets_named_for_a_session_that_goes_on_are_told_to_have_no_effect(run: Run) -> None:
+    with ScriptedServer(ScriptedModel("one", "two", "three")).running() as server:
+        run("-z", "first", "--base-url", server.base_url, "-t", "file")
+        told = run("-c", "-t", "terminal", "-z", "second", "--base-url", server.base_url)
+        quiet = run("-c", "-z", "third", "--base-url", server.base_url)
+    sentence = (
+        "This session goes on with the tools that it began with, for its model's cache holds them:"
+        " --toolsets (-t) counts for a new session."
+    )
+    assert (told.stdout, told.stderr) == ("two\n", f"hermes: {sentence}\n")
+    assert quiet.stderr == ""

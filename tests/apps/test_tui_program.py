@@ -503,6 +503,23 @@ def test_the_question_shows_the_whole_command_and_stands_on_no(place: Place) -> 
     assert (place.project / "keep").is_dir()
 
 
+def test_the_question_says_what_the_command_would_delete_and_ctrl_o_lists_it(place: Place) -> None:
+    for name in ("a.txt", "deep/b.txt"):
+        (place.project / "keep" / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.project / "keep" / name).write_text("x" * 600)
+    with approving(place, "understood") as terminal:
+        terminal.type("go\r")
+        assert "\ndeletes keep/ (2 files, 1.2 kB) · Ctrl-O lists them\n" in terminal.until("Run this?")
+        terminal.read(0.5)
+        terminal.type("\x0f")
+        rows = terminal.until("deep/b.txt").split("\n")
+        start = rows.index("deletes keep/ (2 files, 1.2 kB)")
+        assert rows[start + 1 : start + 3] == ["      a.txt", "      deep/b.txt"]
+        terminal.type("\x1b")
+        terminal.until("✗ denied by you: rm -rf keep")
+        terminal.until("understood")
+
+
 def test_a_chosen_yes_runs_the_command_and_leaves_a_receipt(place: Place) -> None:
     with approving(place, "finished") as terminal:
         terminal.type("go\r")
@@ -897,3 +914,52 @@ def test_without_escapes_a_command_typed_at_a_question_runs_and_is_no_answer(
         terminal.type("\n")
         assert terminal.wait() == 0
     assert heard == said
+
+
+def test_what_a_command_changes_is_shown_below_its_line_as_an_edit_is(place: Place) -> None:
+    (place.project / "app.py").write_text("".join(f"print({n})\n" for n in range(1, 40)))
+    fix = "sed -i 's/print(2)/say(2)/' app.py; seq 30 > new.txt; mv notes.md README.md; printf 'a\\0' > x.bin; exit 3"
+    with place.open(call("terminal", {"command": fix}), "done", columns=100, rows=50) as terminal:
+        terminal.type("fix it\r")
+        rows = [row.strip() for row in terminal.until("done").split("\n")]
+    shown = rows[next(number for number, row in enumerate(rows) if "✗ exit 3" in row) + 1 :]
+    assert shown[: shown.index("")] == [
+        "app.py +1 −1", "1   print(1)", "2 - print(2)", "2 + say(2)", "3   print(3)", "4   print(4)", "5   print(5)",
+        "notes.md: renamed to README.md", "new.txt +30 −0", *(f"{n} + {n}" for n in range(1, 11)),
+        "… 20 more lines of the change · Ctrl-O", "x.bin: nothing → 2 bytes",
+    ]  # fmt: skip
+
+
+def test_each_call_of_a_reply_has_its_line_and_one_that_waits_says_for_what(place: Place) -> None:
+    (place.project / "go").write_text("")
+    held = "until [ -e stop ]; do sleep 0.05; done; echo changed > app.py"
+    wanted = calls(
+        ("search_files", {"pattern": "print"}),
+        ("terminal", {"command": held}),
+        ("read_file", {"path": "app.py"}),
+    )
+    with place.open(wanted, "all done", columns=100) as terminal:
+        terminal.type("go\r")
+        rows = terminal.until("waits for run").split("\n")
+        at = [
+            next(n for n, row in enumerate(rows) if word in row) for word in (" search ", " run ", " read ")
+        ]
+        assert at == sorted(at)
+        assert ("1 hit" in rows[at[0]], "waits for run" in rows[at[2]]) == (True, True)
+        (place.project / "stop").touch()
+        text = terminal.until("all done")
+    assert ("app.py +1 −1" in text, "read   app.py:1-1" in text) == (True, True)
+
+
+def test_a_read_does_not_wait_for_a_command_that_only_reads(place: Place) -> None:
+    os.mkfifo(place.project / "pipe")
+    with place.open(
+        calls(("terminal", {"command": "cat pipe"}), ("read_file", {"path": "app.py"})),
+        "all done",
+        columns=100,
+    ) as terminal:
+        terminal.type("go\r")
+        terminal.until("app.py:1-1")
+        assert " run    cat pipe" in terminal.text
+        (place.project / "pipe").write_text("x\n")
+        terminal.until("all done")

@@ -1,9 +1,8 @@
-"""A batch of tool calls: plan, journal, run, order.
+"""A batch of tool calls: order, journal, run.
 
 Results come back in call order, whatever order they finish in.
 """
 
-import os.path
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -15,6 +14,7 @@ import anyio.lowlevel
 import anyio.to_thread
 from msgspec.structs import replace
 
+from hermes.agent.call_order import CallTurn, in_order, running
 from hermes.agent.guardrails import signature
 from hermes.agent.outside import count, settle
 from hermes.agent.provenance import listening, named_outside, origin
@@ -31,8 +31,6 @@ from hermes.types.message import ToolCall, ToolResult
 from hermes.types.tool import UNDECLARED, ToolEntry, ToolManifest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from hermes.agent.session import Session
 
 SIDE_BY_SIDE = 8
@@ -75,20 +73,17 @@ class CallBatch:
         self._cut_by: Literal["user", "time", "store", "fault"] = "user"
 
     async def run(self) -> None:
-        """Run all calls, side by side where their policies and paths allow it; cancellation leaves `results`
-        as far as it came.
+        """Run all calls, each as soon as those before it allow it; cancellation leaves `results` as far as it
+        came.
         """
         try:
+            await anyio.lowlevel.checkpoint_if_cancelled()
             wanted = [call for call in self.calls if call.id not in self.results]
-            for group in plan(wanted, self.manifest, self._cwd()):
-                await anyio.lowlevel.checkpoint_if_cancelled()
-                alone = len(self.calls) == 1 and not self._parent
-                if len(group) == 1:
-                    await self._one(group[0], alone=alone)
-                else:
-                    await collect(
-                        [partial(self._one, call, alone=alone) for call in group], limit=SIDE_BY_SIDE
-                    )
+            alone = len(self.calls) == 1 and not self._parent
+            if len(wanted) == 1:
+                await self._one(wanted[0], alone=alone)
+            else:
+                await self._in_order(wanted)
         except BaseException as error:
             self._stopping.set()
             if has_kind(error, StoreError):
@@ -103,6 +98,20 @@ class CallBatch:
         """A result for every call, in call order; those that never ended say so."""
         for call in self.calls:
             yield self.results.get(call.id) or self._cut(call)
+
+    async def _in_order(self, calls: Sequence[ToolCall]) -> None:
+        slots = anyio.Semaphore(SIDE_BY_SIDE)
+
+        async def run(place: CallTurn) -> None:
+            await place.come()
+            async with slots:
+                await anyio.lowlevel.checkpoint_if_cancelled()
+                with running(place):
+                    await self._one(place.call, alone=False)
+            place.end()  # not where a fault has ended it: then nothing follows
+
+        places = in_order(calls, self.manifest, self._cwd())
+        await collect([partial(run, place) for place in places], limit=len(places))
 
     async def _one(self, call: ToolCall, *, alone: bool) -> None:
         session, services = self._session, self._services
@@ -129,12 +138,19 @@ class CallBatch:
                         entry, call.arguments, keywords, session.authorize, partial(self._keep, call, heard)
                     )
                 diff = services.redactor.redact(context.diff)
+        seconds = services.ports.monotonic() - started
         result = await self._keep(call, heard, output)
         if not alone:  # a single result is appended at once, which makes it durable
             await services.store.finish(session.id, result)
-        seconds = services.ports.monotonic() - started
+        diff = diff or await self._changed_by(call)
         end = ToolFinished(call_id=call.id, seconds=seconds, failed=output.failed, result=result, diff=diff)
         session.emit(end)
+
+    async def _changed_by(self, call: ToolCall) -> str:
+        """What the commands of a call have changed, for people."""
+        opened, redact = self._session.opened, self._services.redactor.redact
+        files = opened.turn_files if opened is not None else None
+        return redact(await files.changed_by(call.id, redact)) if files is not None else ""
 
     async def _keep(self, call: ToolCall, heard: Sequence[str], output: ToolOutput) -> ToolResult:
         """Note the result; not to be cut short, for the call has run."""
@@ -230,43 +246,3 @@ class CallBatch:
         if call.id in self._left:  # the tool itself has begun
             return self._examined(call, output, heard)
         return self._result(call, output)
-
-
-def plan(
-    calls: Sequence[ToolCall], manifest_of: "Callable[[ToolCall], ToolManifest]", cwd: str
-) -> list[list[ToolCall]]:
-    """The calls in order, grouped into runs that may go side by side."""
-    groups: list[list[ToolCall]] = []
-    taken: list[str] = []
-    joinable = False
-    for call in calls:
-        manifest = manifest_of(call)
-        paths = touched(call, manifest, cwd)
-        free = not any(overlap(path, other) for path in paths for other in taken)
-        if joinable and manifest.parallel != "never" and free:
-            groups[-1].append(call)
-            taken += paths
-        else:
-            groups.append([call])
-            taken = list(paths)
-        joinable = manifest.parallel != "never"
-    return groups
-
-
-def touched(call: ToolCall, manifest: ToolManifest, cwd: str) -> list[str]:
-    """The absolute paths that a call by path names."""
-    if manifest.parallel != "by_path":
-        return []
-    named = [str(call.arguments[name]) for name in manifest.paths if call.arguments.get(name)]
-    if manifest.patch and call.arguments.get(manifest.patch):
-        lines = str(call.arguments[manifest.patch]).splitlines()
-        named += [
-            line.split(": ", 1)[1].strip() for line in lines if line.startswith("*** ") and ": " in line
-        ]
-    # As text
-    return [os.path.realpath(os.path.join(cwd, os.path.expanduser(path))) for path in named]  # noqa: PTH111, PTH118
-
-
-def overlap(one: str, other: str) -> bool:
-    """Whether two absolute paths are equal or one lies inside the other."""
-    return one == other or one.startswith(other.rstrip("/") + "/") or other.startswith(one.rstrip("/") + "/")

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
+from hermes.agent.call_order import let_reads_go
 from hermes.agent.provenance import allow_edit, is_allowed_edit, is_of_model, tell, tell_first
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
@@ -23,13 +24,13 @@ from hermes.safety.plan import planned
 from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
 from hermes.safety.taint import Said, held, nothing_known
-from hermes.safety.undo import may_change, saved_first, to_save
+from hermes.safety.undo import may_change, only_reads, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.store.checkpoints import Checkpoint
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import BeyondReading, Refused
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope
+from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope, Touched
 
 _UNREADABLE = "This could not be judged ({}), so the answer is no. Write it as a plain command."
 _READ = Verdict(decision="allow")
@@ -78,8 +79,9 @@ class ApprovalGate(Struct):
     a turn first changes it. `record` tells of an answer that no person gave, `allowed` gives the user's
     allowlist when it was changed, `read` what the session has read from outside, `said` in which words,
     `locate` where a path of a command really lies, `planning` whether nothing may change now, `asks_edits`
-    whether edits ask (None: as the policy says), which `accept_edits` ends. Unless somebody answers
-    (`attended`), what the session itself `wrote` does not run unconfined.
+    whether edits ask (None: as the policy says), which `accept_edits` ends, `touched` what an action would
+    delete or write over. Unless somebody answers (`attended`), what the session itself `wrote` does not run
+    unconfined.
     """
 
     policy: Policy
@@ -104,6 +106,7 @@ class ApprovalGate(Struct):
     planning: Callable[[], bool] = _never
     asks_edits: Callable[[], bool] | None = None
     accept_edits: Callable[[], None] = _nothing_accepted
+    touched: Callable[[Action, Verdict, Policy], Awaitable[tuple[Touched, ...]]] | None = None
 
     async def authorize(self, action: Action) -> Permit:
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
@@ -111,6 +114,8 @@ class ApprovalGate(Struct):
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
         await self._save_turn(action, verdict)
+        if isinstance(action, Command) and only_reads(verdict):
+            let_reads_go(action.command)
         self.wrote = self.wrote or writes(action, verdict)
         found = self._provenance(action, verdict)
         source = found.source
@@ -239,7 +244,7 @@ class ApprovalGate(Struct):
 
     async def _save_turn(self, action: Action, verdict: Verdict) -> None:
         if self.turn_files is not None and may_change(action, verdict):
-            await self.turn_files.save_before()
+            await self.turn_files.save_before(action)
 
     async def _asked(self, action: Action, verdict: Verdict) -> Permit:
         unsaved = self.save_first is not None and self.policy.ask == "needed"
@@ -250,6 +255,8 @@ class ApprovalGate(Struct):
         question = self._question(action, verdict)
         if await self._is_approved_by_model(action, verdict, question):
             return verdict.permit(action, "model", self.ports.token())
+        if self.touched is not None and self.attended:
+            question = replace(question, touches=await self.touched(action, verdict, self.policy))
         answer = await self.ask(question)
         if not isinstance(answer, Grant):
             raise self._refusal(action, self._denied(answer, verdict))

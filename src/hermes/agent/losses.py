@@ -15,6 +15,10 @@ GONE: Final = (
     " session works in another one."
 )
 UNHEARD: Final = "{} of this session ended unheard; the model is told with the next message."
+TOOLS_KEPT: Final = (
+    "This session goes on with the tools that it began with, for its model's cache holds them: --toolsets"
+    " (-t) counts for a new session."
+)
 CUT: Final = "{} of this session ended unheard; the model is told when the turn that was cut off goes on."
 WAITS: Final = (
     "A goal waits here: {}. /goal resume goes on with it (hermes -c --goal </dev/null without a screen),"
@@ -34,6 +38,8 @@ def losses(session: "Session", terminal: TerminalSettings) -> Iterator[str]:
         yield GONE.format(session.spec.cwd)
     if session.spec.model_lost:
         yield session.spec.model_lost
+    if session.spec.tools_kept:
+        yield TOOLS_KEPT
     yield from session.services.memory.faults()
     if told := _told_of_cut(session):
         yield CUT.format("A child" if told == 1 else f"{told} children")

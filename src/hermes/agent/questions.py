@@ -47,6 +47,11 @@ def calling(call_id: str) -> Iterator[None]:
         _call.reset(token)
 
 
+def current_call() -> str:
+    """The id of the call that this is part of; "" for none."""
+    return _call.get()
+
+
 class _Waiting(Struct):
     """A question that somebody here waits for, and the first answer to it from here."""
 

@@ -67,7 +67,8 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     requests and stands nowhere else. What goes on for `long_seconds` is told of; 0 is never. A goal may take
     `goal_turns` turns before a person is asked. `max_cost` is what this opening of the session may spend, in
     US dollars; 0 is no limit. `deps` is what its tools get. `model_lost` says, where a session was resumed
-    with another model than it was left with, why that is so. `notes` says whether those of the project count.
+    with another model than it was left with, why that is so; `tools_kept`, where one was, that toolsets were
+    named which count for nothing there. `notes` says whether those of the project count.
     """
 
     id: str
@@ -95,6 +96,7 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
     deps: Any = None
     model_lost: str = ""
     notes: bool = True
+    tools_kept: bool = False
 
 
 def new_session_id(ports: Ports) -> str:

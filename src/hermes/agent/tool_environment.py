@@ -16,6 +16,7 @@ from hermes.agent.gate import ApprovalGate
 from hermes.agent.heard import said_since
 from hermes.agent.outside import sources_of
 from hermes.agent.provenance import tell
+from hermes.agent.touched import touched
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst, checkpoints_of
 from hermes.config.sections import Settings
@@ -184,7 +185,7 @@ def open_local(options: ToolEnvironmentOptions, ask: Ask) -> ToolEnvironment:
         outside_folders=outside_folders(options.user_home, options.cwd, options.approvals),
     )
     gate = gate_of(options, policy, partial(_asked, ask, lacking) if lacking else ask)
-    gate.locate = real_paths
+    gate.locate, gate.touched = real_paths, touched
     if options.checkpoints.max_megabytes:
         kept = checkpoints_of(options.hermes_home, options.checkpoints, options.user_home)
         gate.save_first = SaveFirst(kept, options.ports, options.scratch.name)

@@ -12,11 +12,14 @@ import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
+from hermes.agent.call_changes import CallChanges, Redact
+from hermes.agent.questions import current_call
 from hermes.lib.trees import TooLarge
 from hermes.lib.visible import visible
 from hermes.store.checkpoints import Checkpoint, CheckpointStore
 from hermes.store.rollback import RolledBack, changed_since, roll_back
 from hermes.store.rollback_plan import RollbackPlan, plan
+from hermes.types.action import Action, Command
 from hermes.types.error import HermesError, StoreError
 from hermes.types.event import Notice
 from hermes.types.message import User
@@ -40,6 +43,11 @@ GONE: Final = (
 )
 _TITLE: Final = 60
 T = TypeVar("T")
+Expect = Callable[[CallChanges | None], object]
+
+
+def _nothing(_changes: CallChanges | None) -> None:
+    return None
 
 
 class SavedTurn(Struct, frozen=True):
@@ -68,21 +76,38 @@ class TurnFiles:
         self._begun: Checkpoint | None = None
         self._changing: set[str] = set()  # children that have changed files, and may go on
         self._given_up = False
+        self._calls: set[str] = set()  # that may have changed files
+        self._watched: tuple[str, CallChanges] | None = None
 
     def attach(self, session: "Session") -> None:
         """Belong to a session."""
         self._session = session
 
-    async def save_before(self) -> None:
+    async def save_before(self, action: Action) -> None:
         """Save the workspace, once in a turn of the session at the top of the family. Where that cannot be,
-        the user is told, once in a session.
+        the user is told, once in a session. What the action changes belongs to the call that it is part of.
         """
         if self._session is not None:
             top, child = _family(self._session)
-            await top.home.run(partial(_save_family, top, child))
+            call = current_call()
+            if isinstance(action, Command):
+                self._calls.add(call)
+            await top.home.run(partial(_save_family, top, child, partial(_expect, call, action)))
 
-    async def begin(self, child: str) -> None:
-        """Save the workspace, once in the turn that runs, or for a child that goes on after the last one."""
+    async def changed_by(self, call: str, redact: Redact) -> str:
+        """What the commands of a call have changed in the workspace, as a diff of redacted texts; "" where
+        that is not known.
+        """
+        if self._session is None or call not in self._calls:
+            return ""
+        self._calls.discard(call)
+        top, _ = _family(self._session)
+        return await top.home.run(partial(_changed_by, top, call, redact))
+
+    async def begin(self, child: str, expect: Expect = _nothing) -> None:
+        """Save the workspace, once in the turn that runs, or for a child that goes on after the last one;
+        `expect` tells what is about to change it.
+        """
         session, users = self._session, self._users()
         if session is None or self._given_up or not users or not (session.busy or child):
             return
@@ -94,6 +119,13 @@ class TurnFiles:
                 about = self._about(users[-1].id, " ".join(users[-1].text.split())[:_TITLE])
                 about = replace(about, between=not session.busy)
                 self._begun = await self._tried(partial(self._store.save_tree, about))
+            await anyio.to_thread.run_sync(expect, self._changes(), abandon_on_cancel=True)
+
+    async def diff_of(self, call: str, redact: Redact) -> str:
+        """As `changed_by`, for calls of all of the family."""
+        async with self._lock:
+            changes = self._changes()
+            return await anyio.to_thread.run_sync(changes.diff, call, redact) if changes else ""
 
     async def begin_turn(self) -> None:
         """Save the workspace where children of earlier turns go on changing it."""
@@ -181,6 +213,14 @@ class TurnFiles:
         begun, self._begun = self._begun, None
         if begun is not None:
             await self._tried(partial(self._store.end_tree, begun, self._ports.now()))
+
+    def _changes(self) -> CallChanges | None:
+        """What tells the changes of calls apart, from what was saved last on."""
+        if self._begun is None:
+            self._watched = None
+        elif self._watched is None or self._watched[0] != self._begun.id:
+            self._watched = self._begun.id, CallChanges(self._store.snapshots, self._workspace)
+        return self._watched[1] if self._watched else None
 
     def _is_changing(self) -> bool:
         """Whether children that have changed files go on."""
@@ -293,7 +333,17 @@ def _family(session: "Session") -> tuple["Session", str]:
     return session, child
 
 
-async def _save_family(top: "Session", child: str) -> None:
+async def _save_family(top: "Session", child: str, expect: Expect) -> None:
     files = top.environment.turn_files
     if files is not None:
-        await files.begin(child)
+        await files.begin(child, expect)
+
+
+async def _changed_by(top: "Session", call: str, redact: Redact) -> str:
+    files = top.environment.turn_files
+    return "" if files is None else await files.diff_of(call, redact)
+
+
+def _expect(call: str, action: Action, changes: CallChanges | None) -> None:
+    if changes is not None:
+        changes.expect(call, action)

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Final
 
 from hermes.agent.branching import branch as begin_branch
 from hermes.commands.context import CommandContext, idle, opened
+from hermes.lib.visible import one_line
 from hermes.present.session_tree import family, session_tree
-from hermes.store.tree_diff import one_line
 from hermes.types.error import HermesError
 from hermes.types.message import User
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 from msgspec import Struct
 
 from hermes.commands.context import CommandContext, idle, opened
+from hermes.lib.visible import one_line
 from hermes.present.rollback import planned, told
-from hermes.store.tree_diff import one_line
 from hermes.types.error import HermesError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 import msgspec
 from msgspec import Struct
 
-from hermes.config.names import first_name, setting_names
+from hermes.config.names import first_name, meant, setting_names
 from hermes.config.sections import Known, Settings, assemble, known_keys
 from hermes.config.unreadable import unreadable
 from hermes.lib.lazy import import_object
@@ -259,5 +259,7 @@ def _nearest_bound(key: str, known: Mapping[str, Known]) -> str:
 
 
 def _nearest(key: str, known: Mapping[str, Known]) -> str:
+    if told := meant(key):
+        return f" ({told})"
     close = import_object("difflib:get_close_matches")(key, known, n=1, cutoff=0.5)
     return f" (did you mean {close[0]}?)" if close else ""

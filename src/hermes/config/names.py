@@ -10,18 +10,25 @@ from hermes.lib.data_files import data_table
 
 class SettingNames(Struct, frozen=True):
     """`variables` set a key; `renamed` maps the old name of a key to the new one, `also` a second name to the
-    first.
+    first. `meant` says of keys of others what says the same here.
     """
 
     variables: Mapping[str, str]
     renamed: Mapping[str, str]
     also: Mapping[str, str]
+    meant: Mapping[str, str]
 
 
 @cache
 def setting_names() -> SettingNames:
     """The names of data/setting_names.toml."""
     return SettingNames(**data_table("setting_names.toml"))
+
+
+def meant(key: str) -> str:
+    """What says the same as a key of others, or as the section that it is in; "" for an unheard-of one."""
+    names = setting_names().meant
+    return names.get(key) or names.get(key.partition(".")[0], "")
 
 
 def first_name(key: str) -> str:

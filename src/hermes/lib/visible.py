@@ -2,6 +2,7 @@
 long empty stretches.
 """
 
+import os
 import re
 import unicodedata
 from typing import Final
@@ -25,6 +26,11 @@ def spelled_out(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(one if one in "\n\t" or not _is_hidden(one) else f"⟨U+{ord(one):04X}⟩" for one in text)
+
+
+def one_line(path: str) -> str:
+    """A path to look at, whatever is in its name."""
+    return visible(os.fsencode(path).decode("utf-8", "backslashreplace")).replace("\n", "⟨U+000A⟩")
 
 
 def _length(found: re.Match[str]) -> str:

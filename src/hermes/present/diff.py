@@ -1,14 +1,17 @@
 """A unified diff as a numbered one, short enough to read in passing."""
 
 import re
+from collections.abc import Iterator
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from hermes.lib.text import strip_escapes
 from hermes.present.spans import Line, Span, cut, line
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<olds>\d+))? \+(?P<new>\d+)(?:,(?P<news>\d+))? @@")
+_COUNT = re.compile(r": \+(?P<added>\d+) −(?P<removed>\d+)(?: \(removed\))?$")
 _LONGEST = 20
+_LISTED = 8
 
 
 class Change(Struct, frozen=True, kw_only=True):
@@ -21,30 +24,79 @@ class Change(Struct, frozen=True, kw_only=True):
     @property
     def count(self) -> str:
         """The change in short, such as `+2 −1`."""
-        return f"+{self.added} −{self.removed}"
+        return _count(self.added, self.removed)
 
 
-def change(diff: str, width: int, *, longest: int = _LONGEST) -> Change:
+class _File(Struct, kw_only=True):
+    """The part of a diff that is of one file; `words` is what it says of one without lines."""
+
+    name: str
+    words: str = ""
+    added: int = 0
+    removed: int = 0
+    rows: list[Line] = field(default_factory=list)
+
+    @property
+    def head(self) -> Line:
+        return line(self.words or f"{self.name} {_count(self.added, self.removed)}", "dim")
+
+
+def change(diff: str, width: int, *, longest: int = _LONGEST, named: bool = False) -> Change:
     """A unified diff with line numbers: at most `longest` rows of `width` cells, then how many more there
-    are.
+    are, and the files that have none of these rows. One file alone has its name only where it is `named`.
     """
-    rows: list[Line] = []
-    numbered = _numbered(diff)
-    files = sum(mark == "file" for _, mark, _ in numbered)
-    for number, mark, text in numbered:
-        if mark == "file":
-            rows += [line(text, "dim")] if files > 1 else []
-        elif mark == "gap":
-            rows.append(line("      ⋯", "dim"))
-        else:
-            rows.append(_row(number, mark, text, width))
-    added, removed = (sum(mark == sign for _, mark, _ in numbered) for sign in "+-")
-    if len(rows) > longest:
-        rows = [
-            *rows[: longest - 1],
-            line(f"… {len(rows) - longest + 1} more lines of the change · Ctrl-O", "dim"),
-        ]
+    files = list(_files(diff, width))
+    heads = named or len(files) > 1
+    rows, hidden, listed = list[Line](), 0, list[_File]()
+    for file in files:
+        own = [*([cut(file.head, width)] if heads else []), *file.rows]
+        room = longest - len(rows)
+        if room <= heads and own:
+            listed.append(file)
+            continue
+        fits = len(own) if len(own) <= room else room - 1
+        rows += own[:fits]
+        hidden += len(own) - fits
+    if hidden:
+        rows.append(line(f"… {hidden} more lines of the change · Ctrl-O", "dim"))
+    rows += [cut(file.head, width) for file in listed[:_LISTED]]
+    if len(listed) > _LISTED:
+        rows.append(line(f"… {len(listed) - _LISTED} more files · Ctrl-O", "dim"))
+    added, removed = sum(one.added for one in files), sum(one.removed for one in files)
     return Change(added=added, removed=removed, rows=tuple(rows))
+
+
+def _count(added: int, removed: int) -> str:
+    return f"+{added} −{removed}"
+
+
+def _files(diff: str, width: int) -> Iterator[_File]:
+    """The files of a diff, each with its numbered rows."""
+    file: _File | None = None
+    for number, mark, text in _numbered(diff):
+        if mark in {"file", "words"} or file is None:
+            if file is not None:
+                yield file
+            file = _noted(text) if mark == "words" else _File(name=text if mark == "file" else "")
+            if mark in {"file", "words"}:
+                continue
+        file.added += mark == "+"
+        file.removed += mark == "-"
+        file.rows.append(line("      ⋯", "dim") if mark == "gap" else _row(number, mark, text, width))
+    if file is not None:
+        yield file
+
+
+def _noted(words: str) -> _File:
+    """A file of which a diff only has words, such as `a.txt: +3 −12`."""
+    found = _COUNT.search(words)
+    counts = (int(found["added"]), int(found["removed"])) if found else (0, 0)
+    return _File(
+        name=words,
+        words=words.replace(": +", " +", 1) if found else words,
+        added=counts[0],
+        removed=counts[1],
+    )
 
 
 def _row(number: int, mark: str, text: str, width: int) -> Line:
@@ -52,21 +104,28 @@ def _row(number: int, mark: str, text: str, width: int) -> Line:
     return cut((Span(f"{number:>4} ", "dim"), Span(f"{mark} {text}".rstrip(), role)), width)
 
 
-def _numbered(diff: str) -> list[tuple[int, str, str]]:
-    """Each line as number, mark and text; `file` and `gap` mark what is not a line of a file."""
-    rows: list[tuple[int, str, str]] = []
+def _numbered(diff: str) -> Iterator[tuple[int, str, str]]:
+    """Each line as number, mark and text; `file`, `gap` and `words` mark what is not a line of a file."""
     old = new = old_left = new_left = 0
+    former, first = "", True
     for text in strip_escapes(diff).expandtabs(4).splitlines():
-        hunk = _HUNK.match(text)
+        if text.startswith("\\"):  # that no line end follows
+            continue
         if old_left > 0 or new_left > 0:
             mark = text[:1] if text[:1] in {"+", "-"} else " "
-            rows.append((old if mark == "-" else new, mark, text[1:]))
+            yield (old if mark == "-" else new, mark, text[1:])
             old, old_left = (old, old_left) if mark == "+" else (old + 1, old_left - 1)
             new, new_left = (new, new_left) if mark == "-" else (new + 1, new_left - 1)
-        elif hunk:
-            rows += [(0, "gap", "")] if rows and rows[-1][1] != "file" else []
+        elif hunk := _HUNK.match(text):
+            if not first:
+                yield (0, "gap", "")
+            first = False
             old, new = int(hunk["old"]), int(hunk["new"])
             old_left, new_left = int(hunk["olds"] or 1), int(hunk["news"] or 1)
+        elif text.startswith("--- "):
+            former = text[4:].removeprefix("a/")
         elif text.startswith("+++ "):
-            rows.append((0, "file", text[4:].removeprefix("b/")))
-    return rows
+            name, first = text[4:].removeprefix("b/"), True
+            yield (0, "file", former if name == "/dev/null" else name)
+        elif ": " in text or text.startswith("…"):  # git's own heads have neither
+            yield (0, "words", text)

@@ -15,6 +15,9 @@ from hermes.types.question import Answer, Approve, Deny, Grant, Question
 SHORTENED = "Older results are sent in short"
 _INDENT = 6
 _TAIL = 5
+_DIFF = 20
+_EVERY = 1_000_000
+_NAMES_ITS_FILE = frozenset({"patch", "write_file"})
 _WIDEST = 100  # on a wide screen the seconds must still be near the command
 _SIDE = 14  # room for the outcome, so that the seconds of calls stand in one column
 _ROOMY = 60
@@ -30,7 +33,7 @@ def tool_lines(
     diff: str = "",
     whole: bool = False,
 ) -> list[Line]:
-    """A finished call: one line, then its change or the last lines of its output (`whole` shows all,
+    """A finished call: one line, then the last lines of its output and its change (`whole` shows all,
     unwrapped).
 
     `seconds` is None where nobody has kept how long it took; `diff` is a change that its result does not
@@ -39,17 +42,19 @@ def tool_lines(
     end = outcome(call, result)
     clock = "" if seconds is None else duration(seconds)
     words = call_words(call, emoji=emoji, whole=whole)
-    if diff := end.diff or (diff if end.ok else ""):
-        shown = change(diff, width - _INDENT, longest=1_000_000 if whole else 20)
-        return [head_line(words, clock, Span(shown.count, "good"), width), *_indented(shown.rows)]
+    diff, rows = end.diff or diff, tuple[Line, ...]()
     word = Span(end.word, "" if end.ok else "error")
+    if diff:
+        named = call.name not in _NAMES_ITS_FILE
+        shown = change(diff, width - _INDENT, longest=_EVERY if whole else _DIFF, named=named)
+        rows, word = shown.rows, Span(shown.count, "good") if end.ok else word
     spoken = Words(emoji=words.emoji, verb=words.verb, argument=words.argument + end.range, more=words.more)
     head = head_line(spoken, clock, word, width)
     if end.plan:
-        rows = plan_lines(end.plan, width - _INDENT, longest=len(end.plan)) if whole else []
-        return [head, *_indented(rows)]
+        items = plan_lines(end.plan, width - _INDENT, longest=len(end.plan)) if whole else []
+        return [head, *_indented(items)]
     extra = _whole_command(words, width) if whole else []
-    return [head, *extra, *_tail(end, width, whole=whole)]
+    return [head, *extra, *_tail(end, width, whole=whole), *_indented(rows)]
 
 
 def running_lines(
@@ -66,9 +71,10 @@ def waiting_line(call: ToolCall, width: int, *, emoji: str) -> Line:
     return head_line(call_words(call, emoji=emoji), "", Span("waits for you", "warning"), width)
 
 
-def queued_line(call: ToolCall, width: int) -> Line:
-    """A call whose turn comes after those that run."""
-    return head_line(call_words(call), "", Span("queued", "dim"), width)
+def queued_line(call: ToolCall, after: ToolCall | None, width: int) -> Line:
+    """A call that waits for one before it."""
+    told = f"waits for {call_words(after).verb}" if after else "waits"
+    return head_line(call_words(call), "", Span(told, "dim"), width)
 
 
 def head_line(words: Words, seconds: str, side: Span, width: int) -> Line:

@@ -62,6 +62,12 @@ def printed(result: ToolResult) -> str:
     return output if isinstance(output, str) else result.content
 
 
+def changed(result: ToolResult) -> str:
+    """The diff of an edit, as its result has it; "" for another one."""
+    diff = (_parsed(result.content) or {}).get("diff")
+    return diff if isinstance(diff, str) else ""
+
+
 def _parsed(content: str) -> Mapping[str, Any] | None:
     try:
         found = json.loads(content)

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from hermes.lib.visible import one_line
 from hermes.store.rollback import RolledBack
 from hermes.store.rollback_plan import RollbackPlan
-from hermes.store.tree_diff import one_line
 
 _SHOWN: Final = 20
 _MADE_WAY: Final = "could not be saved and made way: it is `{}` now"

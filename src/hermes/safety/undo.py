@@ -59,6 +59,12 @@ def may_change(action: Action, verdict: Verdict) -> bool:
             return "files" in action.manifest.effects and not action.manifest.workspace
 
 
+def only_reads(verdict: Verdict) -> bool:
+    """Whether a command is known only to read, and leaves its shell in its folder."""
+    commands = verdict.commands
+    return bool(commands) and all(_only_reads(one) and one.program != "cd" for one in commands)
+
+
 def _only_reads(command: Simple) -> bool:
     own = command.program in command.scope.aliases or command.program in command.scope.functions
     plain = command.argv[:1] == (command.program,) and command.program in _READERS and not own

@@ -23,6 +23,7 @@ REBUILT: Final = frozenset({
 })  # fmt: skip
 """Names of folders that package managers, compilers and test runners fill."""
 
+REBUILT_FOLDER: Final = "rebuilt"
 IGNORED: Final = "ignored by git"
 OF_GIT: Final = "git's own"
 
@@ -95,7 +96,7 @@ def saved_rules(files: Iterable[tuple[str, bytes]]) -> SavedRules:
 
 
 def _by_name(name: str) -> str:
-    return "rebuilt" if name in REBUILT else OF_GIT if name == REPOSITORY else ""
+    return REBUILT_FOLDER if name in REBUILT else OF_GIT if name == REPOSITORY else ""
 
 
 def _same(some: Rules, others: Rules) -> bool:

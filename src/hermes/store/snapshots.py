@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import os
 import secrets
+import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -26,6 +27,7 @@ from hermes.store.snapshot import (
     decoded,
     encoded,
 )
+from hermes.store.tree_watch import TreeWatch
 from hermes.types.error import StoreError
 
 
@@ -58,6 +60,22 @@ class SnapshotStore:
         kept. To be called within `used`.
         """
         return self._taken(workspace, SnapshotScope(self._rules))
+
+    def watch(self, workspace: str) -> TreeWatch | None:
+        """What tells what changes in a workspace after its last snapshot; None where this process has none.
+
+        It goes by the ignore files of that snapshot, and keeps nothing on the disk.
+        """
+        if (held := self._last.get(workspace)) is None:
+            return None
+        seen, last = held
+        scope = SnapshotScope(saved_rules(self._ignore_files(last.tree)))
+        return TreeWatch(Path(workspace), seen, scope, self._limits, hides=self._hides, kept=self.bytes_of)
+
+    def now(self) -> int:
+        """The time in nanoseconds, as the file system has it."""
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            return os.fstat(file.fileno()).st_ctime_ns
 
     def take_since(self, workspace: str, start: bytes) -> Snapshot:
         """What a workspace holds now, by the ignore files of the tree `start`. Where that is too much, only

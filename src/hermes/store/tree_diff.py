@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from difflib import unified_diff
 from typing import Final
 
-from hermes.lib.visible import visible
+from hermes.lib.visible import one_line, visible
 from hermes.store.snapshot import Entry, Tree
 
 _LARGEST: Final = 500_000
@@ -19,16 +19,12 @@ def tree_diff(old: Tree, new: Tree, read: Callable[[Entry], bytes]) -> Iterator[
     """
     for path in sorted(old.keys() | new.keys()):
         before, after = old.get(path), new.get(path)
-        if before != after and not _is_folder(before, after):
+        if before != after and not is_folder(before, after):
             yield from _file(one_line(path), before, after, read)
 
 
-def one_line(path: str) -> str:
-    """A path to look at, whatever is in its name."""
-    return visible(os.fsencode(path).decode("utf-8", "backslashreplace")).replace("\n", "⟨U+000A⟩")
-
-
-def _is_folder(before: Entry | None, after: Entry | None) -> bool:
+def is_folder(before: Entry | None, after: Entry | None) -> bool:
+    """Whether a path is at most a folder, before and after."""
     return all(one is None or one.kind == "folder" for one in (before, after))
 
 
@@ -41,11 +37,11 @@ def _file(
         return
     texts = [_text(one, read) for one in (before, after)]
     if texts[0] is None or texts[1] is None:
-        yield f"{name}: {_described(before)} → {_described(after)}"
+        yield f"{name}: {described(before)} → {described(after)}"
         return
     labels = (f"a/{name}" if before else _NONE, f"b/{name}" if after else _NONE)
     lines = list(unified_diff(texts[0], texts[1], *labels, lineterm=""))
-    yield from lines or [f"{name}: {_described(before)} → {_described(after)}"]
+    yield from lines or [f"{name}: {described(before)} → {described(after)}"]
 
 
 def _text(entry: Entry | None, read: Callable[[Entry], bytes]) -> list[str] | None:
@@ -58,7 +54,8 @@ def _text(entry: Entry | None, read: Callable[[Entry], bytes]) -> list[str] | No
     return None if b"\0" in data else visible(data.decode("utf-8", "backslashreplace")).splitlines()
 
 
-def _described(entry: Entry | None) -> str:
+def described(entry: Entry | None) -> str:
+    """What is at a path, in a few words."""
     match entry:
         case None:
             return "nothing"

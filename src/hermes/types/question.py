@@ -4,12 +4,29 @@ from typing import Literal
 
 from msgspec import Struct
 
+TouchedHow = Literal["deletes", "changes"]
+
+
+class Touched(Struct, frozen=True, kw_only=True):
+    """What an action would delete, or write over, at a path: how many files with how many bytes, more of them
+    where `more` says so. `names` are the first files of a folder. Without a path it is known only when it
+    runs.
+    """
+
+    how: TouchedHow
+    path: str = ""
+    files: int = 0
+    size: int = 0
+    more: bool = False
+    names: tuple[str, ...] = ()
+
 
 class Approve(Struct, frozen=True, kw_only=True):
     """May this run? `command` is shown whole; `reasons` say in plain words why it was stopped.
 
     `session_pattern` and `always_pattern` name exactly what a wider yes would cover; empty means that it is
-    not offered. `digest` names what an answer is about: the action with its environment, the session and who
+    not offered. `touches` is what is there of what it would delete or write over, as far as it names that.
+    `digest` names what an answer is about: the action with its environment, the session and who
     calls. `diff` is the change that a file operation belongs to, unified; `rule` is `edit` where it asks
     because edits do.
     """
@@ -22,6 +39,7 @@ class Approve(Struct, frozen=True, kw_only=True):
     session_pattern: str = ""
     always_pattern: str = ""
     digest: str = ""
+    touches: tuple[Touched, ...] = ()
     kind: Literal["approve"] = "approve"
 
 

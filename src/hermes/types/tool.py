@@ -22,7 +22,8 @@ class ToolManifest(Struct, frozen=True, kw_only=True):
 
     `effects`: what a call may change; none for a tool that only reads. An intent is stored before a call with
     effects. `parallel`: whether calls run side by side: never, always (`safe`), or where the paths in the
-    arguments named by `paths` (and in the patch text in the argument `patch`) do not overlap.
+    arguments named by `paths` (and in the patch text in the argument `patch`) do not overlap; those that go
+    through the workspace keep their order where one of them changes files.
     `workspace`: all it does to the machine goes through `ctx.workspace`, which decides for each action.
     `hosts` and `programs`: what it connects to and starts by itself; `secrets`: variables it reads.
     """

@@ -1,10 +1,11 @@
+import os
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.agent.calls import overlap, plan
+from hermes.agent.call_order import in_order, overlap
 from hermes.agent.guardrails import signature
 from hermes.tools.discovery import discover_builtin_tools
 from hermes.tools.registry import PROCESS
@@ -23,60 +24,60 @@ def call(name: str, **arguments: Any) -> ToolCall:
     return ToolCall(id=name, name=name, arguments=arguments)
 
 
-def groups(*calls: ToolCall) -> list[list[str]]:
-    return [
-        [f"{one.name}:{one.arguments.get('path', '')}" for one in group]
-        for group in plan(calls, manifest_of, "/w")
-    ]
+def waits(*calls: ToolCall) -> list[list[int]]:
+    """For each call the numbers of those that it waits for."""
+    places = in_order(calls, manifest_of, "/w")
+    assert [place.call for place in places] == list(calls)
+    return [[places.index(other) for other in place.before] for place in places]
+
+
+SEARCH, RUN = call("search_files"), call("terminal")
+A, B = "*** Begin Patch\n*** Update File: a\n@@", "*** Begin Patch\n*** Update File: b\n@@"
+
+
+def read(path: str) -> ToolCall:
+    return call("read_file", path=path)
+
+
+def write(path: str) -> ToolCall:
+    return call("write_file", path=path)
 
 
 @pytest.mark.parametrize(
     ("calls", "expected"),
     [
-        ([call("search_files"), call("search_files"), call("search_files")], [3]),
-        ([call("terminal"), call("terminal")], [1, 1]),
-        ([call("read_file", path="a"), call("write_file", path="b")], [2]),
-        ([call("read_file", path="a"), call("write_file", path="a")], [1, 1]),
-        ([call("write_file", path="/w/a"), call("read_file", path="./x/../a")], [1, 1]),
-        ([call("write_file", path="a/b.py"), call("read_file", path="a")], [1, 1]),
-        ([call("write_file", path="ab"), call("read_file", path="a")], [2]),
-        ([call("search_files"), call("terminal"), call("search_files"), call("search_files")], [1, 1, 2]),
-        ([call("unheard_of"), call("unheard_of")], [1, 1]),
-        (
-            [
-                call("patch", mode="patch", patch="*** Begin Patch\n*** Update File: a\n@@"),
-                call("read_file", path="a"),
-            ],
-            [1, 1],
-        ),
-        (
-            [
-                call("patch", mode="patch", patch="*** Begin Patch\n*** Update File: a\n@@"),
-                call("read_file", path="b"),
-            ],
-            [2],
-        ),
+        ([SEARCH, SEARCH, read("a"), read("a")], [[], [], [], []]),
+        ([RUN, RUN], [[], [0]]),
+        ([read("a"), write("b")], [[], []]),
+        ([read("a"), write("a")], [[], [0]]),
+        ([write("/w/a"), read("./x/../a"), read("b")], [[], [0], []]),
+        ([write("a/b.py"), read("a"), write("ab")], [[], [0], []]),
+        ([write("a"), SEARCH, read("b")], [[], [0], []]),
+        ([SEARCH, RUN, SEARCH, read("a")], [[], [0], [1], [1]]),
+        ([call("unheard_of"), read("a"), call("unheard_of")], [[], [0], [0, 1]]),
+        ([call("patch", mode="patch", patch=A), read("a"), read("b")], [[], [0], []]),
+        ([call("patch", mode="patch", patch=A), call("patch", mode="patch", patch=B)], [[], []]),
+        ([RUN, write("a"), write("../w/a"), read("b")], [[], [0], [0, 1], [0, 1, 2]]),
+        ([RUN, write("/w/a"), write("/w/b")], [[], [0], [0]]),
+        ([call("session_search"), write("a")], [[], []]),
     ],
-)
-def test_calls_go_side_by_side_only_where_every_policy_and_path_allows_it(
-    calls: list[ToolCall], expected: list[int]
+)  # fmt: skip
+def test_a_call_waits_for_those_before_it_that_it_may_affect_or_be_affected_by(
+    calls: list[ToolCall], expected: list[list[int]]
 ) -> None:
-    planned = plan(calls, manifest_of, "/w")
-    assert [len(group) for group in planned] == expected
-    assert [one for group in planned for one in group] == calls
+    assert waits(*calls) == expected
 
 
 paths = st.lists(st.sampled_from(["a", "b", "a/b", "a/b/c", "/w/a", "../w/b", "."]), max_size=8)
 
 
 @given(paths)
-def test_no_two_calls_of_a_group_touch_overlapping_paths(wanted: list[str]) -> None:
-    calls = [call("write_file", path=path) for path in wanted]
-    for group in plan(calls, manifest_of, "/w"):
-        places = [f"/w/{one.arguments['path']}" for one in group]
-        for at, place in enumerate(places):
-            assert not any(overlap(place, other) for other in places[at + 1 :])
-    assert [one for group in plan(calls, manifest_of, "/w") for one in group] == calls
+def test_of_two_writes_of_overlapping_paths_the_second_waits(wanted: list[str]) -> None:
+    found = waits(*map(write, wanted))
+    places = [f"/w/{path}" if not path.startswith("/") else path for path in wanted]
+    places = [os.path.realpath(path) for path in places]
+    for number, place in enumerate(places):
+        assert found[number] == [at for at in range(number) if overlap(place, places[at])]
 
 
 def test_a_digest_is_of_what_would_be_done() -> None:

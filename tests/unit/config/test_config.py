@@ -72,6 +72,19 @@ def test_unknown_keys_warn_with_the_nearest_known_one(path: Path) -> None:
     )
 
 
+def test_keys_of_others_are_told_what_says_the_same_here(path: Path) -> None:
+    path.write_text("model:\n  provider: anthropic\nfallback_model:\n  model: x\n")
+    said = [told.partition(" (")[2].partition(")")[0] for told in load(path, {}).warnings]
+    assert said == [
+        "the provider is the first part of model.default, such as anthropic/claude-sonnet-5",
+        "models to go on with are in fallback_providers",
+    ]
+    known = {item.key for item in known_keys()}
+    for key, told in setting_names().meant.items():
+        assert key not in known
+        assert {word for word in known if word in told.replace(",", "").split()}, told
+
+
 @pytest.mark.parametrize(
     ("text", "fault"),
     [

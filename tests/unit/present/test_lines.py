@@ -389,3 +389,40 @@ def test_a_finding_stands_behind_its_mark_and_wraps_beside_it() -> None:
         "✗ disk: nothing is",
         "  left on it",
     ]
+
+
+def test_a_command_shows_the_end_of_its_output_and_then_what_it_changed() -> None:
+    ended = result({"output": "fixed\n", "exit_code": 0})
+    lines = shown(tool_lines(call("terminal", command="fix"), ended, 0.1, 80, diff=DIFF))
+    assert (lines[0].endswith("0.1s  +1 −2"), lines[1:4]) == (
+        True, ["      fixed", "      app.py +1 −2", "         1   def add(a, b):"],
+    )  # fmt: skip
+
+
+def test_a_command_that_failed_says_so_first_and_shows_what_it_changed_all_the_same() -> None:
+    ended = result({"output": "no\n", "exit_code": 3}, failed=True)
+    lines = shown(tool_lines(call("terminal", command="fix"), ended, 0.1, 80, diff=DIFF))
+    assert (lines[0].endswith("0.1s  ✗ exit 3"), lines[2]) == (True, "      app.py +1 −2")
+
+
+def test_of_many_changed_files_the_first_show_lines_and_the_others_their_counts() -> None:
+    def made(name: str, rows: int) -> str:
+        return f"--- /dev/null\n+++ b/{name}\n@@ -0,0 +1,{rows} @@\n" + "+x\n" * rows
+
+    diff = made("a", 12) + made("b", 12) + made("c", 2) + "d: +70 −1\ne.bin: 3 bytes → 4 bytes\n"
+    diff += "".join(f"f{n}: renamed to g{n}\n" for n in range(9))
+    lines = shown(tool_lines(call("terminal", command="x"), result({"output": ""}), 0.1, 80, diff=diff))
+    assert lines[0].endswith("+96 −1")
+    assert [row.strip() for row in lines[1:] if "+ x" not in row] == [
+        "a +12 −0", "b +12 −0", "… 7 more lines of the change · Ctrl-O", "c +2 −0", "d +70 −1", "e.bin: 3 bytes → 4 bytes",
+        *(f"f{n}: renamed to g{n}" for n in range(5)), "… 4 more files · Ctrl-O",
+    ]  # fmt: skip
+    assert sum("+ x" in row for row in lines) == 17
+    whole = tool_lines(call("terminal", command="x"), result({"output": ""}), 0.1, 80, diff=diff, whole=True)
+    assert (sum("+ x" in row for row in shown(whole)), shown(whole)[-1].strip()) == (26, "f8: renamed to g8")
+
+
+def test_a_file_that_an_edit_removed_has_its_own_name_and_a_missing_line_end_is_no_line() -> None:
+    diff = "--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-1\n\\ No newline at end of file\n+2\n"
+    lines = shown(tool_lines(call("patch", path="b"), result({"success": True, "diff": diff}), 0.1, 80))
+    assert [row.strip() for row in lines[1:]] == ["old +0 −1", "1 - x", "b +1 −1", "1 - 1", "1 + 2"]

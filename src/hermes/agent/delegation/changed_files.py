@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from hermes.agent.calls import touched
+from hermes.agent.call_order import touched
 from hermes.types.message import Assistant, Message, ToolCall, ToolResult
 from hermes.types.tool import ToolEntry
 

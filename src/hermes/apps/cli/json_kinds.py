@@ -58,6 +58,8 @@ class ToolEndLine(Line, frozen=True, kw_only=True):
 
     `output` is what it printed, or its result as JSON where it prints nothing; `exit_code` is there for
     commands. The output is as long as the model gets it; `full` is the path of the whole where it was cut.
+    `diff` is what it changed in files of the workspace, as far as that is known: a unified diff, with a line
+    in words for each file that is long, no text, renamed or removed.
     """
 
     id: str
@@ -67,6 +69,7 @@ class ToolEndLine(Line, frozen=True, kw_only=True):
     exit_code: int | None = None
     output: str = ""
     full: str = ""
+    diff: str = ""
 
 
 class ChildLine(Line, frozen=True, kw_only=True):

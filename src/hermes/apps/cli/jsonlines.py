@@ -11,7 +11,7 @@ import msgspec
 from hermes.agent.session import Session
 from hermes.apps.cli import json_kinds as kinds
 from hermes.lib.codec import mended
-from hermes.present.outcome import exit_code, printed
+from hermes.present.outcome import changed, exit_code, printed
 from hermes.types.event import (
     Added,
     Answered,
@@ -75,7 +75,7 @@ class JsonLines:
 
     def _tool(self, event: ToolStarted | ToolFinished) -> None:
         if isinstance(event, ToolFinished):
-            self._end(event.call_id, event.seconds, event.result, failed=event.failed)
+            self._end(event.call_id, event.seconds, event.result, failed=event.failed, diff=event.diff)
             return
         call = event.call
         self._running[call.id] = event
@@ -83,7 +83,9 @@ class JsonLines:
             kinds.ToolStartLine(id=call.id, name=call.name, arguments=call.arguments, parent=event.parent)
         )
 
-    def _end(self, call_id: str, seconds: float, result: ToolResult | None, *, failed: bool) -> None:
+    def _end(
+        self, call_id: str, seconds: float, result: ToolResult | None, *, failed: bool, diff: str = ""
+    ) -> None:
         began = self._running.pop(call_id, None)
         self._write(
             kinds.ToolEndLine(
@@ -94,6 +96,7 @@ class JsonLines:
                 exit_code=exit_code(result) if result else None,
                 output=printed(result) if result else "",
                 full=result.full if result else "",
+                diff=diff or (changed(result) if result else ""),
             )
         )
 

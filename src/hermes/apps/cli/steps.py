@@ -63,7 +63,7 @@ class Steps:
         self._reply, self._shown = TextStream(EscapeFilter(), self._show), ""
         self._width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
         self._calls: dict[str, tuple[ToolCall, str]] = {}
-        self._seconds: dict[str, float] = {}
+        self._finished: dict[str, ToolFinished] = {}
         self._questions: dict[str, Question] = {}
         self._open = False
 
@@ -72,8 +72,8 @@ class Steps:
         match event:
             case ToolStarted(call=call, emoji=emoji):
                 self._calls[call.id] = (call, emoji)
-            case ToolFinished(call_id=call_id, seconds=seconds):
-                self._seconds[call_id] = seconds
+            case ToolFinished():
+                self._finished[event.call_id] = event
             case Added(message=message):
                 self._told(self._added(message))
             case Asked():
@@ -134,7 +134,9 @@ class Steps:
         call, emoji = self._calls.get(
             result.call_id, (ToolCall(id=result.call_id, name=result.name, arguments={}), "")
         )
-        lines = tool_lines(call, result, self._seconds.get(result.call_id, 0.0), self._width, emoji=emoji)
+        end = self._finished.get(result.call_id)
+        seconds, diff = (end.seconds, end.diff) if end else (0.0, "")
+        lines = tool_lines(call, result, seconds, self._width, emoji=emoji, diff=diff)
         return lines if self._verbose or result.failed else lines[:1]
 
     def _replied(self, event: TextDelta | ReplyRestarted | StepStarted) -> None:

@@ -13,7 +13,8 @@ from hermes.apps.tui.shell_command import ShellCommand
 from hermes.apps.tui.state import TuiState
 from hermes.commands.model import choose
 from hermes.commands.run import guarded, is_command, kept, run_command
-from hermes.types.question import Deny
+from hermes.present.touches import has_list, touch_lines
+from hermes.types.question import Approve, Deny
 
 _TWICE = 2.0
 
@@ -194,8 +195,14 @@ class DeskActions:
         self._desk.refresh()
 
     def show_whole(self) -> None:
-        """Open the chip before the cursor, or show the last output whole; the second time all of the turn."""
-        if not self._desk.editor.open_chip():
+        """Open the chip before the cursor, or show what the open question would touch, or the last output
+        whole; the second time all of the turn.
+        """
+        box = self._desk.overlay.box
+        if box is not None and isinstance(box.question, Approve) and has_list(box.question.touches):
+            rows = touch_lines(box.question.touches, self._desk.transcript.width)
+            self._desk.show(self._desk.transcript.block("touches", rows))
+        elif not self._desk.editor.open_chip():
             rows = self._desk.transcript.whole(every=self._shown_whole)
             self._shown_whole = True
             self._desk.show(self._desk.transcript.block("whole", rows))

@@ -12,6 +12,7 @@ from prompt_toolkit.key_binding import KeyBindings
 
 from hermes.apps.tui.backing import StartFacts
 from hermes.apps.tui.chips import Chips
+from hermes.apps.tui.prints import Terminal, kept_terminal
 from hermes.apps.tui.screen import Screen, Views
 from hermes.apps.tui.status import early_lines
 from hermes.lib.lazy import import_object
@@ -25,9 +26,20 @@ _CLOSING = 3.0
 
 async def show(asked: StartFacts, theme: Theme) -> int:
     """TuiCommands with a person until they leave; gives the exit code."""
+    with kept_terminal() as terminal:
+        code, farewell = await _show(asked, theme, terminal)
+    print(theme.text(farewell), end="")
+    return code
+
+
+async def _show(asked: StartFacts, theme: Theme, terminal: Terminal) -> tuple[int, str]:
     chips = Chips()
     screen = Screen(
-        theme=theme, history=history_of(asked.home.history, asked.cwd), chips=chips, environ=asked.environ
+        theme=theme,
+        history=history_of(asked.home.history, asked.cwd),
+        chips=chips,
+        environ=asked.environ,
+        terminal=terminal,
     )
     screen.views = Views(
         above=lambda width, _: early_lines(asked.version, asked.directory, width), below=lambda *_: []
@@ -38,8 +50,7 @@ async def show(asked: StartFacts, theme: Theme) -> int:
         farewell = await opening.end()
         group.cancel_scope.cancel()
     screen.write_pending()
-    print(theme.text(farewell), end="")
-    return opening.code
+    return opening.code, farewell
 
 
 class Opening:

@@ -32,6 +32,7 @@ from hermes.present.lines import attempt_line
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Span, line, plain, wrap
 from hermes.present.theme import Theme
+from hermes.present.touches import touch_sentences
 from hermes.types.event import (
     Answered,
     Asked,
@@ -225,11 +226,12 @@ class Lines:
         told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
         wider = [f"session covers: {covers(question.session_pattern)}"] if question.session_pattern else []
         wider += [f"always covers: {covers(question.always_pattern)}"] if question.always_pattern else []
+        touches = touch_sentences(question.touches)
         for row in [
             "Make this change?" if question.diff else "Run this?",
             visible(question.command),
             *map(plain, change(visible(question.diff), WIDTH, longest=1_000_000).rows),
-            *(plain(part) for text in [told, *wider] for part in wrap(line(text), WIDTH)),
+            *(plain(part) for text in [told, *touches, *wider] for part in wrap(line(text), WIDTH)),
         ]:
             self._print(row)
         said = await self._said(talk, f"Type {HOW}; or what to do instead > ")

@@ -13,6 +13,7 @@ from hermes.lib.visible import visible
 from hermes.present.consent import answer_from, covers
 from hermes.present.diff import change
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
+from hermes.present.touches import has_list, touch_sentences
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
 STILL = 0.3
@@ -258,7 +259,10 @@ def _reason_lines(question: Question, width: int) -> list[Line]:
     if isinstance(question, Clarify):
         return []
     why = f" · stopped because: {'; '.join(question.reasons)}" if question.reasons else ""
-    return wrap(line(f"in {question.cwd}{why}"), width)
+    told = [f"in {question.cwd}{why}", *touch_sentences(question.touches)]
+    if has_list(question.touches):
+        told[-1] += " · Ctrl-O lists them"
+    return [row for part in told for row in wrap(line(part), width)]
 
 
 def _choice_lines(box: Box, width: int) -> list[Line]:

@@ -2,11 +2,13 @@
 again.
 """
 
+import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TextIO
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -26,6 +28,7 @@ from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output.color_depth import ColorDepth
 
 from hermes.apps.tui.chips import Chips
+from hermes.apps.tui.prints import Prints, Terminal
 from hermes.apps.tui.terminal import Keyboard, Output
 from hermes.present.spans import Line, Span
 from hermes.present.theme import Theme
@@ -100,10 +103,24 @@ class Region(Application[None]):
         return True
 
 
+class InputBuffer(Buffer):
+    """What is typed; an editor gets the terminal while it is changed there."""
+
+    def __init__(self, prints: Prints, history: History) -> None:
+        super().__init__(history=history, multiline=True, enable_history_search=False)
+        self._prints = prints
+
+    def _open_file_in_editor(self, filename: str) -> bool:
+        with self._prints.lent():
+            return super()._open_file_in_editor(filename)
+
+
 class Screen:
     """The input line with the views around it. `buffer` holds the draft."""
 
-    def __init__(self, *, theme: Theme, history: History, chips: Chips, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, *, theme: Theme, history: History, chips: Chips, environ: Mapping[str, str], terminal: Terminal
+    ) -> None:
         term = environ.get("TERM", "")
         self.theme = theme
         self.views = Views(above=lambda *_: [()], below=lambda *_: [])
@@ -111,8 +128,9 @@ class Screen:
         self._above: list[Line] = []
         self._below: list[Line] = []
         self._pending: list[Line] = []
-        self.buffer = Buffer(history=history, multiline=True, enable_history_search=False)
-        self.output = Output(sys.stdout, _window_size, term=term, enable_cpr=False)
+        self.prints = terminal.prints
+        self.buffer = InputBuffer(self.prints, history)
+        self.output = Output(terminal.out, partial(_window_size, terminal.out), term=term, enable_cpr=False)
         self.app = Region(
             layout=self._layout(chips),
             key_bindings=DynamicKeyBindings(lambda: self._keys),
@@ -285,6 +303,11 @@ def _row_width(row: Mapping[int, Char]) -> int:
     return max((column + char.width for column, char in row.items() if char.char.strip()), default=0)
 
 
-def _window_size() -> Size:
-    columns, rows = shutil.get_terminal_size()
+def _window_size(terminal: TextIO) -> Size:
+    """The size of the terminal; the usual one where that is gone."""
+    try:
+        known = os.get_terminal_size(terminal.fileno())
+    except OSError:
+        known = os.terminal_size((80, 24))
+    columns, rows = shutil.get_terminal_size(known)
     return Size(rows=rows, columns=columns)

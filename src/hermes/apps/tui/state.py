@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,12 +19,14 @@ from hermes.apps.tui.files import Paths, size_of
 from hermes.apps.tui.git import git_branch
 from hermes.apps.tui.mentions import gathered, mention
 from hermes.apps.tui.menu import Item
+from hermes.apps.tui.prints import flush_standard, printed_lines
 from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import LiveRegion, Overlay
 from hermes.apps.tui.screen import Screen, Views
 from hermes.apps.tui.status import BUILT_IN, Facts, header_lines, short_path
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.catalogue import commands
+from hermes.lib.threads import waker
 from hermes.present.goals import goal_short
 from hermes.present.lines import notice_lines
 from hermes.present.settings import DisplaySettings
@@ -39,6 +42,7 @@ from hermes.types.event import (
     GoalChanged,
     Notice,
     StepStarted,
+    ToolFinished,
     TurnFinished,
 )
 from hermes.types.message import Attachment, Message, ToolResult
@@ -124,6 +128,8 @@ class TuiState:
 
     def introduce(self) -> None:
         """Put the header into the scrollback; from now on the screen is complete."""
+        if not self.region.opened:
+            self.spawn(self.show_prints)
         self.region.opened = True
         self.show(self.transcript.block("header", header_lines(self.region.facts, self.screen.width)))
 
@@ -160,6 +166,28 @@ class TuiState:
         else:
             self.screen.refresh()
 
+    async def show_prints(self) -> None:
+        """Show what tools and libraries print, as often as pictures are painted."""
+        prints, wake, told = self.screen.prints, waker(), [""]
+        while True:
+            came = anyio.Event()
+
+            def note(came: anyio.Event = came) -> None:
+                told[0] = told[0] or self.transcript.printer
+                came.set()
+
+            prints.wake = partial(wake, note)
+            if prints.waiting:
+                note()
+            await came.wait()
+            await anyio.sleep(_FRAME)
+            rows, hidden = prints.take()
+            by = told[0] or self.transcript.printer  # which may not have been heard of
+            redact = self.session.services.redactor.redact if self.session is not None else str
+            shown = printed_lines([redact(row) for row in rows], hidden, by, self.screen.width)
+            self.show(self.transcript.block("tool", shown))
+            told[0] = ""
+
     async def tick(self) -> None:
         """Let clocks and spinners move while something runs; nothing is written otherwise."""
         while True:
@@ -184,6 +212,8 @@ class TuiState:
     def hear(self, event: Event) -> None:
         """Show one event."""
         self.show(self.transcript.feed(event, self.now()))
+        if isinstance(event, ToolFinished):
+            flush_standard()  # what a tool printed without a line end
         if isinstance(event, Asked) and not event.decided:
             self._asked(event)
         elif isinstance(event, Answered):

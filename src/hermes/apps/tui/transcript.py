@@ -9,10 +9,14 @@ from hermes.apps.tui.underway import (
     Movement,
     Running,
     TurnProgress,
+    at_work,
+    doing,
     ended_lines,
     hear_call,
+    held_up_by,
     inner_lines,
     inner_rows,
+    printer,
 )
 from hermes.lib.text import duration
 from hermes.present.children import child_line
@@ -34,7 +38,7 @@ from hermes.present.lines import (
 from hermes.present.markdown import MarkdownStream
 from hermes.present.spans import Line, Span, cut, cut_text, fitting, line
 from hermes.present.theme import Theme
-from hermes.present.words import call_words, tokens
+from hermes.present.words import tokens
 from hermes.types.event import (
     Added,
     Answered,
@@ -218,16 +222,15 @@ class Transcript:
         return [cut(row, self.width)]
 
     def _doing(self) -> str:
-        names = [run for run in self._running.values() if run.seconds is None]
         if self.asked:
             return "waiting for you"
-        if len(names) > 1:
-            return f"running {len(names)} calls"
-        if names:
-            words = call_words(names[0].call)
-            name = words.argument.split(" ")[0] if words.verb == "run" else f"{words.verb} {words.argument}"
-            return f"running {name}" if words.verb == "run" else name.strip()
-        return (self.turn.readying if self.turn else "") or PHASES[self.activity.phase]
+        readying = self.turn.readying if self.turn else ""
+        return doing(at_work(self._running)) or readying or PHASES[self.activity.phase]
+
+    @property
+    def printer(self) -> str:
+        """The tool that printed something now, where only one may have done it; "" for none."""
+        return printer(at_work(self._running), self.turn)
 
     def _flowing(self, event: TextDelta | ThinkingDelta, now: float) -> list[Line]:
         self._retrying = None
@@ -319,7 +322,7 @@ class Transcript:
 
     def _running_rows(self, run: Running | ToolCall, now: float, spinner: str) -> list[Line]:
         if isinstance(run, ToolCall):
-            return [queued_line(run, self.width)]
+            return [queued_line(run, held_up_by(run, self._calls, self._running), self.width)]
         if run.seconds is not None:
             return ended_lines(run, run.seconds, self.width)
         if self.asked:

@@ -2,6 +2,9 @@
 tells.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
+
 from msgspec import Struct, field
 
 from hermes.lib.text import duration
@@ -101,6 +104,36 @@ def hear_call(
             run.output = (run.output + event.text)[-KEPT_OUTPUT:]
         else:
             run.seconds, run.result, run.diff = event.seconds, event.result, event.diff
+
+
+def held_up_by(waiting: ToolCall, calls: Iterable[str], running: Mapping[str, Running]) -> ToolCall | None:
+    """The last call before one that waits, of those that run."""
+    before = (running.get(name) for name in takewhile(lambda name: name != waiting.id, calls))
+    return next((run.call for run in reversed(list(before)) if run is not None and run.seconds is None), None)
+
+
+def at_work(running: Mapping[str, Running]) -> list[Running]:
+    """The calls that have not ended."""
+    return [run for run in running.values() if run.seconds is None]
+
+
+def doing(calls: Sequence[Running]) -> str:
+    """What calls do, for the working line; "" for none."""
+    if len(calls) > 1:
+        return f"running {len(calls)} calls"
+    if not calls:
+        return ""
+    words = call_words(calls[0].call)
+    if words.verb == "run":
+        return f"running {words.argument.split(' ')[0]}"
+    return f"{words.verb} {words.argument}".strip()
+
+
+def printer(calls: Sequence[Running], turn: TurnProgress | None) -> str:
+    """The tool that alone is at work, or was the last; "" for none."""
+    if calls:
+        return calls[0].call.name if len(calls) == 1 else ""
+    return turn.finished[-1].call.name if turn is not None and turn.finished else ""
 
 
 def ended_lines(run: Running, seconds: float, width: int) -> list[Line]:

@@ -122,6 +122,7 @@ def default_mounts(
     """The usual confinement: `workspace` writable, credentials and our own home hidden, our `programs`
     read-only.
     """
+    programs = tuple(programs)
     homes = (
         dict.fromkeys((home, Path("/root"))) if _is_root() else (home,)
     )  # a HOME of one's own does not move what the account has
@@ -139,9 +140,14 @@ def default_mounts(
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
         repositories=(workspace,),
         starts=tuple(path for path in (*starts, *secrets) if "*" not in path.name),
-        shown=_objects(workspace, hermes_home),
+        shown=(*_objects(workspace, hermes_home), *filter(_is_temporary, programs)),
         journal=hermes_home / "watch",
     )
+
+
+def _is_temporary(path: Path) -> bool:
+    """Whether the sandbox's own /tmp hides a path."""
+    return any(path.is_relative_to(name) for name in _TEMPORARY)
 
 
 def _objects(workspace: Path, hermes_home: Path) -> tuple[Path, ...]:
