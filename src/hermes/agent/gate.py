@@ -255,7 +255,7 @@ class ApprovalGate(Struct):
         question = self._question(action, verdict)
         if await self._is_approved_by_model(action, verdict, question):
             return verdict.permit(action, "model", self.ports.token())
-        if self.touched is not None and self.attended:
+        if self.touched is not None and self.attended and not question.diff:  # which shows it itself
             question = replace(question, touches=await self.touched(action, verdict, self.policy))
         answer = await self.ask(question)
         if not isinstance(answer, Grant):

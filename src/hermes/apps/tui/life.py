@@ -16,7 +16,8 @@ from hermes.apps.tui.commands import TuiCommands, open_first
 from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.keys import bindings
 from hermes.apps.tui.screen import Screen
-from hermes.apps.tui.state import TuiState, cost_of
+from hermes.apps.tui.state import TuiState
+from hermes.apps.tui.status import cost_of
 from hermes.lib.lazy import import_object
 from hermes.lib.text import duration
 from hermes.present.spans import fitting

@@ -23,7 +23,7 @@ from hermes.apps.tui.prints import flush_standard, printed_lines
 from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import LiveRegion, Overlay
 from hermes.apps.tui.screen import Screen, Views
-from hermes.apps.tui.status import BUILT_IN, Facts, header_lines, short_path
+from hermes.apps.tui.status import BUILT_IN, Facts, cost_of, header_lines, short_path
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.catalogue import commands
 from hermes.lib.threads import waker
@@ -31,7 +31,6 @@ from hermes.present.goals import goal_short
 from hermes.present.lines import notice_lines
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Line, line
-from hermes.present.words import dollars, tokens
 from hermes.types.actor import Actor
 from hermes.types.event import (
     Added,
@@ -380,17 +379,6 @@ class TuiState:
 
     def _below(self, width: int, height: int) -> list[Line]:
         return self.region.below(width, height)
-
-
-def cost_of(session: "Session") -> tuple[str, ...]:
-    """What a session and its children have cost, in few words, tokens where no price is known; none before
-    the first call of a provider.
-    """
-    usage = session.usage
-    if not usage.requests and not session.endpoint.local:
-        return ()
-    unpriced = f"{tokens(usage.unpriced)} tokens" if usage.unpriced else ""
-    return (" + ".join(filter(None, (dollars(usage.cost) if usage.cost else "", unpriced))) or "free",)
 
 
 def _listed() -> list[Item]:

@@ -2,11 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hermes.present.spans import Line, Span, columns, cut, line, plain
-from hermes.present.words import tokens
+from hermes.present.words import dollars, tokens
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
 
 BUILT_IN = "built-in model"
 """The model that has no name before it runs."""
@@ -113,3 +117,14 @@ def _context(facts: Facts) -> Line:
 def short_path(path: Path, home: Path) -> str:
     """A path with `~` for the home directory."""
     return "~" if path == home else f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def cost_of(session: "Session") -> tuple[str, ...]:
+    """What a session and its children have cost, in few words, tokens where no price is known; none before
+    the first call of a provider.
+    """
+    usage = session.usage
+    if not usage.requests and not session.endpoint.local:
+        return ()
+    unpriced = f"{tokens(usage.unpriced)} tokens" if usage.unpriced else ""
+    return (" + ".join(filter(None, (dollars(usage.cost) if usage.cost else "", unpriced))) or "free",)
