@@ -34,6 +34,7 @@ def test_what_has_been_seen_is_no_claim_to_look_up(answer: str) -> None:
     ("answer", "claims"),
     [
         ("It has 12 lines.", ["12"]),
+        ("There are 17 commits, at 9 and 41.", ["17", "9", "41"]),
         ("The sum is 1,234,568.", ["1,234,568"]),
         ("It is 20.95 on average.", ["20.95"]),
         ("It says 'This is the plan'.", ["This is the plan"]),

@@ -371,6 +371,20 @@ class TestClaims:
         shown = own(render(request(*SUM, Assistant(id="a", at=0, calls=end.calls))))
         assert shown[-1]["content"] == '{"answer": "It is 43."}'
 
+    def test_what_a_question_with_numbers_wants_worked_out_is_not_guessed(self) -> None:
+        asked = said("What is 1234 * 5678?")
+        _, end = read('{"needs": "nothing", "answer": "It is 7006651."}', asked)
+        assert [call.name for call in end.calls] == ["answer"]
+        back = Assistant(id="a", at=0, calls=end.calls, thinking=(Thinking(text="nothing"),))
+        told = replace(gave(9, ""), name="answer", content=json.dumps({"error": end.calls[0].fault}))
+        again = schema(asked, back, told)
+        assert [
+            fits(one, again) for one in ({"needs": "nothing", "answer": "7"}, {"needs": "look", **LS})
+        ] == [
+            False,
+            True,
+        ]
+
     def test_talk_is_not_checked(self) -> None:
         assert read('{"needs": "nothing", "answer": "It was 1789."}')[1].text == "It was 1789."
 

@@ -16,6 +16,7 @@ _QUOTED: Final = re.compile(
 )
 _FILE: Final = re.compile(r"(?<![\w./-])[\w./-]*[A-Za-z_][\w-]*\.[A-Za-z]\w{0,4}(?!\w)")
 _GROUPS: Final = re.compile(r"(?<=\d)[,.\u00a0\u202f' ](?=\d{3}(?!\d))")
+_TIME: Final = re.compile(r"\b\d{1,2}:\d\d(?::\d\d)?\b")
 _EDGES: Final = " \t.,;:!?*_\"'`"
 
 
@@ -42,7 +43,8 @@ def _claims(answer: str) -> Iterator[str]:
 
 
 def _stands(claim: str, whole: str, numbers: set[float]) -> bool:
-    if _plain(claim) in whole or _plain(claim).rsplit("/", 1)[-1] in whole:
+    told = _plain(claim)
+    if not _NUMBER.fullmatch(told) and (told in whole or told.rsplit("/", 1)[-1] in whole):
         return True
     return any(_near(value, seen) for value in _values(claim) for seen in numbers)
 

@@ -66,14 +66,18 @@ def response_schema(state: TurnState, tools: Sequence[Mapping[str, Any]], reques
     """
     words = dict(request.options.output_schema or {"type": "string", "minLength": 1})
     parts = {"$defs": words.pop("$defs")} if "$defs" in words else {}  # where references find them
-    forms = _first_forms(tools, words) if tools and not state.ran else _later_forms(state, tools, words)
+    forms = (
+        _first_forms(state, tools, words) if tools and not state.ran else _later_forms(state, tools, words)
+    )
     return {**({"anyOf": forms} if len(forms) > 1 else forms[0]), **parts}
 
 
-def _first_forms(tools: Sequence[Mapping[str, Any]], words: dict[str, Any]) -> list[dict[str, Any]]:
+def _first_forms(
+    state: TurnState, tools: Sequence[Mapping[str, Any]], words: dict[str, Any]
+) -> list[dict[str, Any]]:
     looking = _without_writers(tools)
     return [
-        _object({"needs": {"const": "nothing"}, "answer": words}),
+        *([] if state.refused else [_object({"needs": {"const": "nothing"}, "answer": words})]),
         *(_object({"needs": {"const": "look"}, **_call_form(tool)}) for tool in looking),
         *(_object({"needs": {"const": "change"}, **_call_form(tool)}) for tool in tools),
     ]
@@ -166,7 +170,7 @@ class ConstrainedReader:
     def __init__(self, request: Request, new_id: Callable[[], str] | None = None) -> None:
         self._request, self._new_id = request, new_id
         self._state = turn_state(request.messages)
-        self._checked = bool(self._state.ran) and request.options.output_schema is None
+        self._checked = self._state.is_checked and request.options.output_schema is None
         self._written = ""
         self._shown = 0
         self._announced = False

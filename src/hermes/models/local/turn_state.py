@@ -58,8 +58,11 @@ class Ran(Struct, frozen=True):
 
 
 class TurnState(Struct, frozen=True):
-    """The turn that a log ends with. `needs` is what the model said first, empty where it said nothing."""
+    """The turn that a log ends with: what was `asked`, what the model said that it `needs` (empty where it
+    said nothing), what its calls have shown, and how many of its answers were sent back.
+    """
 
+    asked: str
     needs: str
     ran: tuple[Ran, ...]
     refused: int
@@ -89,6 +92,13 @@ class TurnState(Struct, frozen=True):
         return endless or (bool(made) and made[-1] in made[:-1])
 
     @property
+    def is_checked(self) -> bool:
+        """Whether words of the model are held against what was shown: once it has looked, and where a
+        question with numbers may want others worked out. All else that needs no tool is talk.
+        """
+        return bool(self.ran) or any(letter.isdigit() for letter in self.asked)
+
+    @property
     def may_refuse(self) -> bool:
         """Whether an answer may still be sent back."""
         return self.refused < _MOST_REFUSED and not self.is_stuck
@@ -100,10 +110,11 @@ class TurnState(Struct, frozen=True):
 def turn_state(messages: Sequence[Message]) -> TurnState:
     """The state of the turn that these messages end with."""
     turn = current_turn(messages)
-    first = next((message for message in turn if isinstance(message, Assistant)), None)
+    said = [said_first(message) for message in turn if isinstance(message, Assistant)]
     ran = tuple(_ran(turn))
     return TurnState(
-        needs=said_first(first) if first else "",
+        asked=next((message.text for message in turn if isinstance(message, User)), ""),
+        needs=next((word for word in reversed(said) if word in NEEDS), ""),
         ran=tuple(one for one in ran if one.result.name != ANSWER),
         refused=sum(one.result.name == ANSWER for one in ran),
     )
