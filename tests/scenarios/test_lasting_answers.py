@@ -74,15 +74,32 @@ def pushed(world: World) -> bool:
     [
         [page(FINE)],
         [LOOKUP],
-        [page(FINE), run("git status --short"), page(FINE)],
-        [page(FINE), run("cd letters"), run("cd ..")],
+        [page(FINE), run("cat letters/a.txt 2>&1 | head -n 3"), page(FINE)],
         [run("curl -s http://127.0.0.1:PORT/page")],
         [page("Press the button."), run("echo git is in a file of my own")],
     ],
-    ids=["page", "tool", "work between", "a folder and back", "download", "own words"],
+    ids=["page", "tool", "a look between", "download", "own words"],
 )
 async def test_it_holds_after_what_says_nothing_of_it(world: World, before: list[Step]) -> None:
     assert (await asked(world, [*before, run(PUSH), run(PUSH)]), pushed(world)) == (0, True)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("write_file", {"path": "letters/a.txt", "content": "new"}),
+        run("git config remote.origin.pushurl /nowhere"),
+        run("mv letters old"),
+        run("cd letters"),
+    ],
+    ids=["a file", "a setting of git", "a folder", "where it is"],
+)
+async def test_it_asks_where_something_was_changed_since_for_it_may_mean_another_thing(
+    world: World, change: Step
+) -> None:
+    steps = [page(FINE), change, run("cd ..") if "cd" in str(change[1]) else LOOKUP, run(PUSH)]
+    assert (await asked(world, steps), pushed(world)) == (1, False)
+
 
 
 async def test_so_does_a_yes_for_the_session_to_the_words_that_it_was_given_for(world: World) -> None:

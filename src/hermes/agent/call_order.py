@@ -107,7 +107,10 @@ def touched(call: ToolCall, manifest: ToolManifest, cwd: str) -> Sequence[str]:
     named = [os.path.expanduser(path) for path in named]  # noqa: PTH111  # as text
     if not cwd and not all(map(os.path.isabs, named)):  # as text
         return _ANYWHERE
-    return [os.path.realpath(os.path.join(cwd, path)) for path in named]  # noqa: PTH118
+    try:
+        return [os.path.realpath(os.path.join(cwd, path)) for path in named]  # noqa: PTH118
+    except ValueError:  # what no path can have; the call itself says so
+        return _ANYWHERE
 
 
 def overlap(one: str, other: str) -> bool:

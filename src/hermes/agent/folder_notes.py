@@ -2,6 +2,7 @@
 
 import posixpath
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -45,10 +46,18 @@ class FolderNotes:
         found: list[ContextBlock] = []
         with anyio.move_on_after(SECONDS):
             for folder in fresh:
+                if not self._counts(folder):
+                    self._bare.add(folder)
+                    continue
                 notes = [block async for block in self._notes(folder, self._rules)]
                 found += notes
                 self._bare |= set() if notes else {folder}
         return tuple(found[:MOST])
+
+    def _counts(self, folder: str) -> bool:
+        """Whether notes of a folder may count: it may be in another repository, to which a person said no."""
+        here = Path(folder)
+        return not here.is_dir() or not self._session.services.trust.is_refused(here)
 
     def _folders(self, calls: Sequence[ToolCall]) -> Iterator[str]:
         """The folders of the files that calls name, by what their tools declare."""

@@ -2,7 +2,7 @@
 wide as it was given.
 """
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from hermes.models.side_calls import SideQuestion
 from hermes.safety.always import asked_always
 from hermes.safety.bounds import closed_needs
 from hermes.safety.decide import Policy, Verdict, decide
-from hermes.safety.grants import EVERY_EDIT, Grants, spend, write
+from hermes.safety.grants import EDIT, EVERY_EDIT, Grants, spend, write
 from hermes.safety.origins import Locate, Provenance, as_named, came_from, provenance
 from hermes.safety.plan import RULE as PLAN
 from hermes.safety.plan import planned
@@ -80,8 +80,8 @@ class ApprovalGate(Struct):
     allowlist when it was changed, `read` what the session has read from outside, `said` in which words,
     `locate` where a path of a command really lies, `planning` whether nothing may change now, `asks_edits`
     whether edits ask (None: as the policy says), which `accept_edits` ends, `touched` what an action would
-    delete or write over. Unless somebody answers (`attended`), what the session itself `wrote` does not run
-    unconfined.
+    delete or write over. `changed` are the sources after which something was changed here. Unless somebody
+    answers (`attended`), what the session itself `wrote` does not run unconfined.
     """
 
     policy: Policy
@@ -106,6 +106,7 @@ class ApprovalGate(Struct):
     planning: Callable[[], bool] = _never
     asks_edits: Callable[[], bool] | None = None
     accept_edits: Callable[[], None] = _nothing_accepted
+    changed: set[str] = field(default_factory=set)
     touched: Callable[[Action, Verdict, Policy], Awaitable[tuple[Touched, ...]]] | None = None
 
     async def authorize(self, action: Action) -> Permit:
@@ -113,6 +114,8 @@ class ApprovalGate(Struct):
         read = tuple(one.name for one in self.read())
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
+        if _may_change(action, verdict):
+            self.changed.update(read)
         await self._save_turn(action, verdict)
         if isinstance(action, Command) and only_reads(verdict):
             let_reads_go(action.command)
@@ -167,7 +170,9 @@ class ApprovalGate(Struct):
                 raise self._refusal(action, _listed(verdict))
             case "deny":
                 raise self._refusal(action, f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}")
-            case "ask" if isinstance(action, FileAccess) and is_allowed_edit(action.diff):
+            case "ask" if (
+                isinstance(action, FileAccess) and verdict.rule == EDIT and is_allowed_edit(action.diff)
+            ):
                 return verdict.permit(action, "person", self.ports.token())
             case "ask" if self.policy.ask == "always":
                 permit = await self._asked(action, verdict)
@@ -209,7 +214,8 @@ class ApprovalGate(Struct):
             if not self.attended:
                 verdict = unreviewed(action, verdict, self.policy, wrote=self.wrote)
             verdict = renamed(verdict, self.policy, self.locate)
-            said = self.said if isinstance(action, Command) and is_of_model(action.command) else nothing_known
+            of_model = isinstance(action, Command) and is_of_model(action.command)
+            said = self._said_unchanged if of_model else nothing_known
             verdict = held(action, verdict, self.policy, self.read(), self.grants, said)
             verdict = asked_always(action, verdict, self.policy, grants)
             return planned(action, verdict) if self.planning() else verdict
@@ -219,6 +225,13 @@ class ApprovalGate(Struct):
             Exception
         ) as fault:  # what a fault of ours has kept from being judged is not allowed, whatever the fault is
             raise self._refusal(action, _UNREADABLE.format(type(fault).__name__)) from fault
+
+    def _said_unchanged(self, known: Collection[str]) -> tuple[str, ...] | None:
+        """What was said since something else than `known` was read; None where anything was changed here
+        since, for then the same command may do something else.
+        """
+        new = {one.name for one in self.read()}.difference(known)
+        return self.said(known) if new.isdisjoint(self.changed) else None
 
     def _policy_now(self) -> Policy:
         """The policy, with what the session says of edits."""
@@ -261,7 +274,7 @@ class ApprovalGate(Struct):
         if not isinstance(answer, Grant):
             raise self._refusal(action, self._denied(answer, verdict))
         self._keep(answer, verdict, self._provenance(action, verdict).source)
-        if isinstance(action, FileAccess):
+        if isinstance(action, FileAccess) and verdict.rule == EDIT:
             allow_edit(action.diff)
         return verdict.permit(action, "person", self.ports.token())
 
@@ -374,3 +387,17 @@ def _instead(verdict: Verdict) -> str:
     """What the model may do instead, in a sentence of its own."""
     ways = dict.fromkeys(_INSTEAD[effect] for effect in verdict.effects if effect in _INSTEAD)
     return f" Instead: {'; or '.join(ways)}." if ways else ""
+
+
+def _is_told(action: FileAccess, verdict: Verdict) -> bool:
+    """Whether a person said yes to the change that an edit is a part of, and it asks for no other reason."""
+    return verdict.rule == EDIT and is_allowed_edit(action.diff)
+
+
+def _may_change(action: Action, verdict: Verdict) -> bool:
+    """Whether an action may change what later commands do; not one that a person allowed in its words."""
+    if isinstance(action, FileAccess):
+        return action.operation != "read"
+    if isinstance(action, ToolUse):
+        return not {"network"}.issuperset(action.manifest.effects)
+    return verdict.covered is None and not only_reads(verdict)

@@ -147,7 +147,8 @@ def _strings(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
-        for one in value.values():
+        for name, one in value.items():
+            yield str(name)
             yield from _strings(one)
     elif isinstance(value, list):
         for one in value:

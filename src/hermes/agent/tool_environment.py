@@ -122,6 +122,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
         if not self.trusting:
             gate.read, gate.said = partial(sources_of, session), partial(said_since, session)
+            gate.changed = {one.name for one in session.spec.outside}  # of one that is resumed, anything
 
 
 def options_from(settings: Settings, environ: Mapping[str, str], **rest: Any) -> ToolEnvironmentOptions:

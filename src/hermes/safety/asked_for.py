@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
+from urllib.parse import unquote
 
 from hermes.lib.lazy import import_object
 from hermes.safety.decide import Verdict
@@ -29,8 +30,9 @@ _FOREIGN: Final = re.compile(r"[^\W\d_a-z]")
 _FEWEST: Final = 2
 _LONG: Final = 4
 _KIND: Final = 5
-_LIKE: Final = str.maketrans("013457@", "oieasta")
-_GAP: Final = r"[\W_]{0,3}"
+_LIKE: Final = str.maketrans("013457@$!|", "oieastasil")
+_GAP: Final = r"[\W_]{0,8}"
+_ESCAPED: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 
 
 def can_have_asked(texts: Sequence[str], action: Command, verdict: Verdict) -> bool:
@@ -72,7 +74,7 @@ def _forms(text: str) -> Iterator[str]:
     """A text as it is read: as it stands, without markup, backwards, turned, and what digits in it stand
     for.
     """
-    plain = html.unescape(text)
+    plain = _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), unquote(html.unescape(text)))
     folded = _folded(plain)
     yield folded
     yield _TAG.sub("", folded)

@@ -9,10 +9,16 @@ from hermes.safety.key_forms import without_tokens
 
 _SHORTEST: Final = 6  # a shorter value is hardly a credential
 
-_KEY_BLOCK: Final = re.compile(
-    r"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----).*?(-----END [A-Z ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-    re.DOTALL,
+_KEY_MARKS: Final = r"(?:[\s\"'+,>|-]|\\[nrt]|\d{1,6}[|:])*"
+"""What stands between the lines of a key: ends of lines, quotes, marks of diffs, numbers of lines."""
+_KEY_LINE: Final = (
+    r"(?:[A-Za-z0-9+/=]{16,}|[A-Za-z0-9+/=]+(?=[\"',]*(?:\s*(?:\n|\Z)|\\n|-----END))"
+    r"|(?:Proc-Type|DEK-Info|Version|Comment|Hash|Charset):[^\n\\\"']{0,120})"
 )
+_KEY_BLOCK: Final = re.compile(
+    rf"(-----BEGIN [A-Z ]*PRIVATE KEY(?: BLOCK)?-----)(?:{_KEY_MARKS}{_KEY_LINE})+(?:[\s\\n]*(?=-----END))?"
+)
+"""Only lines that a key can have: more would hide from a person what they are asked about."""
 _HEADER: Final = re.compile(
     r"(?i)(\b(?:proxy-)?authorization[\"']?\s*[:=]\s*[\"']?)(?:((?:bearer|basic|token|digest|apikey|api-key|negotiate|bot|key)\s+)"
     r"[A-Za-z0-9._~+/=-]{8,}|(?=[a-z._~+/=-]{0,100}\d)[A-Za-z0-9._~+/=-]{12,})"
@@ -52,7 +58,7 @@ def redact(text: str) -> str:
     """
     lower = text.lower()  # most texts have none of the words without which there is nothing to look for
     if "PRIVATE KEY" in text:
-        text = _KEY_BLOCK.sub(rf"\1{MASK}\2", text)
+        text = _KEY_BLOCK.sub(rf"\1{MASK}", text)
     if "authorization" in lower:
         text = _HEADER.sub(lambda found: f"{found[1]}{found[2] or ''}{MASK}", text)
     text = without_tokens(text, MASK)

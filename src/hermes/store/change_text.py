@@ -13,6 +13,8 @@ from hermes.types.error import StoreError
 
 _LARGEST: Final = 200_000
 """Characters of a file, before and after together, that are compared line by line."""
+_REDACTED: Final = 2_000_000
+"""Characters that are looked through for secrets: a second. Files after them are told by their size."""
 _COMPARED: Final = 10_000
 """As many lines of it: two seconds more are gone with five times as many, in no order."""
 _LINES: Final = 1_000
@@ -38,9 +40,15 @@ def change_text(old: Tree, new: Tree, read: Read, redact: Redact) -> str:
     paths.sort(key=lambda path: (path not in old, path))
     parts, room = list[str](), _CHARACTERS
 
+    left = _REDACTED
+
     def text(entry: Entry) -> str | None:
+        nonlocal left
         found = _text(entry, read)
-        return found and redact(found)
+        if found is None or len(found) > _LARGEST:
+            return found  # so long a text is counted, never shown
+        left -= len(found)
+        return redact(found) if left > 0 else None
 
     for path in paths[:_NAMED]:
         if path in moved:

@@ -1,15 +1,23 @@
 """In which folders the notes of a project count: a person is asked once for each, and answers are kept."""
 
 import json
+import os
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from msgspec import Struct
 
-from hermes.agent.prompt.context_files import notes_of, repository_top
+from hermes.agent.prompt.context_files import KINDS, notes_of, repository_top
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError
+
+_LOOKED_AT: Final = 20_000
+"""Files and folders below a top that are looked at for notes, some 50 ms."""
+_NAMED: Final = 3
+_NAMES: Final = frozenset(name for names in KINDS for name in names)
 
 
 class NotesInQuestion(Struct, frozen=True, kw_only=True):
@@ -35,12 +43,16 @@ class FolderTrust(Struct, frozen=True, kw_only=True):
         answer = self._answers().get(str(top))
         return (self.rule != "known" or self._is_own(top)) if answer is None else answer
 
+    def is_refused(self, folder: Path) -> bool:
+        """Whether a person said no to the notes of the repository that a folder is in."""
+        return self._answers().get(str(self.top(folder))) is False
+
     def in_question(self, cwd: Path) -> NotesInQuestion | None:
         """The notes to ask about before work in a folder begins, where somebody can be asked."""
         top = self.top(cwd)
         if self.rule == "all" or self._is_own(top) or str(top) in self._answers():
             return None
-        files = tuple(notes_of(cwd))
+        files = tuple(notes_of(cwd)) or tuple(islice(_below(top), _NAMED))
         return NotesInQuestion(folder=top, files=files) if files else None
 
     def has_notes(self, cwd: Path) -> bool:
@@ -67,8 +79,19 @@ class FolderTrust(Struct, frozen=True, kw_only=True):
             found = json.loads(self.file.read_bytes())
         except FileNotFoundError:
             return {}
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ConfigError(f"{self.file} cannot be read ({error}); mend it, or remove it.") from error
         if not isinstance(found, dict):
             raise ConfigError(f"{self.file} holds no answers; mend it, or remove it.")
-        return {str(name): bool(answer) for name, answer in found.items()}
+        return {str(name): answer is True for name, answer in found.items()}
+
+
+def _below(top: Path) -> Iterator[Path]:
+    """Notes in the folders below a top, which a model is told of when it works there."""
+    seen = 0
+    for folder, folders, files in os.walk(top):
+        folders[:] = [name for name in folders if name != ".git"]
+        yield from (Path(folder, name) for name in files if name in _NAMES)
+        seen += len(folders) + len(files)
+        if seen > _LOOKED_AT:
+            return

@@ -6,6 +6,8 @@ from typing import Final
 from hermes.lib.text import mend_surrogates
 
 LONGEST: Final = 50_000
+_ENDS: Final = {10: "⟨U+000A⟩", 13: "⟨U+000D⟩"}
+"""Ends of lines in a name would begin a header of another file."""
 
 
 def unified(before: str | None, after: str | None, path: str) -> str:
@@ -13,7 +15,7 @@ def unified(before: str | None, after: str | None, path: str) -> str:
 
     Empty when nothing differs.
     """
-    old, new = _lines(before), _lines(after)
+    old, new, path = _lines(before), _lines(after), path.translate(_ENDS)
     names = (
         "/dev/null" if before is None else f"a/{path.lstrip('/')}",
         "/dev/null" if after is None else f"b/{path.lstrip('/')}",

@@ -5,18 +5,21 @@ A small model makes up what it did not find; these three are what it makes up, i
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, islice, takewhile
 from typing import Final
 
-_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:[.,\u00a0\u202f' ]\d+)*(?![\w])")
+_NUMBER: Final = re.compile(r"(?<![\w.])\d+(?:[.,']\d+|[\u00a0\u202f ]\d{3}(?!\d))*(?![\w])")
 _QUOTED: Final = re.compile(
     r"\"([^\"\n]+)\"|`([^`\n]+)`|«\s?([^»\n]+?)\s?»|„([^“”\n]+)[“”]|“([^”\n]+)”|(?<!\w)'([^'\n]+)'(?!\w)"
 )
 _FILE: Final = re.compile(r"(?<![\w./-])[\w./-]*[A-Za-z_][\w-]*\.[A-Za-z]\w{0,4}(?!\w)")
 _GROUPS: Final = re.compile(r"(?<=\d)[,.\u00a0\u202f' ](?=\d{3}(?!\d))")
 _TIME: Final = re.compile(r"\b\d{1,2}:\d\d(?::\d\d)?\b")
+_LONGEST: Final = 4_000
+"""Characters of an answer that are looked at: some of the expressions take the square of it."""
 _EDGES: Final = " \t.,;:!?*_\"'`"
 
 
@@ -27,10 +30,9 @@ def unshown(answer: str, seen: Iterable[str]) -> list[str]:
     """
     texts = list(seen)
     whole = _plain("\n".join(texts))
-    numbers = {
-        value for text in texts for value in chain(_values(text), _listed(text), [float(_lines(text))])
-    }
-    found = [claim for claim in _claims(answer) if not _stands(claim, whole, numbers)]
+    counted = [_TIME.sub(" ", text) for text in texts]  # a time has no number that somebody asked for
+    numbers = sorted({value for text in counted for value in _numbers(text)})
+    found = [claim for claim in _claims(answer[:_LONGEST]) if not _stands(claim, whole, numbers)]
     return list(dict.fromkeys(found))
 
 
@@ -42,17 +44,25 @@ def _claims(answer: str) -> Iterator[str]:
     yield from (match[0] for match in _NUMBER.finditer(_FILE.sub(" ", bare)))
 
 
-def _stands(claim: str, whole: str, numbers: set[float]) -> bool:
+def _numbers(text: str) -> Iterator[float]:
+    return chain(_values(text), _listed(text), [float(_lines(text))])
+
+
+def _stands(claim: str, whole: str, numbers: Sequence[float]) -> bool:
     told = _plain(claim)
     if not _NUMBER.fullmatch(told) and (told in whole or told.rsplit("/", 1)[-1] in whole):
         return True
-    return any(_near(value, seen) for value in _values(claim) for seen in numbers)
+    parts = list(_listed(claim))
+    listed = len(parts) > 1 and all(_is_near(value, numbers) for value in parts)
+    return listed or any(_is_near(value, numbers) for value in _values(claim))
 
 
-def _near(value: float, seen: float) -> bool:
-    """Whether a number is the seen one, to as many places as it has."""
+def _is_near(value: float, numbers: Sequence[float]) -> bool:
+    """Whether a number is one of these, in order, to as many places as it has."""
     places = len(repr(value).partition(".")[2]) if value % 1 else 0
-    return value in {round(seen, places), float(f"{seen:.{places}f}")}
+    first = bisect_left(numbers, value - 10.0**-places)
+    close = takewhile(lambda seen: seen <= value + 10.0**-places, islice(numbers, first, None))
+    return any(value in {round(seen, places), float(f"{seen:.{places}f}")} for seen in close)
 
 
 def _values(text: str) -> Iterator[float]:

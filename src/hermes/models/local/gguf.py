@@ -27,7 +27,15 @@ _MOST_KEYS: Final = 10_000
 _TOKENIZER: Final = b"tokenizer."
 _CACHE_BYTES: Final = 2
 """Of a number in the cache of keys and values, which the engine keeps as f16."""
-_UNREADABLE: Final = (OSError, struct.error, UnicodeDecodeError, MemoryError, OverflowError, KeyError)
+_UNREADABLE: Final = (
+    OSError,
+    struct.error,
+    UnicodeDecodeError,
+    MemoryError,
+    OverflowError,
+    KeyError,
+    RecursionError,
+)
 
 
 class GgufHeader(Struct, frozen=True):
@@ -74,7 +82,7 @@ def _token_bytes(facts: Mapping[str, Any]) -> int:
 
 def _number(facts: Mapping[str, Any], name: str) -> int:
     found = facts.get(name, 0)
-    return found if isinstance(found, int) else 0
+    return max(found, 0) if isinstance(found, int) else 0
 
 
 def _value(stream: BinaryIO, kind: int) -> Any:

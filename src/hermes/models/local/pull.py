@@ -36,6 +36,8 @@ from hermes.types.error import ConfigError
 CONNECT_SECONDS = 3.0
 _AT_ONCE = 3
 _CHUNK = 1 << 20
+_SIZE = re.compile(r"[0-9]{1,15}")
+_BREAKS, _PAUSE, _LONGEST_PAUSE = 50, 0.1, 5.0
 _DIGEST = re.compile(r"\b[0-9a-f]{64}\b")
 
 Arrived = Callable[[int], None]
@@ -67,27 +69,29 @@ async def fetch_wheels(source: Wheels, folder: Path, arrived: Arrived, python: s
 
 
 async def fetch_url(
-    source: Download, folder: Path, arrived: Arrived, client: httpx2.AsyncClient
+    source: Download, folder: Path, arrived: Arrived, client: httpx2.AsyncClient, size: int
 ) -> Sequence[Path]:
     """The whole file in `folder`, going on where an earlier try stopped, and where the connection breaks as
-    long as something comes.
+    long as something comes, `_BREAKS` times at most; `Unfetched` for more than `size` bytes.
     """
     piece = folder / "whole.piece"
-    while True:
+    for broken in range(_BREAKS):
         before = _size(piece)
         try:
-            await _go_on(source.url, piece, arrived, client)
+            await _go_on(source.url, piece, arrived, client, size)
         except httpx2.TransportError as error:
             if _size(piece) == before:
                 raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
             arrived(-_size(piece))  # what is there is told again by the next try
+            await anyio.sleep(min(_PAUSE * broken, _LONGEST_PAUSE))
         except httpx2.HTTPError as error:
             raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
         else:
             return [piece]
+    raise Unfetched(f"{source.url}: the connection broke {_BREAKS} times")
 
 
-async def _go_on(url: str, piece: Path, arrived: Arrived, client: httpx2.AsyncClient) -> None:
+async def _go_on(url: str, piece: Path, arrived: Arrived, client: httpx2.AsyncClient, size: int) -> None:
     have = _size(piece)
     headers = {"range": f"bytes={have}-"} if have else {}
     timeout = httpx2.Timeout(60, connect=CONNECT_SECONDS)
@@ -96,9 +100,12 @@ async def _go_on(url: str, piece: Path, arrived: Arrived, client: httpx2.AsyncCl
             return  # nothing is missing at its end; the sum will tell whether it is the file
         response.raise_for_status()
         resumed = response.status_code == httpx2.codes.PARTIAL_CONTENT
-        arrived(have if resumed else 0)
-        async with await anyio.open_file(piece, "ab" if have and resumed else "wb") as stream:
+        have = have if resumed else 0
+        arrived(have)
+        async with await anyio.open_file(piece, "ab" if have else "wb") as stream:
             async for chunk in response.aiter_bytes():  # as it comes: what is waited for is lost at a break
+                if (have := have + len(chunk)) > size:
+                    raise Unfetched(f"{url}: it sends more than the {size:,} bytes that the file has")
                 await stream.write(chunk)
                 arrived(len(chunk))
 
@@ -119,7 +126,7 @@ async def published(source: Download, client: httpx2.AsyncClient) -> tuple[str, 
         raise Unfetched(f"{source.url}: {told.status_code} {told.reason_phrase}")
     tag = told.headers.get("x-linked-etag") or told.headers.get("etag") or ""
     size = told.headers.get("x-linked-size") or told.headers.get("content-length") or ""
-    if not (digest := _DIGEST.search(tag)) or not size.isdigit():
+    if not (digest := _DIGEST.search(tag)) or not _SIZE.fullmatch(size):
         raise Unfetched(f"{source.url}: the server tells no SHA-256 and size, so it could not be checked")
     return digest[0], int(size)
 
@@ -253,7 +260,7 @@ async def _from(
         if not model.sha256:
             sha256, size = await published(source, client)
             model = replace(model, sha256=sha256, size=size)
-        await fetch_url(source, pieces, _Counter(model.size, progress), client)
+        await fetch_url(source, pieces, _Counter(model.size, progress), client, model.size)
     return model
 
 

@@ -165,7 +165,7 @@ def _rest(value: Mapping[str, object], main: str) -> Iterator[str]:
 
 
 def _telling(key: str, item: object) -> bool:
-    if isinstance(item, dict) and item.get("status") in {"ok", "skipped"}:
+    if isinstance(item, dict) and item.get("status") in ("ok", "skipped"):
         return False
     return key not in _BOOKKEEPING and item not in ("", 0, None, [], {})
 
