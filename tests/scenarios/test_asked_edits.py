@@ -72,6 +72,7 @@ class Desk:
     def _answer(self, session: Session, event: Asked) -> None:
         assert isinstance(event.question, Approve)
         self.asked.append(event.question)
+        self.session = session
         self.meanwhile()
         session.answer(event.id, self.answers.pop(0) if len(self.answers) > 1 else self.answers[0])
 
@@ -197,3 +198,36 @@ async def test_a_secret_in_the_lines_around_a_change_is_not_in_the_question(tmp_
     )
     assert "+one = 2" in desk.asked[0].diff
     assert KEY not in desk.asked[0].diff
+
+
+OUTSIDE = """*** Begin Patch
+*** Update File: a.py
+@@
+-one = 1
++one = 2
+*** Add File: {outside}
++two = 2
+*** End Patch
+"""
+
+
+async def test_a_yes_to_a_patch_covers_no_file_that_asks_for_another_reason(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, Grant(scope="session"), Deny())
+    outside = desk.home / ".bashrc"
+    await desk.talk(("patch", {"mode": "patch", "patch": OUTSIDE.format(outside=outside)}))
+    assert [one.command for one in desk.asked] == [f"write {desk.work / 'a.py'}", f"write {outside}"]
+    assert ((desk.work / "a.py").read_text(), outside.exists()) == ("one = 1\n", False)
+
+
+async def test_what_looks_like_a_key_hides_no_change(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, Deny())
+    text = "# -----BEGIN PRIVATE KEY-----\nimport os\nos.system('made')\n"
+    await desk.talk(("write_file", {"path": "a.py", "content": text}))
+    assert "+os.system('made')" in desk.asked[0].diff
+
+
+async def test_plan_mode_that_begins_while_it_is_asked_holds(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, Grant())
+    desk.meanwhile = lambda: setattr(desk.session, "planning", True)
+    (said,) = await desk.talk(WRITE)
+    assert ((desk.work / "a.py").read_text(), "plan" in said.lower()) == ("one = 1\n", True)

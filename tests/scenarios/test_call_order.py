@@ -97,3 +97,9 @@ async def test_an_edit_waits_for_a_command_that_only_reads(talk: Talk, work: Pat
 async def test_after_a_fault_of_a_call_that_ended_in_words_the_next_one_runs(talk: Talk, work: Path) -> None:
     del work
     assert await order(talk, run("exit 3"), READ) == ["+0", "!0", "+1", "-1"]
+
+
+async def test_a_name_that_no_file_can_have_is_that_call_s_own_fault(talk: Talk, work: Path) -> None:
+    del work
+    odd: Wanted = ("write_file", {"path": "b\0.txt", "content": "x"})
+    assert [one for one in await order(talk, READ, odd) if one[0] != "+"] in (["-0", "!1"], ["!1", "-0"])

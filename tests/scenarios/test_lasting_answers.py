@@ -101,7 +101,6 @@ async def test_it_asks_where_something_was_changed_since_for_it_may_mean_another
     assert (await asked(world, steps), pushed(world)) == (1, False)
 
 
-
 async def test_so_does_a_yes_for_the_session_to_the_words_that_it_was_given_for(world: World) -> None:
     steps = [run(PUSH), page(FINE), run(PUSH), page(FINE), run(PUSH)]
     assert await asked(world, steps, entry="", answer=Grant(scope="session")) == 1

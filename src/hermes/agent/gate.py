@@ -273,6 +273,8 @@ class ApprovalGate(Struct):
         answer = await self.ask(question)
         if not isinstance(answer, Grant):
             raise self._refusal(action, self._denied(answer, verdict))
+        if self.planning() and (late := planned(action, verdict)).rule == PLAN:  # begun while it was asked
+            raise self._refusal(action, _listed(late))
         self._keep(answer, verdict, self._provenance(action, verdict).source)
         if isinstance(action, FileAccess) and verdict.rule == EDIT:
             allow_edit(action.diff)

@@ -43,7 +43,7 @@ def call_words(call: ToolCall, *, emoji: str = "", whole: bool = False) -> Words
     verb, own, keys = _VERBS.get(call.name, (" ".join(call.name.replace("_", " ").split()), "⚡", ()))
     sign = (emoji or own).replace(_VARIATION, "")
     if call.name == "terminal":
-        command = str(call.arguments.get("command", "")).strip()
+        command = str(call.arguments.get("command") or "").strip()
         first, *others = [part.strip() for part in _PART.findall(command) if part.strip()] or [""]
         shown = first if others and not whole else " ".join(command.split())
         return Words(emoji=sign, verb=verb, argument=shown, more=0 if whole else len(others), whole=command)

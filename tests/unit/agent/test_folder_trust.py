@@ -65,3 +65,29 @@ def test_answers_that_cannot_be_read_are_not_taken_for_none(project: Path) -> No
     found.file.write_text("{")
     with pytest.raises(ConfigError, match="trust.json cannot be read"):
         found.counts(project)
+
+
+def test_notes_that_lie_only_in_a_folder_below_are_asked_about_too(project: Path) -> None:
+    (project / "AGENTS.md").unlink()
+    (project / ".git" / "AGENTS.md").write_text("of no one\n")
+    files = (project / "src" / "CLAUDE.md",)
+    assert trust(project).in_question(project) == NotesInQuestion(folder=project, files=files)
+
+
+def test_a_no_to_a_repository_counts_wherever_its_folder_is_come_to_from(project: Path) -> None:
+    inner = project / "vendor" / "other"
+    (inner / ".git").mkdir(parents=True)
+    trust(project).keep(project, counts=True)
+    trust(project).keep(inner, counts=False)
+    assert [trust(project).is_refused(one) for one in (project / "src", inner, inner / "x")] == [
+        False,
+        True,
+        True,
+    ]
+
+
+def test_only_a_plain_yes_in_the_file_is_one(project: Path) -> None:
+    trust(project).keep(project, counts=True)
+    file = project.parent / ".hermes" / "trust.json"
+    file.write_text(file.read_text().replace("true", '"false"'))
+    assert not trust(project).counts(project)

@@ -181,3 +181,16 @@ def test_a_question_that_ends_by_itself_counts_down() -> None:
     assert plain(box_lines(box, 80, 24)[-1]).startswith("no by itself in 1m 00s · ↑↓ Enter")
     forever = Box(id="q", question=question, opened=0.0)
     assert plain(box_lines(forever, 80, 24)[-1]).startswith("↑↓ Enter")
+
+
+@pytest.mark.parametrize("word", ["yes", "once", "session", "always", "y"])
+def test_no_word_typed_under_no_is_a_yes_without_a_limit(word: str) -> None:
+    box = Person().box
+    box.words(word)
+    assert box.answer == Deny(reason=word)
+
+
+def test_a_yes_with_a_limit_is_one() -> None:
+    box = Person().box
+    box.words("session 3 uses")
+    assert box.answer == Grant(scope="session", uses=3)

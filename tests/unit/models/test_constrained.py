@@ -86,7 +86,7 @@ NO_SUCH: dict[str, Any] = {"output": "cat: a: No such file or directory", "exit_
 
 class TestForms:
     def test_the_first_reply_says_what_the_message_needs(self) -> None:
-        first = schema(said("anything"))
+        first = schema(said("Hello, or anything else"))
         for reply in (
             {"needs": "nothing", "answer": "42"},
             {"needs": "look", **LS},
@@ -106,6 +106,13 @@ class TestForms:
             {"needs": "nothing", "answer": ""},
         ):
             assert not fits(reply, first), reply
+
+    def test_what_names_a_file_is_looked_at(self) -> None:
+        talk = {"needs": "nothing", "answer": "42"}
+        named = ("What is in src/app.py?", "Was steht in notes.md?", "Que dit README.md ?")
+        assert [fits(talk, schema(said(text))) for text in named] == [False] * 3
+        others = ("Hi!", "Danke, z.B. so.", "Who are you, e.g. a bot?", "Node is 3.11, I think.")
+        assert [fits(talk, schema(said(text))) for text in others] == [True] * 4
 
     @pytest.mark.parametrize("question", ["What does notes.md say?", "Was steht in notes.md?", "notes.md ?"])
     def test_where_something_was_only_asked_nothing_is_written(self, question: str) -> None:
@@ -419,3 +426,10 @@ class TestSmall:
     def test_prompt_and_examples_stay_under_a_quarter_of_the_window(self) -> None:
         letters = sum(len(message["content"]) for message in render(request())) + len(local_prompt.prompt())
         assert letters / 3.2 < 8192 / 4
+
+
+def test_what_a_tool_calls_a_status_may_be_anything() -> None:
+    result = ToolResult(
+        id="r", at=0, call_id="c", name="pods", content=json.dumps({"pod": {"status": {"phase": "Running"}}})
+    )
+    assert "Running" in own(render(request(said("Show"), result)))[1]["content"]

@@ -166,3 +166,33 @@ async def test_what_cannot_be_checked_is_not_fetched(hub: Hub, words: str, tmp_p
     with pytest.raises(ConfigError, match=words):
         await fetched(mine, tmp_path)
     assert mine.asked == ["HEAD /tiny.gguf"]
+
+
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # trio tells of the HTTP library's own open generators
+async def test_a_file_that_is_longer_than_was_told_is_not_taken_to_its_end(tmp_path: Path) -> None:
+    class Longer(Hub):
+        """Tells less than it sends."""
+
+        def _redirect(self, request: http.server.BaseHTTPRequestHandler) -> None:
+            whole, self.content = self.content, self.content[:1000]
+            super()._redirect(request)
+            self.content = whole
+
+    with pytest.raises(ConfigError, match="it sends more than the 1,000 bytes"):
+        await fetched(Longer(), tmp_path)
+    assert sum(path.stat().st_size for path in tmp_path.rglob("*.piece")) <= 1000
+
+
+async def test_a_size_that_is_no_number_is_a_sentence(tmp_path: Path) -> None:
+    class Odd(Hub):
+        """Tells a size of thousands of digits."""
+
+        def _redirect(self, request: http.server.BaseHTTPRequestHandler) -> None:
+            request.send_response(302)
+            request.send_header("x-linked-etag", self.digest)
+            request.send_header("x-linked-size", "9" * 5000)
+            request.send_header("content-length", "0")
+            request.end_headers()
+
+    with pytest.raises(ConfigError, match="tells no SHA-256 and size"):
+        await fetched(Odd(), tmp_path)

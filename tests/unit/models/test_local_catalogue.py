@@ -123,9 +123,19 @@ def test_heads_of_their_own_width_are_counted_as_such(tmp_path: Path) -> None:
     assert gguf_header(path) == GgufHeader(context_length=2048, token_bytes=2 * 4 * 150 * 2)
 
 
+NESTED = _text("x.y") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 3000
+
+
 @pytest.mark.parametrize(
     "content",
-    [b"", b"hello, world", b"GGUF", b"GGUF" + b"\xff" * 20, b"GGUF" + struct.pack("<IQQ", 3, 0, 2**63)],
+    [
+        b"",
+        b"hello, world",
+        b"GGUF",
+        b"GGUF" + b"\xff" * 20,
+        b"GGUF" + struct.pack("<IQQ", 3, 0, 2**63),
+        b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + NESTED,
+    ],
 )
 def test_a_file_that_is_no_model_says_nothing(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"

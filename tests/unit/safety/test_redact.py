@@ -66,3 +66,23 @@ def test_redacting_twice_changes_nothing_more(text: str) -> None:
 @pytest.mark.parametrize("form", ["{}=Ab12-cd34Ef", "x\n'{}' : 'Ab12-cd34Ef'", '{{"{}":"Ab12-cd34Ef"}}'])
 def test_a_value_is_hidden_whose_name_says_that_it_is_a_credential(name: str, form: str) -> None:
     assert "Ab12-cd34Ef" not in redact(form.format(name))
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7\nxyz=",
+        "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,1F\n\nMIIEvQIBADANBgkqhkiG9w0BAQEF",
+    ],
+)
+@pytest.mark.parametrize("mark", ["", "+", "12|", "  > "])
+def test_a_key_goes_whole_whatever_marks_its_lines_have(key: str, mark: str) -> None:
+    rows = ["-----BEGIN PRIVATE KEY-----", *key.split("\n"), "-----END PRIVATE KEY-----", "after"]
+    shown = redact("\n".join(mark + row for row in rows))
+    assert not any(row and row in shown for row in key.split("\n"))
+    assert "after" in shown
+
+
+def test_a_mark_of_a_key_hides_no_code() -> None:
+    text = 'A = "-----BEGIN PRIVATE KEY-----"\nrun("rm -rf x")\nB = "-----END PRIVATE KEY-----"\n'
+    assert redact(text) == text

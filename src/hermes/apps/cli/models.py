@@ -29,7 +29,7 @@ from hermes.models.catalog.catalogue import (
     search,
     window_of,
 )
-from hermes.models.catalog.endpoint import RULES, local, protocol_of
+from hermes.models.catalog.endpoint import LOCAL, RULES, local, protocol_of
 from hermes.models.local import catalogue
 from hermes.models.local.windows import available_memory
 from hermes.models.settings import ModelSettings, ProviderSettings
@@ -128,6 +128,9 @@ def info(choices: Choices, name: str) -> None:
             f"{name!r} names no provider; write provider/{name}. hermes models search {name} shows who"
             " has it."
         )
+    if prefix == LOCAL and LOCAL not in known.providers:
+        tables.show(_local_facts(id_), head=("WHAT", "VALUE", "FROM"))
+        return
     if prefix == CUSTOM and CUSTOM not in known.providers:
         found = own_server(id_, choices.base_url, known.settings)
         listed = anyio.run(listed_window, here(choices).home, known.settings, known.environ, found, id_)
@@ -149,6 +152,18 @@ def pull(choices: Choices, alias: str) -> None:
         tables.show(_local(model_cache(here(choices).environ)), head=_PULL_HEAD)
         return
     anyio.run(_pull, choices.profile, alias.removeprefix("local/"))
+
+
+def _local_facts(alias: str) -> list[tuple[str, str, str]]:
+    found = catalogue.find(alias)
+    if isinstance(found, Path):
+        return [("file", str(found), "--model")]
+    return [
+        ("name", found.name, "local_models.toml"),
+        ("download", f"{found.size / 1e9:.1f} GB", "local_models.toml"),
+        ("memory", f"{found.memory / 1e9:.1f} GB with its longest window", "local_models.toml"),
+        ("licence", found.licence, "local_models.toml"),
+    ]
 
 
 _PULL_HEAD: Final = ("MODEL", "DOWNLOAD", "MEMORY", "STATE", "LICENCE")

@@ -125,10 +125,15 @@ class Box:
             self._typed += held
 
     def words(self, text: str) -> None:
-        """Answer with words: a reason for a no, a yes with a limit, or a reply."""
-        self.answer = (
-            Reply(text=text) if isinstance(self.question, Clarify) else answer_from(text, self.now())
-        )
+        """Answer with words: a reason for a no, a yes with a limit, or a reply. A bare word of a yes is none:
+        there are rows for that, and this one says no.
+        """
+        if isinstance(self.question, Clarify):
+            self.answer = Reply(text=text)
+            return
+        answer = answer_from(text, self.now())
+        unlimited = isinstance(answer, Grant) and not (answer.uses or answer.until)
+        self.answer = Deny(reason=text.strip()) if unlimited else answer
 
     @property
     def takes_words(self) -> bool:

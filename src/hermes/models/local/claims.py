@@ -36,6 +36,11 @@ def unshown(answer: str, seen: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
+def names_files(text: str) -> bool:
+    """Whether a text names a file, so that only a look can tell what is true of it."""
+    return any(len(found[0]) > 3 and "." not in found[0][:2] for found in _FILE.finditer(text))
+
+
 def _claims(answer: str) -> Iterator[str]:
     for match in _QUOTED.finditer(answer):
         yield next(filter(None, match.groups()))

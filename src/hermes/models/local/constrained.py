@@ -77,7 +77,7 @@ def _first_forms(
 ) -> list[dict[str, Any]]:
     looking = _without_writers(tools)
     return [
-        *([] if state.refused else [_object({"needs": {"const": "nothing"}, "answer": words})]),
+        *([] if state.needs_a_look else [_object({"needs": {"const": "nothing"}, "answer": words})]),
         *(_object({"needs": {"const": "look"}, **_call_form(tool)}) for tool in looking),
         *(_object({"needs": {"const": "change"}, **_call_form(tool)}) for tool in tools),
     ]

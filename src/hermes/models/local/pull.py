@@ -8,10 +8,11 @@ import shutil
 import sys
 import tempfile
 import zipfile
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from typing import cast
 
 import anyio
 import anyio.to_thread
@@ -93,7 +94,7 @@ async def fetch_url(
 
 async def _go_on(url: str, piece: Path, arrived: Arrived, client: httpx2.AsyncClient, size: int) -> None:
     have = _size(piece)
-    headers = {"range": f"bytes={have}-"} if have else {}
+    headers = {"accept-encoding": "identity", **({"range": f"bytes={have}-"} if have else {})}
     timeout = httpx2.Timeout(60, connect=CONNECT_SECONDS)
     async with client.stream("GET", url, headers=headers, timeout=timeout, follow_redirects=True) as response:
         if response.status_code == httpx2.codes.RANGE_NOT_SATISFIABLE:
@@ -102,12 +103,20 @@ async def _go_on(url: str, piece: Path, arrived: Arrived, client: httpx2.AsyncCl
         resumed = response.status_code == httpx2.codes.PARTIAL_CONTENT
         have = have if resumed else 0
         arrived(have)
-        async with await anyio.open_file(piece, "ab" if have else "wb") as stream:
-            async for chunk in response.aiter_bytes():  # as it comes: what is waited for is lost at a break
+        async with (
+            await anyio.open_file(piece, "ab" if have else "wb") as stream,
+            aclosing(_chunks(response)) as chunks,
+        ):
+            async for chunk in chunks:  # as it comes: what is waited for is lost at a break
                 if (have := have + len(chunk)) > size:
                     raise Unfetched(f"{url}: it sends more than the {size:,} bytes that the file has")
                 await stream.write(chunk)
                 arrived(len(chunk))
+
+
+def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
+    """The body as it comes, in a form that can be left before its end."""
+    return cast("AsyncGenerator[bytes, None]", aiter(cast("httpx2.AsyncByteStream", response.stream)))
 
 
 def _size(piece: Path) -> int:

@@ -11,6 +11,7 @@ from typing import Final
 import jiter
 from msgspec import Struct
 
+from hermes.models.local.claims import names_files
 from hermes.types.message import Assistant, Message, ToolCall, ToolResult, User
 
 ANSWER: Final = "answer"
@@ -97,6 +98,13 @@ class TurnState(Struct, frozen=True):
         question with numbers may want others worked out. All else that needs no tool is talk.
         """
         return bool(self.ran) or any(letter.isdigit() for letter in self.asked)
+
+    @property
+    def needs_a_look(self) -> bool:
+        """Whether an answer from the head is out of the question: what was asked names a file, or such an
+        answer was sent back.
+        """
+        return bool(self.refused) or names_files(self.asked)
 
     @property
     def may_refuse(self) -> bool:
