@@ -192,7 +192,7 @@ class Capture:
         self._spilled = 0
         # A place of its own: the end of a job must not wait until others leave theirs.
         self._limiter = anyio.CapacityLimiter(1)
-        self.total = 0
+        self.total = self._ends = 0
 
     async def take(self, data: bytes) -> None:
         """Take the next bytes; beside the event loop once they are many, for then they go to the disk."""
@@ -219,6 +219,7 @@ class Capture:
     def feed(self, data: bytes) -> None:
         """Take the next bytes, and show nothing."""
         self.total += len(data)
+        self._ends += data.count(b"\n")
         self._keep_on_disk(data)
         take = self._head_room - len(self._head)
         self._head += data[:take] if take > 0 else b""
@@ -242,7 +243,7 @@ class Capture:
         whole = self._known.redact(
             strip_escapes(raw.decode("utf-8", "replace"))
         )  # before a cut can leave half of one
-        text = fit(whole, self._limits)
+        text = fit(whole, self._limits, self._ends + 1 if lost else 0)
         clipped = lost or text != whole
         if clipped and self._file is None:
             self._begin_copy(raw)
@@ -318,9 +319,9 @@ class LiveOutput:
             self._show(text)
 
 
-def fit(text: str, limits: Limits) -> str:
+def fit(text: str, limits: Limits, total: int = 0) -> str:
     """`text` within the limits on line length, lines and characters, with a notice where something was left
-    out.
+    out; `total` is how many lines there were where it is not all of them.
     """
     if len(text) > limits.max_line_length:
         text = "\n".join(clip_line(line, limits.max_line_length) for line in text.split("\n"))
@@ -328,7 +329,8 @@ def fit(text: str, limits: Limits) -> str:
     if len(lines) > limits.max_lines + 1:
         head = int(limits.max_lines * limits.head_share)
         tail = limits.max_lines - head
-        text = "\n".join([*lines[:head], f"… {len(lines) - head - tail} lines left out …", *lines[-tail:]])
+        gone = (total or len(lines)) - head - tail
+        text = "\n".join([*lines[:head], f"… {gone} lines left out …", *lines[-tail:]])
     return clip(text, limits.max_chars, head_share=limits.head_share)
 
 

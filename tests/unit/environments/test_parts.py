@@ -182,3 +182,13 @@ async def test_64_processes_are_tracked_and_the_oldest_finished_one_makes_room()
     assert "p9" not in {state.id for state in tracked.list()}
     await tracked.stop_all()
     assert list(tracked.list()) == []
+
+
+@pytest.mark.parametrize("count", [5_000, 50_000, 100_000])
+def test_the_lines_that_are_left_out_are_counted_whatever_was_kept(tmp_path: Path, count: int) -> None:
+    capture = Capture(Limits(max_chars=20_000, max_lines=200), tmp_path / "spill")
+    capture.feed("".join(f"{number}\n" for number in range(1, count + 1)).encode())
+    text = capture.finish().text.split("\n")
+    at = next(number for number, line in enumerate(text) if "lines left out" in line)
+    first, last = int(text[at - 1]), int(text[at + 1])
+    assert text[at] == f"… {last - first - 1} lines left out …"
