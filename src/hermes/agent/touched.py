@@ -29,6 +29,8 @@ from hermes.types.question import Touched, TouchedHow
 _ENTRIES: Final = 5_000
 """How many files and folders are looked at before a person is asked: 50 ms."""
 _NAMED: Final = 200
+_PATTERNS: Final = 3
+"""Parts of a path that may be patterns."""
 _SECONDS: Final = 0.5
 
 Use = tuple[TouchedHow, str]
@@ -91,13 +93,20 @@ def _touched(uses: Iterable[Use], top: str) -> tuple[Touched, ...]:
     """What is there, by its path from `top` where it is below that."""
     room, found = _Room(), dict[Use, Touched]()
     for how, path in uses:
-        matching = () if UNKNOWN in path else _matching(path, room)
+        matching = () if _is_untold(path) else _matching(path, room)
         for one in matching:
             if (how, one) not in found and (there := _measured(how, one, room)) is not None:
                 found[how, one] = replace(there, path=one_line(there.path.removeprefix(top)))
-        if UNKNOWN in path or ("/**/" in path and room.entries <= 0):
+        if _is_untold(path) or ("/**/" in path and room.entries <= 0):
             found[how, ""] = Touched(how=how)
     return tuple(found.values())
+
+
+def _is_untold(path: str) -> bool:
+    """Whether nobody can say in time what a path stands for: a part of it is only known when it runs, or the
+    folders that fit multiply.
+    """
+    return UNKNOWN in path or sum(glob.has_magic(part) for part in path.split("/")) > _PATTERNS
 
 
 def _matching(path: str, room: _Room) -> Iterable[str]:

@@ -47,6 +47,7 @@ async def told(work: Path, command: str) -> list[str]:
         ("cp app.py src", ["changes src/app.py (1 file, 3 B)"]),
         ("mv app.py notes.md", ["changes notes.md (1 file, 1 B)"]),
         ("sed -i s/x/y/ app.py && rm notes.md", ["deletes notes.md (1 file, 1 B)", "changes app.py (1 file, 812 B)"]),
+        ("rm -rf */*/*/*/zzz", ["deletes what is only known when it runs"]),
         ("bash -c 'rm -rf build'", ["deletes build/ (2 files, 8 B)"]),
         ("cat app.py; ls build", []),
     ],
