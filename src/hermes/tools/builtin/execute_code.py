@@ -13,7 +13,7 @@ DESCRIPTION: Final = (
     "Run a Python script that calls tools: for many calls, loops and filters in one step; only what it prints"
     " comes back. Import these from hermes_tools; each gives a dict. read_file(path, offset, limit)."
     " write_file(path, content). search_files(pattern, target, path). patch(path, old_string, new_string)."
-    " terminal(command, timeout). web_search(query). web_extract(urls)."
+    " terminal(command, timeout)."
 )
 
 
