@@ -101,7 +101,7 @@ class Steps:
         if end.outcome == "refused":
             listed = visible("; ".join(end.refused))
             sys.stderr.write(
-                f"hermes: not allowed, because nobody could be asked: {visible(listed)}. hermes approvals"
+                f"hermes: not allowed, and nobody can be asked here: {visible(listed)}. hermes approvals"
                 " explain COMMAND says why, and whether anything lets it run.\n"
             )
         if end.outcome == "budget" and end.failure is None:
