@@ -24,7 +24,7 @@ from hermes.safety.plan import planned
 from hermes.safety.renamed import renamed
 from hermes.safety.sources import Source
 from hermes.safety.taint import Said, held, nothing_known
-from hermes.safety.undo import may_change, only_reads, saved_first, to_save
+from hermes.safety.undo import may_change, may_redirect, only_reads, saved_first, to_save
 from hermes.safety.unreviewed import unreviewed, writes
 from hermes.store.checkpoints import Checkpoint
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
@@ -114,7 +114,7 @@ class ApprovalGate(Struct):
         read = tuple(one.name for one in self.read())
         verdict = self._judged(action)
         permit = await self._permit(action, verdict)
-        if _may_change(action, verdict):
+        if may_redirect(action, verdict):
             self.changed.update(read)
         await self._save_turn(action, verdict)
         if isinstance(action, Command) and only_reads(verdict):
@@ -394,12 +394,3 @@ def _instead(verdict: Verdict) -> str:
 def _is_told(action: FileAccess, verdict: Verdict) -> bool:
     """Whether a person said yes to the change that an edit is a part of, and it asks for no other reason."""
     return verdict.rule == EDIT and is_allowed_edit(action.diff)
-
-
-def _may_change(action: Action, verdict: Verdict) -> bool:
-    """Whether an action may change what later commands do; not one that a person allowed in its words."""
-    if isinstance(action, FileAccess):
-        return action.operation != "read"
-    if isinstance(action, ToolUse):
-        return not {"network"}.issuperset(action.manifest.effects)
-    return verdict.covered is None and not only_reads(verdict)

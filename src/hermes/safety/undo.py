@@ -59,6 +59,19 @@ def may_change(action: Action, verdict: Verdict) -> bool:
             return "files" in action.manifest.effects and not action.manifest.workspace
 
 
+def may_redirect(action: Action, verdict: Verdict) -> bool:
+    """Whether an action may change what the words of a later command do; not one that a person allowed in its
+    own words.
+    """
+    match action:
+        case FileAccess():
+            return action.operation != "read"
+        case Command():
+            return verdict.covered is None and not only_reads(verdict)
+        case ToolUse():
+            return not {"network"}.issuperset(action.manifest.effects)
+
+
 def only_reads(verdict: Verdict) -> bool:
     """Whether a command is known only to read, and leaves its shell in its folder."""
     commands = verdict.commands
