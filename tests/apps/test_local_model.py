@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from msgspec.structs import replace
 
 from hermes.models.local import constrained
 from hermes.models.local.serving import LocalServer
@@ -80,7 +81,8 @@ async def test_work_begins_with_a_valid_call_and_its_result_becomes_the_answer(s
     first = (await post(server, body(request(question)))).json()
     reader = constrained.ConstrainedReader(request(question))
     reader.feed(first["choices"][0]["message"]["content"])
-    calls = reader.finish().calls
+    end = reader.finish()
+    calls = end.calls
     assert [(call.name, call.arguments, call.fault) for call in calls] == [
         ("count_lines", {"path": "notes.txt"}, "")
     ]
@@ -91,11 +93,11 @@ async def test_work_begins_with_a_valid_call_and_its_result_becomes_the_answer(s
         name="count_lines",
         content=json.dumps({"output": "37 notes.txt\n", "exit_code": 0}),
     )
-    second = (
-        await post(server, body(request(question, Assistant(id="a", at=0, calls=calls), result)))
-    ).json()
-    assert "37" in second["choices"][0]["message"]["content"]
-    usage = second["usage"]
+    called = Assistant(id="a", at=0, calls=calls, thinking=(Thinking(text=end.first),))
+    second = (await post(server, body(request(question, called, result)))).json()
+    usage, log = second["usage"], (question, called, result, replace(called, thinking=()), result)
+    third = (await post(server, body(request(*log)))).json()  # the same again: now it has to answer
+    assert "37" in third["choices"][0]["message"]["content"]
     assert usage["prompt_tokens_details"]["cached_tokens"] >= first["usage"]["prompt_tokens"] - 1
 
 

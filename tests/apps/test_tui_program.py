@@ -512,8 +512,10 @@ def test_the_question_says_what_the_command_would_delete_and_ctrl_o_lists_it(pla
         assert "\ndeletes keep/ (2 files, 1.2 kB) · Ctrl-O lists them\n" in terminal.until("Run this?")
         terminal.read(0.5)
         terminal.type("\x0f")
-        rows = terminal.until("deep/b.txt").split("\n")
-        start = rows.index("deletes keep/ (2 files, 1.2 kB)")
+        told = "\ndeletes keep/ (2 files, 1.2 kB)\n"
+        terminal.until(lambda: told in terminal.everything)  # above the question, which may fill the window
+        rows = terminal.everything.split("\n")
+        start = rows.index(told.strip())
         assert rows[start + 1 : start + 3] == ["      a.txt", "      deep/b.txt"]
         terminal.type("\x1b")
         terminal.until("✗ denied by you: rm -rf keep")

@@ -353,20 +353,21 @@ class ShellWorkspace:
         permit = await self._authorize(action)
         if permit.by == "person":  # an answer takes its time, and a link may lead elsewhere by then
             place = await self._files.locate(self._nominal(path), operation)
-            if edit is not None and await self._holds(place) != edit.was:
+            if edit is not None and await _held(self._files, place) != edit.was:
                 raise Outdated(_CHANGED.format(place.name))
         self._redeem(permit, replace(action, path=place.name, in_git=place.in_git))
         return place
-
-    async def _holds(self, place: Located) -> bytes | None:
-        """What a file holds; None where there is none."""
-        return None if await self._files.stat(place) is None else await self._files.read(place)
 
     def _nominal(self, path: str) -> str:
         """A path as the model means it: absolute, `~` resolved, relative to the carried directory."""
         if path == "~" or path.startswith("~/"):
             path = self._home + path[1:]
         return os.path.normpath(Path(self.cwd) / path)
+
+
+async def _held(files: Files, place: Located) -> bytes | None:
+    """What a file holds; None where there is none."""
+    return None if await files.stat(place) is None else await files.read(place)
 
 
 def is_clean(permit: Permit, needs: Needs) -> bool:

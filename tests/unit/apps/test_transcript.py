@@ -328,7 +328,7 @@ def test_calls_that_wait_for_others_are_shown_in_their_order() -> None:
     transcript = Transcript(width=60, config_fix="")
     fed(TurnStarted(turn=1), replied("", ONE, TWO), ToolStarted(call=TWO, emoji="📖"), transcript=transcript)
     moving = [plain(row).split() for row in transcript.moving(0.0, Theme(), 0)]
-    assert moving == [["💻", "run", "make", "queued"], ["📖", "read", "a.py", "0.0s", "⠋"]]
+    assert moving == [["💻", "run", "make", "waits"], ["📖", "read", "a.py", "0.0s", "⠋"]]
     fed(returned(ONE, output="", exit_code=0), transcript=transcript)
     assert [plain(row).split()[:3] for row in transcript.moving(0.0, Theme(), 0) if row] == [
         ["📖", "read", "a.py"]
