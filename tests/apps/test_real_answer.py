@@ -40,6 +40,7 @@ def test_the_readme_s_question_is_answered_by_the_real_model_with_real_tools(tmp
     assert "run" in done.stderr
 
 
+@pytest.mark.slow
 def test_what_is_not_there_is_said_and_neither_made_nor_made_up(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     done = asked("Que contient le fichier recette.txt ?", tmp_path / "project")
