@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from hermes.store.change_text import change_text
+from hermes.store.snapshot import Entry
 from hermes.testing import ScriptedModel, Turn, call, say
 from hermes.types.event import ToolFinished
 
@@ -112,6 +114,12 @@ async def test_a_secret_of_several_lines_is_shown_to_nobody_though_a_diff_marks_
         talk, run("printf 'hunter-Zq81xY\nsecond-part-77Kp\nthird-part-02Lw\n' > k.txt; echo 2 > l.txt")
     )
     assert ("part" in diff, "l.txt" in diff) == (False, True)
+
+
+def test_what_was_left_out_is_told_with_why() -> None:
+    """As it is of a file that may not be read, whoever runs the tests."""
+    out = {"b": Entry("out", 0, b"Permission denied")}
+    assert change_text({}, out, lambda _: b"", str) == "b: changed (Permission denied)\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

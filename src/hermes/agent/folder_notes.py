@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import anyio
 
-from hermes.agent.prompt.context_files import KINDS
+from hermes.agent.prompt.context_files import NAMES
 from hermes.agent.prompt.notes import TextRules, readable
 from hermes.agent.prompt.surroundings import in_one_line
 from hermes.agent.provenance import listening
@@ -21,7 +21,6 @@ MOST: Final = 3
 """How many files one result brings along at most."""
 SECONDS: Final = 2.0
 """A machine that takes longer to say what is there is not waited for."""
-_NAMES: Final = tuple(name for names in KINDS for name in names)
 
 
 class FolderNotes:
@@ -68,7 +67,7 @@ class FolderNotes:
 
     async def _notes(self, folder: str, rules: TextRules) -> AsyncIterator[ContextBlock]:
         workspace = self._session.workspace
-        for name in _NAMES:
+        for name in NAMES:
             path = posixpath.join(folder, name)
             with listening() as outside:
                 try:

@@ -19,6 +19,7 @@ from hermes.types.capabilities import Capabilities
 
 KINDS: Final = ((".hermes.md", "HERMES.md"), ("AGENTS.md",), ("CLAUDE.md",), (".cursorrules",))
 """The names of such files; of the names of one kind the first that is there counts."""
+NAMES: Final = tuple(name for names in KINDS for name in names)
 LONGEST, SHARE, CHARACTERS = 20_000, 0.15, 4
 """How much one file may take: so many characters, and no more than this share of a small window."""
 TOGETHER, NAMED = 2, 5
@@ -65,7 +66,7 @@ def notes_of(cwd: Path) -> Iterator[Path]:
     """The files of notes that are there for work in a folder, from the top of the repository down."""
     top = repository_top(cwd)
     for folder in (one for one in (*reversed(cwd.parents), cwd) if one.is_relative_to(top)):
-        yield from (folder / name for names in KINDS for name in names if (folder / name).is_file())
+        yield from (folder / name for name in NAMES if (folder / name).is_file())
         yield from sorted((folder / PLACE).glob("*.mdc"))
 
 

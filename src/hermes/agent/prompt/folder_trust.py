@@ -9,7 +9,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from hermes.agent.prompt.context_files import KINDS, notes_of, repository_top
+from hermes.agent.prompt.context_files import NAMES, notes_of, repository_top
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.lazy import import_object
 from hermes.types.error import ConfigError
@@ -17,7 +17,6 @@ from hermes.types.error import ConfigError
 _LOOKED_AT: Final = 20_000
 """Files and folders below a top that are looked at for notes, some 50 ms."""
 _NAMED: Final = 3
-_NAMES: Final = frozenset(name for names in KINDS for name in names)
 
 
 class NotesInQuestion(Struct, frozen=True, kw_only=True):
@@ -91,7 +90,7 @@ def _below(top: Path) -> Iterator[Path]:
     seen = 0
     for folder, folders, files in os.walk(top):
         folders[:] = [name for name in folders if name != ".git"]
-        yield from (Path(folder, name) for name in files if name in _NAMES)
+        yield from (Path(folder, name) for name in files if name in NAMES)
         seen += len(folders) + len(files)
         if seen > _LOOKED_AT:
             return

@@ -177,13 +177,7 @@ def _local(cache: Path) -> list[tuple[str, ...]]:
             one.alias,
             f"{one.size / 1e9:.1f} GB",
             f"{one.memory / 1e9:.1f} GB{'' if one.memory <= room else ' (too much here)'}",
-            ", ".join(
-                [
-                    "ready" if catalogue.location(one, cache).is_file() else "not fetched",
-                    *(["default"] if one == catalogue.default() else []),
-                    *(["auto"] if one == best else []),
-                ]
-            ),
+            f"{_state(one, cache)}{', auto' if one == best else ''}",
             one.licence,
         )
         for one in catalogue.entries()
@@ -200,20 +194,20 @@ async def _pull(profile: str, alias: str) -> None:
 
 
 def _here(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    cache, default = model_cache(environ), catalogue.default().alias
+    cache = model_cache(environ)
     return [
         (
             f"local/{one.alias}",
-            _state(one, default, fetched=catalogue.location(one, cache).is_file()),
+            _state(one, cache),
             f"{one.size / 1e6:,.0f} MB, {one.licence}",
         )
         for one in catalogue.entries()
     ]
 
 
-def _state(one: catalogue.LocalModel, default: str, *, fetched: bool) -> str:
-    words = "ready" if fetched else "not fetched"
-    return f"{words}, default" if one.alias == default else words
+def _state(one: catalogue.LocalModel, cache: Path) -> str:
+    words = "ready" if catalogue.location(one, cache).is_file() else "not fetched"
+    return f"{words}, default" if one == catalogue.default() else words
 
 
 def _has_key(known: Shelf, found: Provider) -> bool:

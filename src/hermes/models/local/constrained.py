@@ -20,6 +20,7 @@ from hermes.models.local.turn_state import (
     Ran,
     TurnState,
     exit_code,
+    has_failed,
     plain,
     said_first,
     turn_state,
@@ -147,8 +148,8 @@ def render(request: Request) -> list[dict[str, Any]]:
     shown = local_prompt.examples(_SIGNATURE.findall(described))
     return [
         {"role": "system", "content": system},
-        *_render_log(shown, again=False),
-        *_render_log(request.messages, again=True),
+        *(_render_one(message, "", "") for message in shown),
+        *_render_log(request.messages),
     ]
 
 
@@ -204,7 +205,7 @@ class ConstrainedReader:
 
     def _answer(self, text: str, first: str) -> StyledReply:
         state = self._state
-        claims = unshown(text, seen(self._request.messages))
+        claims = unshown(text, _seen(self._request.messages, state))
         if claims and state.may_refuse and self._request.tools:
             return StyledReply(calls=(self._refused(text, claims),), first=first)
         notes = [_NOTED.format(claims=", ".join(claims))] if claims else []
@@ -212,14 +213,13 @@ class ConstrainedReader:
         return StyledReply(text="\n\n".join(filter(None, (text, "\n".join(notes)))), first=first)
 
     def _refused(self, text: str, claims: Sequence[str]) -> ToolCall:
-        told = ", ".join(claims)
         arguments = {"text": text}
         return ToolCall(
             id=self._id(),
             name=ANSWER,
             arguments=arguments,
             raw=json.dumps(arguments, ensure_ascii=False),
-            fault=_REFUSED.format(claims=told),
+            fault=_REFUSED.format(claims=", ".join(claims)),
         )
 
     def _call(self, reply: Mapping[str, Any]) -> ToolCall:
@@ -239,8 +239,8 @@ class ConstrainedReader:
         return self._new_id() if self._new_id else "call_0"
 
 
-def seen(messages: Sequence[Message]) -> list[str]:
-    """All that has been said and shown, and what calls that worked were made of."""
+def _seen(messages: Sequence[Message], state: TurnState) -> list[str]:
+    """All that has been said and shown, and what calls of the turn that worked were made of."""
     texts = []
     for message in messages:
         if isinstance(message, User):
@@ -251,7 +251,7 @@ def seen(messages: Sequence[Message]) -> list[str]:
             texts.append(message.text)
         elif not isinstance(message, ToolResult):
             texts.append(message.summary)
-    return texts + [text for one in turn_state(messages).ran if not one.failed for text in one.spoken]
+    return texts + [text for one in state.ran if not one.failed for text in one.spoken]
 
 
 def _failure(ran: Ran) -> str:
@@ -295,12 +295,12 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _render_log(messages: Sequence[Message], *, again: bool) -> list[dict[str, Any]]:
-    """The messages; what was asked is told `again` behind each result."""
+def _render_log(messages: Sequence[Message]) -> list[dict[str, Any]]:
+    """The messages; what was asked is told again behind each result."""
     shown, question, needs = [], "", ""
     for message in messages:
         if isinstance(message, User):
-            question, needs = message.text if again else "", ""
+            question, needs = message.text, ""
         if isinstance(message, Assistant):
             needs = needs or said_first(message)
         shown.append(_render_one(message, question, needs))
@@ -311,7 +311,8 @@ def _render_one(message: Message, question: str, needs: str) -> dict[str, Any]:
     if isinstance(message, User):
         return {"role": "user", "content": _harmless(_user_text(message))}
     if isinstance(message, Assistant):
-        return {"role": "assistant", "content": _harmless("\n".join(map(_written, _replies(message))))}
+        written = (json.dumps(reply, ensure_ascii=False) for reply in _replies(message))
+        return {"role": "assistant", "content": _harmless("\n".join(written))}
     if isinstance(message, ToolResult):
         return {"role": "user", "content": _harmless(_happened(message, question, needs))}
     return {"role": "user", "content": _harmless(f"What happened before, in short:\n{message.summary}")}
@@ -325,19 +326,10 @@ def _replies(message: Assistant) -> Iterator[dict[str, Any]]:
     if not message.calls:
         yield {**needs, words: message.text}
     for call in message.calls:
-        refused = call.name == ANSWER and call.fault
-        yield {
-            **needs,
-            **({words: call.arguments.get("text", "")} if refused else _called(call)),
-        }
-
-
-def _called(call: ToolCall) -> dict[str, Any]:
-    return {"tool": call.name, "arguments": dict(call.arguments)}
-
-
-def _written(reply: Mapping[str, Any]) -> str:
-    return json.dumps(reply, ensure_ascii=False)
+        if call.name == ANSWER and call.fault:  # it was sent back
+            yield {**needs, words: call.arguments.get("text", "")}
+        else:
+            yield {**needs, "tool": call.name, "arguments": dict(call.arguments)}
 
 
 def _harmless(text: str) -> str:
@@ -356,7 +348,7 @@ def _user_text(message: User) -> str:
 
 
 def _happened(message: ToolResult, question: str, needs: str) -> str:
-    failed = message.failed or exit_code(message) != 0
+    failed = has_failed(message)
     text = plain(message.content).strip()
     # Line numbers are for models that tell them from the text; a small one copies them into its answers and
     # patches.

@@ -3,7 +3,7 @@ window takes in memory.
 """
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -98,9 +98,8 @@ def _skip_array(stream: BinaryIO, kind: int, count: int) -> None:
     if kind in _SCALARS:
         stream.seek(struct.calcsize(_SCALARS[kind]) * count, 1)
         return
-    skip: Callable[[BinaryIO, int], Any] = _value
     for _ in range(count):
-        skip(stream, kind)
+        _value(stream, kind)
 
 
 def _scalar(stream: BinaryIO, form: str) -> Any:

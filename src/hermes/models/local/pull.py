@@ -80,13 +80,11 @@ async def fetch_url(
         before = _size(piece)
         try:
             await _go_on(source.url, piece, arrived, client, size)
-        except httpx2.TransportError as error:
-            if _size(piece) == before:
-                raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
+        except httpx2.HTTPError as error:
+            if not isinstance(error, httpx2.TransportError) or _size(piece) == before:
+                raise _unfetched(source, error) from error
             arrived(-_size(piece))  # what is there is told again by the next try
             await anyio.sleep(min(_PAUSE * broken, _LONGEST_PAUSE))
-        except httpx2.HTTPError as error:
-            raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
         else:
             return [piece]
     raise Unfetched(f"{source.url}: the connection broke {_BREAKS} times")
@@ -119,6 +117,10 @@ def _chunks(response: httpx2.Response) -> AsyncGenerator[bytes, None]:
     return cast("AsyncGenerator[bytes, None]", aiter(cast("httpx2.AsyncByteStream", response.stream)))
 
 
+def _unfetched(source: Download, error: httpx2.HTTPError) -> Unfetched:
+    return Unfetched(f"{source.url}: {str(error) or type(error).__name__}")
+
+
 def _size(piece: Path) -> int:
     return piece.stat().st_size if piece.exists() else 0
 
@@ -130,7 +132,7 @@ async def published(source: Download, client: httpx2.AsyncClient) -> tuple[str, 
     try:
         told = await client.head(source.url, timeout=httpx2.Timeout(60, connect=CONNECT_SECONDS))
     except httpx2.HTTPError as error:
-        raise Unfetched(f"{source.url}: {str(error) or type(error).__name__}") from error
+        raise _unfetched(source, error) from error
     if told.is_error:
         raise Unfetched(f"{source.url}: {told.status_code} {told.reason_phrase}")
     tag = told.headers.get("x-linked-etag") or told.headers.get("etag") or ""

@@ -37,7 +37,7 @@ class Ran(Struct, frozen=True):
     @property
     def failed(self) -> bool:
         """Whether the tool said that it failed, in whatever form."""
-        return self.result.failed or exit_code(self.result) != 0
+        return has_failed(self.result)
 
     @property
     def text(self) -> str:
@@ -117,7 +117,7 @@ class TurnState(Struct, frozen=True):
 
 def turn_state(messages: Sequence[Message]) -> TurnState:
     """The state of the turn that these messages end with."""
-    turn = current_turn(messages)
+    turn = _current_turn(messages)
     said = [said_first(message) for message in turn if isinstance(message, Assistant)]
     ran = tuple(_ran(turn))
     return TurnState(
@@ -137,7 +137,7 @@ def _ran(turn: Sequence[Message]) -> Iterator[Ran]:
             yield Ran(calls.get(message.call_id), message)
 
 
-def current_turn(messages: Sequence[Message]) -> Sequence[Message]:
+def _current_turn(messages: Sequence[Message]) -> Sequence[Message]:
     """The messages from the last one of the person on."""
     start = max((index for index, message in enumerate(messages) if isinstance(message, User)), default=0)
     return messages[start:]
@@ -146,6 +146,11 @@ def current_turn(messages: Sequence[Message]) -> Sequence[Message]:
 def said_first(reply: Assistant) -> str:
     """The word that a reply began with."""
     return reply.thinking[0].text if reply.thinking and reply.thinking[0].text in (*NEEDS, PROBLEM) else ""
+
+
+def has_failed(result: ToolResult) -> bool:
+    """Whether a tool said that it failed, in whatever form."""
+    return result.failed or exit_code(result) != 0
 
 
 def exit_code(result: ToolResult) -> object:
