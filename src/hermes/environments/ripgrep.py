@@ -20,6 +20,7 @@ from hermes.environments.files import read_open
 from hermes.environments.line_matcher import LONGEST_LINE
 from hermes.environments.searched_files import LARGEST_FILE, Search, wanted
 from hermes.lib.beneath import FOLDER, READ_FILE, READ_FOLDER, held, open_beneath, open_path
+from hermes.lib.child_processes import open_process
 from hermes.types.workspace import Match
 
 RIPGREP: Final = ("--no-config", "--json", "--sort", "path", "--max-filesize", str(LARGEST_FILE))
@@ -53,12 +54,11 @@ async def by_ripgrep(pattern: str, search: Search, program: str) -> list[Match] 
         # A process can be started in an open folder under this name.
         cwd = f"/proc/self/fd/{at}" if sys.platform == "linux" else str(base)
         try:
-            process = await anyio.open_process(argv, stdin=DEVNULL, stderr=DEVNULL, env={}, cwd=cwd)
+            async with open_process(argv, stdin=DEVNULL, stderr=DEVNULL, env={}, cwd=cwd) as process:
+                found = await _reported(process, base, search)
+                if len(found) < search.limit and await process.wait() not in {0, 1}:
+                    return None
         except OSError:
-            return None
-        async with process:
-            found = await _reported(process, base, search)
-        if process.returncode not in {0, 1} and len(found) < search.limit:
             return None
         return await anyio.to_thread.run_sync(_confirmed, at, base, found)
 
@@ -81,7 +81,6 @@ async def _reported(process: Process, base: Path, search: Search) -> list[Match]
         if match is not None and is_wanted(base / match.path):
             found.append(replace(match, path=str(base / match.path)))
         if len(found) >= search.limit:
-            process.kill()
             break
     return found
 

@@ -23,6 +23,7 @@ from hermes.environments.files import read_open
 from hermes.environments.ripgrep import by_ripgrep
 from hermes.environments.searched_files import LARGEST_FILE, Search, SearchedFile, searched_files, wanted
 from hermes.lib.beneath import READ_FILE, held, open_beneath, stat_entry
+from hermes.lib.child_processes import open_process
 from hermes.lib.globs import glob_below
 from hermes.types.workspace import FileStat, Match
 
@@ -86,7 +87,7 @@ async def _by_python(pattern: str, search: Search) -> list[Match]:
     compiled(pattern)
     found: list[Match] = []
     argv = [sys.executable, "-I", "-S", line_matcher.__file__]
-    async with await anyio.open_process(argv, stderr=DEVNULL) as process:
+    async with open_process(argv, stderr=DEVNULL) as process:
         matcher = _Matcher(process)
         await matcher.send({"pattern": pattern, "seconds": search.seconds})
         with closing(_batches(search)) as batches:

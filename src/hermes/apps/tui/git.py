@@ -9,6 +9,7 @@ from pathlib import Path
 import anyio
 
 from hermes.config.environ import environment
+from hermes.lib.child_processes import run_process
 from hermes.lib.programs import find_program, search_path
 
 _QUIET = (
@@ -53,6 +54,6 @@ async def run_git(directory: Path, *arguments: str) -> subprocess.CompletedProce
     program = find_program("git", environ, (directory, Path.cwd()))
     if program is None:
         raise FileNotFoundError("git is not installed")
-    return await anyio.run_process(
-        [program, *_QUIET, *arguments], cwd=directory, env=environ, check=False, stderr=subprocess.DEVNULL
+    return await run_process(
+        [program, *_QUIET, *arguments], cwd=directory, env=environ, stderr=subprocess.DEVNULL
     )

@@ -13,6 +13,7 @@ from msgspec import Struct
 from hermes.environments.remote.cli_child import ClientChild, start_client, start_client_on_terminal
 from hermes.environments.remote.transport import End
 from hermes.lib.abridged import Abridged
+from hermes.lib.child_processes import run_process
 from hermes.types.error import EnvironmentUnavailable, ExecError
 
 _ADVICE: Final = ("Run '", "See '", "Unable to find image")
@@ -45,10 +46,9 @@ class CliProgram(Abridged, Struct, frozen=True, kw_only=True):
         """Run it to its end; ExecError when it takes longer than `timeout` seconds."""
         try:
             with anyio.fail_after(timeout):
-                done = await anyio.run_process(
+                done = await run_process(
                     [self.path, *arguments],
-                    input=stdin,
-                    check=False,
+                    given=stdin,
                     env=dict(self.env),
                     cwd="/",
                     start_new_session=True,

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.lib.abridged import Abridged
+from hermes.lib.child_processes import run_process
 from hermes.lib.lazy import Missing, import_object
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.auth import oauth
@@ -83,7 +84,7 @@ class SecretResolver(Abridged, Struct, kw_only=True):
         name = credential.command[0] if credential.command else "(nothing)"
         try:
             with anyio.fail_after(COMMAND_SECONDS):
-                done = await anyio.run_process(list(credential.command), env=dict(self.environ), check=False)
+                done = await run_process(credential.command, env=dict(self.environ))
         except TimeoutError as error:
             raise CredentialUnavailable(
                 f"The command {name} gave no key within {COMMAND_SECONDS:.0f} s."

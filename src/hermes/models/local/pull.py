@@ -22,6 +22,7 @@ from msgspec.structs import replace
 
 from hermes.config.environ import environment
 from hermes.lib.aio import collect
+from hermes.lib.child_processes import run_process
 from hermes.lib.http import new_client
 from hermes.models.local.catalogue import (
     Download,
@@ -182,7 +183,7 @@ async def _pip_download(spec: str, folder: str, python: str) -> None:
         spec,
     ]
     try:
-        done = await anyio.run_process(command, check=False)
+        done = await run_process(command)
     except FileNotFoundError as error:
         raise Unfetched(f"{python} cannot be started") from error
     if done.returncode:
