@@ -52,6 +52,15 @@ def test_an_answer_that_repeats_what_was_seen_claims_nothing_new(answer: str, mo
     assert unshown(answer, [*more, answer]) == []
 
 
+@given(st.from_regex(r"[0-9]{1,4}([.:/-][0-9]{1,4}){0,4}", fullmatch=True))
+def test_a_version_a_time_or_a_date_that_was_shown_is_none_to_look_up(figures: str) -> None:
+    assert unshown(f"The value is {figures}", [f'  "value": "{figures}",\n']) == []
+
+
+def test_a_time_or_a_version_that_was_not_shown_is_told_whole() -> None:
+    assert unshown("Version 4.17.2 of 22:14:25.", ["4.17.3 22:14:26"]) == ["22:14:25", "4.17.2"]
+
+
 @given(st.integers(0, 10**9), st.integers(0, 10**9))
 def test_a_number_is_seen_only_if_it_is_the_same(said: int, seen: int) -> None:
     assert unshown(f"It is {said}.", [f"value {seen}"]) == ([] if said in {seen, 1} else [str(said)])

@@ -24,7 +24,7 @@ _EDGES: Final = " \t.,;:!?*_\"'`"
 
 
 def unshown(answer: str, seen: Iterable[str]) -> list[str]:
-    """The claims of an answer that stand in nothing seen, each once, in the order of the answer.
+    """The claims of an answer that stand in nothing seen, each once: quotations, files, times, numbers.
 
     A number also counts as seen when it is a seen one rounded, or how many lines some text has.
     """
@@ -46,7 +46,9 @@ def _claims(answer: str) -> Iterator[str]:
         yield next(filter(None, match.groups()))
     bare = _QUOTED.sub(" ", answer)
     yield from (match[0] for match in _FILE.finditer(bare))
-    yield from (match[0] for match in _NUMBER.finditer(_FILE.sub(" ", bare)))
+    rest = _FILE.sub(" ", bare)
+    yield from (match[0] for match in _TIME.finditer(rest))
+    yield from (match[0] for match in _NUMBER.finditer(_TIME.sub(" ", rest)))
 
 
 def _numbers(text: str) -> Iterator[float]:
@@ -54,12 +56,13 @@ def _numbers(text: str) -> Iterator[float]:
 
 
 def _stands(claim: str, whole: str, numbers: Sequence[float]) -> bool:
-    told = _plain(claim)
-    if not _NUMBER.fullmatch(told) and (told in whole or told.rsplit("/", 1)[-1] in whole):
+    told, values = _plain(claim), [*_values(claim)]
+    is_number = values and _NUMBER.fullmatch(told)  # a version such as 1.2.3 is none
+    if not is_number and (told in whole or told.rsplit("/", 1)[-1] in whole):
         return True
     parts = list(_listed(claim))
     listed = len(parts) > 1 and all(_is_near(value, numbers) for value in parts)
-    return listed or any(_is_near(value, numbers) for value in _values(claim))
+    return listed or any(_is_near(value, numbers) for value in values)
 
 
 def _is_near(value: float, numbers: Sequence[float]) -> bool:
