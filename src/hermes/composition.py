@@ -89,6 +89,7 @@ class HomeRoutes:
     def __init__(self, routes: Routes) -> None:
         self.routes = routes
         self._local: Any = None
+        self._warmed: set[str] = set()
         self._warmer = EndpointWarmer(routes.http, routes.ports.monotonic)
 
     def route_for(self, session: Session, endpoint: Endpoint) -> Route:
@@ -104,10 +105,16 @@ class HomeRoutes:
         routes = self.routes
         return side_task(task, endpoint, routes.settings, routes.environ, stored=routes.auth.providers())
 
-    def warm(self, endpoint: Endpoint) -> None:
-        """Have a connection to an endpoint ready soon; nothing is sent on it."""
+    def warm(self, session: Session) -> None:
+        """Have what answers a session ready soon: its server connected to, with nothing sent, or its model of
+        this machine loaded, if it has been fetched.
+        """
+        endpoint = session.endpoint
         if self._warmer.due(endpoint):
             self.spawn(partial(self._warmer.warm, endpoint))
+        elif endpoint.local and endpoint.model not in self._warmed:
+            self._warmed.add(endpoint.model)
+            self.spawn(partial(self._local_models.warm, endpoint, self._opening_of(session, endpoint)))
 
     def spawn(self, job: Async[Any]) -> None:
         """Run a job beside the sessions; it ends with the runtime."""
@@ -119,22 +126,36 @@ class HomeRoutes:
         if self._local is not None:
             self._local.close()
 
+    async def prepare(self, session: Session) -> None:
+        """Have a session's model of this machine fetched, loaded and told its instructions; the session's
+        events tell what takes time.
+        """
+        await self._prepared(session, session.endpoint)
+
     async def _prepared(self, session: Session, endpoint: Endpoint) -> Endpoint:
         """The endpoint once it can answer: a model of this machine is fetched and loaded first."""
-        if self._local is None:
-            self._local = import_object("hermes.models.local.serving:LocalModels")(
-                model_cache(self.routes.environ), self.routes.http
-            )
-        first = Request(
-            endpoint=endpoint, system=session.system, messages=(), tools=session.tools.definitions
-        )
-        opening = import_object("hermes.models.local.constrained:render")(first)
 
         def tell(text: str) -> None:
             session.emit(Notice(level="info", text=text))
 
-        ready: Endpoint = await self._local.ready(endpoint, opening, tell)
+        opening = self._opening_of(session, endpoint)
+        ready: Endpoint = await self._local_models.ready(endpoint, opening, tell)
         return ready
+
+    def _opening_of(self, session: Session, endpoint: Endpoint) -> list[dict[str, Any]]:
+        """The messages that every session of this kind begins with."""
+        system, tools = session.system, session.tools.definitions
+        first = Request(endpoint=endpoint, system=system, messages=(), tools=tools)
+        opening: list[dict[str, Any]] = import_object("hermes.models.local.constrained:render")(first)
+        return opening
+
+    @property
+    def _local_models(self) -> Any:
+        if self._local is None:
+            self._local = import_object("hermes.models.local.serving:LocalModels")(
+                model_cache(self.routes.environ), self.routes.http
+            )
+        return self._local
 
 
 class HomeEnvironments:

@@ -83,10 +83,10 @@ class Conversation:
         self.proceed()
 
     def typing(self) -> None:
-        """Somebody is writing a message: the model's server is connected to meanwhile."""
+        """Somebody is writing a message: what answers it is made ready meanwhile."""
         session = self.session
         if session is not None and not session.busy and not session.closed:
-            session.services.routes.warm(session.endpoint)
+            session.services.routes.warm(session)
 
     def send(self, text: str, *, by: Actor | None = None) -> None:
         """Start a turn; while one runs the message joins it, and while no session is open it waits."""

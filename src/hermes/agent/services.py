@@ -48,8 +48,13 @@ class ModelRoutes(Protocol):
     def side_task(self, task: Task, endpoint: Endpoint) -> SideTask:
         """The models and limits of a side task of a session on this endpoint."""
 
-    def warm(self, endpoint: Endpoint) -> None:
-        """Have a connection to an endpoint ready soon; nothing is sent on it."""
+    def warm(self, session: "Session") -> None:
+        """Have what answers a session ready soon: its server connected to, with nothing sent, or its model of
+        this machine loaded.
+        """
+
+    async def prepare(self, session: "Session") -> None:
+        """Have a session's model of this machine fetched, loaded and told its instructions."""
 
     def spawn(self, job: Async[Any]) -> None:
         """Run a job beside the sessions; it ends with the runtime."""

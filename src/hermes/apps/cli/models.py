@@ -8,6 +8,7 @@ import anyio
 import click
 from msgspec import Struct
 
+from hermes.agent.spec import SessionOptions
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here
@@ -31,9 +32,10 @@ from hermes.models.catalog.catalogue import (
 )
 from hermes.models.catalog.endpoint import LOCAL, RULES, local, protocol_of
 from hermes.models.local import catalogue
+from hermes.models.local.serving import has_engine
 from hermes.models.local.windows import available_memory
 from hermes.models.settings import ModelSettings, ProviderSettings
-from hermes.runtime import open_runtime
+from hermes.runtime import Runtime, open_runtime
 from hermes.store.auth import AuthFile
 from hermes.types.error import ConfigError
 from hermes.types.request import CUSTOM
@@ -146,7 +148,8 @@ def pull(choices: Choices, alias: str) -> None:
     """Fetch a local model into the cache; without ALIAS, list them.
 
     ALIAS is one of the list, `default`, or `auto` for the largest one that fits into this machine's memory.
-    A download goes on where it stopped, and the file's digest is checked.
+    A download goes on where it stopped, and the file's digest is checked. Then the model reads what every
+    session begins with, so that the first answer does not wait for that.
     """
     if not alias:
         tables.show(_local(model_cache(here(choices).environ)), head=_PULL_HEAD)
@@ -189,8 +192,18 @@ async def _pull(profile: str, alias: str) -> None:
     async with open_runtime(profile=profile) as runtime:
         if isinstance(found, catalogue.LocalModel):
             await fetch(runtime, local(found.alias))
+            await _read_instructions(runtime, found)
             found = catalogue.location(found, runtime.model_cache)
         click.echo(found)
+
+
+async def _read_instructions(runtime: Runtime, model: catalogue.LocalModel) -> None:
+    """What the first session would wait for is done now, where the model can run."""
+    if not has_engine() or model.memory > available_memory():
+        return
+    click.echo("Reading its instructions once, so that first answers come soon …", err=True)
+    session = await runtime.session(SessionOptions(model=f"{LOCAL}/{model.alias}"))
+    await runtime.services.routes.prepare(session)
 
 
 def _here(environ: Mapping[str, str]) -> list[tuple[str, str, str]]:

@@ -104,7 +104,7 @@ class Lines:
         await talk.open(resume=start.resume)
         session = opened(talk)
         self._print(f"hermes {start.version} · {session.endpoint.model or BUILT_IN} · an empty line leaves")
-        session.services.routes.warm(session.endpoint)  # while the first line is typed
+        session.services.routes.warm(session)  # while the first line is typed
         try:
             while not talk.left and (text := await self._next(talk)) not in _LEAVE:
                 if is_command(text):

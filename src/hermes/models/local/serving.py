@@ -6,8 +6,8 @@ import json
 import secrets
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,7 +21,7 @@ from hermes.models.local.catalogue import LocalModel, default, find, is_whole, l
 from hermes.models.local.gguf import gguf_header
 from hermes.models.local.pull import pull
 from hermes.models.local.windows import available_memory, window_for
-from hermes.types.error import ConfigError
+from hermes.types.error import ConfigError, HermesError
 from hermes.types.profile import Profile
 from hermes.types.request import Endpoint
 
@@ -210,25 +210,23 @@ class LocalModels(Struct):
     http: httpx2.AsyncClient
     _servers: dict[Path, LocalServer] = field(default_factory=dict)
     _lock: anyio.Lock = field(default_factory=anyio.Lock)  # invariant: one server per model file
+    _listeners: list[Tell] = field(default_factory=list)
+    _stage: str = ""
 
     async def ready(self, endpoint: Endpoint, opening: Sequence[dict[str, Any]], tell: Tell) -> Endpoint:
         """The endpoint with the address of its running model, which has read `opening`, the messages every
         session begins with.
 
-        `tell` hears what takes time: reading the opening does so once, its state is kept beside the models.
+        `tell` hears what takes time, also where another caller has begun it: reading the opening does so
+        once, its state is kept beside the models.
         """
         check_engine()
-        async with self._lock:
-            found = find(endpoint.model) if endpoint.model else default()
-            path = await self._file(found, tell)
-            if path in self._servers and not self._servers[path].is_alive:
-                self._servers.pop(path).close()
-            if path not in self._servers:
-                tell("Loading the model …")
-                self._servers[path] = await LocalServer.start(path, states=self.cache / "states")
-                tell("Reading its instructions (this takes a while the first time) …")
-                await self._servers[path].prime(opening, self.http)
-            server = self._servers[path]
+        found = find(endpoint.model) if endpoint.model else default()
+        with self._told(tell):
+            async with self._lock:
+                self._stage = ""
+                path = await self._file(found)
+                server = await self._serving(path, opening)
         name = found.alias if isinstance(found, LocalModel) else path.stem
         family = found.family if isinstance(found, LocalModel) else ""
         window = server.context_window
@@ -241,26 +239,64 @@ class LocalModels(Struct):
             context_window=window,
         )
 
+    async def warm(self, endpoint: Endpoint, opening: Sequence[dict[str, Any]]) -> None:
+        """As `ready`, for a model that is here already; a fault is left to the request to tell."""
+        with suppress(HermesError, OSError):
+            found = find(endpoint.model) if endpoint.model else default()
+            if isinstance(found, Path) or location(found, self.cache).exists():
+                await self.ready(endpoint, opening, lambda _: None)
+
+    async def _serving(self, path: Path, opening: Sequence[dict[str, Any]]) -> LocalServer:
+        if path in self._servers and not self._servers[path].is_alive:
+            self._servers.pop(path).close()
+        if path not in self._servers:
+            self._tell("Loading the model …")
+            self._servers[path] = await LocalServer.start(path, states=self.cache / "states")
+            self._tell("Reading its instructions (this takes a while the first time) …")
+            await self._servers[path].prime(opening, self.http)
+        return self._servers[path]
+
+    @contextmanager
+    def _told(self, tell: Tell) -> Iterator[None]:
+        """What takes time is told to each of those who wait."""
+        if self._lock.locked() and self._stage:
+            tell(self._stage)
+        self._listeners.append(tell)
+        try:
+            yield
+        finally:
+            self._listeners.remove(tell)
+
+    def _tell(self, stage: str) -> None:
+        self._stage = stage
+        for tell in self._listeners:
+            tell(stage)
+
     def close(self) -> None:
         """Stop every model."""
         while self._servers:
             self._servers.popitem()[1].close()
 
-    async def _file(self, found: LocalModel | Path, tell: Tell) -> Path:
+    async def _file(self, found: LocalModel | Path) -> Path:
         if isinstance(found, Path):
             return found
         file = location(found, self.cache)
         if file.exists() and not await anyio.to_thread.run_sync(is_whole, file, found):
-            tell(f"{file} is damaged: it is not the published file, and is fetched again.")
-        shown = _Shares(tell, found.alias)
+            self._tell(f"{file} is damaged: it is not the published file, and is fetched again.")
+        shown = _Shares(self._tell, found.alias)
         return await pull(found, self.cache, progress=shown)
+
+
+def has_engine() -> bool:
+    """Whether the engine for local models is installed."""
+    return importlib.util.find_spec("xllamacpp") is not None
 
 
 def check_engine() -> None:
     """ConfigError with what to install when the engine for local models is not there; asked before anything
     is fetched.
     """
-    if importlib.util.find_spec("xllamacpp") is None:
+    if not has_engine():
         raise ConfigError(
             "The built-in model needs xllamacpp, which is not installed: pip install 'hermes-agent[local]'"
             " (in a clone: pip install '.[local]'). Or choose another model with --model or --base-url."
