@@ -44,7 +44,7 @@ class Outcome:
 async def main() -> None:
     """Do the chosen tasks with each model and print the table."""
     chosen = arguments()
-    tasks = [task for task in SETS[chosen.set] if chosen.only in task.name]
+    tasks = [task for task in SETS[chosen.set] if any(text in task.name for text in chosen.only)]
     results = {}
     with tempfile.TemporaryDirectory() as home:
         # A program's own start
@@ -66,7 +66,9 @@ def arguments() -> argparse.Namespace:
         help="aliases or GGUF files (default: all built in)",
     )
     parser.add_argument("--set", choices=sorted(SETS), default="all")
-    parser.add_argument("--only", default="", metavar="TEXT", help="tasks whose name has this text")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="tasks whose name has one of these"
+    )
     parser.add_argument("--verbose", action="store_true", help="show calls and results on stderr")
     return parser.parse_args()
 

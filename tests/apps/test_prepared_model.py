@@ -31,6 +31,7 @@ def own(tmp_path: Path) -> dict[str, str]:
         "HERMES_MODEL": f"local/{ALIAS}",
         "TERM": "xterm-256color",
         "LANG": "C.UTF-8",
+        "ACME_API_KEY": "none of a model's business",
     }
 
 
@@ -56,6 +57,7 @@ def test_the_first_key_of_a_message_loads_it(own: dict[str, str], tmp_path: Path
         assert engines(program) == []
         terminal.type("h")
         terminal.until(lambda: len(engines(program)) == 1)
+        assert "ACME_API_KEY" not in engines(program)[0].environ()
         terminal.type("\x7f\x04")
         assert terminal.wait(30) == 0, terminal.everything
 

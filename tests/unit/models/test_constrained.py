@@ -156,6 +156,15 @@ class TestForms:
         mended = [one for n, out in enumerate("xyz") for one in (called(n, "a"), gave(n, out))]
         assert fits(LS, schema(said("Run"), *mended))
 
+    def test_what_failed_twice_in_the_same_way_is_tried_with_another_tool(self) -> None:
+        ran = [
+            one for n in range(3) for one in (called(n, "cat a"), gave(n, **NO_SUCH, duration_seconds=n / 10))
+        ]
+        read = {"tool": "read_file", "arguments": {"path": "a"}}
+        offered = [[fits(one, schema(said("Run"), *ran[:n])) for one in (LS, read)] for n in (2, 4, 6)]
+        assert offered == [[True, True], [False, True], [False, False]]
+        assert fits({"problem": "x"}, schema(said("Run"), *ran))
+
     def test_four_failures_in_a_row_end_in_words(self) -> None:
         ran = [one for n in range(4) for one in (called(n, f"cat a{n}"), gave(n, f"no a{n}", exit_code=1))]
         assert [fits(one, schema(said("Run"), *ran)) for one in (LS, {"problem": "x"})] == [False, True]
@@ -328,6 +337,12 @@ class TestReader:
     def test_a_call_that_was_cut_off_is_not_run(self) -> None:
         _, end = read('{"tool": "write_file", "arguments": {"path": "a", "content": "xxx')
         assert [(call.name, bool(call.fault)) for call in end.calls] == [("write_file", True)]
+
+    def test_python_with_a_bracket_too_few_is_run_with_it(self) -> None:
+        reader = ConstrainedReader(request(said("What is the largest?")))
+        reader.feed('{"needs": "look", "tool": "execute_code", "arguments": {"code": "print(max([1, 2])"}}')
+        (made,) = reader.finish().calls
+        assert (made.arguments, made.repaired) == ({"code": "print(max([1, 2]))"}, True)
 
     def test_an_answer_that_was_cut_off_keeps_what_there_is(self) -> None:
         assert read('{"answer": "Half a sen')[1] == StyledReply(text="Half a sen")

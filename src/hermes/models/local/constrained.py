@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from hermes.lib.text import clip
 from hermes.models.local import local_prompt
+from hermes.models.local.brackets import close_brackets
 from hermes.models.local.claims import unshown
 from hermes.models.local.turn_state import (
     ANSWER,
@@ -63,7 +64,8 @@ def response_schema(state: TurnState, tools: Sequence[Mapping[str, Any]], reques
     """The JSON schema of the next reply: a call of one of `tools`, or words, as far as the turn allows them.
 
     The first reply of a turn says what the message needs. Nothing is written where something was only asked.
-    A failure that no call has answered is told as one. A look that showed nothing is not answered from.
+    A failure that no call has answered is told as one. A look that showed nothing is not answered from. What
+    has failed twice in the same way is tried with another tool.
     """
     words = dict(request.options.output_schema or {"type": "string", "minLength": 1})
     parts = {"$defs": words.pop("$defs")} if "$defs" in words else {}  # where references find them
@@ -88,7 +90,8 @@ def _later_forms(
     state: TurnState, tools: Sequence[Mapping[str, Any]], words: dict[str, Any]
 ) -> list[dict[str, Any]]:
     offered = _without_writers(tools) if state.needs == "look" else tools
-    calls = [] if state.is_stuck else [_object(_call_form(tool)) for tool in offered]
+    left = [tool for tool in offered if tool["function"]["name"] != state.given_up]
+    calls = [] if state.is_stuck else [_object(_call_form(tool)) for tool in left]
     if calls and state.is_early:
         return calls
     return [*calls, _object({PROBLEM if state.open_failures else "answer": words})]
@@ -223,20 +226,29 @@ class ConstrainedReader:
         )
 
     def _call(self, reply: Mapping[str, Any]) -> ToolCall:
-        arguments = reply.get("arguments")
+        arguments, name = reply.get("arguments"), str(reply["tool"])
+        mended = _mended(name, arguments) if isinstance(arguments, dict) else {}
         fault = (
             "" if _whole(self._written) else "The call was cut off before its end. Write it again, shorter."
         )
         return ToolCall(
             id=self._id(),
-            name=str(reply["tool"]),
-            arguments=arguments if isinstance(arguments, dict) else {},
+            name=name,
+            arguments=mended,
             raw=json.dumps(arguments, ensure_ascii=False),
+            repaired=mended != (arguments or {}),
             fault=fault,
         )
 
     def _id(self) -> str:
         return self._new_id() if self._new_id else "call_0"
+
+
+def _mended(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    """The arguments with the brackets closed in what is Python code."""
+    name = local_prompt.python_argument(tool)
+    code = arguments.get(name)
+    return {**arguments, name: close_brackets(code)} if isinstance(code, str) else arguments
 
 
 def _seen(messages: Sequence[Message], state: TurnState) -> list[str]:

@@ -26,6 +26,12 @@ def writers() -> frozenset[str]:
     return frozenset(tool["name"] for tool in _table()["tools"] if tool.get("writes"))
 
 
+@cache
+def python_argument(tool: str) -> str:
+    """The argument of a tool that is Python code; empty where there is none."""
+    return next((str(one.get("python", "")) for one in _table()["tools"] if one["name"] == tool), "")
+
+
 def definitions(offered: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
     """Those of the offered definitions (OpenAI function form) that suit a small model, in their short
     form.

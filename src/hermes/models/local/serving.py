@@ -17,6 +17,8 @@ import httpx2
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hermes.config.environ import environment
+from hermes.lib.secretnames import is_secret_name
 from hermes.models.local.catalogue import LocalModel, default, find, is_whole, location
 from hermes.models.local.gguf import gguf_header
 from hermes.models.local.pull import pull
@@ -170,6 +172,7 @@ def _started(states: Path | None) -> "subprocess.Popen[bytes]":
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
+        env={name: value for name, value in environment().items() if not is_secret_name(name)},
         start_new_session=True,
     )
 

@@ -84,13 +84,23 @@ class TurnState(Struct, frozen=True):
 
     @property
     def is_stuck(self) -> bool:
-        """Whether more calls lead nowhere: the last one was made before with the same result, or they fail on
-        and on.
+        """Whether more calls lead nowhere: the last one was made before with the same result (twice, where it
+        failed), or they fail on and on.
         """
-        made = [(one.result.name, one.spoken, one.result.content) for one in self.ran]
         last = self.ran[-_MOST_FAILURES:]
         endless = len(last) == _MOST_FAILURES and all(one.failed for one in last)
-        return endless or (bool(made) and made[-1] in made[:-1])
+        return endless or self._times_made > (2 if last and last[-1].failed else 1)
+
+    @property
+    def given_up(self) -> str:
+        """The tool that has failed twice in the same way; empty where none has."""
+        return self.ran[-1].result.name if self._times_made > 1 and self.ran[-1].failed else ""
+
+    @property
+    def _times_made(self) -> int:
+        """How often the last call was made with the same result."""
+        made = [(one.result.name, one.spoken, one.text) for one in self.ran]
+        return made.count(made[-1]) if made else 0
 
     @property
     def is_checked(self) -> bool:
@@ -159,7 +169,9 @@ def exit_code(result: ToolResult) -> object:
     return (value.get("exit_code", 1 if value.get("error") else 0) or 0) if value is not None else 0
 
 
-_BOOKKEEPING = frozenset({"resolved_path", "files_modified", "dirs_created", "bytes_written"})
+_BOOKKEEPING = frozenset(
+    {"resolved_path", "files_modified", "dirs_created", "bytes_written", "status", "duration_seconds"}
+)
 
 
 def plain(content: str) -> str:
