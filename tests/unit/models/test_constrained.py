@@ -81,6 +81,17 @@ def fits(reply: dict[str, Any], form: dict[str, Any]) -> bool:
 
 LS = {"tool": "terminal", "arguments": {"command": "ls"}}
 WRITE = {"tool": "write_file", "arguments": {"path": "a", "content": "b"}}
+
+
+def wrote(tool: str, number: int, **result: Any) -> tuple[Assistant, ToolResult]:
+    made = ToolCall(id=f"c{number}", name=tool, arguments={"path": "a.txt"})
+    content = json.dumps(result)
+    return (
+        Assistant(id=f"a{number}", at=0, calls=(made,)),
+        ToolResult(id=f"r{number}", at=0, call_id=made.id, name=tool, content=content),
+    )
+
+
 NO_SUCH: dict[str, Any] = {"output": "cat: a: No such file or directory", "exit_code": 1}
 
 
@@ -113,6 +124,12 @@ class TestForms:
         assert [fits(talk, schema(said(text))) for text in named] == [False] * 3
         others = ("Hi!", "Danke, z.B. so.", "Who are you, e.g. a bot?", "Node is 3.11, I think.")
         assert [fits(talk, schema(said(text))) for text in others] == [True] * 4
+
+    def test_what_could_not_be_written_is_not_done_because_it_can_be_read(self) -> None:
+        log = (said("Put it into a.txt"), *wrote("patch", 1, error="old_string was not found"))
+        shown = (*log, *wrote("read_file", 2, content="b"))
+        assert [fits(one, schema(*shown)) for one in ({"answer": "x"}, {"problem": "x"})] == [False, True]
+        assert fits({"answer": "x"}, schema(*shown, *wrote("patch", 3, success=True)))
 
     @pytest.mark.parametrize("question", ["What does notes.md say?", "Was steht in notes.md?", "notes.md ?"])
     def test_where_something_was_only_asked_nothing_is_written(self, question: str) -> None:
@@ -225,7 +242,7 @@ class TestRender:
     def test_a_failure_is_called_one_and_shows_its_code(self) -> None:
         shown = own(render(request(said("Run a"), called(1, "a"), gave(1, "a: not found", exit_code=127))))
         assert shown[2]["content"].startswith(
-            "terminal failed:\na: not found\nexit_code: 127\n\nRequest: Run a\nTry a better command."
+            "terminal failed:\na: not found\nexit_code: 127\n\nRequest: Run a\nLook at what is there"
         )
 
     def test_bookkeeping_of_a_tool_is_left_out_and_faults_are_not(self) -> None:

@@ -23,6 +23,8 @@ NEEDS: Final = ("nothing", "look", "change")
 looked at or worked out, that something is to be made, changed or run.
 """
 PROBLEM: Final = "problem"
+READER: Final = "read_file"
+"""The tool that can do nothing but show a file."""
 _MOST_FAILURES: Final = 4
 _MOST_REFUSED: Final = 2
 _WORD: Final = re.compile(r"[^\s'\"`;|&<>()=,]{2,}")
@@ -122,7 +124,9 @@ class TurnState(Struct, frozen=True):
         return self.refused < _MOST_REFUSED and not self.is_stuck
 
     def _answered(self, failure: Ran, at: int) -> bool:
-        return any(not one.failed and one.words & failure.words for one in self.ran[at + 1 :])
+        later = (one for one in self.ran[at + 1 :] if not one.failed and one.words & failure.words)
+        only_looks = {READER} if failure.result.name != READER else frozenset[str]()
+        return any(one.result.name not in only_looks for one in later)
 
 
 def turn_state(messages: Sequence[Message]) -> TurnState:
