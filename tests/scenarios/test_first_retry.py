@@ -28,7 +28,7 @@ async def test_the_pause_after_a_lost_connection_begins_with_what_is_set(
     flags = {"model.max_retries": 2, **given}
     ports = replace(SYSTEM_PORTS, sleep=at_once)
     async with open_runtime(environ=environ, http=network({}), ports=ports, flags=flags) as runtime:
-        options = SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", cwd=tmp_path)
+        options = SessionOptions(base_url="http://nowhere.test/v1", model="m", cwd=tmp_path)
         session = await runtime.session(options)
         with session.watch() as events:
             end = await session.send("go")

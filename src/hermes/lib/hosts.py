@@ -116,6 +116,12 @@ def is_open(address: str, entries: Iterable[HostEntry], port: int) -> bool:
     return all(_is_public(each) for each in (found, *_carried(found)))
 
 
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine by its name or address; nothing is looked up."""
+    address = _address(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
 def _is_public(address: Address) -> bool:
     closed = address.is_private or address.is_loopback or address.is_link_local or address.is_multicast
     closed = (

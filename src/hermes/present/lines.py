@@ -153,6 +153,7 @@ _CAUSES = {
     "server_error": "the server failed",
     "timeout": "no answer in time",
     "connection": "no connection",
+    "connection_refused": "no server runs there",
     "cut_short": "the server cut the reply",
     "certificate": "the server's certificate is not trusted",
     "bad_reply": "the server sent something that is no reply",

@@ -37,6 +37,7 @@ Reason = Literal[
     "server_error",
     "timeout",
     "connection",
+    "connection_refused",
     "cut_short",
     "certificate",
     "bad_reply",

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.models.errors.classify import CROWDED, classify, reasons
 from hermes.models.transports.base import (
@@ -89,7 +90,15 @@ def test_the_table_has_two_hundred_rows_no_name_twice_and_every_reason_that_an_a
     assert len(TABLE) >= 200
     names = [(file, row.sender) for file, row in TABLE]
     assert len(names) == len(set(names))
-    without_answer = {"connection", "cut_short", "empty_reply", "certificate", "budget", "unknown"}
+    without_answer = {
+        "connection",
+        "connection_refused",
+        "cut_short",
+        "empty_reply",
+        "certificate",
+        "budget",
+        "unknown",
+    }
     assert {row.reason for _, row in TABLE} == set(get_args(Reason)) - without_answer
 
 
@@ -153,6 +162,20 @@ def test_what_breaks_below_an_answer_has_its_reason(
         compress,
         message,
     )
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.0.1", "[::1]", "localhost"])
+def test_where_no_program_listens_on_this_machine_that_is_the_reason(host: str) -> None:
+    here = replace(HERE, base_url=f"http://{host}:11434/v1")
+    refused = httpx2.ConnectError("All connection attempts failed")
+    assert classify(refused, here, FULL, now=NOW) == Failure(
+        reason="connection_refused",
+        message=f"nothing listens at {host}:11434: start the model server, or correct the address",
+        address=here.base_url,
+        retryable=True,
+        fall_back=True,
+    )
+    assert classify(wrapped(CERTIFICATE), here, 0, now=NOW).reason == "certificate"
 
 
 def check(failure: Failure) -> None:

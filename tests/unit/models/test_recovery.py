@@ -13,6 +13,7 @@ from hermes.types.request import Endpoint
 CALM = RecoveryContext(failures=1, retries=4, pause=2.0, left=900.0, now=1000.0)
 BUSY = Failure(reason="overloaded", message="", retryable=True, fall_back=True)
 LOST = Failure(reason="connection", message="", retryable=True, fall_back=True)
+UNHEARD = replace(LOST, reason="connection_refused")
 LIMITED = Failure(reason="rate_limit", message="", retryable=True, rotate=True, fall_back=True)
 KEY = Failure(reason="auth", message="", rotate=True, fall_back=True)
 LONG = Failure(reason="context_overflow", message="", compress=True)
@@ -36,6 +37,11 @@ SIGNED = Failure(reason="thinking_signature", message="", leave_out="thinking")
         (LOST, replace(CALM, pause=6.0, first_retry=5.0), RecoveryAction("wait", 6.0)),
         (LOST, replace(CALM, first_retry=0.0), RecoveryAction("wait", 0.0)),
         (LOST, replace(CALM, failures=2), RecoveryAction("wait", 2.0)),
+        (UNHEARD, CALM, RecoveryAction("wait", 0.2)),
+        (UNHEARD, replace(CALM, failures=2), RecoveryAction("wait", 0.2)),
+        (UNHEARD, replace(CALM, failures=2, retries=1), RecoveryAction("give_up")),
+        (UNHEARD, replace(CALM, failures=3), RecoveryAction("give_up")),
+        (UNHEARD, replace(CALM, failures=3, next_available=True), RecoveryAction("next_endpoint")),
         (LIMITED, CALM, RecoveryAction("wait", 2.0)),
         (LIMITED, replace(CALM, others=True, next_available=True), RecoveryAction("next_credential")),
         (

@@ -49,6 +49,7 @@ _FIXES: Mapping[str, str] = {
     ),
     "model_not_found": "hermes models list shows what there is; -m takes another one.",
     "connection": "Check that the server runs and the address is right; --base-url takes another one.",
+    "connection_refused": "Ollama starts with ollama serve; --base-url takes another address.",
 }
 
 

@@ -14,6 +14,7 @@ _FIXES: Mapping[str, str] = {
     "server_error": "Send it again (Up brings it back), or choose another model with /model.",
     "timeout": "Send it again (Up brings it back), or choose another model with /model.",
     "connection": "Check that the server runs and the address is right; /model takes another one.",
+    "connection_refused": "Ollama starts with ollama serve; /model takes another model.",
     "context_overflow": "/new starts afresh, /undo takes the last turn back.",
     "payload_too_large": "/undo takes the last turn back.",
 }

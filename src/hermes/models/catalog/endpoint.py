@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.config.sections import Settings
+from hermes.lib.hosts import is_loopback
 from hermes.models.catalog.catalogue import (
     UNNAMED,
     Model,
@@ -33,7 +34,6 @@ from hermes.types.request import CUSTOM, Endpoint, Protocol
 
 LOCAL = "local"
 LOCAL_WINDOW = 8192
-_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 
 
 class AddressRule(Struct, frozen=True):
@@ -282,7 +282,7 @@ def _own_server(model: str, place: str, key_env: str, known: Catalog) -> Endpoin
 
 def _at(host: str, known: Catalog) -> Provider | None:
     """Whose address it is; a key meant for one company is sent to nobody else."""
-    if host in _LOOPBACK:
+    if is_loopback(host):
         return None
     return next(
         (

@@ -6,7 +6,8 @@ The executor reads the flags and never looks at an error again.
 import ssl
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
+from urllib.parse import urlsplit
 
 import httpx2
 import msgspec
@@ -14,6 +15,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.lib.data_files import data_table
+from hermes.lib.hosts import is_loopback
 from hermes.models.errors.body import ErrorBody, one_line, parse_error_body, reset_at, window_in
 from hermes.models.transports.base import (
     BadReplyError,
@@ -81,7 +83,7 @@ CROWDED = 0.6
 overflow.
 """
 
-Kind = Literal["status", "wire", "stall", "transport", "cut", "tls", "bad", "other"]
+Kind = Literal["status", "wire", "stall", "refused", "transport", "cut", "tls", "bad", "other"]
 
 
 UNANSWERED: Mapping[Stop, Reason] = {
@@ -90,6 +92,9 @@ UNANSWERED: Mapping[Stop, Reason] = {
     "repetition": "bad_reply",
 }
 """What a reply without words and calls is that ended so; ended in any other way it is empty."""
+
+
+_UNHEARD: Final = "nothing listens at {}: start the model server, or correct the address"
 
 
 class RequestFault(Struct, frozen=True, kw_only=True):
@@ -125,7 +130,8 @@ def classify(error: Exception, endpoint: Endpoint, size: int, *, now: float) -> 
     `size` is the prompt in tokens as far as known, 0 once the reply had begun; `now` is in epoch seconds, for
     reset times.
     """
-    fault = _fault(error, crowded=size > CROWDED * endpoint.context_window, now=now)
+    crowded = size > CROWDED * endpoint.context_window
+    fault = _unheard(error, endpoint) or _fault(error, crowded=crowded, now=now)
     reason = next(reason for reason, holds in RULES if holds(fault))
     entry = reasons()[reason]
     guessed = reason == "context_overflow" and fault.kind in {"transport", "cut"}
@@ -168,6 +174,18 @@ def unanswered(reply: Assistant, endpoint: Endpoint) -> Failure:
         retryable=entry.retryable,
         fall_back=entry.fall_back,
     )
+
+
+def _unheard(error: Exception, endpoint: Endpoint) -> RequestFault | None:
+    """The fault where this machine itself says that no program listens: there is no network that may fail."""
+    parts = urlsplit(endpoint.base_url)
+    if (
+        not isinstance(error, httpx2.ConnectError)
+        or _tls_fault(error)
+        or not is_loopback(parts.hostname or "")
+    ):
+        return None
+    return RequestFault(kind="refused", given=ErrorBody(message=_UNHEARD.format(parts.netloc)))
 
 
 def _fault(error: Exception, *, crowded: bool, now: float) -> RequestFault:
@@ -341,6 +359,7 @@ RULES: tuple[tuple[Reason, Callable[[RequestFault], bool]], ...] = (
     # no answer at all
     ("bad_reply", lambda fault: fault.kind == "bad"),
     ("context_overflow", lambda fault: fault.kind in {"transport", "cut"} and fault.crowded),
+    ("connection_refused", lambda fault: fault.kind == "refused"),
     ("connection", lambda fault: fault.kind == "transport"),
     ("cut_short", lambda fault: fault.kind == "cut"),
     ("unknown", lambda _: True),

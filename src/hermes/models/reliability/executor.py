@@ -27,6 +27,7 @@ from hermes.models.reliability.recovery import (
     RecoveryContext,
     choose_recovery,
     delays,
+    retries_after,
 )
 from hermes.models.reliability.repeating import RepeatedReply, RepetitionGuard
 from hermes.models.reliability.route import Route, Target, cost_of_break
@@ -302,11 +303,11 @@ class _AttemptState(Abridged, Struct):
         failure: Failure | None = None,
         following: str = "",
     ) -> None:
-        endpoint = self.route.target.endpoint
+        endpoint, retries = self.route.target.endpoint, self.executor.retries
         self.listener.tell(
             Attempted(
                 attempt=self.here + (failure is None),
-                attempts=self.executor.retries,
+                attempts=retries_after(failure.reason, retries) if failure else retries,
                 provider=endpoint.provider,
                 model=endpoint.model,
                 seconds=self.executor.monotonic() - started,

@@ -1,21 +1,22 @@
 """What to do about a failed request: a pure function of the failure's flags and of what is left to try."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from msgspec import Struct
 
-from hermes.types.error import Failure
+from hermes.types.error import Failure, Reason
 from hermes.types.event import Action
 
 LONGEST_WAIT = 600.0
 BASE, CAP = 5.0, 120.0
 _SLOW = frozenset({"timeout", "rate_limit"})
 """Faults where another endpoint, if there is one, is a better answer than waiting for this one."""
-_ONCE = frozenset({"empty_reply"})
-"""Faults of the model itself, which waiting does not mend: it is asked once more, at once."""
-_MOMENTARY = frozenset({"connection", "cut_short"})
+_MOST_RETRIES: Mapping[Reason, int] = {"empty_reply": 1, "connection_refused": 2}
+"""Faults that waiting does not mend: a model that says nothing, a server that nobody has started."""
+_AT_ONCE = frozenset({"empty_reply"})
+_SHORT_PAUSES: Mapping[Reason, int] = {"connection": 1, "cut_short": 1, "connection_refused": 2}
 """Faults that are over in an instant (a server that restarts, an idle connection that a proxy closed) and
-come from nobody who is overloaded: the first try again comes after a pause of its own.
+come from nobody who is overloaded, with how many of the first tries again come after short pauses.
 """
 FIRST_RETRY = 0.5
 _LARGER_PART = {"large_images": "images", "tool_images": "images"}
@@ -61,13 +62,18 @@ def choose_recovery(failure: Failure, chances: RecoveryContext) -> RecoveryActio
         return RecoveryAction("next_credential")
     next_available = chances.next_available and (failure.fall_back or (failure.compress and chances.larger))
     delay = _delay(failure, chances)
-    retries = min(chances.retries, 1) if failure.reason in _ONCE else chances.retries
+    retries = retries_after(failure.reason, chances.retries)
     may_wait = failure.retryable and chances.failures <= retries and delay < min(chances.left, LONGEST_WAIT)
     if may_wait and not (next_available and failure.reason in _SLOW):
         return RecoveryAction("wait", delay)
     return (
         RecoveryAction("next_endpoint") if next_available and chances.left > 0 else RecoveryAction("give_up")
     )
+
+
+def retries_after(reason: Reason, retries: int) -> int:
+    """How many attempts may follow the first, of `retries` that are set, after a failure of this kind."""
+    return min(retries, _MOST_RETRIES.get(reason, retries))
 
 
 def _part(refused_now: str, refused_before: frozenset[str]) -> str:
@@ -82,11 +88,11 @@ def _delay(failure: Failure, chances: RecoveryContext) -> float:
     """Until the provider's own time, where it named one that is not absurd for a fault of moments; else the
     jittered pause.
     """
-    if failure.reason in _ONCE:
+    if failure.reason in _AT_ONCE:
         return 0.0
     if failure.reset_at is None:
-        first = failure.reason in _MOMENTARY and chances.failures == 1
-        return chances.pause * chances.first_retry / BASE if first else chances.pause
+        short = chances.failures <= _SHORT_PAUSES.get(failure.reason, 0)
+        return chances.pause * chances.first_retry / BASE if short else chances.pause
     return max(0.0, failure.reset_at - chances.now)
 
 

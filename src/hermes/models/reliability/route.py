@@ -16,7 +16,16 @@ from hermes.types.usage import Usage
 
 FAILURES, OPEN_SECONDS = 5, 30.0
 COUNTED: frozenset[Reason] = frozenset(
-    {"overloaded", "server_error", "timeout", "connection", "cut_short", "certificate", "bad_reply"}
+    {
+        "overloaded",
+        "server_error",
+        "timeout",
+        "connection",
+        "connection_refused",
+        "cut_short",
+        "certificate",
+        "bad_reply",
+    }
 )
 
 
