@@ -206,7 +206,7 @@ class Dispatcher(Struct):
         limit = DEFAULT_LIMIT if entry.max_result_size_chars is None else entry.max_result_size_chars
         failed = is_failure(text)
         if len(text) <= limit:
-            return ToolOutput(content=text, failed=failed)
+            return ToolOutput(content=text, failed=failed, full=_kept(text))
         if self.results is None:
             return ToolOutput(content=clip(text, limit), failed=failed)
         content, full = self.results.fit(text, limit)
@@ -221,6 +221,7 @@ def _dispatch_failure(entry: ToolEntry, error: Exception) -> ToolOutput:
 class _Status(msgspec.Struct):
     error: Any = None
     exit_code: int | None = None
+    full_output: Any = ""
 
 
 _status = msgspec.json.Decoder(_Status)
@@ -228,13 +229,23 @@ _status = msgspec.json.Decoder(_Status)
 
 def is_failure(text: str) -> bool:
     """Whether a result says that the call failed: an error in it, or an exit code other than 0."""
-    if not text.startswith("{"):
-        return False
-    try:
-        status = _status.decode(text)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return False
+    status = _status_of(text)
     return bool(status.error) or bool(status.exit_code)
+
+
+def _kept(text: str) -> str:
+    """Where a tool that cuts what it shows says that the whole lies."""
+    full = _status_of(text).full_output
+    return full if isinstance(full, str) else ""
+
+
+def _status_of(text: str) -> _Status:
+    if not text.startswith("{"):
+        return _Status()
+    try:
+        return _status.decode(text)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return _Status()
 
 
 def is_guest(entry: ToolEntry) -> bool:

@@ -17,7 +17,7 @@ import pytest
 
 from hermes.hooks import Hooks
 from hermes.lib.guest_loops import GuestLoops
-from hermes.tools.dispatch import Dispatcher, failure
+from hermes.tools.dispatch import Dispatcher, ToolOutput, failure
 from hermes.tools.registry import ToolRegistry, registry
 from hermes.tools.results import Results
 from hermes.types.tool import ToolEntry
@@ -304,6 +304,16 @@ async def test_a_long_result_is_kept_whole_and_the_model_gets_head_tail_and_path
         "line 0\n",
         "line 4999\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("told", "full"),
+    [({"full_output": "/home/whole.txt"}, "/home/whole.txt"), ({"full_output": 7}, ""), ({}, "")],
+)
+async def test_the_whole_of_what_a_tool_itself_cut_is_told(told: dict[str, Any], full: str) -> None:
+    text = json.dumps({"output": "head … tail", **told})
+    outcome = await Dispatcher().call(entry(lambda _a, **_: text), {}, {})
+    assert outcome == ToolOutput(content=text, full=full)
 
 
 async def test_a_long_result_that_cannot_be_kept_is_still_shown_head_and_tail(tmp_path: Path) -> None:
