@@ -264,7 +264,7 @@ def services_for(
         clock=ports.monotonic,
         guests=GuestLoops(ports.sleep),
     )
-    registry.connect(dispatcher.call_blocking)
+    registry.connect(dispatcher.dispatch)
     routing = HomeRoutes(_routes(home, settings, environ, connections, ports, known))
     environments = HomeEnvironments(settings, home, environ, known, ports, connections.spawn)
     services = RuntimeServices(

@@ -23,8 +23,8 @@ from hermes.agent.recovery import cut
 from hermes.agent.tool_context import ToolRunContext
 from hermes.lib.aio import collect, has_kind
 from hermes.lib.text_stream import TextStream
-from hermes.tools.dispatch import ToolOutput
-from hermes.tools.registry import tool_error, unknown_tool
+from hermes.tools.dispatch import ToolOutput, unknown_tool
+from hermes.tools.registry import tool_error
 from hermes.types.error import StoreError
 from hermes.types.event import ToolFinished, ToolProgress, ToolStarted
 from hermes.types.message import ToolCall, ToolResult

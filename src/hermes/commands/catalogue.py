@@ -1,7 +1,5 @@
 """The slash commands as data: names, aliases, arguments, summaries."""
 
-from collections.abc import Sequence
-from difflib import get_close_matches
 from functools import cache
 
 from msgspec import Struct
@@ -43,7 +41,6 @@ def find(word: str) -> SlashCommand | None:
     return begins[0] if len(begins) == 1 else None
 
 
-def nearest(word: str) -> str:
-    """The name of a command that looks like `word`, or empty."""
-    names: Sequence[str] = [name for command in commands() for name in (command.name, *command.aliases)]
-    return next(iter(get_close_matches(word.lower(), names, n=1)), "")
+def names() -> list[str]:
+    """Every name and alias of a command."""
+    return [name for command in commands() for name in (command.name, *command.aliases)]

@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from hermes.commands.context import CommandContext, idle
+from hermes.lib.nearest import nearest
 from hermes.models.catalog.catalogue import Model, models, search
 from hermes.models.reliability.route import cost_of_break
 from hermes.present.words import dollars
@@ -136,7 +136,7 @@ def understood(name: str, known: Mapping[str, Model], provider: str) -> list[str
     if here or having:
         return here or [one.name for one in having]
     by_id = {one.id.rpartition("/")[2].lower(): one.name for one in reversed(list(known.values()))}
-    return [by_id[id_] for id_ in get_close_matches(name.lower(), by_id, n=3, cutoff=0.75)]
+    return [by_id[id_] for id_ in nearest(name, by_id, most=3)]
 
 
 def _reading(session: "Session") -> str:

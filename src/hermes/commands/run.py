@@ -15,8 +15,9 @@ from hermes.commands import (
     session,
     trust,
 )
-from hermes.commands.catalogue import find, nearest
+from hermes.commands.catalogue import find, names
 from hermes.commands.context import CommandContext
+from hermes.lib.nearest import nearest
 from hermes.types.error import HermesError
 
 Handler = Callable[[CommandContext, str], Awaitable[None]]
@@ -83,9 +84,9 @@ async def run_command(text: str, talk: CommandContext) -> None:
     word, _, argument = text.strip().removeprefix("/").partition(" ")
     command = find(word)
     if command is None:
-        near = nearest(word)
+        near = nearest(word, names())
         talk.warn(
-            f"There is no command /{word}. " + (f"Did you mean /{near}?" if near else "/help lists them.")
+            f"There is no command /{word}. " + (f"Did you mean /{near[0]}?" if near else "/help lists them.")
         )
         return
     await guarded(talk, HANDLERS[command.name](talk, argument.strip()))

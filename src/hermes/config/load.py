@@ -12,6 +12,7 @@ from hermes.config.names import first_name, meant, setting_names
 from hermes.config.sections import Known, Settings, assemble, known_keys
 from hermes.config.unreadable import unreadable
 from hermes.lib.lazy import import_object
+from hermes.lib.nearest import nearest
 from hermes.types.error import ConfigError
 
 MOST_NODES, DEEPEST = 20_000, 40
@@ -261,5 +262,5 @@ def _nearest_bound(key: str, known: Mapping[str, Known]) -> str:
 def _nearest(key: str, known: Mapping[str, Known]) -> str:
     if told := meant(key):
         return f" ({told})"
-    close = import_object("difflib:get_close_matches")(key, known, n=1, cutoff=0.5)
+    close = nearest(key, known)
     return f" (did you mean {close[0]}?)" if close else ""

@@ -3,7 +3,7 @@
 import logging
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from hermes.hooks import Hooks
 from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
 from hermes.lib.guest_loops import GuestLoops
+from hermes.lib.nearest import nearest
 from hermes.lib.text import clip, mend_surrogates
 from hermes.tools.arguments import ArgumentError, Arguments, compiled
 from hermes.tools.registry import GUEST_MODULES, PROCESS, ToolRegistry, current_registry, tool_error
@@ -114,8 +115,14 @@ class Dispatcher(Struct):
         except Exception as error:  # noqa: BLE001
             return _dispatch_failure(entry, error)
 
-    def call_blocking(self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any]) -> str:
+    def dispatch(self, name: str, args: Mapping[str, Any], keywords: Mapping[str, Any]) -> str:
         """The documented synchronous form, for any thread; the handler's own thread is the caller's."""
+        entry = self.registry.get_entry(name)
+        if entry is None:
+            return unknown_tool(name, self.registry.get_all_tool_names())
+        return self._call_blocking(entry, args, keywords)
+
+    def _call_blocking(self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any]) -> str:
 
         async def run() -> ToolOutput:
             return await self.call(entry, args, keywords)
@@ -213,6 +220,13 @@ class Dispatcher(Struct):
         return ToolOutput(content=content, failed=failed, full=full)
 
 
+def unknown_tool(name: str, names: Sequence[str]) -> str:
+    """The error for a tool that is not there, with the names nearest to it."""
+    near = nearest(name, names, most=3)
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(names) or 'none'}."
+    return tool_error(f"Unknown tool: {name}. {hint}")
+
+
 def _dispatch_failure(entry: ToolEntry, error: Exception) -> ToolOutput:
     logger.error("Dispatching %s failed", entry.name, exc_info=error)
     return ToolOutput(content=tool_error(_sanitised(f"Error executing {entry.name}: {error}")), failed=True)
@@ -290,4 +304,4 @@ def _about(keywords: Mapping[str, Any]) -> dict[str, Any]:
     return {name: keywords.get(name, "") for name in ("task_id", "session_id", "tool_call_id")}
 
 
-PROCESS.connect(Dispatcher().call_blocking)
+PROCESS.connect(Dispatcher().dispatch)

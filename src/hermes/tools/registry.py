@@ -25,7 +25,7 @@ from hermes.types.tool import UNDECLARED, Handler, ToolEntry, ToolManifest
 
 logger = logging.getLogger(__name__)
 
-Dispatch = Callable[[ToolEntry, Mapping[str, Any], Mapping[str, Any]], str]
+Dispatch = Callable[[str, Mapping[str, Any], Mapping[str, Any]], str]
 
 
 class ToolSource(Protocol):
@@ -237,7 +237,7 @@ class ToolRegistry:
         )
 
     def connect(self, dispatch: Dispatch) -> None:
-        """Set what `dispatch` runs a tool with."""
+        """Set what `dispatch` runs a tool with, by its name."""
         self._dispatch = dispatch
 
     def dispatch(self, name: str, args: Mapping[str, Any], **kwargs: Any) -> str:
@@ -245,12 +245,9 @@ class ToolRegistry:
 
         Never raises.
         """
-        entry = self.get_entry(name)
-        if entry is None:
-            return unknown_tool(name, self.get_all_tool_names())
         if self._dispatch is None:
             return tool_error("No dispatcher is connected; import hermes.tools.dispatch first")
-        return self._dispatch(entry, args, kwargs)
+        return self._dispatch(name, args, kwargs)
 
     def _may_hold(self, name: str, toolset: str, *, override: bool) -> bool:
         present, place = self.get_entry(name), _loading.get()
@@ -329,17 +326,6 @@ def _finite(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _finite(item) for key, item in value.items()}
     return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
-def unknown_tool(name: str, names: Sequence[str]) -> str:
-    """The error for a tool that is not there, with the names nearest to it."""
-    import difflib  # noqa: PLC0415  # only a wrong name needs it, and every start would load it
-
-    folded = {known.lower().replace("-", "_"): known for known in names}
-    near = difflib.get_close_matches(name.lower().replace("-", "_"), folded, n=3, cutoff=0.4)
-    nearest = " or ".join(folded[match] for match in near)
-    hint = f"Did you mean {nearest}?" if near else f"There are: {', '.join(names) or 'none'}."
-    return tool_error(f"Unknown tool: {name}. {hint}")
 
 
 PROCESS = ToolRegistry()

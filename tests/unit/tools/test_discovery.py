@@ -71,7 +71,7 @@ def test_the_documented_example_works_with_its_documented_import(tmp_path: Path)
     (tmp_path / "weather_tool.py").write_text(WEATHER)
     folder = opened(tmp_path)
     registry = folder.registry
-    registry.connect(Dispatcher(registry=registry).call_blocking)
+    registry.connect(Dispatcher(registry=registry).dispatch)
     assert folder.faults == ()
     assert json.loads(registry.dispatch("weather_probe", {"location": "Oslo"})) == {
         "location": "Oslo",
@@ -366,7 +366,7 @@ def test_the_published_functions_of_model_tools_and_toolsets_answer_for_the_runt
     discover_builtin_tools()
     (tmp_path / "published.py").write_text(PUBLISHED)
     registry = opened(tmp_path).registry
-    registry.connect(Dispatcher(registry=registry).call_blocking)
+    registry.connect(Dispatcher(registry=registry).dispatch)
     found = json.loads(registry.dispatch("published_probe", {}))
     unknown = found.pop("unknown")["error"]
     assert found == {

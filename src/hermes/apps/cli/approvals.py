@@ -1,7 +1,6 @@
 """`hermes approvals`: what would happen to a command, the rules it is held against, and grants for good."""
 
 import datetime as dt
-import difflib
 import os
 import re
 import shlex
@@ -31,6 +30,7 @@ from hermes.config.home import locate
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.files import real_paths
 from hermes.lib.hosts import entry
+from hermes.lib.nearest import nearest
 from hermes.lib.visible import visible
 from hermes.safety.always import asked_always
 from hermes.safety.commands.paths import is_disposable
@@ -196,7 +196,7 @@ def explain(choices: Choices, /, what: tuple[str, ...], *, as_json: bool, **give
     if found:
         click.echo("\n\n".join("\n".join(_explained(one)) for one in found))
         return
-    near = difflib.get_close_matches(what[0], dict.fromkeys(one.id for one in known), n=3, cutoff=0.7)
+    near = nearest(what[0], (one.id for one in known), most=3)
     if len(what) == 1 and near and re.fullmatch(r"[a-z]+(-[a-z]+)+", what[0]):
         raise ConfigError(
             f"There is no rule {what[0]}; did you mean {' or '.join(near)}? hermes approvals explain lists"

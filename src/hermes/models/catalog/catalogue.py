@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.lib.data_files import data_table
-from hermes.lib.lazy import import_object
+from hermes.lib.nearest import nearest
 from hermes.models.settings import OwnModel, OwnProvider, ProviderSettings
 from hermes.types.error import ConfigError
 from hermes.types.profile import PLAIN, Price, Profile
@@ -239,7 +239,7 @@ def provider(name: str, known: Mapping[str, Provider] | None = None) -> Provider
     found = known.get(name) or _by_alias(known).get(name)
     if found:
         return found
-    near = import_object("difflib:get_close_matches")(name, [*known, *_by_alias(known), "local"], n=1)
+    near = nearest(name, [*known, *_by_alias(known), "local"])
     hint = f" Did you mean {near[0]}?" if near else ""
     raise ConfigError(
         f"There is no provider {name!r}.{hint} hermes models list shows them; for your own server give"

@@ -1,11 +1,11 @@
 """The read_file tool: text with line numbers, a page at a time."""
 
-import difflib
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from hermes.lib.edit.textfile import decode, is_binary, is_image
+from hermes.lib.nearest import nearest
 from hermes.lib.text import mend_surrogates
 from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.tools.tool_replies import blocked, no_session, workspace_of
@@ -91,8 +91,7 @@ async def _not_found(workspace: Workspace, path: str) -> str:
         return blocked(refusal)
     except OSError:
         return tool_error(f"{path} was not found, and there is no folder {wanted.parent}")
-    near = difflib.get_close_matches(wanted.name, names, n=5, cutoff=0.6)
-    near += [name for name in names if name.lower() == wanted.name.lower() and name not in near]
+    near = nearest(wanted.name, names, most=5)
     if not near:
         return tool_error(f"{path} was not found")
     return tool_error(
