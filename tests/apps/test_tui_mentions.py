@@ -49,6 +49,24 @@ def test_a_completed_name_stays_a_mention_and_a_pasted_picture_becomes_one(place
     assert [one["type"] for one in files] == ["text", "image_url"]
 
 
+def test_a_folder_sends_what_is_in_it_and_a_missing_file_is_said(place: Place) -> None:
+    (place.project / "docs" / "inner").mkdir(parents=True)
+    (place.project / "docs" / "use.md").write_text("how")
+    model = ScriptedModel("seen")
+    with (
+        ScriptedServer(model).running() as server,
+        place.window(server.base_url, 120, 30, "", {}) as terminal,
+    ):
+        terminal.until("? keys", 40)
+        terminal.type("see @docs/ and @gone.md \r")
+        terminal.until("with list of docs/")
+        terminal.until("There is no file gone.md.")
+        terminal.until("seen")
+    text, listing = model.requests[0]["messages"][-1]["content"]
+    assert text["text"].strip() == "see @docs/ and @gone.md"
+    assert listing == {"type": "text", "text": "[The file list of docs/:]\ninner/\nuse.md"}
+
+
 def test_what_cannot_go_along_is_said_and_the_message_is_sent(place: Place) -> None:
     (place.project / "data.bin").write_bytes(b"\0\xff")
     (place.project / "long.txt").write_text("words " * 100_000)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.apps.tui.mentions import mention, mentioned, pasted_picture
+from hermes.apps.tui.mentions import mention, mentioned, missing, pasted_picture
 
 
 @pytest.fixture
@@ -21,14 +21,35 @@ def folder(tmp_path: Path) -> Path:
         ("what is in @a.py?", ["a.py"]),
         ("@src/b.py and @a.py, and @a.py again", ["src/b.py", "a.py"]),
         ('sum up @"two words.md"', ["two words.md"]),
-        ("mail ada@a.py or @nobody, see @src", []),
+        ("mail ada@a.py or @nobody, see @src.", ["src"]),
         ("a decorator: @a.pyx", []),
         ("no mention\n@a.py", ["a.py"]),
         ("@" + "x" * 5000 + " @\0", []),
     ],
 )
-def test_a_message_names_the_files_that_are_there(folder: Path, text: str, names: list[str]) -> None:
+def test_a_message_names_the_files_and_folders_that_are_there(
+    folder: Path, text: str, names: list[str]
+) -> None:
     assert mentioned(text, folder) == [folder / name for name in names]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("see @notes.md, and @notes.md", ["There is no file notes.md."]),
+        ('@"three words.md"', ["There is no file three words.md; did you mean two words.md?"]),
+        (
+            "@src/c.py @src/whatever",
+            ["There is no file src/c.py; did you mean src/b.py?", "There is no file src/whatever."],
+        ),
+        ("@shto.png @shot", ["There is no file shto.png; did you mean shot.png or my shot.png?"]),
+        ("@media @types/node ada@example.org @pytest.fixture() @octocat: @ @\0", []),
+        ("@a.py and @src/", []),
+        ("@" + "x" * 5000, []),
+    ],
+)
+def test_a_missing_file_is_told_and_other_words_stay_words(folder: Path, text: str, told: list[str]) -> None:
+    assert missing(text, folder) == told
 
 
 def test_a_mention_names_its_file_again(folder: Path) -> None:

@@ -1,8 +1,8 @@
-"""Files that a message names with `@`: they are sent with it."""
+"""Files and folders that a message names with `@`: the files and lists of the folders are sent with it."""
 
 import base64
 import re
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
@@ -10,7 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.attachments import attachment, is_unseen
+from hermes.lib.nearest import nearest
 from hermes.lib.text import tokens
+from hermes.lib.visible import visible
 from hermes.types.error import HermesError
 from hermes.types.message import Attachment
 
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 _MENTION: Final = re.compile(r'(?<!\S)@(?:"([^"\n]+)"|([^\s"]+))')
 _PICTURES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _TRAILING: Final = ".,;:!?)"
+_SUFFIX: Final = re.compile(r"\w\.\w{1,4}$", re.ASCII)
+_LISTED: Final = 200
+"""Names of a folder that are sent; the model's own tools find the rest."""
 _SHARE: Final = 0.25
 """What of the model's window one text may take; a longer one is left for the model to read."""
 
@@ -37,18 +42,30 @@ def mention(path: str) -> str:
 
 
 def mentioned(text: str, folder: Path) -> list[Path]:
-    """The files in or from `folder` that a message names, once each; words that name none are words."""
-    names = [quoted or plain for quoted, plain in _MENTION.findall(text)]
-    found = (_file(folder, name) or _file(folder, name.rstrip(_TRAILING)) for name in names)
+    """The files and folders in or from `folder` that a message names, once each; words that name none are
+    words.
+    """
+    found = (_meant(folder, name) for name in _names(text))
     return [*dict.fromkeys(path for path in found if path is not None)]
+
+
+def missing(text: str, folder: Path) -> list[str]:
+    """A sentence for each name in a message that is written as a file's is, where there is no such file."""
+    names = dict.fromkeys(name.rstrip(_TRAILING) for name in _names(text) if _meant(folder, name) is None)
+    found = ((name, _similar(folder, name)) for name in names)
+    return [
+        f"There is no file {name}" + (f"; did you mean {' or '.join(near)}?" if near else ".")
+        for name, near in found
+        if near or _SUFFIX.search(name) or _is_below(folder, name)
+    ]
 
 
 def gathered(text: str, session: "Session", folder: Path) -> Mentions:
     """What a message brings along, as its session's model takes it."""
-    files, told = list[Attachment](), list[str]()
+    files, told = list[Attachment](), missing(text, folder)
     for path in mentioned(text, folder):
         try:
-            one = attachment(path)
+            one = _listing(path, folder) if path.is_dir() else attachment(path)
         except HermesError as error:
             told.append(f"{error} Its name is sent.")
             continue
@@ -70,18 +87,57 @@ def pasted_picture(text: str, folder: Path) -> str:
     words = text.strip()
     if words.startswith("file://"):
         words = unquote(urlsplit(words).path)
-    path = _file(folder, words.strip("'\"").replace("\\ ", " "))
+    path = _there(folder, words.strip("'\"").replace("\\ ", " "))
     if path is None or path.suffix.lower() not in _PICTURES:
         return ""
     return mention(str(path.relative_to(folder) if path.is_relative_to(folder) else path))
 
 
-def _file(folder: Path, name: str) -> Path | None:
+def _names(text: str) -> list[str]:
+    return [quoted or plain for quoted, plain in _MENTION.findall(text)]
+
+
+def _meant(folder: Path, name: str) -> Path | None:
+    return _there(folder, name) or _there(folder, name.rstrip(_TRAILING))
+
+
+def _there(folder: Path, name: str) -> Path | None:
+    """The file or folder of a name; None where there is none, or something else."""
     try:
         path = folder / Path(name).expanduser()
-        return path if name and path.is_file() else None
+        return path if name and (path.is_file() or path.is_dir()) else None
     except (OSError, ValueError, RuntimeError):  # too long a name, or one with a NUL
         return None
+
+
+def _is_below(folder: Path, name: str) -> bool:
+    """Whether a name begins with a folder that is there; npm's @types/node seldom does."""
+    first, slash, _ = name.partition("/")
+    return bool(slash) and _there(folder, first or "/") is not None
+
+
+def _similar(folder: Path, name: str) -> list[str]:
+    """Names that look like a missing one, in the folder where it would be."""
+    path = PurePath(name)
+    where = _there(folder, str(path.parent))
+    try:
+        names = [one.name for one in where.iterdir()] if where and path.name else []
+    except OSError:
+        return []
+    return [visible(str(path.with_name(near))) for near in nearest(path.name, names, most=3)]
+
+
+def _listing(path: Path, folder: Path) -> Attachment:
+    """What is in a folder, as a text to send; HermesError where it cannot be read."""
+    try:
+        names = [visible(f"{one.name}/" if one.is_dir() else one.name) for one in sorted(path.iterdir())]
+    except OSError as error:
+        raise HermesError(f"{path} cannot be read: {error.strerror or error}.") from error
+    more = [f"… and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
+    text = "\n".join([*names[:_LISTED], *more]) or "(empty)"
+    shown = path.relative_to(folder) if path.is_relative_to(folder) else path
+    data = base64.b64encode(text.encode()).decode()
+    return Attachment(media_type="text/plain", data=data, name=f"list of {visible(str(shown))}/")
 
 
 def _without_secrets(one: Attachment, session: "Session") -> Attachment:
