@@ -68,6 +68,8 @@ def test_a_model_is_chosen_from_a_list_that_the_server_fills(place: Place) -> No
         terminal.until("❯ org/other")
         terminal.type("\r")
         terminal.until("The model is org/other (custom). It answers from now on.")
+        terminal.type("/model fake-2\r")
+        terminal.until("has no model fake-2; it has fake-1.")
         terminal.type("/model\r")
         terminal.until("now org/other")
         terminal.type("\x1b")

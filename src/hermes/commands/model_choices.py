@@ -1,13 +1,16 @@
 """The models that a person may choose from: of the server in use, of this machine, of known providers."""
 
 from collections.abc import Collection, Iterator, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.commands.model import ModelArgs
 from hermes.config.sections import Settings
+from hermes.lib.nearest import nearest
 from hermes.models.catalog.catalogue import (
     Provider,
     key_of,
@@ -18,10 +21,13 @@ from hermes.models.catalog.catalogue import (
 )
 from hermes.models.local import catalogue
 from hermes.present.words import tokens
+from hermes.types.error import ConfigError
 from hermes.types.request import CUSTOM, Endpoint
 
 if TYPE_CHECKING:
     from hermes.runtime import Runtime
+
+_SHOWN_NAMES: Final = 6
 
 
 class ModelChoice(Struct, frozen=True, kw_only=True):
@@ -53,6 +59,33 @@ async def served_names(runtime: "Runtime", endpoint: Endpoint) -> tuple[str, ...
     if endpoint.local or endpoint.protocol != "chat_completions":
         return ()
     return await runtime.routes.windows.names(endpoint)
+
+
+async def chosen_endpoint(runtime: "Runtime", wish: ModelArgs) -> Endpoint:
+    """The endpoint that a person asks for; ConfigError when it cannot be had, as where one's own server tells
+    its models and has none of that name.
+    """
+    endpoint = runtime.endpoint(wish.model, wish.base_url)
+    endpoint = replace(endpoint, credential=wish.key) if wish.key else endpoint
+    if endpoint.provider == CUSTOM and endpoint.model:
+        _check_served(endpoint, await served_names(runtime, endpoint))
+    return endpoint
+
+
+def _check_served(endpoint: Endpoint, names: Collection[str]) -> None:
+    if not names or any(_serves(name, endpoint.model) for name in names):
+        return
+    near = nearest(endpoint.model, names, most=_SHOWN_NAMES)
+    shown = near or [*names][:_SHOWN_NAMES]
+    more = "" if near or len(names) <= _SHOWN_NAMES else " and more, which /model lists"
+    raise ConfigError(f"{endpoint.base_url} has no model {endpoint.model}; it has {', '.join(shown)}{more}.")
+
+
+def _serves(listed: str, wanted: str) -> bool:
+    """Whether a name of a list means a model: gateways list patterns, and some servers a tag that may be left
+    out.
+    """
+    return fnmatchcase(wanted, listed) or listed == f"{wanted}:latest"
 
 
 def _served(endpoint: Endpoint, name: str) -> ModelChoice:

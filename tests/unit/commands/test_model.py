@@ -2,10 +2,13 @@
 
 from typing import Any
 
+import httpx2
 import pytest
 
-from hermes.commands.model import model, understood
+from hermes.commands.model import ModelArgs, model, understood
+from hermes.commands.model_choices import chosen_endpoint
 from hermes.models.catalog.catalogue import models
+from hermes.runtime import open_runtime
 from hermes.types.error import ConfigError
 
 
@@ -62,3 +65,47 @@ async def test_a_name_that_may_mean_several_is_answered_with_them() -> None:
 async def test_a_name_that_means_nothing_keeps_its_own_sentence() -> None:
     with pytest.raises(ConfigError, match="Model 'zzzzzz' names no provider"):
         await say("zzzzzz")
+
+
+async def wished(environ: dict[str, str], name: str, answer: httpx2.Response) -> str:
+    """The model that is used for a name, where one's own server answers so to the question for its models."""
+    http = httpx2.AsyncClient(transport=httpx2.MockTransport(lambda _: answer))
+    async with open_runtime(environ=environ, http=http) as runtime:
+        wish = ModelArgs(model=name, base_url="http://127.0.0.1:9/v1")
+        return (await chosen_endpoint(runtime, wish)).model
+
+
+SERVED = {"data": [{"id": "qwen3:latest"}, {"id": "llama3.2"}, {"id": "openai/*"}]}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "answer"),
+    [
+        ("llama3.2", httpx2.Response(200, json=SERVED)),
+        ("qwen3", httpx2.Response(200, json=SERVED)),
+        ("openai/gpt-9", httpx2.Response(200, json=SERVED)),
+        ("nosuch", httpx2.Response(404)),
+        ("nosuch", httpx2.Response(200, json={"data": []})),
+    ],
+)
+async def test_a_model_that_ones_own_server_has_or_may_have_is_taken(
+    environ: dict[str, str], name: str, answer: httpx2.Response
+) -> None:
+    assert await wished(environ, name, answer) == name
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("lama3.2", "http://127.0.0.1:9/v1 has no model lama3.2; it has llama3.2."),
+        ("nosuch", "http://127.0.0.1:9/v1 has no model nosuch; it has qwen3:latest, llama3.2, openai/*."),
+    ],
+)
+async def test_a_model_that_ones_own_server_does_not_have_is_refused_with_those_it_has(
+    environ: dict[str, str], name: str, told: str
+) -> None:
+    with pytest.raises(ConfigError) as fault:
+        await wished(environ, name, httpx2.Response(200, json=SERVED))
+    assert str(fault.value) == told

@@ -5,7 +5,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE
 from hermes.apps.tui.folder_question import FolderQuestion
@@ -16,7 +15,8 @@ from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.state import TuiState
 from hermes.apps.tui.status import BUILT_IN
 from hermes.commands.greeting import greet
-from hermes.commands.model_choices import known_choices, served_choices, served_names
+from hermes.commands.model import ModelArgs
+from hermes.commands.model_choices import chosen_endpoint, known_choices, served_choices, served_names
 from hermes.commands.trust import tell_left_out
 from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.markdown import markdown_lines
@@ -194,8 +194,7 @@ class TuiCommands:
     async def use_model(self, model: str, base_url: str, key: str) -> None:
         """Answer with another model from now on."""
         desk, runtime = self._desk, self._runtime()
-        endpoint = runtime.endpoint(model, base_url)
-        endpoint = replace(endpoint, credential=key) if key else endpoint
+        endpoint = await chosen_endpoint(runtime, ModelArgs(model=model, base_url=base_url, key=key))
         desk.chosen = (model, base_url)
         if desk.session is None:
             await self.open()

@@ -10,7 +10,8 @@ from hermes.apps.tui.folder_question import TITLE, WHY
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
 from hermes.commands.greeting import greet
-from hermes.commands.model import in_use
+from hermes.commands.model import ModelArgs, in_use
+from hermes.commands.model_choices import chosen_endpoint
 from hermes.commands.trust import tell_left_out
 from hermes.lib.visible import visible
 from hermes.present.checkup import CheckResult, checkup_lines
@@ -176,9 +177,10 @@ class PlainCommands:
 
     async def use_model(self, model: str, base_url: str, key: str) -> None:
         """Answer with another model from now on."""
-        endpoint = self._runtime.endpoint(model, base_url)
+        wish = ModelArgs(model=model, base_url=base_url, key=key)
+        endpoint = await chosen_endpoint(self._runtime, wish)
         if self.session is not None:
-            await self.session.switch_model(replace(endpoint, credential=key) if key else endpoint)
+            await self.session.switch_model(endpoint)
 
     async def replay(self, turns: int) -> None:
         """Show the last turns again."""
