@@ -147,6 +147,16 @@ async def test_each_tool_is_registered_and_says_so_without_a_session() -> None:
         assert json.loads(await handler({})) == {"error": f"{name} needs a session to work in"}
 
 
+def test_no_argument_that_has_a_default_is_required() -> None:
+    asked = {name: entry.schema["parameters"] for name, entry in registry.entries().items()}
+    needless = {
+        name: needed
+        for name, taken in asked.items()
+        if (needed := [one for one in taken.get("required", ()) if "default" in taken["properties"][one]])
+    }
+    assert (needless, set(NAMES) <= set(asked)) == ({}, True)
+
+
 # ---------------------------------------------------------------------------------------------------------------- terminal
 
 

@@ -174,7 +174,6 @@ registry.register(
                 "replace_all": {"type": "boolean", "default": False},
                 "patch": {"type": "string"},
             },
-            "required": ["mode"],
         },
     },
     handler=patch,
