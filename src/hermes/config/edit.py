@@ -9,6 +9,7 @@ import msgspec
 from filelock import FileLock
 
 from hermes.config.load import unknown
+from hermes.config.misfits import misfit
 from hermes.config.names import first_name, setting_names
 from hermes.config.sections import Known, known_keys
 from hermes.lib.files import make_private, write_atomic
@@ -32,7 +33,7 @@ def set_key(config_file: Path, key: str, text: str) -> Any:
     try:
         converted = _converted(config_file, known, inner, value)
     except msgspec.ValidationError as error:
-        raise ConfigError(f"{key} cannot be {text!r}: {error}.", key=key) from error
+        raise ConfigError(f"{key} cannot be {text!r}: {misfit(error, known.kind)}.", key=key) from error
     stored = value if inner else msgspec.to_builtins(converted)
     _change(config_file, key, stored)
     return stored

@@ -3,11 +3,12 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from hermes.config.misfits import misfit
 from hermes.config.names import first_name, meant, setting_names
 from hermes.config.sections import Known, Settings, assemble, known_keys
 from hermes.config.unreadable import unreadable
@@ -125,7 +126,7 @@ def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str
     try:
         converted = msgspec.convert(given.value, known.kind, strict=not textual)
     except msgspec.ValidationError as error:
-        fault = _plain(str(error)) + _choices(known.kind)
+        fault = misfit(error, known.kind)
         faults.append(f"{given.origin}: {known.key} is {_shown(given.value)}: {fault}.")
         return
     values[known.key] = Value(value=converted, origin=given.origin)
@@ -136,28 +137,6 @@ def _shown(value: Any) -> str:
     see.
     """
     return "not as it should be" if isinstance(value, dict | list) and value else repr(value)
-
-
-def _choices(kind: Any) -> str:
-    """What may be chosen, for a key that takes some words and no others."""
-    names = [str(one) for one in get_args(kind)] if get_origin(kind) is Literal else []
-    if get_origin(kind) is Annotated:
-        return _choices(get_args(kind)[0])
-    return f", not one of {', '.join(names)}" if names else ""
-
-
-def _plain(fault: str) -> str:
-    """A validator's sentence in a person's words."""
-    words = {
-        "`int`": "a whole number",
-        "`float`": "a number",
-        "`bool`": "true or false",
-        "`str`": "text",
-        "`array`": "a list",
-    }
-    for code, word in words.items():
-        fault = fault.replace(code, word)
-    return fault[:1].lower() + fault[1:]
 
 
 def _file_items(path: Path, known: Mapping[str, Known]) -> Iterator[tuple[str, Any, int]]:

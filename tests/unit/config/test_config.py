@@ -111,7 +111,7 @@ def test_keys_of_others_are_told_what_says_the_same_here(path: Path) -> None:
         ("terminal: {network: [ex ample]}", "terminal.network: 'ex ample' is no host"),
         (
             "terminal: {sandbox_mode: readonly}",
-            "invalid enum value 'readonly', not one of read-only, workspace, full",
+            "it takes read-only, workspace or full",
         ),
     ],
 )
@@ -208,12 +208,24 @@ def test_a_variable_in_the_file_is_never_resolved_to_disk(path: Path) -> None:
     ("key", "text", "words"),
     [
         ("agent.max_turn", "3", "did you mean agent.max_turns"),
-        ("agent.max_turns", "lots", "cannot be 'lots'"),
-        ("approvals.mode", "x", "cannot be 'x'"),
+        ("agent.max_turns", "lots", "agent.max_turns cannot be 'lots': expected a whole number, got text."),
+        (
+            "model.repetition_limit",
+            "-1",
+            "model.repetition_limit cannot be '-1': expected a whole number >= 0.",
+        ),
+        ("agent.prompt", "x", "agent.prompt cannot be 'x': it takes auto or full."),
+        ("approvals.mode", "x", "approvals.mode cannot be 'x': it takes manual, smart or off."),
+        ("providers.mine.protocol", "x", "cannot be 'x': protocol takes "),
+        ("providers.mine.base_url", "3", "base_url: expected text, got a whole number."),
+        ("providers.mine.adress", "x", "ca_cert or sign_in, not `adress`."),
+        ("toolsets", "3", "toolsets cannot be '3': expected a list, got a whole number."),
     ],
 )
-def test_a_wrong_edit_changes_nothing(path: Path, key: str, text: str, words: str) -> None:
-    with pytest.raises(ConfigError, match=words):
+def test_a_wrong_edit_changes_nothing_and_is_told_with_what_is_taken(
+    path: Path, key: str, text: str, words: str
+) -> None:
+    with pytest.raises(ConfigError, match=re.escape(words)):
         set_key(path, key, text)
     assert path.read_text() == TEXT
 
@@ -329,7 +341,7 @@ def test_tables_of_the_users_own_come_out_as_values(path: Path) -> None:
             "config.yaml line 1: providers is not as it should be: .*base_urll.*mine|providers.*base_urll",
         ),
         ("models: {a/b: {price: {input: -1, output: 1}}}\n", "models is not as it should be.*price.input"),
-        ("credential_pool_strategies: {openai: best}\n", "best"),
+        ("credential_pool_strategies: {openai: best}\n", "it takes fill_first, .* or least_used, not 'best'"),
         ("budget: {day_cost: -1}\n", "budget.day_cost is -1"),
     ],
 )
