@@ -214,11 +214,10 @@ def test_the_step_limit_has_its_exit_code(run: Run) -> None:
 
 def test_a_fault_before_the_turn_ends_the_json_lines_too(run: Run) -> None:
     done = run("--json", "-z", "hi", "-m", "nosuch/model")
-    assert (done.returncode, [json.loads(line)["kind"] for line in done.stdout.splitlines()]) == (
-        2,
-        ["error", "end"],
-    )
-    assert json.loads(done.stdout.splitlines()[0])["message"] in done.stderr
+    error, end = (json.loads(line) for line in done.stdout.splitlines())
+    assert (done.returncode, error["kind"], end["kind"]) == (2, "error", "end")
+    assert (end["status"], end["answer"], end["session"]) == ("failed", "", "")
+    assert error["message"] in done.stderr
 
 
 def test_json_lines_tell_of_what_goes_on_for_long(run: Run, environ: dict[str, str], work: Path) -> None:

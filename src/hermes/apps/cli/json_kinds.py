@@ -27,7 +27,10 @@ class Line(Struct, frozen=True, kw_only=True, tag_field="kind", tag=_kind):
 
 
 class StartLine(Line, frozen=True, kw_only=True):
-    """The first line: the session's id, the model as provider/name, and the names of its tools."""
+    """The first line: the session's id, the model as provider/name, and the names of its tools.
+
+    It is left out where no session could be opened: then there are `error` and `end` alone.
+    """
 
     session: str
     model: str
