@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.lib.aio import Async
@@ -17,7 +16,7 @@ from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.auth.credentials import Pool, environment_keys
 from hermes.models.catalog.catalogue import known_models, known_provider, known_providers
-from hermes.models.catalog.context_limits import ContextLimits
+from hermes.models.catalog.context_limits import ContextLimits, measured
 from hermes.models.catalog.endpoint import fallbacks, resolve
 from hermes.models.reliability.route import Breakers, KeySource, OneKey, Route, Target
 from hermes.models.settings import ModelSettings, ProviderSettings
@@ -93,14 +92,7 @@ class Routes(Struct, kw_only=True):
         )
 
     def _measured(self, endpoint: Endpoint) -> Endpoint:
-        """The endpoint with the window that was learned of it; what the user set stands."""
-        fixed = endpoint.local or self.settings[ModelSettings].context_window
-        learned = 0 if fixed else self.windows.of(endpoint)
-        return (
-            replace(endpoint, context_window=learned)
-            if learned and learned != endpoint.context_window
-            else endpoint
-        )
+        return measured(endpoint, self.settings, self.windows.of(endpoint))
 
     def _reached(self, endpoint: Endpoint) -> None:
         if endpoint.base_url in self._seen:

@@ -122,8 +122,11 @@ def _left(budget: Budget) -> str:
 
 async def tools(talk: CommandContext, _argument: str) -> None:
     """The tools of this session by toolset."""
-    session = opened(talk)
-    entries = sorted(session.tools.tools.values(), key=lambda entry: (entry.toolset, entry.name))
+    found = opened(talk).tools
+    entries = sorted(
+        (entry for name, entry in found.tools.items() if name in found.offered),
+        key=lambda entry: (entry.toolset, entry.name),
+    )
     rows: list[str] = []
     for toolset, group in groupby(entries, key=lambda entry: entry.toolset):
         rows += [

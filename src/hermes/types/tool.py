@@ -80,6 +80,11 @@ class ToolSnapshot(Struct, frozen=True, kw_only=True):
     generation: int
     deferred: tuple[Mapping[str, Any], ...] = ()
 
+    @property
+    def offered(self) -> frozenset[str]:
+        """The names of the tools that the model knows of, or finds: a small one is told of few."""
+        return frozenset(one["function"]["name"] for one in (*self.definitions, *self.deferred))
+
 
 class ToolContext(Protocol):
     """What a handler may ask of its session, as keyword `ctx`."""

@@ -12,8 +12,11 @@ import anyio
 import httpx2
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
+from hermes.config.sections import Settings
 from hermes.lib.files import write_atomic
+from hermes.models.settings import ModelSettings
 from hermes.types.request import Endpoint
 
 ASK_SECONDS = 8.0
@@ -92,6 +95,19 @@ class ContextLimits(Struct):
     def _save(self) -> None:
         with contextlib.suppress(OSError):  # a cache: what cannot be kept is asked again
             write_atomic(self.path, json.dumps({**_read(self.path), **self._all()}, indent=1).encode())
+
+
+def measured(endpoint: Endpoint, settings: Settings, learned: int) -> Endpoint:
+    """The endpoint with the window that was learned of it, 0 where none was; what the user set stands."""
+    fixed = endpoint.local or settings[ModelSettings].context_window
+    if fixed or learned in {0, endpoint.context_window}:
+        return endpoint
+    return replace(endpoint, context_window=learned)
+
+
+def learned_window(path: Path, endpoint: Endpoint) -> int:
+    """What a home remembers of an endpoint's window, in tokens; 0 when it knows none."""
+    return _read(path).get(_key(endpoint.base_url, endpoint.model), 0)
 
 
 def windows_in(tree: Any, *, asked: str) -> dict[str, int]:
