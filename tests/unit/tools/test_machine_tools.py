@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 import anyio
 import pytest
 
+from hermes.agent.code_execution.tools_module import module_text
 from hermes.environments.local_workspace import LocalWorkspace
 from hermes.environments.workspace import WorkspaceOptions
 from hermes.safety.decide import Policy, decide
-from hermes.tools.builtin import patch, process, read_file, search_files, terminal, write_file
+from hermes.tools.builtin import execute_code, patch, process, read_file, search_files, terminal, write_file
 from hermes.tools.registry import registry
+from hermes.tools.schemas import get_tool_definitions
 from hermes.types.action import Action, Permit
 from hermes.types.error import Refused
 from hermes.types.question import Answer, Deny, Question
@@ -145,6 +148,25 @@ async def test_each_tool_is_registered_and_says_so_without_a_session() -> None:
     )
     for name, handler in zip(NAMES, handlers, strict=True):
         assert json.loads(await handler({})) == {"error": f"{name} needs a session to work in"}
+
+
+@pytest.mark.parametrize(
+    "toolsets",
+    ["terminal", "terminal delegation", "code_execution", "delegation", "memory", "context", "todo"],
+)
+def test_what_is_said_of_tools_names_none_that_is_not_offered(toolsets: str) -> None:
+    found = get_tool_definitions(toolsets.split(), quiet_mode=True)
+    offered = {one["function"]["name"] for one in found}
+    known = {*registry.entries(), "web", "web_search", "web_extract", "skill_view", "file tools"}
+    absent = "|".join(known - offered)
+    assert re.findall(rf"(?<![\w-])(?:{absent})(?![\w-])", json.dumps(found)) == []
+
+
+def test_a_script_calls_patch_as_its_description_says() -> None:
+    entry = registry.get_entry("patch")
+    assert entry is not None
+    assert "def patch(path=None, old_string=None, new_string=None, " in module_text([entry])
+    assert "patch(path, old_string, new_string)" in execute_code.DESCRIPTION
 
 
 def test_no_argument_that_has_a_default_is_required() -> None:

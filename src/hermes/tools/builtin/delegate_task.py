@@ -23,7 +23,7 @@ _TASK = {
     "toolsets": {
         "type": "array",
         "items": {"type": "string"},
-        "description": "Only these of your toolsets, such as file, terminal, web",
+        "description": "Only these of your toolsets. One is terminal.",
     },
     "role": {"type": "string", "enum": ["leaf", "orchestrator"], "description": "Default leaf"},
 }

@@ -164,7 +164,6 @@ registry.register(
         "parameters": {
             "type": "object",
             "properties": {
-                "mode": {"type": "string", "enum": ["replace", "patch"], "default": "replace"},
                 "path": {"type": "string"},
                 "old_string": {
                     "type": "string",
@@ -172,6 +171,7 @@ registry.register(
                 },
                 "new_string": {"type": "string"},
                 "replace_all": {"type": "boolean", "default": False},
+                "mode": {"type": "string", "enum": ["replace", "patch"], "default": "replace"},
                 "patch": {"type": "string"},
             },
         },

@@ -120,8 +120,8 @@ registry.register(
         "name": "terminal",
         "description": (
             "Run a bash command. Directory, exports and shell options carry over to the next call. No input"
-            " is available; use flags that avoid questions. To read, write, edit or search files prefer the"
-            " file tools."
+            " is available; use flags that avoid questions. For files prefer read_file, write_file, patch and"
+            " search_files."
         ),
         "parameters": {
             "type": "object",
