@@ -33,7 +33,7 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
             " puts its shells."
         ),
     ] = "."
-    timeout: Annotated[int, doc("Seconds a foreground command may take by default.")] = 180
+    timeout: Annotated[int, Meta(ge=1), doc("Seconds a foreground command may take by default.")] = 180
     sandbox: Annotated[
         Literal["auto", "on", "off"],
         doc("Kernel sandbox around local commands: auto uses it where it works, on requires it."),

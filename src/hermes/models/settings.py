@@ -37,7 +37,7 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
         Meta(ge=0),
         doc("Characters of the same, over and over, after which a reply is stopped; 0 never stops it."),
     ] = 3000
-    max_retries: Annotated[int, doc("Attempts after the first one, on faults that may pass.")] = 4
+    max_retries: Annotated[int, Meta(ge=0), doc("Attempts after the first one, on faults that may pass.")] = 4
     first_retry: Annotated[
         float,
         Meta(ge=0),
