@@ -54,7 +54,10 @@ def test_a_key_is_piped_in_listed_without_itself_and_removed(run: Run, home: Pat
     ("arguments", "words"),
     [
         (("openrouter", "--key", "sk-1"), "A key on the command line stays in the shell's history"),
-        (("openrouter",), "There is no key on standard input."),
+        (
+            ("openrouter",),
+            "There is no key on standard input. Pipe it in (hermes auth add openrouter < FILE), or run this in a",
+        ),
         (("opnrouter",), "There is no provider 'opnrouter'. Did you mean openrouter?"),
         (
             ("nous",),

@@ -80,7 +80,7 @@ def test_a_restore_tells_which_branches_moved(run: Run, work: Path, environ: dic
 def test_what_is_not_there_is_told_in_a_sentence(run: Run) -> None:
     done = run("checkpoints", "restore", "x")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "There is no checkpoint that begins with x." in done.stderr
+    assert "There is no checkpoint that begins with x; hermes checkpoints list shows them all." in done.stderr
 
 
 def test_a_command_of_the_agent_brings_nothing_back(run: Run, work: Path, environ: dict[str, str]) -> None:

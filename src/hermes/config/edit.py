@@ -70,6 +70,13 @@ def unset_key(config_file: Path, key: str) -> bool:
     return _removed(config_file, key) or _removed(config_file, first_name(key))
 
 
+def absent(config_file: Path, key: str) -> ConfigError:
+    """What is said of a key that the file does not set: that there is none, or what is in force."""
+    if not any(_covers(item, first_name(key)) for item in known_keys()):
+        return unknown(key)
+    return ConfigError(f"{key} is not set in {config_file}; its default is in force.", key=key)
+
+
 def _removed(config_file: Path, key: str) -> bool:
     with _locked(config_file):
         yaml, tree = _open(config_file)

@@ -194,7 +194,7 @@ class CheckpointStore:
         found = [one for one in held if one.id.startswith(name)]
         if len(found) != 1:
             begins = "Several checkpoints begin" if found else "There is no checkpoint that begins"
-            raise StoreError(f"{begins} with {name}.")
+            raise StoreError(f"{begins} with {name}; hermes checkpoints list shows them all.")
         return found[0]
 
     def files(self, checkpoint: Checkpoint) -> Iterator[str]:

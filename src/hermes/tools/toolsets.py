@@ -6,6 +6,7 @@ from functools import cache
 from msgspec import Struct
 
 from hermes.lib.data_files import data_table
+from hermes.lib.nearest import nearest
 from hermes.tools.registry import ToolRegistry
 from hermes.types.error import ConfigError
 
@@ -73,7 +74,9 @@ def _walk(name: str, registry: ToolRegistry, table: Mapping[str, Toolset], path:
     registered = registry.get_tool_names_for_toolset(name)
     toolset = table.get(name)
     if toolset is None and not registered:
-        raise ConfigError(f"There is no toolset {name!r}; hermes tools list shows them.")
+        near = nearest(name, {*table, *registry.get_registered_toolset_names()})
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise ConfigError(f"There is no toolset {name!r}{hint}; hermes tools list --toolsets shows them.")
     if toolset is None:
         return set(registered)
     included = (_walk(each, registry, table, (*path, name)) for each in toolset.includes)

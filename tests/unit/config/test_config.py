@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from hermes.agent.guardrails import GuardrailSettings, LoopLimits
 from hermes.agent.settings import AgentSettings, BudgetSettings, TrajectorySettings
 from hermes.apps.settings import edit, known_keys, load
-from hermes.config.edit import append_to_list, set_key, set_secret, unset_key
+from hermes.config.edit import absent, append_to_list, set_key, set_secret, unset_key
 from hermes.config.environ import with_dotenv
 from hermes.config.home import locate, make_profile, profiles_of
 from hermes.config.names import setting_names
@@ -204,6 +204,14 @@ def test_a_variable_in_the_file_is_never_resolved_to_disk(path: Path) -> None:
     assert "${HOST}" in path.read_text()
 
 
+def test_a_key_that_is_not_set_is_told_from_one_that_there_is_not(path: Path) -> None:
+    assert str(absent(path, "agent.max_turn")) == (
+        "There is no key agent.max_turn (did you mean agent.max_turns?); hermes config list shows them all."
+    )
+    for key in ("display.bell", "providers.mine.base_url"):
+        assert str(absent(path, key)) == f"{key} is not set in {path}; its default is in force."
+
+
 @pytest.mark.parametrize(
     ("key", "text", "words"),
     [
@@ -219,6 +227,9 @@ def test_a_variable_in_the_file_is_never_resolved_to_disk(path: Path) -> None:
         ("providers.mine.protocol", "x", "cannot be 'x': protocol takes "),
         ("providers.mine.base_url", "3", "base_url: expected text, got a whole number."),
         ("providers.mine.adress", "x", "ca_cert or sign_in, not `adress`."),
+        ("agent.max_turns", "-4", "agent.max_turns cannot be '-4': expected a whole number >= 1."),
+        ("model.max_retries", "-1", "model.max_retries cannot be '-1': expected a whole number >= 0."),
+        ("terminal.timeout", "0", "terminal.timeout cannot be '0': expected a whole number >= 1."),
         ("toolsets", "3", "toolsets cannot be '3': expected a list, got a whole number."),
     ],
 )

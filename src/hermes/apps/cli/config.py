@@ -11,7 +11,6 @@ from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.lib.visible import visible
 from hermes.safety.redact import redact
-from hermes.types.error import ConfigError
 
 
 @click.group()
@@ -79,7 +78,7 @@ def unset(choices: Choices, key: str) -> None:
     """Remove a key; its default is in force."""
     home = to_change(choices)
     if not edit.unset_key(home.config_file, key):
-        raise ConfigError(f"{key} is not set in {home.config_file}.", key=key)
+        raise edit.absent(home.config_file, key)
     click.echo(f"{key} is no longer set in {home.config_file}")
 
 

@@ -77,7 +77,8 @@ def _typed(provider: Provider) -> str:
     else:
         text = sys.stdin.readline()
     if not text.strip():
-        raise ConfigError(f"There is no key on standard input. {provider.how}".rstrip())
+        pipe = f"Pipe it in (hermes auth add {provider.name} < FILE), or run this in a terminal, which asks."
+        raise ConfigError(f"There is no key on standard input. {provider.how or pipe}")
     return str(text).strip()
 
 
