@@ -176,6 +176,9 @@ def test_where_no_program_listens_on_this_machine_that_is_the_reason(host: str) 
         fall_back=True,
     )
     assert classify(wrapped(CERTIFICATE), here, 0, now=NOW).reason == "certificate"
+    assert classify(refused, replace(here, local=True), 0, now=NOW).reason == "connection"
+    signed = replace(here, base_url=f"http://me:secret@{host}:11434/v1")
+    assert "secret" not in classify(refused, signed, 0, now=NOW).message
 
 
 def check(failure: Failure) -> None:

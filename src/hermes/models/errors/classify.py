@@ -177,15 +177,17 @@ def unanswered(reply: Assistant, endpoint: Endpoint) -> Failure:
 
 
 def _unheard(error: Exception, endpoint: Endpoint) -> RequestFault | None:
-    """The fault where this machine itself says that no program listens: there is no network that may fail."""
+    """The fault where this machine itself says that no program listens: there is no network that may fail.
+
+    The built-in model is not the user's to start.
+    """
     parts = urlsplit(endpoint.base_url)
-    if (
-        not isinstance(error, httpx2.ConnectError)
-        or _tls_fault(error)
-        or not is_loopback(parts.hostname or "")
-    ):
+    if not isinstance(error, httpx2.ConnectError) or _tls_fault(error) or endpoint.local:
         return None
-    return RequestFault(kind="refused", given=ErrorBody(message=_UNHEARD.format(parts.netloc)))
+    if not is_loopback(parts.hostname or ""):
+        return None
+    place = parts.netloc.rpartition("@")[2]
+    return RequestFault(kind="refused", given=ErrorBody(message=_UNHEARD.format(place)))
 
 
 def _fault(error: Exception, *, crowded: bool, now: float) -> RequestFault:
