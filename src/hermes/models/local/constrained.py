@@ -35,8 +35,8 @@ _SILENT_WORK = "(it printed nothing, so this part is done)"
 _SILENT_ANSWER = "(it printed nothing, so there is no answer in it; print what you need to see)"
 _AFTER = "Answer it, or go on with what is left."
 _AFTER_FAILURE = (
-    "Look at what is there (`ls`, `head -n 3 FILE`), then try a better command. If there is none, say what the"
-    " problem is."
+    "Look at what is there (`ls`, `head -n 3 FILE`), then try a better command. If there is none, say what"
+    " the problem is."
 )
 _REFUSED = (
     "The answer is not sent: no tool has shown {claims}. Look it up or work it out with a tool, or say what"
