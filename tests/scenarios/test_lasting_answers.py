@@ -88,7 +88,7 @@ async def test_it_holds_after_what_says_nothing_of_it(world: World, before: list
     "change",
     [
         ("write_file", {"path": "letters/a.txt", "content": "new"}),
-        run("git config remote.origin.pushurl /nowhere"),
+        run("git config push.default nothing"),
         run("mv letters old"),
         run("cd letters"),
     ],

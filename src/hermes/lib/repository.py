@@ -46,7 +46,8 @@ _PLAIN: Final = {
     for section, names in {
         "core": "repositoryformatversion filemode bare logallrefupdates ignorecase symlinks precomposeunicode"
         " autocrlf eol safecrlf whitespace abbrev quotepath sharedrepository untrackedcache preloadindex"
-        " compression longpaths commentchar sparsecheckout sparsecheckoutcone",
+        " compression longpaths commentchar sparsecheckout sparsecheckoutcone fscache checkstat trustctime"
+        " bigfilethreshold deltabasecachelimit",
         "remote": "url fetch pushurl tagopt prune mirror",
         "branch": "remote merge rebase description sort autosetupmerge autosetuprebase",
         "submodule": "url active branch recurse",
@@ -54,13 +55,13 @@ _PLAIN: Final = {
         "user": "name email signingkey",
         "pull": "rebase ff",
         "push": "default autosetupremote followtags",
-        "fetch": "prune prunetags fsckobjects",
-        "merge": "ff conflictstyle renames",
-        "diff": "algorithm renames colormoved mnemonicprefix",
+        "fetch": "prune prunetags fsckobjects parallel writecommitgraph",
+        "merge": "ff conflictstyle renames renamelimit stat log",
+        "diff": "algorithm renames renamelimit colormoved mnemonicprefix noprefix context submodule",
         "rebase": "autosquash autostash updaterefs",
         "commit": "gpgsign verbose",
         "tag": "gpgsign sort",
-        "log": "date decorate",
+        "log": "date decorate abbrevcommit follow showroot showsignature",
         "status": "showuntrackedfiles short branch",
         "init": "defaultbranch",
         "color": "ui diff status branch",
@@ -72,10 +73,29 @@ _PLAIN: Final = {
         "transfer": "fsckobjects",
         "receive": "denycurrentbranch",
         "advice": "detachedhead statushints",
+        "grep": "linenumber column patterntype extendedregexp",
+        "http": "postbuffer version lowspeedlimit lowspeedtime",
+        "pack": "threads window depth windowmemory",
+        "protocol": "version",
+        "safe": "barerepository",
+        "stash": "showpatch showstat",
     }.items()
 }
 
 
+_LOOKS: Final = frozenset({"advice", "color", "column"})
+"""Sections that say only how things are shown."""
+_LEADING: Final = frozenset(
+    {
+        ("remote", "url"),
+        ("remote", "pushurl"),
+        ("remote", "fetch"),
+        ("remote", "mirror"),
+        ("submodule", "url"),
+    }
+    | {("branch", "remote"), ("branch", "merge")}
+)
+"""What git itself writes into a clone, and what leads it elsewhere."""
 _REF = re.compile(r"[^\x00-\x20\x7f~^:?*\[\\]+")
 """What a branch can be called (git-check-ref-format)."""
 
@@ -165,6 +185,15 @@ def plain_steps(name: str, text: str, known: str = "") -> str:
     lines = text.removesuffix("\n").split("\n")
     kept = [line for line in lines if line in old or plain.fullmatch(line)]
     return text if kept == lines else "".join(f"{line}\n" for line in kept)
+
+
+def is_plain_setting(name: str) -> bool:
+    """Whether a setting, by its whole name, is known to make no git command run a program, or go or write
+    anywhere.
+    """
+    section, _, rest = name.lower().partition(".")
+    setting = (section, rest.rpartition(".")[2])
+    return section in _LOOKS or (setting[1] in _PLAIN.get(section, ()) and setting not in _LEADING)
 
 
 def _is_allowed(line: str, names: frozenset[str]) -> bool:

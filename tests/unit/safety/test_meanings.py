@@ -8,6 +8,7 @@ import pytest
 import hermes.safety.commands.exfiltration
 import hermes.safety.commands.file_findings
 import hermes.safety.commands.findings
+import hermes.safety.commands.git_settings
 import hermes.safety.commands.signals
 from hermes.safety.commands.findings import inspect
 from hermes.safety.commands.rule_catalog import CatalogEntry, entries
@@ -36,6 +37,7 @@ def test_every_finding_has_a_meaning() -> None:
             hermes.safety.commands.findings,
             hermes.safety.commands.file_findings,
             hermes.safety.commands.exfiltration,
+            hermes.safety.commands.git_settings,
             hermes.safety.commands.signals,
         )
     )

@@ -8,6 +8,7 @@ from hermes.safety.commands.code import SHELLS, program_text, texts, unreadable_
 from hermes.safety.commands.dataflow import INTERPRETERS, upstream
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.found_files import found_paths
+from hermes.safety.commands.git_settings import settings_files
 from hermes.safety.commands.options import CLONE_VALUES, has_option, operands, option_values
 from hermes.safety.commands.own_paths import named_in
 from hermes.safety.commands.paths import (
@@ -298,6 +299,7 @@ def of_other_repositories(command: Simple, folders: Map) -> Iterator[Finding]:
             for path in operands(given[1:], CLONE_VALUES)[1:2]
             for one in _written(path, command.cwd, folders)
         )
+    yield from (one for path in settings_files(words) for one in _written(path, command.cwd, folders))
     before = words[: words.index(given[0])] if given and given[0] in words else words
     if given and not _READING_GIT.fullmatch(given[0]):
         for path in option_values(before, "-C", "--work-tree", "--git-dir"):

@@ -15,6 +15,7 @@ from hermes.safety.commands.dataflow import INTERPRETERS, runs_fetched, upstream
 from hermes.safety.commands.exfiltration import CARRIERS, DOWNLOADERS, hosts_of, sent
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.file_findings import of_files, of_other_repositories
+from hermes.safety.commands.git_settings import of_git_settings
 from hermes.safety.commands.nested_commands import counted
 from hermes.safety.commands.options import operands
 from hermes.safety.commands.paths import (
@@ -104,6 +105,7 @@ def _of_command(command: Simple, folders: Map) -> Iterator[Finding]:
     yield from _statements(command)
     yield from sent(command)
     yield from of_other_repositories(command, folders)
+    yield from of_git_settings(command)
     for language, text in program_text(command):
         yield from findings_in_code(language, text)
         if reason := unreadable_reason(language, text):
