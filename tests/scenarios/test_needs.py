@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -55,6 +55,40 @@ async def test_a_folder_outside_is_written_after_a_yes_and_only_that_one(talk: T
     assert question.reasons == (f"it asks to write in {near}",)
     assert question.session_pattern == f"{tmp_path / 'work'}$ {command} {{needs path {near}}}"
     assert (with_it["exit_code"], far.joinpath("b").exists()) == (1, False)
+
+
+SEND: Final = call("terminal", {"command": "sh send > log", "needs": {"paths": ["../near"]}})
+
+
+async def test_a_yes_to_a_script_that_needs_more_is_none_to_what_it_is_by_then(
+    talk: Talk, tmp_path: Path
+) -> None:
+    near, script = tmp_path / "near", tmp_path / "work" / "send"
+    near.mkdir()
+    script.write_text(f"echo a > {near}/a\n")
+    async with (
+        talk(ScriptedModel(SEND, say("ok")), toolsets=("terminal",)) as session,
+        session.stream("go") as stream,
+    ):
+        async for event in stream:
+            if isinstance(event, Asked):
+                script.write_text(f"echo b > {near}/b\n")
+                session.answer(event.id, Grant())
+    (result,) = results(session)
+    assert ("changed while this was decided" in result["error"], list(near.iterdir())) == (True, [])
+
+
+async def test_a_lasting_yes_to_a_script_that_needs_more_is_for_what_is_in_it(
+    talk: Talk, tmp_path: Path
+) -> None:
+    near, script = tmp_path / "near", tmp_path / "work" / "send"
+    near.mkdir()
+    script.write_text("echo a\n")
+    change = call("terminal", {"command": "echo 'echo b' > send"})
+    model = ScriptedModel(SEND, SEND, change, SEND, say("ok"))
+    async with talk(model, toolsets=("terminal",)) as session:
+        asked = await granted(session, Grant(scope="session"))
+    assert ([one.command for one in asked], results(session)[1]["exit_code"]) == (["sh send > log"] * 2, 0)
 
 
 async def test_where_nobody_is_asked_what_is_declared_is_refused_and_the_rest_runs(talk: Talk) -> None:

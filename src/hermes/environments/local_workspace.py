@@ -38,7 +38,7 @@ from hermes.lib.repository import git_name
 from hermes.types.action import Command, Permit
 from hermes.types.capabilities import ALL, is_below, shared
 from hermes.types.error import ExecError, Refused, WorkspaceGone
-from hermes.types.needs import Needs
+from hermes.types.needs import NO_NEEDS, Needs
 from hermes.types.workspace import ExecResult, FileStat, Match
 
 
@@ -143,8 +143,8 @@ class LocalWorkspace(KernelWorkspace):
         ]
 
     def _content(self, action: Command) -> str:
-        runs_free = self._sandbox is None or action.needs.unconfined
-        return content_of(action.command, action.cwd) if runs_free else ""
+        gets_more = self._sandbox is None or action.needs != NO_NEEDS
+        return content_of(action.command, action.cwd) if gets_more else ""
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:

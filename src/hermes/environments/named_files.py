@@ -9,13 +9,15 @@ from contextlib import suppress
 from typing import Final
 
 _WORD: Final = re.compile(r"[^\s'\"();|&<>`$={}]+")
+_WRITTEN: Final = re.compile(rf"(?<![<>])>\|?\s*(?:{_WORD.pattern})")
 _WORDS: Final = 200
 _WHOLE: Final = 262_144  # bytes; of a larger file its size and times stand for it
 
 
 def content_of(command: str, cwd: str) -> str:
     """A digest, 20 hexadecimal digits, of the regular files that the words of a command name, from `cwd` or
-    from a folder that it names; "" where it names none. It reads no shell: too many words do no harm here.
+    from a folder that it names; "" where it names none. What stands only behind a `>` is what it writes anew.
+    It reads no shell: too many words do no harm here.
     """
     digest = hashlib.blake2s(digest_size=10)
     found = False
@@ -27,7 +29,7 @@ def content_of(command: str, cwd: str) -> str:
 
 
 def _named(command: str, cwd: str) -> Iterator[str]:
-    words = list(dict.fromkeys(_WORD.findall(command[:100_000])))[:_WORDS]
+    words = list(dict.fromkeys(_WORD.findall(_WRITTEN.sub(" ", command[:100_000]))))[:_WORDS]
     paths = [os.path.join(cwd, word) for word in words]  # noqa: PTH118  # each command waits for this
     folders = [cwd, *filter(os.path.isdir, paths)][:8]
     yield from dict.fromkeys(

@@ -11,6 +11,8 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hermes.safety.commands.code import SHELLS
+from hermes.safety.commands.dataflow import INTERPRETERS
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading
 from hermes.safety.commands.local_programs import is_local
@@ -164,7 +166,7 @@ def offered(
             words=action.command.strip(),
             directory=action.cwd,
             needs=_needs(found),
-            content=action.content if any(one.effect in _RUNS for one in found) else "",
+            content=action.content if any(one.effect in _RUNS | ASKED for one in found) else "",
         )
     )
     wider = _host(found) or _program(action, commands, found)
@@ -261,6 +263,7 @@ def _program(action: Command, commands: Sequence[Simple], found: Sequence[Findin
     one = _only(commands)
     if (
         one is None
+        or _runs_file(one)
         or not one.argv[1].isalnum()
         or one.argv[0] != one.program
         or any(each.effect not in _REPEATS for each in found)
@@ -276,6 +279,11 @@ def _program(action: Command, commands: Sequence[Simple], found: Sequence[Findin
             needs=_needs(found),
         )
     )
+
+
+def _runs_file(command: Simple) -> bool:
+    """Whether a program's first word is a file that it runs."""
+    return command.program in SHELLS or INTERPRETERS.fullmatch(command.program) is not None
 
 
 def _rules(found: Sequence[Finding]) -> Scope | None:
