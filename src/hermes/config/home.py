@@ -1,7 +1,9 @@
 """HERMES_HOME and every path in it."""
 
+import os
 import re
-from collections.abc import Iterator, Mapping
+import stat
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -68,6 +70,12 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "search.db"
 
     @property
+    def files(self) -> tuple[Path, ...]:
+        """What is read here that is no folder."""
+        settings = (self.config_file, self.env_file, self.soul_file, self.auth_file, self.trust_file)
+        return (*settings, self.windows_file, self.sessions_db, self.search_db, *self.memories.glob("*"))
+
+    @property
     def backups(self) -> Path:
         """Copies of the session store."""
         return self.root / "backups"
@@ -108,16 +116,33 @@ class Home(Struct, frozen=True, kw_only=True):
 
 def locate(environ: Mapping[str, str], profile: str = "") -> Home:
     """The home in force: HERMES_HOME or ~/.hermes, and in it the profile named, or the sticky one, or the
-    default; ConfigError for a profile that is not there.
+    default; ConfigError for a profile that is not there, and where what is to be read is no file.
     """
     base, name = _base(environ), profile or in_force(environ)
     home = _home_of(base, name)
+    _refuse_odd(home.files)
     if name != DEFAULT and not home.root.is_dir():
         known = ", ".join(profiles_of(environ))
         raise ConfigError(
             f"There is no profile {name!r}; there are: {known}. hermes profiles create {name} makes it."
         )
     return home
+
+
+def _refuse_odd(paths: Iterable[Path]) -> None:
+    """ConfigError where reading one of the paths might never end, as of a pipe."""
+    for path in paths:
+        if _is_odd(path):
+            raise ConfigError(f"{path} is a pipe, a socket or a device and no file; move it away.")
+
+
+def _is_odd(path: Path) -> bool:
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    plain = stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    return not plain and path.resolve() != Path(os.devnull)  # a way to have none
 
 
 def in_force(environ: Mapping[str, str]) -> str:
@@ -182,6 +207,7 @@ def other_homes(root: Path, user_home: Path) -> Iterator[Path]:
 
 def _sticky(base: Path) -> str:
     try:
+        _refuse_odd([base / "active_profile"])
         return (base / "active_profile").read_text(encoding="utf-8").strip()
     except FileNotFoundError:
         return ""

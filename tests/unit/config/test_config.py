@@ -1,4 +1,5 @@
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -311,6 +312,36 @@ credential_pool_strategies: {openai: round_robin}
 auxiliary: {title: {model: small, timeout: 5}}
 budget: {turn_cost: 0.5}
 """
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "active_profile",
+        "config.yaml",
+        ".env",
+        "SOUL.md",
+        "auth.json",
+        "trust.json",
+        "cache/windows.json",
+        "sessions.db",
+        "search.db",
+        "memories/MEMORY.md",
+    ],
+)
+def test_a_pipe_where_a_file_is_read_is_refused_and_waited_for_by_nobody(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ConfigError) as refused:
+        locate({"HERMES_HOME": str(tmp_path)})
+    assert (
+        str(refused.value) == f"{tmp_path / name} is a pipe, a socket or a device and no file; move it away."
+    )
+
+
+def test_a_link_to_nothing_is_a_file_without_words(tmp_path: Path) -> None:
+    (tmp_path / "SOUL.md").symlink_to(os.devnull)
+    assert locate({"HERMES_HOME": str(tmp_path)}).root == tmp_path
 
 
 def test_tables_of_the_users_own_come_out_as_values(path: Path) -> None:
