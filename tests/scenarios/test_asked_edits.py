@@ -200,6 +200,34 @@ async def test_a_secret_in_the_lines_around_a_change_is_not_in_the_question(tmp_
     assert KEY not in desk.asked[0].diff
 
 
+BODY = [f"{at:02}{'MIIEvQIBADANBgkqhkiG9w0BAQEFAASC' * 2}"[:64] for at in range(20)]
+PEM = "\n".join(["-----BEGIN PRIVATE KEY-----", *BODY, "-----END PRIVATE KEY-----", ""])
+CHANGE = ("patch", {"mode": "replace", "path": "x.conf", "old_string": "one = 1", "new_string": "one = 2"})
+
+
+async def test_lines_of_a_key_whose_beginning_is_not_shown_are_not_in_the_question(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, Grant())
+    (desk.work / "x.conf").write_text(f"{PEM}one = 1\n")
+    (given,) = await desk.talk(CHANGE)
+    hidden = "".join(f" {line}\n" for line in ["[redacted]"] * 3)
+    assert (
+        desk.asked[0].diff == f"--- a/x.conf\n+++ b/x.conf\n@@ -20,4 +20,4 @@\n{hidden}-one = 1\n+one = 2\n"
+    )
+    assert json.loads(given)["diff"] == desk.asked[0].diff
+
+
+async def test_a_file_of_secrets_by_its_name_is_shown_without_its_values(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, Grant(scope="session"), Deny())
+    (desk.work / ".env").write_text("# where\nHOST=a.example\nGREETING=open sesame\n")
+    await desk.talk(
+        ("write_file", {"path": ".env", "content": "# where\nHOST=b.example\nGREETING=open sesame\n"})
+    )
+    names = "".join(
+        f"{one}\n" for one in (" # where", "-HOST=[redacted]", "+HOST=[redacted]", " GREETING=[redacted]")
+    )
+    assert desk.asked[-1].diff == f"--- a/.env\n+++ b/.env\n@@ -1,3 +1,3 @@\n{names}"
+
+
 OUTSIDE = """*** Begin Patch
 *** Update File: a.py
 @@

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hermes.safety.redact import redact_file
 from hermes.store.change_text import change_text
 from hermes.store.snapshot import Entry
 from hermes.testing import ScriptedModel, Turn, call, say
@@ -72,6 +73,11 @@ async def test_what_a_command_changed_is_told_with_its_call(
     assert await diffs(talk, run(command)) == [diff]
 
 
+async def test_a_file_of_secrets_by_its_name_is_shown_without_its_values(talk: Talk, work: Path) -> None:
+    (work / "make").write_text("echo A=one > .env\n")
+    assert await diffs(talk, run("sh make")) == ["--- /dev/null\n+++ b/.env\n@@ -0,0 +1 @@\n+A=[redacted]\n"]
+
+
 async def test_each_call_has_its_own_changes(talk: Talk, work: Path) -> None:
     del work
     written = call("write_file", {"path": "a.txt", "content": "two\n"})
@@ -119,7 +125,7 @@ async def test_a_secret_of_several_lines_is_shown_to_nobody_though_a_diff_marks_
 def test_what_was_left_out_is_told_with_why() -> None:
     """As it is of a file that may not be read, whoever runs the tests."""
     out = {"b": Entry("out", 0, b"Permission denied")}
-    assert change_text({}, out, lambda _: b"", str) == "b: changed (Permission denied)\n"
+    assert change_text({}, out, lambda _: b"", redact_file) == "b: changed (Permission denied)\n"
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

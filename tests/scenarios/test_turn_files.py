@@ -40,6 +40,21 @@ def files_of(session: Session) -> TurnFiles:
     return found
 
 
+async def test_a_turns_changes_are_shown_without_secrets(talk: Talk, work: Path) -> None:
+    (work / "make").write_text("echo A=one > .env\n")
+    token = "ghp_" + "1a2B" * 9
+    model = ScriptedModel(call("terminal", {"command": f"sh make; echo {token} > b.txt"}), say("made"))
+    async with talk(model, toolsets=TOOLS, attended=False) as session:
+        await session.send("make")
+        shown = await files_of(session).diff(1, most=100)
+    assert [line for line in shown if line[0] == "+"] == [
+        "+++ b/.env",
+        "+A=[redacted]",
+        "+++ b/b.txt",
+        "+[redacted]",
+    ]
+
+
 async def test_each_turn_that_may_change_files_is_saved_once_and_no_other(
     talk: Talk, work: Path, kept: CheckpointStore
 ) -> None:

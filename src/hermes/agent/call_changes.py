@@ -9,7 +9,7 @@ from hermes.store.snapshots import SnapshotStore
 from hermes.store.tree_watch import TreeWatch
 from hermes.types.action import Action, Command, FileAccess
 
-Redact = Callable[[str], str]
+Redact = Callable[[str, str], str]
 
 
 class CallChanges:

@@ -148,9 +148,11 @@ class CallBatch:
 
     async def _changed_by(self, call: ToolCall) -> str:
         """What the commands of a call have changed, for people."""
-        opened, redact = self._session.opened, self._services.redactor.redact
+        opened, redactor = self._session.opened, self._services.redactor
         files = opened.turn_files if opened is not None else None
-        return redact(await files.changed_by(call.id, redact)) if files is not None else ""
+        if files is None:
+            return ""
+        return redactor.redact(await files.changed_by(call.id, redactor.redact_file))
 
     async def _keep(self, call: ToolCall, heard: Sequence[str], output: ToolOutput) -> ToolResult:
         """Note the result; not to be cut short, for the call has run."""

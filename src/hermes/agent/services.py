@@ -90,14 +90,19 @@ class Redactor(Struct, frozen=True):
 
     def redact(self, text: str) -> str:
         """The text without credentials."""
-        return _without_credentials()(self.known.redact(text))
+        redact: Callable[[str], str] = _by_form().redact
+        return redact(self.known.redact(text))
+
+    def redact_file(self, path: str, text: str) -> str:
+        """The text of a file without credentials, and without values where its name says that they are."""
+        redact: Callable[[str, str], str] = _by_form().redact_file
+        return redact(path, self.known.redact(text))
 
 
 @cache
-def _without_credentials() -> Callable[[str], str]:
+def _by_form() -> Any:
     """Imported when the first text is looked at: a start has nothing to hide."""
-    redact: Callable[[str], str] = import_object("hermes.safety.redact:redact")
-    return redact
+    return import_object("hermes.safety.redact")
 
 
 class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):

@@ -148,6 +148,10 @@ class ToolRunContext(Struct, eq=False):
         if not self._over:
             self.session.home.call(self._show, text)
 
+    def redact(self, path: str, text: str) -> str:
+        """The text of a file without credentials, as people are shown it."""
+        return self.session.services.redactor.redact_file(path, text)
+
     def changed(self, diff: str) -> None:
         """Keep the unified diff of what the call changed, for people; the model does not get it."""
         self.diff = diff

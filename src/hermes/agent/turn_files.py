@@ -258,7 +258,9 @@ class TurnFiles:
                 raise HermesError(f"The workspace cannot be read: {error.strerror}.") from error
 
     def _diff(self, turn: int, first: int, end: int) -> list[str]:
-        return list(islice(changed_since(self._store, self._start(turn)), first, end))
+        session = self._session
+        redact = session.services.redactor.redact_file if session else _as_it_is
+        return list(islice(changed_since(self._store, self._start(turn), redact), first, end))
 
     def _roll_back(self, turn: int, *, force: bool) -> RolledBack:
         about = self._about("", f"/rollback {turn}")
@@ -337,6 +339,10 @@ async def _save_family(top: "Session", child: str, expect: Expect) -> None:
     files = top.environment.turn_files
     if files is not None:
         await files.begin(child, expect)
+
+
+def _as_it_is(_path: str, text: str) -> str:
+    return text
 
 
 async def _changed_by(top: "Session", call: str, redact: Redact) -> str:

@@ -3,8 +3,10 @@
 import re
 from typing import Final
 
+from hermes.config.sensitive import is_secret_path
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import MASK
+from hermes.safety.commands.paths import is_env_file
 from hermes.safety.key_forms import without_tokens
 
 _SHORTEST: Final = 6  # a shorter value is hardly a credential
@@ -50,6 +52,17 @@ _PLAIN: Final = re.compile(
     r"[\"']?(?:|\d{1,12}(?:\.\d+)?|true|false|null|none|yes|no|\*+|x+|\$\{?\w+\}?|<[^>]*>|\.\.\.|…|your[_-].*|changeme|\[redacted\])[\"']?",
     re.IGNORECASE,
 )
+
+
+_VALUE: Final = re.compile(r"(?m)^([ \t]*(?:(?:export[ \t]+)?[\w.-]+[ \t]*=)?[ \t]*)(?![#\s])\S.*")
+"""A line but for the name in it."""
+
+
+def redact_file(path: str, text: str) -> str:
+    """As `redact`, for the text of a file; of one that holds secrets by its name no value is left."""
+    if is_env_file(path) or is_secret_path(f"/{path}", ""):
+        text = _VALUE.sub(rf"\1{MASK}", text)
+    return redact(text)
 
 
 def redact(text: str) -> str:

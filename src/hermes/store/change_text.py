@@ -22,14 +22,14 @@ _CHARACTERS: Final = 50_000
 _NAMED: Final = 100
 
 Read = Callable[[Entry], bytes]
-Redact = Callable[[str], str]
-Text = Callable[[Entry], str | None]
+Redact = Callable[[str, str], str]
+Text = Callable[[str, Entry], str | None]
 
 
 def change_text(old: Tree, new: Tree, read: Read, redact: Redact) -> str:
     """The change from one tree to another, files that were there first; `read` gives the bytes of a file,
-    StoreError where nobody has them, `redact` its text without secrets: those of several lines are none in a
-    diff.
+    StoreError where nobody has them, `redact` the text of a path without secrets: those of several lines are
+    none in a diff.
 
     One line, such as `a.txt: +3 −12`, has a file that was removed or renamed, is long or no text, or comes
     after a thousand lines of the change; after a hundred files, one says how many more there are.
@@ -42,13 +42,13 @@ def change_text(old: Tree, new: Tree, read: Read, redact: Redact) -> str:
 
     left = _REDACTED
 
-    def text(entry: Entry) -> str | None:
+    def text(path: str, entry: Entry) -> str | None:
         nonlocal left
         found = _text(entry, read)
         if found is None or len(found) > _LARGEST:
             return found  # so long a text is counted, never shown
         left -= len(found)
-        return redact(found) if left > 0 else None
+        return redact(path, found) if left > 0 else None
 
     for path in paths[:_NAMED]:
         if path in moved:
@@ -76,7 +76,7 @@ def _change(path: str, change: tuple[Entry | None, Entry | None], text: Text, ro
     if mode and before and after and before.content == after.content:
         return mode
     with suppress(StoreError):
-        texts = [text(one) if one else None for one in change]
+        texts = [text(path, one) if one else None for one in change]
         are_texts = all(found is not None or one is None for one, found in zip(change, texts, strict=True))
         if are_texts and (compared := _compared(name, texts[0], texts[1], room)):
             return mode + compared

@@ -1,6 +1,6 @@
 """Bring a workspace back to a snapshot, and leave alone what others have changed since."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 
 from msgspec import Struct
@@ -76,10 +76,14 @@ def roll_back(
     )
 
 
-def changed_since(store: CheckpointStore, start: Checkpoint) -> Iterator[str]:
-    """The lines of a diff from a checkpoint of a turn to what is there now; OSError and StoreError where that
+def changed_since(
+    store: CheckpointStore, start: Checkpoint, redact: Callable[[str, str], str]
+) -> Iterator[str]:
+    """The lines of a diff from a checkpoint of a turn to what is there now, of texts as `redact` leaves them
+    by their path; OSError and StoreError where that
     cannot be had.
     """
     with store.snapshots.used():
         now = store.now(start).tree
-        yield from tree_diff(store.snapshots.tree(bytes.fromhex(start.tree)), now, store.snapshots.bytes_of)
+        before = store.snapshots.tree(bytes.fromhex(start.tree))
+        yield from tree_diff(before, now, store.snapshots.bytes_of, redact)

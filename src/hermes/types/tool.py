@@ -166,6 +166,11 @@ class ToolContext(Protocol):
     def progress(self, text: str) -> None:
         """Show `text` as output of the running call; from any thread or loop."""
 
+    def redact(self, path: str, text: str) -> str:
+        """The text of a file without credentials, known ones and those of their forms; without any value
+        where its name says that they are.
+        """
+
     def changed(self, diff: str) -> None:
         """Keep the unified diff of what the call changed, for people; the model does not get it."""
 

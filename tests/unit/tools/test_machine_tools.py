@@ -15,6 +15,7 @@ from hermes.agent.code_execution.tools_module import module_text
 from hermes.environments.local_workspace import LocalWorkspace
 from hermes.environments.workspace import WorkspaceOptions
 from hermes.safety.decide import Policy, decide
+from hermes.safety.redact import redact_file
 from hermes.tools.builtin import execute_code, patch, process, read_file, search_files, terminal, write_file
 from hermes.tools.registry import registry
 from hermes.tools.schemas import get_tool_definitions
@@ -50,6 +51,9 @@ class Session:
 
     def progress(self, text: str) -> None:
         self.shown.append(text)
+
+    def redact(self, path: str, text: str) -> str:
+        return redact_file(path, text)
 
     def changed(self, diff: str) -> None:
         self.diff = diff

@@ -20,6 +20,7 @@ from hermes.composition import SYSTEM_PORTS
 from hermes.lib.repository import refs_of
 from hermes.lib.visible import visible
 from hermes.present.rollback import told
+from hermes.safety.redact import redact_file
 from hermes.safety.settings import CheckpointSettings
 from hermes.store.checkpoints import Checkpoint, CheckpointStore
 from hermes.store.rollback import changed_since, roll_back
@@ -72,7 +73,7 @@ def diff(choices: Choices, checkpoint: str) -> None:
     """What has changed in the workspace since before a turn."""
     kept = _kept(choices)
     found = _of_turn(kept.find(checkpoint, str(Path.cwd())))
-    click.echo_via_pager(f"{line}\n" for line in changed_since(kept, found))
+    click.echo_via_pager(f"{line}\n" for line in changed_since(kept, found, redact_file))
 
 
 @checkpoints.command()

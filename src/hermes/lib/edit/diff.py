@@ -1,8 +1,10 @@
 """The difference of two texts as a unified diff."""
 
 import difflib
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
+from hermes.lib.secretvalues import MASK
 from hermes.lib.text import mend_surrogates
 
 LONGEST: Final = 50_000
@@ -10,22 +12,45 @@ _ENDS: Final = {10: "⟨U+000A⟩", 13: "⟨U+000D⟩"}
 """Ends of lines in a name would begin a header of another file."""
 
 
-def unified(before: str | None, after: str | None, path: str) -> str:
+Redact = Callable[[str, str], str]
+"""Gives the text of a file without its secrets; it gets the path, too, which may say that all are."""
+
+
+def unified(before: str | None, after: str | None, path: str, redact: Redact | None = None) -> str:
     """The diff from `before` to `after`; None stands for a file that is not there.
 
-    Empty when nothing differs.
+    Empty when nothing differs. What `redact` finds in the whole of a text is hidden in the diff, which may
+    have only a part of it.
     """
+    hidden = _hidden((before, after), lambda text: redact(path, text)) if redact else {}
     old, new, path = _lines(before), _lines(after), path.translate(_ENDS)
     names = (
         "/dev/null" if before is None else f"a/{path.lstrip('/')}",
         "/dev/null" if after is None else f"b/{path.lstrip('/')}",
     )
-    return "".join(_ended(line) for line in difflib.unified_diff(old, new, *names))
+    return "".join(_ended(_shown(line, hidden)) for line in difflib.unified_diff(old, new, *names))
 
 
 def readable(diff: str) -> str:
     """A diff that a person may be shown; "" for one that nobody reads."""
     return mend_surrogates(diff) if len(diff) <= LONGEST else ""
+
+
+def _hidden(texts: Iterable[str | None], redact: Callable[[str], str]) -> Mapping[str, str]:
+    """What stands for each line that is not left whole without secrets."""
+    hidden = {}
+    for text in filter(None, texts):
+        left = set(redact(text).split("\n"))
+        for line in dict.fromkeys(text.split("\n")):
+            if line not in left:
+                alone = redact(line)
+                hidden[line] = MASK if alone == line else alone  # a part of something longer
+    return hidden
+
+
+def _shown(line: str, hidden: Mapping[str, str]) -> str:
+    bare = line.removesuffix("\n")
+    return f"{line[0]}{hidden.get(bare[1:], bare[1:])}{line[len(bare) :]}"
 
 
 def _lines(text: str | None) -> list[str]:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import anyio.to_thread
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.lib.edit.cascade import NoMatch, replace_text
-from hermes.lib.edit.diff import readable, unified
+from hermes.lib.edit.diff import Redact, readable, unified
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
 from hermes.lib.edit.v4a import BadPatch, FileChange, apply, parse
 from hermes.lib.text import mend_surrogates
@@ -32,16 +33,16 @@ async def patch(args: Mapping[str, Any], **keywords: Any) -> str:
     workspace = workspace_of(keywords)
     if workspace is None:
         return no_session("patch")
-    mode = args.get("mode") or "replace"
+    mode, redact = args.get("mode") or "replace", keywords["ctx"].redact
     try:
         if mode == "replace":
-            return await _replace(workspace, args)
+            return await _replace(workspace, args, redact)
         if mode == "patch":
             text = str(args.get("patch") or "")
             if not text.strip():
                 return tool_error("mode patch needs patch", success=False)
             edits = [edit for change in parse(text) for edit in await _edits(workspace, change)]
-            return _result(await _carry_out(workspace, edits), edits, {})
+            return _result(*await _carry_out(workspace, edits, redact), edits, {})
     except Refused as refusal:
         return blocked(refusal, success=False)
     except (NoMatch, BadPatch) as error:
@@ -51,7 +52,7 @@ async def patch(args: Mapping[str, Any], **keywords: Any) -> str:
     return tool_error("mode must be replace or patch", success=False)
 
 
-async def _replace(workspace: Workspace, args: Mapping[str, Any]) -> str:
+async def _replace(workspace: Workspace, args: Mapping[str, Any], redact: Redact) -> str:
     path, old, new = args.get("path"), args.get("old_string"), args.get("new_string")
     if not (isinstance(path, str) and path and isinstance(old, str) and isinstance(new, str)):
         return tool_error("mode replace needs path, old_string and new_string", success=False)
@@ -59,9 +60,8 @@ async def _replace(workspace: Workspace, args: Mapping[str, Any]) -> str:
     plain_old, plain_new = (old.replace("\r\n", "\n"), new.replace("\r\n", "\n")) if form.crlf else (old, new)
     done = replace_text(text, plain_old, plain_new, every=bool(args.get("replace_all")))
     edit = _Edit(path=path, before=text, after=done.text, form=form)
-    return _result(
-        await _carry_out(workspace, [edit]), [edit], {} if done.rule == "exact" else {"matched_by": done.rule}
-    )
+    more = {} if done.rule == "exact" else {"matched_by": done.rule}
+    return _result(*await _carry_out(workspace, [edit], redact), [edit], more)
 
 
 async def _edits(workspace: Workspace, change: FileChange) -> list[_Edit]:
@@ -97,14 +97,15 @@ async def _text(workspace: Workspace, path: str) -> tuple[str, Form]:
     return decode(data)
 
 
-async def _carry_out(workspace: Workspace, edits: Sequence[_Edit]) -> list[str]:
+async def _carry_out(workspace: Workspace, edits: Sequence[_Edit], redact: Redact) -> tuple[list[str], str]:
     """Apply all edits, or, when one of them fails, none: what was done before is put back.
 
-    Gives the absolute paths.
+    Gives the absolute paths and the diff.
     """
     done: list[_Edit] = []
     paths = []
-    diff = readable(_diff(edits))
+    whole = await anyio.to_thread.run_sync(_diff, edits, redact)
+    diff = readable(whole)
     try:
         for edit in edits:
             paths.append(await _put(workspace, edit, diff))
@@ -113,7 +114,7 @@ async def _carry_out(workspace: Workspace, edits: Sequence[_Edit]) -> list[str]:
         for edit in reversed(done):
             await _put(workspace, replace(edit, before=edit.after, after=edit.before), diff)
         raise
-    return paths
+    return paths, whole
 
 
 async def _put(workspace: Workspace, one: _Edit, diff: str) -> str:
@@ -125,11 +126,11 @@ async def _put(workspace: Workspace, one: _Edit, diff: str) -> str:
     return found.path if found else one.path
 
 
-def _diff(edits: Sequence[_Edit]) -> str:
-    return "".join(unified(edit.before, edit.after, edit.path) for edit in edits)
+def _diff(edits: Sequence[_Edit], redact: Redact) -> str:
+    return "".join(unified(edit.before, edit.after, edit.path, redact) for edit in edits)
 
 
-def _result(paths: Sequence[str], edits: Sequence[_Edit], more: Mapping[str, str]) -> str:
+def _result(paths: Sequence[str], diff: str, edits: Sequence[_Edit], more: Mapping[str, str]) -> str:
     checks = [
         lint(edit.path, edit.before, edit.after) | {"path": edit.path}
         for edit in edits
@@ -143,7 +144,7 @@ def _result(paths: Sequence[str], edits: Sequence[_Edit], more: Mapping[str, str
         worst.pop("path", None)
     return tool_result(
         success=True,
-        diff=mend_surrogates(_diff(edits)),
+        diff=mend_surrogates(diff),
         files_modified=list(paths),
         lint=worst,
         resolved_path=paths[0],

@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from hermes.lib.edit.diff import readable, unified
+import anyio.to_thread
+
+from hermes.lib.edit.diff import Redact, readable, unified
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
 from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.tools.tool_replies import blocked, lint, no_session, workspace_of
@@ -31,7 +33,8 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
         before, form = _read(was)
         made_folders = was is None and await workspace.stat(str(PurePosixPath(path).parent)) is None
         data = encode(content, form)
-        diff = _diff(before, decode(data)[0], path)
+        redact = keywords["ctx"].redact
+        diff = await anyio.to_thread.run_sync(_diff, before, decode(data)[0], path, redact)
         written = await workspace.write(path, data, edit=FileEdit(diff=diff, was=was))
     except Refused as refusal:
         return blocked(refusal)
@@ -66,11 +69,11 @@ def _read(data: bytes | None) -> tuple[str | None, Form]:
     return ("", Form()) if is_binary(data) else decode(data)
 
 
-def _diff(before: str | None, after: str, path: str) -> str:
+def _diff(before: str | None, after: str, path: str, redact: Redact) -> str:
     """What becomes of a text; empty for one that is not read in passing."""
     if len(before or "") + len(after) > _DIFFED:
         return ""
-    return readable(unified(before, after, path))
+    return readable(unified(before, after, path, redact))
 
 
 def _is_numbered(content: str) -> bool:
