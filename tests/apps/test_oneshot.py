@@ -43,6 +43,19 @@ def test_the_answer_alone_is_on_stdout_and_the_steps_on_stderr(run: Run) -> None
     assert "notes.txt" in done.stderr
 
 
+@pytest.mark.parametrize("form", ["--json", "-v"])
+def test_a_known_key_in_a_call_or_a_question_is_not_told(run: Run, form: str) -> None:
+    key = "8sJq2LmX4vTz9RkW1bYc"
+    replies = [
+        call("write_file", {"path": "key", "content": f'{{"a": "{key}"}}'}),
+        call("terminal", {"command": f"rm -rf /opt/{key}"}),
+        call("no_tool", {"deep": [{"x": key}]}),
+        say("ok"),
+    ]
+    done = ask(run, ScriptedModel(*replies), form, "-z", "hi", SHOP_API_KEY=key)
+    assert (key in done.stdout + done.stderr, "[redacted]" in done.stdout + done.stderr) == (False, True)
+
+
 def test_stdin_is_added_to_the_question(run: Run) -> None:
     model = ScriptedModel("ok")
     ask(run, model, "-z", "sum up", given="line one\nline two\n")

@@ -77,14 +77,19 @@ def _default(field: FieldInfo) -> object:
 
 def mended(value: Any) -> Any:
     """A JSON-like tree with lone surrogates replaced, structs turned to dicts."""
+    return with_texts(value, mend_surrogates)
+
+
+def with_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """A JSON-like tree with each text changed, those of keys too, structs turned to dicts."""
     if isinstance(value, str):
-        return mend_surrogates(value)
-    if isinstance(value, dict):
-        return {mended(key): mended(item) for key, item in value.items()}
+        return change(value)
+    if isinstance(value, Mapping):
+        return {with_texts(key, change): with_texts(item, change) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [mended(item) for item in value]
+        return [with_texts(item, change) for item in value]
     if isinstance(value, msgspec.Struct):
-        return {name: mended(getattr(value, name)) for name in value.__struct_fields__}
+        return {name: with_texts(getattr(value, name), change) for name in value.__struct_fields__}
     return value
 
 

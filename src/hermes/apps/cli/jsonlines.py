@@ -11,6 +11,7 @@ import msgspec
 from hermes.agent.session import Session
 from hermes.apps.cli import json_kinds as kinds
 from hermes.lib.codec import mended
+from hermes.present.cleaned import shown_call, shown_question
 from hermes.present.outcome import changed, exit_code, printed
 from hermes.types.event import (
     Added,
@@ -44,6 +45,7 @@ class JsonLines:
 
     def __init__(self, session: Session, out: TextIO) -> None:
         self._session, self._out = session, out
+        self._redact = session.services.redactor.redact
         self._questions: dict[str, Question] = {}
         self._running: dict[str, ToolStarted] = {}
         model, tools = session.endpoint.full_name, list(session.tools.tools)
@@ -77,7 +79,7 @@ class JsonLines:
         if isinstance(event, ToolFinished):
             self._end(event.call_id, event.seconds, event.result, failed=event.failed, diff=event.diff)
             return
-        call = event.call
+        call = shown_call(event.call, self._redact)
         self._running[call.id] = event
         self._write(
             kinds.ToolStartLine(id=call.id, name=call.name, arguments=call.arguments, parent=event.parent)
@@ -189,7 +191,7 @@ class JsonLines:
                 ),
                 cost=_cost(used),
                 seconds=round(end.seconds, 2),
-                refused=list(end.refused),
+                refused=list(map(self._redact, end.refused)),
                 session=self._session.id,
                 output=output,
             )
@@ -197,7 +199,7 @@ class JsonLines:
 
     def _approval(self, event: Asked | Answered) -> None:
         if isinstance(event, Asked):
-            self._questions[event.id] = event.question
+            self._questions[event.id] = shown_question(event.question, self._redact)
             return
         question = self._questions.pop(event.id, None)
         if isinstance(question, Approve):

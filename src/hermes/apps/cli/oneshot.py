@@ -88,8 +88,11 @@ async def _run(said: Said, choices: Choices, out: TextIO) -> int:
                 click.echo(f"hermes: {visible(sentence)}", err=True)
             text = said.text(session, runtime.home.results)
             live = out.isatty() and form is None
+            redact = session.services.redactor.redact
             consumer: JsonLines | Steps = (
-                JsonLines(session, out) if choices.as_json else Steps(out, verbose=choices.verbose, live=live)
+                JsonLines(session, out)
+                if choices.as_json
+                else Steps(out, redact, verbose=choices.verbose, live=live)
             )
             return await _ask(session, text, attachments, form, consumer, goal=choices.goal)
         finally:

@@ -3,13 +3,14 @@
 import json
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TextIO
 
 from hermes.lib.text import for_terminal
 from hermes.lib.text_stream import EscapeFilter, TextStream
 from hermes.lib.visible import visible
 from hermes.present.children import child_line
+from hermes.present.cleaned import shown_call, shown_question
 from hermes.present.goals import goal_lines
 from hermes.present.lines import (
     RESTARTED,
@@ -57,10 +58,13 @@ class Steps:
     """Tells on stderr what happens; `verbose` adds the output of each call and the text between calls.
 
     `out` gets the answer; `live` shows there what the model says as it comes, for somebody who reads along.
+    `redact` takes secrets out of what a model wrote.
     """
 
-    def __init__(self, out: TextIO, *, verbose: bool, live: bool = False) -> None:
-        self._out, self._verbose, self._live = out, verbose, live
+    def __init__(
+        self, out: TextIO, redact: Callable[[str], str], *, verbose: bool, live: bool = False
+    ) -> None:
+        self._out, self._redact, self._verbose, self._live = out, redact, verbose, live
         self._reply, self._shown = TextStream(EscapeFilter(), self._show), ""
         self._width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
         self._calls: dict[str, tuple[ToolCall, str]] = {}
@@ -72,13 +76,13 @@ class Steps:
         """Tell of one event."""
         match event:
             case ToolStarted(call=call, emoji=emoji):
-                self._calls[call.id] = (call, emoji)
+                self._calls[call.id] = (shown_call(call, self._redact), emoji)
             case ToolFinished():
                 self._finished[event.call_id] = event
             case Added(message=message):
                 self._told(self._added(message))
             case Asked():
-                self._questions[event.id] = event.question
+                self._questions[event.id] = shown_question(event.question, self._redact)
             case Answered():
                 self._told(receipt_lines(self._questions.pop(event.id), event.answer, event.by, self._width))
             case Attempted(goes_on=True):
@@ -100,7 +104,7 @@ class Steps:
         else:
             self._answer(end.text if output is None else json.dumps(output, ensure_ascii=False))
         if end.outcome == "refused":
-            listed = visible("; ".join(end.refused))
+            listed = self._redact("; ".join(end.refused))
             sys.stderr.write(
                 f"hermes: not allowed, and nobody can be asked here: {visible(listed)}. hermes approvals"
                 " explain COMMAND says why, and whether anything lets it run.\n"
