@@ -22,12 +22,25 @@ _PLAIN: Final = re.compile(r"(?!(?:.*/)?\.\.(?:/|$))[\w./+@%,:=-]+(?:\*[\w.-]*)?
 
 _READERS: Final = frozenset(
     """
-    [ basename cat cd cksum cmp cut date df diff dirname du echo egrep false fgrep grep head hostname id jobs
-    ls md5sum nl nproc od printf ps pwd readlink realpath seq sha1sum sha256sum sha512sum sleep stat strings
-    tac tail test tr true type uname wait wc which whoami
+    [ basename cat cd cksum cmp cut df diff dirname du echo egrep false fgrep grep head id ls md5sum nl nproc
+    od ps pwd readlink realpath seq sha1sum sha256sum sha512sum sleep stat strings tac tail test tr true type
+    uname wc which whoami
     """.split()  # noqa: SIM905  # shorter than a list of them
 )
 """Programs that write to their output alone, whatever their options."""
+_FORMS: Final = {
+    "date": re.compile(
+        r"\+.*|-[uR]+|-I\w*|-[dr].*|--(?:utc|universal|iso-8601(?:=\w+)?|rfc-3339=\w+|rfc-email)"
+        r"|--(?:date|reference)(?:=.*)?",
+        re.DOTALL,
+    ),
+    "hostname": re.compile(r"-[AIdfisy]+|--(?:short|fqdn|long|domain|ip-address|all-ip-addresses|all-fqdns)"),
+    "jobs": re.compile(r"-[lnprs]+|%\S*"),
+    "printf": re.compile(r"(?!-v).*", re.DOTALL),
+    "wait": re.compile(r"-[fn]+|%\S*|\d+"),
+}
+"""What each word of a program may be that can also change something, so that it does not."""
+_VALUED: Final = frozenset({"-d", "--date", "-r", "--reference"})
 
 
 def to_save(action: Action, verdict: Verdict, policy: Policy) -> tuple[str, ...]:
@@ -80,8 +93,16 @@ def only_reads(verdict: Verdict) -> bool:
 
 def _only_reads(command: Simple) -> bool:
     own = command.program in command.scope.aliases or command.program in command.scope.functions
-    plain = command.argv[:1] == (command.program,) and command.program in _READERS and not own
-    return plain and not (command.writes or command.assignments or command.through)
+    plain = command.argv[:1] == (command.program,) and not own
+    does_more = command.writes or command.assignments or command.through
+    return plain and not does_more and (command.program in _READERS or _has_reading_form(command))
+
+
+def _has_reading_form(command: Simple) -> bool:
+    words, form = command.argv[1:], _FORMS.get(command.program)
+    return form is not None and all(
+        form.fullmatch(word) or before in _VALUED for word, before in zip(words, ("", *words), strict=False)
+    )
 
 
 def saved_first(verdict: Verdict, paths: Sequence[str], workspace: str) -> Verdict:

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from hermes.safety.decide import Policy, decide
-from hermes.safety.undo import to_save
+from hermes.safety.undo import may_change, to_save
 from hermes.types.action import Command
 from hermes.types.needs import NO_NEEDS, Needs
 
@@ -70,3 +70,43 @@ def test_what_asks_for_something_else_too_or_not_at_all_is_not(command: str, nee
 @pytest.mark.parametrize("sandbox", ["off", "full", "container"])
 def test_where_more_than_the_workspace_could_be_lost_it_asks(sandbox: str) -> None:
     assert saved("rm -rf src", replace(POLICY, sandbox=sandbox)) == ()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "date; date -u +%s; date -d 'last monday' +%F; date -Iseconds; date --date=now",
+        "hostname; hostname -I; hostname --fqdn",
+        "printf '%s\\n' a b",
+        "jobs -l; wait; wait %1",
+    ],
+)
+def test_what_only_reads_in_this_form_changes_nothing(command: str) -> None:
+    action = Command(command=command, cwd=WORK)
+    assert not may_change(action, decide(action, POLICY))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "date -s 2000-01-01",
+        "date --se=2000-01-01",
+        "date -us now",
+        "date 010100002020",
+        'date "$X"',
+        "hostname evil",
+        "hostname -F name",
+        "printf -v PATH /tmp",
+        "jobs -x rm -rf src",
+        "wait -p PATH",
+        "sysctl -w a.b=1",
+        "sysctl -p",
+        "mount -a",
+        "umount x",
+        "ulimit -n 5",
+        "sort -o a b",
+    ],
+)
+def test_what_changes_something_in_this_form_is_not_known_to_read(command: str) -> None:
+    action = Command(command=command, cwd=WORK)
+    assert may_change(action, decide(action, POLICY))
