@@ -1,8 +1,9 @@
 """Which calls of one reply wait for which before them: for those that may affect them, or be affected."""
 
-import os.path
+import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Final
 
@@ -22,7 +23,7 @@ class CallTurn(Struct, eq=False):
 
     call: ToolCall
     manifest: ToolManifest
-    paths: Sequence[str]
+    paths: Sequence[str]  # of a file with several names, also what these have in common
     before: "list[CallTurn]" = field(default_factory=list)
     free: anyio.Event = field(default_factory=anyio.Event)
     ended: anyio.Event = field(default_factory=anyio.Event)
@@ -69,7 +70,8 @@ def in_order(
     moved = False
     for call in calls:
         manifest = manifest_of(call)
-        place = CallTurn(call, manifest, touched(call, manifest, "" if moved else cwd))
+        paths = touched(call, manifest, "" if moved else cwd)
+        place = CallTurn(call, manifest, [*paths, *_linked(paths)])
         place.before = [other for other in places if _meet(other, place)]
         places.append(place)
         moved = moved or (manifest.parallel == "never" and manifest.workspace)  # a command may go elsewhere
@@ -108,9 +110,19 @@ def touched(call: ToolCall, manifest: ToolManifest, cwd: str) -> Sequence[str]:
     if not cwd and not all(map(os.path.isabs, named)):  # as text
         return _ANYWHERE
     try:
-        return [os.path.realpath(os.path.join(cwd, path)) for path in named]  # noqa: PTH118
+        # First as it is written, as file tools do: a step up behind a link leads nowhere else
+        return [os.path.realpath(os.path.normpath(os.path.join(cwd, path))) for path in named]  # noqa: PTH118
     except ValueError:  # what no path can have; the call itself says so
         return _ANYWHERE
+
+
+def _linked(paths: Sequence[str]) -> Iterator[str]:
+    """What all names of a file have in common, for each path that is one of several."""
+    for path in paths:
+        with suppress(OSError, ValueError):
+            found = os.stat(path)  # noqa: PTH116  # each reply waits for this
+            if found.st_nlink > 1 and stat.S_ISREG(found.st_mode):
+                yield f"{found.st_dev}:{found.st_ino}"
 
 
 def overlap(one: str, other: str) -> bool:

@@ -1,4 +1,5 @@
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,9 +25,9 @@ def call(name: str, **arguments: Any) -> ToolCall:
     return ToolCall(id=name, name=name, arguments=arguments)
 
 
-def waits(*calls: ToolCall) -> list[list[int]]:
+def waits(*calls: ToolCall, cwd: str = "/w") -> list[list[int]]:
     """For each call the numbers of those that it waits for."""
-    places = in_order(calls, manifest_of, "/w")
+    places = in_order(calls, manifest_of, cwd)
     assert [place.call for place in places] == list(calls)
     return [[places.index(other) for other in place.before] for place in places]
 
@@ -66,6 +67,21 @@ def test_a_call_waits_for_those_before_it_that_it_may_affect_or_be_affected_by(
     calls: list[ToolCall], expected: list[list[int]]
 ) -> None:
     assert waits(*calls) == expected
+
+
+@pytest.mark.parametrize(
+    "name", ["./sub//a", "sub/../sub/a", "hard", "soft", "way/a", "away/../sub/a", "{}/sub/a"]
+)
+def test_a_file_is_the_same_by_every_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "other" / "deep").mkdir(parents=True)
+    (tmp_path / "sub" / "a").write_text("one\n")
+    (tmp_path / "hard").hardlink_to(tmp_path / "sub" / "a")
+    (tmp_path / "soft").symlink_to("sub/a")
+    (tmp_path / "way").symlink_to("sub")
+    (tmp_path / "away").symlink_to("other/deep")
+    again = name.format(tmp_path)
+    assert waits(write("sub/a"), write(again), write("b"), cwd=str(tmp_path)) == [[], [0], []]
 
 
 paths = st.lists(st.sampled_from(["a", "b", "a/b", "a/b/c", "/w/a", "../w/b", "."]), max_size=8)
