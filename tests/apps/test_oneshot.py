@@ -56,6 +56,19 @@ def test_a_known_key_in_a_call_or_a_question_is_not_told(run: Run, form: str) ->
     assert (key in done.stdout + done.stderr, "[redacted]" in done.stdout + done.stderr) == (False, True)
 
 
+@pytest.mark.parametrize("yolo", [(), ("--yolo",)])
+def test_a_hard_limit_is_said_to_be_one_and_not_a_question_that_nobody_heard(
+    run: Run, yolo: tuple[str, ...]
+) -> None:
+    model = ScriptedModel(call("terminal", {"command": "rm -rf /"}), say("I could not."))
+    done = ask(run, model, *yolo, "-z", "hi")
+    assert done.returncode == 3
+    assert done.stderr.splitlines()[-1] == (
+        "hermes: never allowed, whatever is set or answered: rm -rf /. hermes approvals explain COMMAND says"
+        " why, and whether anything lets it run."
+    )
+
+
 def test_stdin_is_added_to_the_question(run: Run) -> None:
     model = ScriptedModel("ok")
     ask(run, model, "-z", "sum up", given="line one\nline two\n")

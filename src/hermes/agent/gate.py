@@ -29,6 +29,7 @@ from hermes.safety.unreviewed import unreviewed, writes
 from hermes.store.checkpoints import Checkpoint
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import BeyondReading, Refused
+from hermes.types.event import NEVER
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope, Touched
 
@@ -169,7 +170,8 @@ class ApprovalGate(Struct):
             case "deny" if verdict.rule == PLAN:
                 raise self._refusal(action, _listed(verdict))
             case "deny":
-                raise self._refusal(action, f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}")
+                never = f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}"
+                raise self._refusal(action, never, NEVER)
             case "ask" if (
                 isinstance(action, FileAccess) and verdict.rule == EDIT and is_allowed_edit(action.diff)
             ):
@@ -340,8 +342,8 @@ class ApprovalGate(Struct):
         taken, self.refused = self.refused, []
         return taken
 
-    def _refusal(self, action: Action, message: str) -> Refused:
-        self.refused.append(_shown(action))
+    def _refusal(self, action: Action, message: str, why: str = "") -> Refused:
+        self.refused.append(f"{_shown(action)}{why}")
         return Refused(message)
 
     def _question(self, action: Action, verdict: Verdict) -> Approve:

@@ -14,8 +14,10 @@ from hermes.types.usage import Usage
 
 Outcome = Literal["done", "cut", "budget", "interrupted", "refused", "failed"]
 """How a turn ended. `cut`: its answer is not whole, or the provider's filter ended it. `refused`: it
-answered, but an approval it needed was refused because nobody could be asked.
+answered, but something that it needed was refused: nobody could be asked, or nothing can allow it.
 """
+NEVER: Final = " (never allowed)"
+"""What follows a refused action that no answer and no setting allows."""
 
 
 class EventStamp(Struct, frozen=True, array_like=True, gc=False):

@@ -3,7 +3,7 @@
 import json
 import shutil
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 from hermes.lib.text import for_terminal
@@ -23,6 +23,7 @@ from hermes.present.lines import (
 )
 from hermes.present.spans import Line, line, plain
 from hermes.types.event import (
+    NEVER,
     Added,
     Answered,
     Asked,
@@ -104,10 +105,9 @@ class Steps:
         else:
             self._answer(end.text if output is None else json.dumps(output, ensure_ascii=False))
         if end.outcome == "refused":
-            listed = self._redact("; ".join(end.refused))
             sys.stderr.write(
-                f"hermes: not allowed, and nobody can be asked here: {visible(listed)}. hermes approvals"
-                " explain COMMAND says why, and whether anything lets it run.\n"
+                f"hermes: {visible(self._redact(_why(end.refused)))} hermes approvals explain"
+                " COMMAND says why, and whether anything lets it run.\n"
             )
         if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
@@ -177,3 +177,14 @@ class Steps:
         for styled in lines:
             sys.stderr.write(plain(styled).rstrip() + "\n")
         sys.stderr.flush()
+
+
+def _why(refused: Sequence[str]) -> str:
+    """Which actions nobody could be asked about, and which no answer allows."""
+    asked = "; ".join(one for one in refused if not one.endswith(NEVER))
+    never = "; ".join(one.removesuffix(NEVER) for one in refused if one.endswith(NEVER))
+    sentences = (
+        f"not allowed, and nobody can be asked here: {asked}." if asked else "",
+        f"never allowed, whatever is set or answered: {never}." if never else "",
+    )
+    return " ".join(filter(None, sentences))
