@@ -125,7 +125,7 @@ async def test_for_the_session_accepts_every_edit(tmp_path: Path) -> None:
 async def test_but_not_what_asks_for_another_reason(tmp_path: Path) -> None:
     desk = Desk(tmp_path, Grant(scope="session"), Deny())
     await desk.talk(WRITE, ("write_file", {"path": str(desk.home / ".bashrc"), "content": "x\n"}))
-    assert [one.rule for one in desk.asked] == ["edit", "write-outside"]
+    assert [one.rule for one in desk.asked] == ["edit", "start-file"]
     assert "+x" in desk.asked[1].diff
 
 

@@ -62,6 +62,12 @@ def is_start_path(path: str, home: str) -> bool:
     return bool(_starts().search(_usual(path, home)))
 
 
+def starter_of(path: str, home: str) -> str:
+    """Whose start it is at which what is at an absolute path runs; "" where it is no such path."""
+    usual = _usual(path, home)
+    return next((program for program, places in _starts_by_program().items() if places.search(usual)), "")
+
+
 def lies_at_home(path: str, kind: Mapping[str, tuple[str, ...]], home: str) -> bool:
     """Whether an absolute path is, or lies in, one of the places of a kind in that home folder itself."""
     below = path.removeprefix(f"{home.rstrip('/')}/")
@@ -90,11 +96,16 @@ def _secrets() -> re.Pattern[str]:
 
 @cache
 def _starts() -> re.Pattern[str]:
+    return re.compile("|".join(places.pattern for places in _starts_by_program().values()))
+
+
+@cache
+def _starts_by_program() -> Mapping[str, re.Pattern[str]]:
     starts = {
         program: tuple(name for name in names if not name.startswith("/"))
         for program, names in sensitive().starts.items()
     }
-    return re.compile(_paths(starts))
+    return {program: re.compile(_paths({program: names})) for program, names in starts.items() if names}
 
 
 @cache

@@ -12,7 +12,16 @@ from hermes.lib.repository import steers_git
 from hermes.safety.bounds import beyond, network_within
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading, read_command
-from hermes.safety.commands.paths import Map, Place, is_env_file, is_secret, is_within, place_of, runs_later
+from hermes.safety.commands.paths import (
+    Map,
+    Place,
+    is_env_file,
+    is_secret,
+    is_within,
+    place_of,
+    runs_later,
+    start_words,
+)
 from hermes.safety.commands.rules import Finding, table
 from hermes.safety.commands.script import Simple
 from hermes.safety.grants import EDIT, Grants, covering, offered, parse
@@ -236,7 +245,10 @@ def _writing(action: FileAccess, path: str, place: Place, policy: Policy, grants
         return _refused("own-files", "own", f"{path} belongs to this agent; use its own tools or commands")
     if place in {"system", "root", "device"} and not _SERVED.match(path):
         return _refused("system-files", "outside", f"{path} belongs to the system")
-    if place in {"outside", "start", "home", "unknown", "system"}:
+    if place == "start":
+        reason = start_words(path, path, policy.folders)
+        return _asked(action, Finding("start-file", "outside", reason, path, path), policy, grants)
+    if place in {"outside", "home", "unknown", "system"}:
         return _asked(
             action,
             Finding("write-outside", "outside", f"{path} is outside the workspace", path, path),

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from hermes.lib.hosts import entry, plain_host
 from hermes.safety.commands.expansion import UNKNOWN
-from hermes.safety.commands.paths import Map, is_secret, is_within, place_of
+from hermes.safety.commands.paths import Map, is_secret, is_within, place_of, start_words
 from hermes.safety.commands.rules import Finding
 from hermes.safety.commands.script import Simple
 from hermes.types.needs import Needs
@@ -115,5 +115,7 @@ def declared(needs: Needs, usual: Access, folders: Map, commands: Sequence[Simpl
         if place_of(path, "/", folders) in _NEVER or is_secret(path, folders):
             yield Finding("reserved", "reserved", _reserved(path, folders), path)
         elif not is_within(path, folders.workspace) or not usual.writable:
-            reason = f"it asks to write in {path}"
+            starts = place_of(path, "/", folders) == "start"
+            meaning = f", and {start_words(path, 'it', folders)}" if starts else ""
+            reason = f"it asks to write in {path}{meaning}"
             yield Finding("needs-path", "needs-path", reason, path, words=f"path {path}")

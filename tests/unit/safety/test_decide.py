@@ -290,3 +290,24 @@ def test_a_need_that_the_list_covers_with_its_port_is_not_asked() -> None:
     )
     listed = ("registry.test:5000", "10.1.0.0/16")
     assert "needs-host" not in {one.rule for one in decide(action, replace(SANDBOX, network=listed)).findings}
+
+
+@pytest.mark.parametrize(
+    ("name", "program"),
+    [
+        (".bashrc", "bash"),
+        (".zshenv", "other shells"),
+        (".config/autostart/x.desktop", "X sessions"),
+        (".config/systemd/user/x.service", "systemd"),
+        (".local/bin/ls", "programs of the user"),
+    ],
+)
+def test_a_question_about_a_start_file_says_when_what_is_written_there_runs(name: str, program: str) -> None:
+    path = f"/home/user/{name}"
+    meaning = f"runs by itself, at each start of {program}"
+    written = decide(FileAccess(operation="write", path=path), SANDBOX)
+    assert written.reasons == (f"what is written to {path} {meaning}",)
+    assert on(f"echo x >> {path}", OPEN).reasons == (f"what is written to {path} {meaning}",)
+    assert on("make", SANDBOX, needs=Needs(paths=(path,))).reasons == (
+        f"it asks to write in {path}, and what is written to it {meaning}",
+    )

@@ -19,6 +19,7 @@ from hermes.safety.commands.paths import (
     is_own_result,
     place_of,
     runs_later,
+    start_words,
 )
 from hermes.safety.commands.rules import MESSAGES, Finding, file_uses, table
 from hermes.safety.commands.script import Simple
@@ -176,7 +177,7 @@ def _written(path: str, cwd: str, folders: Map, *, recursive: bool = False) -> I
     elif place == "own":
         yield from _of_own("changes", full, folders)
     else:
-        yield from _changed(path, place, full, recursive=recursive)
+        yield from _changed(path, place, full, folders, recursive=recursive)
 
 
 def _of_own(does: str, full: str, folders: Map) -> Iterator[Finding]:
@@ -187,15 +188,12 @@ def _of_own(does: str, full: str, folders: Map) -> Iterator[Finding]:
         yield Finding("own-settings", "policy", f"it {does} this agent's settings, keys or tools", full)
 
 
-def _changed(path: str, place: Place, full: str, *, recursive: bool) -> Iterator[Finding]:
+def _changed(path: str, place: Place, full: str, folders: Map, *, recursive: bool) -> Iterator[Finding]:
     whole = recursive and full.endswith("/.git")
-    if place == "start" or (runs_later(full) and not whole):
-        yield Finding(
-            "start-file",
-            "persistence" if place != "start" else "outside",
-            f"{_shown(path)} makes something run later",
-            full,
-        )
+    if place == "start":
+        yield Finding("start-file", "outside", start_words(full, _shown(path), folders), full)
+    elif runs_later(full) and not whole:
+        yield Finding("start-file", "persistence", f"{_shown(path)} makes something run later", full)
     elif is_env_file(path):
         yield Finding(
             "variables-file", "variables", f"it changes {_shown(path)}, a file of secret variables", full

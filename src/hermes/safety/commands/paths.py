@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from hermes.config.sensitive import is_secret_path, is_start_path
+from hermes.config.sensitive import is_secret_path, is_start_path, starter_of
 from hermes.lib.repository import steers_git
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.own_paths import may_lie_in
@@ -146,6 +146,12 @@ def is_env_file(path: str) -> bool:
 def is_disposable(path: str) -> bool:
     """Whether a path of the workspace is build output or a cache."""
     return bool(_DISPOSABLE.search(f"/{path.removeprefix('./')}"))
+
+
+def start_words(path: str, shown: str, folders: Map) -> str:
+    """What it means to write at a path that is a `start`, in words."""
+    program = starter_of(path, folders.home)
+    return f"what is written to {shown} runs by itself, at each start of {program or 'some program'}"
 
 
 def runs_later(path: str) -> bool:
