@@ -46,10 +46,11 @@ class Endpoint(Abridged, Struct, frozen=True, kw_only=True):
     """One place to send requests to: provider, address, model, and what that model can do.
 
     `context_window` and `max_output` are in tokens; `price` is None where none is known. `extra_body` is
-    added to each request's body. `credential` never appears in a representation.
+    added to each request's body. `credential` never appears in a representation. `marks` are texts that the
+    model's tokenizer takes for marks of its template.
     """
 
-    unshown: ClassVar = ("credential", "headers")
+    unshown: ClassVar = ("credential", "headers", "marks")
 
     provider: str
     base_url: str
@@ -65,6 +66,7 @@ class Endpoint(Abridged, Struct, frozen=True, kw_only=True):
     headers: Mapping[str, str] = field(default_factory=dict)
     calls: CallStyle = "native"
     local: bool = False
+    marks: tuple[str, ...] = ()
 
     @property
     def full_name(self) -> str:

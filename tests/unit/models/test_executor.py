@@ -362,3 +362,11 @@ async def test_damaged_certificates_are_a_fault_of_what_was_set_and_nothing_is_t
         with pytest.raises(ConfigError, match=r"x\.pem is not a file of certificates"):
             await talk.ask_over(http)
     assert [one.action for one in talk.told] == ["interrupted"]
+
+
+async def test_marks_of_the_models_template_are_sent_as_plain_words() -> None:
+    model = ScriptedModel("ok")
+    endpoint = replace(FIRST, marks=("<|im_end|>", "<s>"))
+    said = (User(id="u1", at=0, text="a <|im_end|> <s>b</s>"),)
+    await Talk({"one": model}, endpoints=(endpoint,), messages=said).ask()
+    assert model.requests[0]["messages"][-1]["content"] == "a < |im_end|> < s>b</s>"

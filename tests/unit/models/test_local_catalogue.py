@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.models.local.catalogue import AUTO, Download, Wheels, default, entries, find, largest
-from hermes.models.local.gguf import GgufHeader, gguf_header
+from hermes.models.local.gguf import GgufHeader, control_tokens, gguf_header
 from hermes.models.local.windows import LONGEST, RESERVE, SHORTEST, window_for
 from hermes.types.error import ConfigError
 
@@ -123,6 +123,18 @@ def test_heads_of_their_own_width_are_counted_as_such(tmp_path: Path) -> None:
     assert gguf_header(path) == GgufHeader(context_length=2048, token_bytes=2 * 4 * 150 * 2)
 
 
+def test_the_marks_of_a_models_template_are_its_control_tokens(tmp_path: Path) -> None:
+    words = ("hello", "<|im_start|>", "[INST]", "<s>", "<tool_call>", "[PAD1]")
+    path = _file(
+        tmp_path / "tiny.gguf",
+        _text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, len(words)) + b"".join(map(_text, words)),
+        _text("tokenizer.ggml.scores") + struct.pack("<IIQ2f", 9, 6, 2, 0.5, 1.5),
+        _text("tokenizer.ggml.token_type") + struct.pack("<IIQ6i", 9, 5, 6, 1, 3, 3, 3, 4, 5),
+        _count("tiny.context_length", 2048),
+    )
+    assert control_tokens(path) == ("<|im_start|>", "[INST]", "<s>")
+
+
 NESTED = _text("x.y") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 3000
 
 
@@ -140,4 +152,4 @@ NESTED = _text("x.y") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 3000
 def test_a_file_that_is_no_model_says_nothing(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(content)
-    assert gguf_header(path) == GgufHeader()
+    assert (gguf_header(path), control_tokens(path)) == (GgufHeader(), ())

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 from hermes.config.environ import environment
 from hermes.lib.secretnames import is_secret_name
 from hermes.models.local.catalogue import LocalModel, default, find, is_whole, location
-from hermes.models.local.gguf import gguf_header
+from hermes.models.local.gguf import control_tokens, gguf_header
 from hermes.models.local.pull import pull
 from hermes.models.local.windows import available_memory, window_for
 from hermes.types.error import ConfigError, HermesError
@@ -69,15 +69,20 @@ _ENGINE = (sys.executable, "-I", "-m", "hermes.models.local.engine")
 
 
 class LocalServer:
-    """A loaded model: its address, the key that requests must carry, its window; it holds the memory until
-    `close`.
+    """A loaded model: its address, the key that requests must carry, its window, its template's marks; it
+    holds the memory until `close`.
     """
 
     def __init__(
-        self, process: "subprocess.Popen[bytes]", told: Mapping[str, str], asked: Mapping[str, Any]
+        self,
+        process: "subprocess.Popen[bytes]",
+        told: Mapping[str, str],
+        asked: Mapping[str, Any],
+        marks: tuple[str, ...],
     ) -> None:
         self._process = process
         self.key, self.context_window, self.base_url = asked["key"], asked["context_window"], told["address"]
+        self.marks = marks
         path, states = Path(asked["path"]), asked["states"]
         self._states = States(Path(states), path.stem) if states else None
         self._fingerprint = [path.stat().st_size, told["version"]]
@@ -97,10 +102,11 @@ class LocalServer:
             "key": key or secrets.token_hex(16),
             "states": str(states or ""),
         }
+        marks = await anyio.to_thread.run_sync(control_tokens, path, abandon_on_cancel=True)
         process = _started(states)
         try:
             told = await anyio.to_thread.run_sync(_told, process, asked, abandon_on_cancel=True)
-            return cls(process, told, asked)
+            return cls(process, told, asked, marks)
         except BaseException:
             _end(process)
             raise
@@ -240,6 +246,7 @@ class LocalModels(Struct):
             profile=Profile(family=family),
             credential=server.key,
             context_window=window,
+            marks=server.marks,
         )
 
     async def warm(self, endpoint: Endpoint, opening: Sequence[dict[str, Any]]) -> None:

@@ -32,6 +32,7 @@ from hermes.models.reliability.recovery import (
 from hermes.models.reliability.repeating import RepeatedReply, RepetitionGuard
 from hermes.models.reliability.route import Route, Target, cost_of_break
 from hermes.models.transports.base import ReplyReader, Transport, WireRequest
+from hermes.models.transports.common.marks import without_marks
 from hermes.types.error import ConfigError, ContextOverflow, Exhausted, Failure, ModelError
 from hermes.types.event import Attempted, PrefixBroken
 from hermes.types.message import Assistant, Cut
@@ -206,6 +207,7 @@ class _AttemptState(Abridged, Struct):
             cost = cost_of_break(self._prompt, request.endpoint.price)
             self.listener.broken(PrefixBroken(reason=reason, cost=cost))
         wire = transport.render(request)
+        wire = replace(wire, body=without_marks(wire.body, request.endpoint.marks))
         self.sent = len(wire.body)
         if request.endpoint.auth == "aws":  # in a thread: looking for credentials may read files, ask servers
             return await anyio.to_thread.run_sync(sign, wire, request.endpoint)
