@@ -146,6 +146,8 @@ class SessionOpener(Struct, kw_only=True):
         _check(chosen)
         _ = self.services.context  # one that is not there is a fault of the settings, told before any turn
         self.routing.routes.learn_secrets()
+        if chosen.endpoint is not None:
+            return chosen.endpoint
         if parent is not None and not (chosen.model or chosen.base_url or chosen.api_key):
             return parent.endpoint
         if chosen.api_key:
@@ -317,7 +319,7 @@ class SessionOpener(Struct, kw_only=True):
         """The stretches of the prompt that a new session would get, each with the name of its section, and
         its tools.
         """
-        endpoint = self.routing.routes.unkeyed(chosen.model, chosen.base_url)
+        endpoint = chosen.endpoint or self.routing.routes.unkeyed(chosen.model, chosen.base_url)
         tools, bounds = self._tools(chosen, endpoint), self._bounds(chosen, self._cwd(chosen))
         context = await self._prompt_context(chosen, endpoint, within(tools, bounds), bounds, "")
         if context.small:
@@ -329,7 +331,7 @@ class SessionOpener(Struct, kw_only=True):
         it would be told of.
         """
         off = chosen.system or not chosen.notes or self.settings[ContextFileSettings].mode == "off"
-        endpoint = self.routing.routes.unkeyed(chosen.model, chosen.base_url)
+        endpoint = chosen.endpoint or self.routing.routes.unkeyed(chosen.model, chosen.base_url)
         if off or self.environments.is_remote or tool_offer.is_small(endpoint, self.settings):
             return None
         return self.services.trust.in_question(self._cwd(chosen))

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from hermes.testing import ScriptedModel, ScriptedServer
+from hermes.testing import ScriptedModel, ScriptedServer, say
 from tests.apps.test_tui_program import Place
 
 
@@ -85,3 +85,46 @@ def test_without_escapes_model_tells_which_one_answers(place: Place) -> None:
         terminal.type("/model\n")
         terminal.until("The model is fake-1 (custom).")
         terminal.until("/model NAME http://host:port/v1 [KEY]")
+
+
+def test_a_new_session_goes_on_with_the_model_in_front_of_the_person(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    with ScriptedServer(ScriptedModel("First.", say("Second.", breaks_prefix=True))).running() as server:
+        (tmp_path / ".hermes").mkdir()
+        (tmp_path / ".hermes" / "config.yaml").write_text(
+            json.dumps({"model": {"base_url": server.base_url, "default": "configured"}})
+        )
+        with place.window(server.base_url, 100, 24, "", {}) as terminal:
+            terminal.until("? keys", 40)
+            terminal.type("one\r")
+            terminal.until("First.")
+            terminal.type("/quit\r")
+            assert terminal.wait() == 0
+        with place.window("", 100, 24, "latest", {}) as terminal:
+            terminal.until("First.", 40)
+            terminal.type("/new\r")
+            terminal.until("session 2")
+            terminal.type("two\r")
+            terminal.until("Second.")
+            assert terminal.text.splitlines()[-1].startswith("fake-1 ")
+    assert [request["model"] for request in server.model.requests] == ["fake-1", "fake-1"]
+
+
+def test_a_new_session_goes_on_with_the_model_also_where_there_are_only_lines(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    with ScriptedServer(ScriptedModel("First.", say("Second.", breaks_prefix=True))).running() as server:
+        (tmp_path / ".hermes").mkdir()
+        (tmp_path / ".hermes" / "config.yaml").write_text(
+            json.dumps({"model": {"base_url": server.base_url, "default": "configured"}})
+        )
+        with place.window("", 100, 24, "", {"TERM": "dumb"}) as terminal:
+            terminal.until("an empty line leaves", 40)
+            terminal.type("/model other\r")
+            terminal.until("It answers from now on.")
+            terminal.type("one\r")
+            terminal.until("First.")
+            terminal.type("/new\r")
+            terminal.until("session 2")
+            terminal.type("two\r")
+            terminal.until("Second.")
+    assert [request["model"] for request in server.model.requests] == ["other", "other"]

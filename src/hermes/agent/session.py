@@ -78,7 +78,9 @@ class Session:
         self.usage, self.last_turn = used, NO_USAGE
         self.budget = services.ledger.session(used, spec.capabilities.tokens, spec.max_cost)
         self.limits, self.above = TurnLimits(budget=self.budget), cast("Session | None", None)
-        self.route = services.routes.route_for(self, spec.endpoint)
+        self.chosen = spec.endpoint
+        """The endpoint that was asked for; `endpoint` is the one in use, which may be a fallback."""
+        self.route = services.routes.route_for(self, self.chosen)
         self._log = log or Log()
         self.listeners = Listeners(services.ports.now, session=spec.id, parent=spec.parent)
         self.emit = self.listeners.emit
@@ -352,7 +354,7 @@ class Session:
     async def switch_model(self, endpoint: Endpoint) -> None:
         """Use another model from the next request on; the prompt's cache does not carry over."""
         self._refuse_closed()
-        prefix = self.route.prefix
+        prefix, self.chosen = self.route.prefix, endpoint
         self.route = self.services.routes.route_for(self, endpoint)
         self.route.prefix = prefix
         await self.services.store.update(self.id, model=endpoint.full_name, base_url=endpoint.own_address)

@@ -20,7 +20,8 @@ from hermes.types.tool import ToolSnapshot
 class SessionOptions(Abridged, Struct, frozen=True, kw_only=True):
     """What a session is opened with; empty fields take what is configured.
 
-    `api_key` is the model's, in place of one that is configured, and is never shown. `resume` names a session
+    `api_key` is the model's, in place of one that is configured, and is never shown; `endpoint` stands for
+    model, address and key together, as another session has them. `resume` names a session
     (id, start of an id, title, `latest`). `functions` are tools made with `@hermes.tool`. `attended` says
     that somebody will answer questions; without anybody the answer to every question is no. `system` replaces
     the prompt, `ephemeral` follows it in each request and is never stored. `actor` is who opens it (the app
@@ -37,6 +38,7 @@ class SessionOptions(Abridged, Struct, frozen=True, kw_only=True):
     model: str = ""
     base_url: str = ""
     api_key: str = ""
+    endpoint: Endpoint | None = None
     toolsets: tuple[str, ...] | None = None
     functions: tuple[FunctionTool, ...] = ()
     system: str = ""

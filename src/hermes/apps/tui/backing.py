@@ -88,6 +88,11 @@ def start(choices: ModelChoices, options: Callable[..., "SessionOptions"]) -> St
     )
 
 
+def with_model_of(session: "Session | None", options: "SessionOptions") -> "SessionOptions":
+    """The options of a new session that goes on with the model of this one."""
+    return replace(options, endpoint=session.chosen) if session is not None else options
+
+
 def protection(session: "Session") -> tuple[str, bool]:
     """How a session's commands are guarded, in a few words, and whether nothing asks."""
     policy = session.environment.gate.policy

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from hermes.apps.tui.backing import CHOOSE
+from hermes.apps.tui.backing import CHOOSE, with_model_of
 from hermes.apps.tui.folder_question import FolderQuestion
 from hermes.apps.tui.model_picker import ModelPicker
 from hermes.apps.tui.picker import Picker, last_exchange
@@ -74,8 +74,8 @@ class TuiCommands:
 
     @property
     def options(self) -> "SessionOptions":
-        """What a new session would be asked for."""
-        return self._desk.options()
+        """What a new session would be asked for: it goes on with the model in front of the person."""
+        return with_model_of(self.session, self._desk.options())
 
     def report(self, found: Sequence[CheckResult]) -> None:
         """Show what a look at the installation found."""
@@ -123,7 +123,7 @@ class TuiCommands:
         if found and desk.session is not None and found == desk.session.id:
             await self._announce(desk.session, again=True)
             return
-        options = desk.options(found)
+        options = desk.options(found) if found else self.options
         chosen = options if found else await self._trust.asked(runtime, options)
         if chosen is None:
             return

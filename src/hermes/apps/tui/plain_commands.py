@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from hermes.apps.tui.backing import CHOOSE, StartFacts
+from hermes.apps.tui.backing import CHOOSE, StartFacts, with_model_of
 from hermes.apps.tui.folder_question import TITLE, WHY
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
@@ -78,8 +78,8 @@ class PlainCommands:
 
     @property
     def options(self) -> "SessionOptions":
-        """What a new session would be asked for."""
-        return self._start.options("", "", "")
+        """What a new session would be asked for: it goes on with the model in front of the person."""
+        return with_model_of(self.session, self._start.options("", "", ""))
 
     def report(self, found: Sequence[CheckResult]) -> None:
         """Show what a look at the installation found."""
@@ -127,7 +127,7 @@ class PlainCommands:
             chosen = (await self.sessions.resolve(chosen, cwd=str(self._start.cwd))).id
             if chosen == self.session.id:
                 return
-        options = self._start.options(chosen, "", "")
+        options = self._start.options(chosen, "", "") if chosen else self.options
         if not chosen:
             options = await self._with_notes(options)
         fresh = await self._runtime.session(options)
