@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from hermes.agent import tool_offer
 from hermes.agent.capabilities import CapabilitySettings, configured, resolved, within
+from hermes.agent.change_mode import left
 from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
 from hermes.agent.parents import bounds_of, depth_below, read_by, running, written_elsewhere
@@ -205,6 +206,7 @@ class SessionOpener(Struct, kw_only=True):
         self.living.add(session)
         if stored.goal:
             session.goal = import_object("hermes.agent.goals:left")(stored.goal)
+        session.mode = left(stored.mode)
         questions, now = await self.store.questions(row.id), self.ports.now()
         recall = import_object("hermes.agent.delegation.recall:recall")
         if log.open or stored.begun:

@@ -30,6 +30,35 @@ def test_in_plan_mode_everything_stays_as_it_is_until_shift_tab_is_pressed_again
     assert (place.project / "made.txt").read_text() == "x"
 
 
+def test_a_session_that_is_gone_on_with_is_in_the_mode_that_it_was_left_in(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    write = call("write_file", {"path": "made.txt", "content": "x"})
+    with ScriptedServer(ScriptedModel("Seen.", write, "Not made.")).running() as server:
+        with place.window(server.base_url, 100, 24, "", {}) as terminal:
+            terminal.until("? keys", 40)
+            terminal.type("look\r")
+            terminal.until("Seen.")
+            terminal.type("/edits ask\r")
+            terminal.until(lambda: "also of edits" in terminal.text.splitlines()[-1])
+            terminal.type("/quit\r")
+            assert terminal.wait() == 0
+        with place.window(server.base_url, 100, 24, "latest", {}) as terminal:
+            terminal.until("Edits ask in this session, as it was left", 40)
+            terminal.until(lambda: "also of edits" in terminal.text.splitlines()[-1])
+            terminal.type("/plan\r")
+            terminal.until(lambda: "plan: nothing changes" in terminal.text.splitlines()[-1])
+            terminal.type("/quit\r")
+            assert terminal.wait() == 0
+        with place.window(server.base_url, 100, 24, "latest", {}) as terminal:
+            terminal.until("This session is in plan mode, as it was left", 40)
+            terminal.until(lambda: "plan: nothing changes" in terminal.text.splitlines()[-1])
+            terminal.type("make it\r")
+            terminal.until("Not made.")
+            assert not (place.project / "made.txt").exists()
+            terminal.type("/plan\r")
+            terminal.until(lambda: "also of edits" in terminal.text.splitlines()[-1])
+
+
 def test_an_edit_is_approved_on_its_numbered_change_and_the_next_ones_may_be_with_it(tmp_path: Path) -> None:
     place = Place(tmp_path)
     (place.project / "app.py").write_text("def add(a, b):\n    return a - b\n")

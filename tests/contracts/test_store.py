@@ -236,6 +236,18 @@ async def test_a_goal_is_kept_from_before_the_first_message_until_it_is_taken_aw
         assert goals == ["early", "later", "later", ""]
 
 
+async def test_a_mode_is_kept_from_before_the_first_message_whatever_else_changes(opened: Opened) -> None:
+    async with opened() as store:
+        await made(store, "one")
+        await store.update("one", mode="early")
+        await store.append("one", said(1))
+        modes = [(await store.load("one")).mode]
+        for mode in ("later", None):
+            await store.update("one", goal="x", mode=mode)
+            modes.append((await store.load("one")).mode)
+        assert modes == ["early", "later", "later"]
+
+
 async def test_dropped_messages_leave_the_log(opened: Opened) -> None:
     async with opened() as store:
         await made(store, "one")

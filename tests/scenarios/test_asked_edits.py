@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hermes.agent.change_mode import ChangeMode
 from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
@@ -256,6 +257,6 @@ async def test_what_looks_like_a_key_hides_no_change(tmp_path: Path) -> None:
 
 async def test_plan_mode_that_begins_while_it_is_asked_holds(tmp_path: Path) -> None:
     desk = Desk(tmp_path, Grant())
-    desk.meanwhile = lambda: setattr(desk.session, "planning", True)
+    desk.meanwhile = lambda: setattr(desk.session, "mode", ChangeMode(planning=True))
     (said,) = await desk.talk(WRITE)
     assert ((desk.work / "a.py").read_text(), "plan" in said.lower()) == ("one = 1\n", True)

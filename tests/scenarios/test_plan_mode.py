@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import hermes
+from hermes.agent.change_mode import ChangeMode
 from hermes.testing import ScriptedModel, call, calls
 from hermes.types.action import PLAN_MODE
 from hermes.types.message import ToolResult
@@ -54,7 +55,7 @@ async def test_nothing_changes_and_reading_goes_on(talk: Talk, tmp_path: Path, y
     (work / "a.txt").write_text("one\n")
     model = ScriptedModel(calls(*CHANGES), calls(*READS), "The plan.")
     async with talk(model, toolsets=TOOLS, functions=(post, look), attended=False, yolo=yolo) as session:
-        session.planning = True
+        session.mode = ChangeMode(planning=True)
         end = await session.send("Plan it.")
         results = [one for one in session.log if isinstance(one, ToolResult)]
     refused, read = results[: len(CHANGES)], results[len(CHANGES) :]
@@ -72,9 +73,9 @@ async def test_when_it_is_over_things_change_as_before(talk: Talk, tmp_path: Pat
     write = call("write_file", {"path": "made", "content": "x"})
     model = ScriptedModel(write, "Planned.", write, "Made.")
     async with talk(model, toolsets=TOOLS) as session:
-        session.planning = True
+        session.mode = ChangeMode(planning=True)
         await session.send("Plan it.")
-        session.planning = False
+        session.mode = ChangeMode()
         await session.send("Do it.")
         last = [one for one in session.log if isinstance(one, ToolResult)][-1]
     assert json.loads(last.content)["bytes_written"] == 1
@@ -89,7 +90,7 @@ async def test_a_child_of_a_session_that_plans_changes_nothing_either(talk: Talk
         hermes.testing.say("Planned.", breaks_prefix=True),
     )
     async with talk(model, toolsets=TOOLS) as session:
-        session.planning = True
+        session.mode = ChangeMode(planning=True)
         await session.send("Plan it.")
     assert not (tmp_path / "work" / "made").exists()
     assert "Plan mode is on" in model.requests[2]["messages"][-1]["content"]

@@ -17,7 +17,8 @@ async def branch(session: Session, *, turns: int, title: str = "") -> SessionRow
     stays as it is. HermesError while a turn runs, and where it has no such turns.
 
     What is read from the log (pins, the plan, compactions) holds as it did then. What came from outside
-    holds as after an undo of the later turns. Answers that were given for the session do not hold.
+    holds as after an undo of the later turns. Plan mode goes on, and edits ask as they did; answers that were
+    given for the session do not hold.
     """
     if session.busy:
         raise HermesError(_RUNNING)
@@ -36,5 +37,6 @@ async def branch(session: Session, *, turns: int, title: str = "") -> SessionRow
         updated=now,
     )
     await store.create(row, system=stored.system, tools=stored.tools, capabilities=stored.capabilities)
+    await store.update(row.id, mode=stored.mode)
     await store.append(row.id, *log)
     return row

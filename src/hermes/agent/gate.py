@@ -63,7 +63,7 @@ def _nothing_new() -> None:
     return None
 
 
-def _nothing_accepted() -> None:
+async def _nothing_accepted() -> None:
     return None
 
 
@@ -106,7 +106,7 @@ class ApprovalGate(Struct):
     locate: Locate = as_named
     planning: Callable[[], bool] = _never
     asks_edits: Callable[[], bool] | None = None
-    accept_edits: Callable[[], None] = _nothing_accepted
+    accept_edits: Callable[[], Awaitable[None]] = _nothing_accepted
     changed: set[str] = field(default_factory=set)
     touched: Callable[[Action, Verdict, Policy], Awaitable[tuple[Touched, ...]]] | None = None
 
@@ -277,7 +277,7 @@ class ApprovalGate(Struct):
             raise self._refusal(action, self._denied(answer, verdict))
         if self.planning() and (late := planned(action, verdict)).rule == PLAN:  # begun while it was asked
             raise self._refusal(action, _listed(late))
-        self._keep(answer, verdict, self._provenance(action, verdict).source)
+        await self._keep(answer, verdict, self._provenance(action, verdict).source)
         if isinstance(action, FileAccess) and verdict.rule == EDIT:
             allow_edit(action.diff)
         return verdict.permit(action, "person", self.ports.token())
@@ -303,7 +303,7 @@ class ApprovalGate(Struct):
             self.record(question, Grant(), f"model: {reason}")
         return bool(reason)
 
-    def _keep(self, answer: Grant, verdict: Verdict, source: str) -> None:
+    async def _keep(self, answer: Grant, verdict: Verdict, source: str) -> None:
         """Remember a wider yes, as far as one was offered, and what was read when it was given; `source` is
         what it brings in itself.
         """
@@ -316,7 +316,7 @@ class ApprovalGate(Struct):
         if scope is None:
             return
         if scope == EVERY_EDIT:
-            self.accept_edits()
+            await self.accept_edits()
         elif answer.scope == "session":
             self.grants = self.grants.granted(scope)
         else:

@@ -1,5 +1,5 @@
 """What the user of a session that is opened is told: what it has lost meanwhile, such as its folder or
-children that were at work, notes that it cannot read, and a goal that waits.
+children that were at work, notes that it cannot read, what it may not change, and a goal that waits.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,10 @@ TOOLS_KEPT: Final = (
     " (-t) counts for a new session."
 )
 CUT: Final = "{} of this session ended unheard; the model is told when the turn that was cut off goes on."
+PLANS: Final = (
+    "This session is in plan mode, as it was left: nothing may change until /plan ends it on the screen."
+)
+ASKS: Final = "Edits ask in this session, as it was left: /edits on the screen goes on to another mode."
 WAITS: Final = (
     "A goal waits here: {}. /goal resume goes on with it (hermes -c --goal </dev/null without a screen),"
     " /goal clear lets it go."
@@ -45,6 +49,10 @@ def losses(session: "Session", terminal: TerminalSettings) -> Iterator[str]:
         yield CUT.format("A child" if told == 1 else f"{told} children")
     if children := session.mailbox.waiting("child"):
         yield UNHEARD.format("A child" if children == 1 else f"{children} children")
+    if session.mode.planning:
+        yield PLANS
+    elif session.mode.asks_edits:
+        yield ASKS
     goal = session.goal
     if goal is not None and goal.state in {"paused", "blocked"}:
         yield WAITS.format(" ".join(goal.outcome.split()))

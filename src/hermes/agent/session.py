@@ -10,6 +10,7 @@ import anyio
 from msgspec.structs import replace
 
 from hermes.agent.activity import ActivityRecord
+from hermes.agent.change_mode import ChangeMode, change
 from hermes.agent.compaction.sizes import counted
 from hermes.agent.delegation.children import Children
 from hermes.agent.folder_notes import FolderNotes
@@ -96,8 +97,8 @@ class Session:
         self._stop: TurnStop | None = None
         self._idle = anyio.Event()
         self._idle.set()
-        self._undoing = self._summing = self.closed = self.planning = False
-        self.asking_edits: bool | None = None
+        self._undoing = self._summing = self.closed = False
+        self.mode = ChangeMode()
         self.mailbox, self.children = Mailbox(partial(process_news, self)), Children(self)
 
     # ------------------------------------------------------------------ the four verbs
@@ -233,23 +234,26 @@ class Session:
 
     @property
     def is_planning(self) -> bool:
-        """Whether nothing may change now, in this session or one that it works for: `planning` is set."""
-        return self.planning or (self.above is not None and self.above.is_planning)
+        """Whether nothing may change now, in this session or one that it works for: its mode is plan
+        mode.
+        """
+        return self.mode.planning or (self.above is not None and self.above.is_planning)
 
     @property
     def asks_edits(self) -> bool:
-        """Whether edits of the workspace ask: `asking_edits`, as the settings have it while that is None, or
-        that of the session that this one works for.
+        """Whether edits of the workspace ask: as the mode says of this session or of the one that it works
+        for, else as the settings have it.
         """
         if self.above is not None:
             return self.above.asks_edits
-        return self.environment.gate.policy.edits == "ask" if self.asking_edits is None else self.asking_edits
+        asks = self.mode.asks_edits
+        return self.environment.gate.policy.edits == "ask" if asks is None else asks
 
-    def accept_edits(self) -> None:
+    async def accept_edits(self) -> None:
         """Have edits of the workspace ask no longer, here and in the session that this one works for."""
         if self.above is not None:
-            self.above.accept_edits()
-        self.asking_edits = False
+            await self.above.accept_edits()
+        await self.change_mode(replace(self.mode, asks_edits=False))
 
     @property
     def turns(self) -> int:
@@ -350,6 +354,12 @@ class Session:
         return self.mailbox.pins(self.log)
 
     # ------------------------------------------------------------------ changes
+
+    async def change_mode(self, mode: ChangeMode) -> None:
+        """Let the session change nothing, or have edits ask or not, from now on and when it is opened again;
+        StoreError when that cannot be kept.
+        """
+        await change(self, mode)
 
     async def switch_model(self, endpoint: Endpoint) -> None:
         """Use another model from the next request on; the prompt's cache does not carry over."""

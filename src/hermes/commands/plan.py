@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
+from hermes.agent.change_mode import ChangeMode
 from hermes.commands.context import CommandContext, opened
 
 if TYPE_CHECKING:
@@ -18,8 +21,9 @@ _TOLD: Final[Mapping[str, str]] = {"free": FREE, "ask": ASKING, "plan": BEGUN}
 async def plan(talk: CommandContext, argument: str) -> None:
     """Begin or end plan mode; with words, begin it and send them."""
     session = opened(talk)
-    session.planning = bool(argument) or not session.planning
-    talk.notice(BEGUN if session.planning else ENDED)
+    planning = bool(argument) or not session.mode.planning
+    await session.change_mode(replace(session.mode, planning=planning))
+    talk.notice(BEGUN if planning else ENDED)
     if argument:
         talk.send(argument)
 
@@ -32,7 +36,7 @@ async def edits(talk: CommandContext, argument: str) -> None:
     if wanted not in modes:
         talk.notice(f"There is no mode {wanted} here; there are {', '.join(modes)}.")
         return
-    session.planning, session.asking_edits = wanted == "plan", wanted == "ask"
+    await session.change_mode(ChangeMode(planning=wanted == "plan", asks_edits=wanted == "ask"))
     talk.notice(_TOLD[wanted])
 
 
@@ -43,6 +47,6 @@ def _modes(session: "Session") -> tuple[str, ...]:
 
 
 def _mode(session: "Session") -> str:
-    if session.planning:
+    if session.mode.planning:
         return "plan"
     return "ask" if session.asks_edits and "ask" in _modes(session) else "free"

@@ -45,7 +45,8 @@ class StoredSession(Struct, frozen=True, kw_only=True):
 
     `system` and `tools` are its frozen prompt and tool definitions, `capabilities` what it may do at most,
     `begun` the calls whose journal is open, with their outcomes as far as they are known, `goal` what it
-    pursues (JSON), and `used` what its requests have used so far. `unreadable` are the numbers, from 1, of
+    pursues and `mode` what it may change by its user's word (JSON), and `used` what its requests have used so
+    far. `unreadable` are the numbers, from 1, of
     messages that the log lacks because their rows are damaged.
     """
 
@@ -56,6 +57,7 @@ class StoredSession(Struct, frozen=True, kw_only=True):
     log: tuple[Message, ...]
     begun: dict[str, ToolResult | None]
     goal: str = ""
+    mode: str = ""
     used: Usage = NO_USAGE
     unreadable: tuple[int, ...] = ()
 
@@ -261,10 +263,11 @@ class SessionStore(Protocol):
         model: str | None = None,
         base_url: str | None = None,
         goal: str | None = None,
+        mode: str | None = None,
         outside: str | None = None,
     ) -> None:
-        """Change a session's title, model and its server's address, goal (JSON; "" is none), or what it has
-        read from outside.
+        """Change a session's title, model and its server's address, goal or mode (JSON; "" is none), or what
+        it has read from outside.
         """
 
     async def verify(self) -> None:

@@ -58,6 +58,7 @@ class _New(Struct, frozen=True):
     tools: bytes
     capabilities: str
     goal: str = ""
+    mode: str = ""
 
 
 class _End(Struct, frozen=True):
@@ -159,11 +160,12 @@ class SessionTables:
         """A session as far as it can be read."""
         with self._database.faults():
             found = self._rows.execute(
-                "SELECT key, system, tools, capabilities, goal FROM sessions WHERE id = ?", (session_id,)
+                "SELECT key, system, tools, capabilities, goal, mode FROM sessions WHERE id = ?",
+                (session_id,),
             ).fetchone()
             if found is None:
                 raise StoreError(f"There is no session {session_id}; hermes sessions list shows them.")
-            key, system, tools, bounds, goal = found
+            key, system, tools, bounds, goal, mode = found
             rows = self._rows.execute(
                 "SELECT kind, body FROM messages WHERE place >= ? AND place < ? AND dropped = 0"
                 " ORDER BY place",
@@ -179,6 +181,7 @@ class SessionTables:
                 tools=tuple(msgspec.json.decode(tools)),
                 capabilities=bounds_of(bounds),
                 goal=goal,
+                mode=mode,
                 log=tuple(filter(None, log)),
                 begun={call_id: _result(body) for call_id, body in begun},
                 unreadable=tuple(number for number, message in enumerate(log, 1) if message is None),
@@ -200,9 +203,10 @@ class SessionTables:
         model: str | None,
         base_url: str | None,
         goal: str | None,
+        mode: str | None,
         outside: str | None,
     ) -> None:
-        """Change a session's title, model and its server's address, goal, or what it has read from
+        """Change a session's title, model and its server's address, goal, mode, or what it has read from
         outside.
         """
         if new := self._unwritten(session_id):
@@ -213,13 +217,18 @@ class SessionTables:
                 base_url=new.row.base_url if base_url is None else base_url,
                 outside=outside or new.row.outside,
             )
-            self._new[session_id] = replace(new, row=row, goal=new.goal if goal is None else goal)
+            self._new[session_id] = replace(
+                new,
+                row=row,
+                goal=new.goal if goal is None else goal,
+                mode=new.mode if mode is None else mode,
+            )
             return
         self._rows.execute(
             "UPDATE sessions SET title = coalesce(?, title), model = coalesce(?, model),"
-            " base_url = coalesce(?, base_url), goal = coalesce(?, goal), outside = coalesce(?, outside)"
-            " WHERE id = ?",
-            (title, model, base_url, goal, outside, session_id),
+            " base_url = coalesce(?, base_url), goal = coalesce(?, goal), mode = coalesce(?, mode),"
+            " outside = coalesce(?, outside) WHERE id = ?",
+            (title, model, base_url, goal, mode, outside, session_id),
         )
 
     def recent(self, limit: int, cwd: str) -> list[SessionRow]:
@@ -265,10 +274,11 @@ class SessionTables:
         row = new.row
         done = self._rows.execute(
             "INSERT INTO sessions (id, created, title, cwd, branch, source, model, base_url, parent, origin,"
-            " outside, system, tools, capabilities, goal) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+            " outside, system, tools, capabilities, goal, mode) VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
             (
                 row.id, row.created, row.title, row.cwd, row.branch, row.source, row.model, row.base_url,
                 row.parent, row.origin, row.outside, new.system, new.tools, new.capabilities, new.goal,
+                new.mode,
             ),
         )  # fmt: skip
         key = done.lastrowid or 0

@@ -157,10 +157,11 @@ class SqliteStore:
         model: str | None = None,
         base_url: str | None = None,
         goal: str | None = None,
+        mode: str | None = None,
         outside: str | None = None,
     ) -> None:
         """Change what a row says."""
-        await self._write(self._sessions.update, session_id, title, model, base_url, goal, outside)
+        await self._write(self._sessions.update, session_id, title, model, base_url, goal, mode, outside)
 
     async def verify(self) -> None:
         """Look over the pages."""

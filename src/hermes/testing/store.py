@@ -39,6 +39,7 @@ class _Kept(Struct):
     tools: tuple[object, ...]
     capabilities: Capabilities = ALL
     goal: str = ""
+    mode: str = ""
     log: list[Message] = field(default_factory=list)
     begun: dict[str, ToolResult | None] = field(default_factory=dict)
 
@@ -140,6 +141,7 @@ class MemoryStore:
             tools=kept.tools,
             capabilities=kept.capabilities,
             goal=kept.goal,
+            mode=kept.mode,
             log=tuple(kept.log),
             begun=dict(kept.begun),
             used=await self.used_by(session_id),
@@ -162,6 +164,7 @@ class MemoryStore:
         model: str | None = None,
         base_url: str | None = None,
         goal: str | None = None,
+        mode: str | None = None,
         outside: str | None = None,
     ) -> None:
         """Change what a row says."""
@@ -175,6 +178,7 @@ class MemoryStore:
                 outside=outside or kept.row.outside,
             )
             kept.goal = kept.goal if goal is None else goal
+            kept.mode = kept.mode if mode is None else mode
 
     async def verify(self) -> None:
         """Memory is whole."""
