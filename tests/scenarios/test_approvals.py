@@ -150,7 +150,7 @@ async def test_an_answer_counts_once_and_only_for_an_open_question(talk: Talk, p
     assert plans.exists()
 
 
-async def test_an_interrupt_while_a_question_waits_means_no(talk: Talk, plans: Path) -> None:
+async def test_a_call_that_is_stopped_while_its_question_is_open_was_not_run(talk: Talk, plans: Path) -> None:
     async with (
         talk(ScriptedModel(call("terminal", DELETE)), toolsets=("terminal",)) as session,
         session.stream("clean up") as stream,
@@ -159,6 +159,22 @@ async def test_an_interrupt_while_a_question_waits_means_no(talk: Talk, plans: P
             if isinstance(event, Asked):
                 session.interrupt()
     assert plans.exists()
+    assert results(session) == [
+        {
+            "error": "The call was not run: the user stopped the turn first.",
+            "status": "not_run",
+        }
+    ]
+
+
+async def test_a_call_that_is_stopped_at_its_second_question_had_begun(talk: Talk, plans: Path) -> None:
+    text = "*** Begin Patch\n*** Add File: in.txt\n+a\n*** Add File: /elsewhere/b.txt\n+b\n*** End Patch\n"
+    model = ScriptedModel(call("patch", {"mode": "patch", "patch": text}))
+    async with talk(model, toolsets=("file",)) as session, session.stream("make both") as stream:
+        async for event in stream:
+            if isinstance(event, Asked):
+                session.interrupt()
+    assert (plans.parent / "in.txt").read_text() == "a\n"
     assert results(session) == [
         {
             "error": "The call was interrupted by the user before it ended; what it had done until then stands.",

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from hermes.agent.call_order import CallTurn, in_order, running
 from hermes.agent.guardrails import signature
 from hermes.agent.outside import count, settle
-from hermes.agent.provenance import listening, named_outside, origin
+from hermes.agent.provenance import is_unbegun, listening, named_outside, origin
 from hermes.agent.questions import calling
 from hermes.agent.recovery import cut
 from hermes.agent.tool_context import ToolRunContext
@@ -196,6 +196,8 @@ class CallBatch:
             yield context
         finally:
             self._left[call.id] = context.left, heard
+            if is_unbegun():
+                self._started.discard(call.id)
             context.end()
             shown.end()
 
@@ -236,9 +238,9 @@ class CallBatch:
         began = call.id in self._started
         match self._cut_by:
             case "user":
-                text, status = (INTERRUPTED if began else NOT_STARTED), "interrupted"
+                text, status = (INTERRUPTED, "interrupted") if began else (NOT_STARTED, "not_run")
             case "time":
-                text, status = (TIME_OVER if began else NOT_IN_TIME), "interrupted"
+                text, status = (TIME_OVER, "interrupted") if began else (NOT_IN_TIME, "not_run")
             case "store":
                 text, status = (STORE_FAILED, "outcome_unknown") if began else (NOT_RUN, "not_run")
             case "fault":

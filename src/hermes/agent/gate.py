@@ -10,7 +10,15 @@ from msgspec.structs import replace
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
 from hermes.agent.call_order import let_reads_go
-from hermes.agent.provenance import allow_edit, is_allowed_edit, is_of_model, tell, tell_first
+from hermes.agent.provenance import (
+    allow_edit,
+    asking,
+    begins,
+    is_allowed_edit,
+    is_of_model,
+    tell,
+    tell_first,
+)
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
@@ -120,6 +128,8 @@ class ApprovalGate(Struct):
         await self._save_turn(action, verdict)
         if isinstance(action, Command) and only_reads(verdict):
             let_reads_go(action.command)
+        if may_change(action, verdict):
+            begins()
         self.wrote = self.wrote or writes(action, verdict)
         found = self._provenance(action, verdict)
         source = found.source
@@ -272,7 +282,8 @@ class ApprovalGate(Struct):
             return verdict.permit(action, "model", self.ports.token())
         if self.touched is not None and self.attended and not question.diff:  # which shows it itself
             question = replace(question, touches=await self.touched(action, verdict, self.policy))
-        answer = await self.ask(question)
+        with asking():
+            answer = await self.ask(question)
         if not isinstance(answer, Grant):
             raise self._refusal(action, self._denied(answer, verdict))
         if self.planning() and (late := planned(action, verdict)).rule == PLAN:  # begun while it was asked

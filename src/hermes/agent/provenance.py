@@ -32,12 +32,15 @@ async def _nothing_more(name: str) -> str:
 class Heard(msgspec.Struct):
     """The names of what the actions of one call read from outside, as they are authorized; `at_once` is told
     each before the action, and gives the name that the session knows it by. `command` is what a model wrote
-    in the call, "" in a script's; `edits` are the changes that a person has said yes to in it.
+    in the call, "" in a script's; `edits` are the changes that a person has said yes to in it, `asks` whether
+    an answer is waited for, `acts` whether it may have done something already.
     """
 
     names: list[str] = []
     command: str = ""
     edits: list[str] = []
+    asks: bool = False
+    acts: bool = False
     at_once: Callable[[str], Awaitable[str]] = _nothing_more
 
 
@@ -81,6 +84,28 @@ def is_allowed_edit(diff: str) -> bool:
     """Whether a person has said yes to this change in the running call."""
     heard = _heard.get()
     return heard is not None and diff in heard.edits
+
+
+@contextmanager
+def asking() -> Iterator[None]:
+    """The running call waits for an answer, and goes on waiting where it is cut short here."""
+    heard = _heard.get() or Heard()
+    heard.asks = True
+    yield
+    heard.asks = False
+
+
+def begins() -> None:
+    """The running call is about to do something."""
+    heard = _heard.get()
+    if heard is not None:
+        heard.acts = True
+
+
+def is_unbegun() -> bool:
+    """Whether the running call waits for an answer before all that it could do."""
+    heard = _heard.get()
+    return heard is not None and heard.asks and not heard.acts
 
 
 def tell(name: str) -> None:

@@ -20,6 +20,7 @@ from hermes.agent.log import Log
 from hermes.agent.mailbox import Mailbox, process_news
 from hermes.agent.output import answered, output_of
 from hermes.agent.outside import turns_undone, without_later
+from hermes.agent.provenance import begins
 from hermes.agent.questions import Questions
 from hermes.agent.recovery import answers
 from hermes.agent.room import compact
@@ -343,6 +344,8 @@ class Session:
         """Decide on a tool's call; Refused when the answer is no."""
         if any(guarded_effects(use)) or self.spec.capabilities != ALL or self.is_planning:
             await self.environment.gate.authorize(use)
+        if not use.manifest.workspace:
+            begins()
 
     def pin(self, fact: str) -> None:
         """Have a fact stay word for word in what the model sees, however long the session gets."""

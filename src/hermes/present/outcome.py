@@ -83,6 +83,8 @@ def _fault(content: Mapping[str, Any], *, failed: bool) -> str:
         return "denied"
     if status in {"interrupted", "stopped", "cancelled"} or code == _STOPPED:
         return "stopped"
+    if status == "not_run":
+        return "not run"
     if content.get("timed_out") or status == "timeout" or code == _TIMED_OUT:
         return "timed out"
     if isinstance(code, int) and code != 0:

@@ -220,6 +220,13 @@ def test_a_long_diff_is_cut_at_twenty_rows_with_a_count() -> None:
             "💻 run    x",
             "0.1s  ✗ denied",
         ),
+        (
+            "terminal",
+            {"command": "x"},
+            {"error": "The call was not run: the user stopped the turn first.", "status": "not_run"},
+            "💻 run    x",
+            "0.1s  ✗ not run",
+        ),
         ("some_tool", {"city": "Rome"}, {"ok": 1}, "⚡ some tool Rome", "0.1s"),
         ("some_tool", {"n": 1}, {"error": "no such thing"}, "⚡ some tool", "0.1s  ✗ error"),
     ],
