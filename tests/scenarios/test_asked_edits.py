@@ -11,9 +11,9 @@ from hermes.agent.change_mode import ChangeMode
 from hermes.agent.session import Session
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
-from hermes.testing import ScriptedModel, call, say
+from hermes.testing import ScriptedModel, call, calls, say
 from hermes.testing.script import Turn
-from hermes.types.event import Asked
+from hermes.types.event import Asked, Event, ToolFinished
 from hermes.types.message import ToolResult
 from hermes.types.question import Answer, Approve, Deny, Grant
 
@@ -47,8 +47,11 @@ class Desk:
         self.meanwhile: Callable[[], object] = lambda: None
 
     async def talk(self, *steps: tuple[str, dict[str, Any]], **options: Any) -> tuple[str, ...]:
-        """What the tools gave."""
-        turns: list[Turn] = [call(name, given) for name, given in steps]
+        """What the tools gave, called one after the other."""
+        return await self.talk_in(*(call(name, given) for name, given in steps), **options)
+
+    async def talk_in(self, *turns: Turn, **options: Any) -> tuple[str, ...]:
+        """What the tools gave, called in these replies."""
         model = ScriptedModel(*turns, say("done"))
         environ = {"HOME": str(self.home), "HERMES_HOME": str(self.home / ".hermes"), "PATH": "/usr/bin:/bin"}
         environ["SHOP_API_KEY"] = KEY
@@ -65,12 +68,13 @@ class Desk:
             )
             async with session.stream("go on") as stream:
                 async for event in stream:
-                    if isinstance(event, Asked) and not event.decided:
-                        self._answer(session, event)
+                    self.hear(session, event)
             await session.close()
         return tuple(one.content for one in session.log if isinstance(one, ToolResult))
 
-    def _answer(self, session: Session, event: Asked) -> None:
+    def hear(self, session: Session, event: Event) -> None:
+        if not isinstance(event, Asked) or event.decided:
+            return
         assert isinstance(event.question, Approve)
         self.asked.append(event.question)
         self.session = session
@@ -260,3 +264,48 @@ async def test_plan_mode_that_begins_while_it_is_asked_holds(tmp_path: Path) -> 
     desk.meanwhile = lambda: setattr(desk.session, "mode", ChangeMode(planning=True))
     (said,) = await desk.talk(WRITE)
     assert ((desk.work / "a.py").read_text(), "plan" in said.lower()) == ("one = 1\n", True)
+
+
+class Waiting(Desk):
+    """A person who answers the question about c.py when two are open, and the other with no once the first call has ended."""
+
+    def hear(self, session: Session, event: Event) -> None:
+        if isinstance(event, Asked) and isinstance(event.question, Approve):
+            self.asked.append(event.question)
+            self.ids = {**getattr(self, "ids", {}), event.question.command[-4:]: event.id}
+            if len(self.ids) == 2:
+                session.answer(self.ids.pop("c.py"), self.answers[0])
+        elif isinstance(event, ToolFinished):
+            session.answer(next(iter(self.ids.values())), Deny())
+
+
+async def test_the_answer_to_every_edit_settles_those_that_wait_too(tmp_path: Path) -> None:
+    desk = Waiting(tmp_path, Grant(scope="session"))
+    await desk.talk_in(
+        calls(*(("write_file", {"path": f"{name}.py", "content": "x = 1\n"}) for name in "cd"))
+    )
+    assert (len(desk.asked), sorted(desk.files())) == (2, ["a.py", "c.py", "d.py"])
+
+
+async def test_and_of_a_number_of_edits_as_many(tmp_path: Path) -> None:
+    desk = Waiting(tmp_path, Grant(scope="session", uses=2))
+    await desk.talk_in(
+        calls(*(("write_file", {"path": f"{name}.py", "content": "x = 1\n"}) for name in "cd"))
+    )
+    assert (len(desk.asked), sorted(desk.files())) == (2, ["a.py", "c.py", "d.py"])
+
+
+async def test_a_yes_that_covers_no_other_question_leaves_it_open(tmp_path: Path) -> None:
+    desk = Waiting(tmp_path, Grant(scope="session"))
+    outside = desk.home / ".bashrc"
+    inside = ("write_file", {"path": "c.py", "content": "x = 1\n"})
+    await desk.talk_in(calls(inside, ("write_file", {"path": str(outside), "content": "x\n"})))
+    assert (len(desk.asked), sorted(desk.files()), outside.exists()) == (2, ["a.py", "c.py"], False)
+
+
+async def test_a_yes_to_one_change_leaves_the_other_question_open(tmp_path: Path) -> None:
+    desk = Waiting(tmp_path, Grant())
+    await desk.talk_in(
+        calls(*(("write_file", {"path": f"{name}.py", "content": "x = 1\n"}) for name in "cd"))
+    )
+    assert (len(desk.asked), sorted(desk.files())) == (2, ["a.py", "c.py"])

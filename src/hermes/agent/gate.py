@@ -19,6 +19,7 @@ from hermes.agent.provenance import (
     tell,
     tell_first,
 )
+from hermes.agent.refusals import denied, instead, listed
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
 from hermes.models.side_calls import SideQuestion
@@ -39,26 +40,10 @@ from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, Tool
 from hermes.types.error import BeyondReading, Refused
 from hermes.types.event import NEVER
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Approve, Deny, Grant, Question, Reply, Scope, Touched
+from hermes.types.question import Answer, Approve, Deny, Grant, Question, Scope, Touched
 
 _UNREADABLE = "This could not be judged ({}), so the answer is no. Write it as a plain command."
 _READ = Verdict(decision="allow")
-_INSTEAD = {
-    "outside": "work inside the workspace or in the session's own /tmp",
-    "needs-path": "work inside the workspace or in the session's own /tmp",
-    "unconfined": "do what can be done inside the sandbox",
-    "delete": "delete build output or single files, or move what is in the way",
-    "needs-network": "use what is already on this machine",
-    "secret": "leave credentials alone",
-    "opaque": "write the command plainly, without parts that are only known when it runs",
-    "history": "commit or stash first, and leave history as it is",
-    "publish": "prepare everything and let the user publish it",
-    "privilege": "do it without more rights",
-    "own": "ask the user to change the settings",
-    "policy": "tell the user which setting to change and how; only they can",
-}
-
-
 _NOT_SHOWN = "the change is not shown: it is no text, or too long"
 _NOT_SAVED = "it could not be saved first, being larger than checkpoints.max_megabytes"
 
@@ -79,6 +64,18 @@ def _never() -> bool:
     return False
 
 
+def _nobody_waits(_digest: str, _answer: Answer) -> bool:
+    return False
+
+
+class _Awaited(Struct, eq=False):
+    """An action about which a person is asked; `covered` is the verdict once another answer covers it."""
+
+    action: Action
+    question: Approve
+    covered: Verdict | None = None
+
+
 class ApprovalGate(Struct):
     """The one door to effects of a session. `save` writes an 'always' to the user's allowlist, `spent`
     replaces one that was used.
@@ -89,8 +86,9 @@ class ApprovalGate(Struct):
     allowlist when it was changed, `read` what the session has read from outside, `said` in which words,
     `locate` where a path of a command really lies, `planning` whether nothing may change now, `asks_edits`
     whether edits ask (None: as the policy says), which `accept_edits` ends, `touched` what an action would
-    delete or write over. `changed` are the sources after which something was changed here. Unless somebody
-    answers (`attended`), what the session itself `wrote` does not run unconfined.
+    delete or write over, `settle` answers the open question about an action. `changed` are the sources after
+    which something was changed here. Unless somebody answers (`attended`), what the session itself `wrote`
+    does not run unconfined.
     """
 
     policy: Policy
@@ -117,6 +115,8 @@ class ApprovalGate(Struct):
     accept_edits: Callable[[], Awaitable[None]] = _nothing_accepted
     changed: set[str] = field(default_factory=set)
     touched: Callable[[Action, Verdict, Policy], Awaitable[tuple[Touched, ...]]] | None = None
+    settle: Callable[[str, Answer], bool] = _nobody_waits
+    _awaited: list[_Awaited] = field(default_factory=list)
 
     async def authorize(self, action: Action) -> Permit:
         """The permit for this one action; Refused, with words for the model, when the answer is no."""
@@ -178,9 +178,9 @@ class ApprovalGate(Struct):
                 self._spend(verdict)
                 return verdict.permit(action, serial=self.ports.token())
             case "deny" if verdict.rule == PLAN:
-                raise self._refusal(action, _listed(verdict))
+                raise self._refusal(action, listed(verdict))
             case "deny":
-                never = f"This is never allowed: {_listed(verdict)}.{_instead(verdict)}"
+                never = f"This is never allowed: {listed(verdict)}.{instead(verdict)}"
                 raise self._refusal(action, never, NEVER)
             case "ask" if (
                 isinstance(action, FileAccess) and verdict.rule == EDIT and is_allowed_edit(action.diff)
@@ -282,24 +282,36 @@ class ApprovalGate(Struct):
             return verdict.permit(action, "model", self.ports.token())
         if self.touched is not None and self.attended and not question.diff:  # which shows it itself
             question = replace(question, touches=await self.touched(action, verdict, self.policy))
-        with asking():
-            answer = await self.ask(question)
+        answer, covered = await self._answered(_Awaited(action, question))
         if not isinstance(answer, Grant):
-            raise self._refusal(action, self._denied(answer, verdict))
+            raise self._refusal(action, denied(answer, verdict, attended=self.attended))
         if self.planning() and (late := planned(action, verdict)).rule == PLAN:  # begun while it was asked
-            raise self._refusal(action, _listed(late))
+            raise self._refusal(action, listed(late))
+        if covered is not None:
+            return covered.permit(action, serial=self.ports.token())
         await self._keep(answer, verdict, self._provenance(action, verdict).source)
         if isinstance(action, FileAccess) and verdict.rule == EDIT:
             allow_edit(action.diff)
         return verdict.permit(action, "person", self.ports.token())
 
-    def _denied(self, answer: Answer, verdict: Verdict) -> str:
-        """A no in words for the model; nobody said it where nobody is there."""
-        if not self.attended:
-            return f"Nobody can be asked here, so this did not run: {_listed(verdict)}.{_instead(verdict)}"
-        said = answer.reason if isinstance(answer, Deny) else answer.text if isinstance(answer, Reply) else ""
-        why = f" They said: {_ended(said)}" if said else ""
-        return f"The user did not allow this ({_listed(verdict)}).{why}{_instead(verdict)}"
+    async def _answered(self, awaited: _Awaited) -> tuple[Answer, Verdict | None]:
+        """The answer to a question, and the verdict where it was one to another question."""
+        self._awaited.append(awaited)
+        try:
+            with asking():
+                return await self.ask(awaited.question), awaited.covered
+        finally:
+            self._awaited.remove(awaited)
+
+    def settle_covered(self) -> None:
+        """Answer the open questions about what needs no answer any more, now that a wider one was given."""
+        for one in [*self._awaited]:
+            verdict = self._judged(one.action)
+            if verdict.decision in {"allow", "contain"} and self.settle(
+                one.question.digest, Grant(scope="session")
+            ):
+                one.covered = verdict
+                self._spend(verdict)
 
     async def _is_approved_by_model(self, action: Action, verdict: Verdict, question: Approve) -> bool:
         if (
@@ -333,6 +345,7 @@ class ApprovalGate(Struct):
         else:
             self.policy = replace(self.policy, allowlist=(*self.policy.allowlist, write(scope)))
             self.save(write(scope))
+        self.settle_covered()
 
     def _spend(self, verdict: Verdict) -> None:
         """Count a use of the grant that covers an action."""
@@ -387,23 +400,3 @@ def _shown(action: Action) -> str:
             return f"{action.operation} {action.path}"
         case ToolUse():
             return f"the tool {action.tool} ({action.source})"
-
-
-def _ended(sentence: str) -> str:
-    """Words with an end."""
-    return sentence if sentence.rstrip()[-1:] in {".", "!", "?", "…"} else f"{sentence.rstrip()}."
-
-
-def _listed(verdict: Verdict) -> str:
-    return "; ".join(verdict.reasons) or verdict.rule
-
-
-def _instead(verdict: Verdict) -> str:
-    """What the model may do instead, in a sentence of its own."""
-    ways = dict.fromkeys(_INSTEAD[effect] for effect in verdict.effects if effect in _INSTEAD)
-    return f" Instead: {'; or '.join(ways)}." if ways else ""
-
-
-def _is_told(action: FileAccess, verdict: Verdict) -> bool:
-    """Whether a person said yes to the change that an edit is a part of, and it asks for no other reason."""
-    return verdict.rule == EDIT and is_allowed_edit(action.diff)

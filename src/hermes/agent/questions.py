@@ -55,6 +55,7 @@ def current_call() -> str:
 class _Waiting(Struct):
     """A question that somebody here waits for, and the first answer to it from here."""
 
+    question: Question
     to: str
     came: anyio.Event = field(default_factory=anyio.Event)
     answer: Answer | None = None
@@ -115,7 +116,7 @@ class Questions(Struct, kw_only=True):
         else:
             await self.store.ask(asked)
         self.emit(_told(asked))
-        waiting = self._waiting[asked.id] = _Waiting(asked.to)
+        waiting = self._waiting[asked.id] = _Waiting(asked.question, asked.to)
         try:
             if asked.answer is not None:  # given here, its row may not be written yet
                 await self.store.answer(asked.id, asked.answer, by=asked.by, at=self.ports.now())
@@ -171,6 +172,18 @@ class Questions(Struct, kw_only=True):
         self._standing[number] = replace(standing, state="answered", answer=answer, by=origin)
         self.spawn(partial(self._keep, number, answer, origin))
         return True
+
+    def settle(self, digest: str, answer: Answer) -> bool:
+        """Answer what is asked here about an action, as whoever opened the session, who has given a wider
+        answer; whether there was such a question.
+        """
+        waiting = [
+            number
+            for number, one in self._waiting.items()
+            if isinstance(one.question, Approve) and one.question.digest == digest
+        ]
+        settled = [self.answer(number, answer) for number in waiting]
+        return any(settled)
 
     def is_answered(self, number: str) -> bool:
         """Whether a question has an answer here already, its row perhaps not yet."""

@@ -255,6 +255,9 @@ class Session:
         if self.above is not None:
             await self.above.accept_edits()
         await self.change_mode(replace(self.mode, asks_edits=False))
+        for one in (self, *(run.session for _, run in self.children.tree())):
+            if one is not None and one.opened is not None:
+                one.opened.gate.settle_covered()
 
     @property
     def turns(self) -> int:

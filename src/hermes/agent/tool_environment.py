@@ -120,6 +120,7 @@ class ToolEnvironment(Struct, frozen=True, kw_only=True):
         if session.above is not None and session.above.opened is not None:
             gate.grants = lent(session.above.opened.gate.grants)
         gate.advise, gate.record = advise, partial(home.call, session.questions.record)
+        gate.settle = partial(home.call, session.questions.settle)
         if not self.trusting:
             gate.read, gate.said = partial(sources_of, session), partial(said_since, session)
             gate.changed = {one.name for one in session.spec.outside}  # of one that is resumed, anything
