@@ -128,3 +128,32 @@ def test_a_new_session_goes_on_with_the_model_also_where_there_are_only_lines(tm
             terminal.type("two\r")
             terminal.until("Second.")
     assert [request["model"] for request in server.model.requests] == ["other", "other"]
+
+
+def test_undo_puts_back_the_message_and_not_the_command_that_was_run_before_it(place: Place) -> None:
+    with (
+        ScriptedServer(
+            ScriptedModel("Understood.", say("Once more.", breaks_prefix=True))
+        ).running() as server,
+        place.window(server.base_url, 100, 30, "", {}) as terminal,
+    ):
+        terminal.until("? keys", 40)
+        terminal.type("!echo hello there\r")
+        terminal.until("      hello there")
+        terminal.type("what did I do?\r")
+        terminal.until("Understood.")
+        terminal.type("/undo\r")
+        terminal.until("The model has forgotten that turn")
+        terminal.until(lambda: input_of(terminal.text) == ["❯ what did I do?"])
+        terminal.type("\r")
+        terminal.until("Once more.")
+    told = "I ran `echo hello there` myself; exit code 0, output:\n```\nhello there\n\n```\n\nwhat did I do?"
+    assert [request["messages"][-1]["content"] for request in server.model.requests] == [told, told]
+
+
+def input_of(window: str) -> list[str]:
+    """The rows between the last thing that was shown and the line below the input."""
+    rows = window.splitlines()
+    end = max(number for number, row in enumerate(rows) if row.startswith("────"))
+    start = max(number for number, row in enumerate(rows[:end]) if row.startswith("❯"))
+    return rows[start:end]

@@ -38,8 +38,8 @@ class ConversationView(Protocol):
 class Conversation:
     """The inbox of one session. At most one turn runs; `spawn` starts its task.
 
-    `steered` rides on the running turn, `queued` waits for its end, `context` goes before the next message.
-    `files` gives what goes with a message when its turn begins.
+    `steered` rides on the running turn, `queued` waits for its end. `files` gives what goes with a message
+    when its turn begins.
     """
 
     def __init__(
@@ -52,7 +52,6 @@ class Conversation:
         self._spawn, self._view, self._files = spawn, view, files
         self.session = session
         self.queued: list[tuple[str, Actor | None]] = []
-        self.context: list[str] = []
         self._steered: dict[str, tuple[str, Actor | None]] = {}
         self._running = False
         self._judging: anyio.CancelScope | None = None
@@ -177,13 +176,11 @@ class Conversation:
         if self.session is None:
             self._running = False
             return
-        context, self.context = self.context, []
         try:
             files = await self._files(text) if self._files is not None else ()
-            await self.session.send("\n\n".join([*context, text]), attachments=files, by=by)
+            await self.session.send(text, attachments=files, by=by)
         except HermesError as error:
             self._running = False
-            self.context[:0] = context
             self.queued.insert(0, (text, by))
             self._view.refused(str(error))
             self._return_waiting()

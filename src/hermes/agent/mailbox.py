@@ -1,13 +1,15 @@
-"""Words that wait for a message to ride on: notes of people, news of processes, pinned facts."""
+"""Words that wait for a message to ride on: notes of people, commands they ran, news of processes, pins."""
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from hermes.agent.compaction.summary import numbered, pinned
 from hermes.types.message import ContextBlock, Message
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
+
+_STAYS: Final = frozenset({"pin", "unpin", "command"})
 
 
 class Mailbox:
@@ -62,10 +64,12 @@ class Mailbox:
         """Let a pinned fact go."""
         self._news = (*self._news, ContextBlock(kind="unpin", text=fact))
 
-    def keep_pins(self, undone: Sequence[Message]) -> None:
-        """Have facts that were pinned with messages which are undone stay pinned."""
+    def keep(self, undone: Sequence[Message]) -> None:
+        """Have facts that were pinned with messages which are undone stay pinned, and commands that the user
+        ran be told again.
+        """
         found = (one for message in undone for one in getattr(message, "blocks", ()))
-        self._news = (*(one for one in found if one.kind in {"pin", "unpin"}), *self._news)
+        self._news = (*(one for one in found if one.kind in _STAYS), *self._news)
 
     def pins(self, log: Sequence[Message]) -> tuple[str, ...]:
         """The facts that are pinned in a log, and those that wait to be told."""

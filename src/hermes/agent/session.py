@@ -408,7 +408,7 @@ class Session:
             at = len(log.messages)
             await self.services.store.drop_last(self.id, len(self.log) - at)
             dropped, undone, self._log = self.log[at], self.log[at:], log
-            self.mailbox.keep_pins(undone)
+            self.mailbox.keep(undone)
             await turns_undone(self)
         finally:
             self._undoing = False

@@ -76,8 +76,8 @@ class ContextBlock(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_f
     `memory` was recalled, `process` is news of a background process, a `note` was said while a turn ran, a
     `limit` of the turn is reached, a `hook` added it, a `summary` stands for earlier messages, a `pin` is a
     fact that the user wants kept and `unpin` takes one back, `folder` is what a folder's notes say, `child`
-    the report of a child, `output` asks for an answer of a form, `other` is what older versions kept without
-    its kind.
+    the report of a child, `command` is one that the user ran, with its output, `output` asks for an answer of
+    a form, `other` is what older versions kept without its kind.
 
     `source` is where it comes from: an actor's origin, a process's id, a memory's name, a hook point, a
     file's path, a child's session. `id` tells notes of the same words apart. `outside` names where its text
@@ -95,6 +95,7 @@ class ContextBlock(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_f
         "unpin",
         "folder",
         "child",
+        "command",
         "output",
         "other",
     ]

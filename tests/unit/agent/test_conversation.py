@@ -135,25 +135,24 @@ async def ended(conversation: Conversation) -> None:
         await anyio.sleep(0.001)
 
 
-async def test_a_refused_turn_hands_everything_back_and_keeps_its_context(talk: Talk) -> None:  # noqa: F811
+async def test_a_refused_turn_hands_everything_back(talk: Talk) -> None:  # noqa: F811
     view, ada = View(), Actor(app="telegram", id="ada")
     async with talk(ScriptedModel(say("fresh"))) as session, anyio.create_task_group() as group:
         shut = Conversation(group.start_soon, view, session)
         await session.close()
-        shut.context.append("$ ls")
         shut.send("one", by=ada)
         shut.queue("two", by=ada)
         shut.queue("three")
         await ended(shut)
     assert [kind for kind, _ in view.log] == ["sent", "refused", "returned telegram:ada", "returned"]
     assert [text for kind, text in view.log if "returned" in kind] == ["one\ntwo", "three"]
-    assert (shut.queued, shut.context) == ([], ["$ ls"])
+    assert shut.queued == []
     async with talk(ScriptedModel(say("fresh"))) as session, anyio.create_task_group() as group:
         shut._spawn = group.start_soon
         shut.attach(session)
         shut.send("again")
         await follow(shut, lambda _: None, 1)
-        assert [one.text for one in session.log if isinstance(one, User)] == ["$ ls\n\nagain"]
+        assert [one.text for one in session.log if isinstance(one, User)] == ["again"]
 
 
 async def test_a_message_waits_for_a_turn_that_somebody_else_began(talk: Talk) -> None:  # noqa: F811

@@ -9,12 +9,13 @@ import anyio
 from hermes.apps.tui.state import TuiState
 from hermes.types.error import ExecError, Refused
 from hermes.types.event import Added, ToolFinished, ToolProgress, ToolStarted
-from hermes.types.message import ToolCall, ToolResult
+from hermes.types.message import ContextBlock, ToolCall, ToolResult
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
 _SECONDS = 600.0
+_TOLD = "I ran `{0}` myself; exit code {1[exit_code]}, output:\n```\n{1[output]}\n```"
 
 
 class ShellCommand:
@@ -65,10 +66,7 @@ class ShellCommand:
         desk.hear(Added(message=told))
         desk.spawn(desk.update_status)
         if not secret:
-            desk.conversation.context.append(
-                f"I ran `{command}` myself; exit code {result['exit_code']},"
-                f" output:\n```\n{result['output']}\n```"
-            )
+            session.mailbox.add_news(ContextBlock(kind="command", text=_TOLD.format(command, result)))
 
     async def _result(self, session: "Session", call: ToolCall, command: str) -> dict[str, object]:
         def progress(text: str) -> None:
