@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from hermes.agent.session import Session
 from hermes.commands.run import run_command
-from hermes.testing import ScriptedModel, Turn, call, say
+from hermes.testing import ScriptedModel, Turn, call, calls, say
 
 from .conftest import Talk
 
@@ -155,6 +155,37 @@ async def test_a_turn_of_which_no_file_goes_back_stays_until_that_is_forced(talk
         shown = (await person.types("/undo both force")).splitlines()
         assert shown[-1] == "The model has forgotten that turn, and its files are as they were before."
         assert (session.turns, (work / "a.txt").read_text()) == (0, "one\n")
+
+
+async def test_files_outside_the_workspace_are_named_as_staying(talk: Talk, work: Path) -> None:
+    outside = work.parent / "elsewhere.txt"
+    both = calls(
+        ("write_file", {"path": "a.txt", "content": "two\n"}),
+        ("write_file", {"path": str(outside), "content": "x\n"}),
+    )
+    model = ScriptedModel(both, say("ok"), *writes("y\n", str(outside)))
+    async with talk(model, toolsets=("file",), yolo=True) as session:
+        person = Person(session)
+        await session.send("first")
+        shown = await person.types("/undo")
+        assert f"- `{outside}` stays: it is outside the workspace, which alone is saved" in shown.splitlines()
+        await session.send("second")
+        assert await person.types("/undo files") == (
+            f"Nothing goes back: what was changed in that turn is outside the workspace (`{outside}`),"
+            " where nothing is saved."
+        )
+        assert await person.types("/undo") == (
+            "The model has forgotten that turn. Outside the workspace, where nothing is saved, it changed"
+            f" `{outside}`; that stays."
+        )
+        shown = await person.types("/undo both")
+    assert [row for row in shown.splitlines() if "`hermes checkpoints" not in row] == [
+        "- `a.txt` is as it was",
+        f"- `{outside}` was left: it is outside the workspace, which alone is saved",
+        "",
+        "The model has forgotten that turn; what was left of its files is named above.",
+    ]
+    assert (work / "a.txt").read_text() == "one\n"
 
 
 async def test_a_turn_without_changes_is_taken_back_at_once(talk: Talk) -> None:

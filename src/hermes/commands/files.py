@@ -1,16 +1,21 @@
 """Commands on what turns did to files, and to the conversation: diff, rollback, undo, retry."""
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from msgspec import Struct
 
+from hermes.agent.delegation.changed_files import FileCalls
+from hermes.agent.log import first_turns
 from hermes.commands.context import CommandContext, idle, opened
 from hermes.lib.visible import one_line
 from hermes.present.rollback import planned, told
 from hermes.types.error import HermesError
 
 if TYPE_CHECKING:
+    from hermes.agent.session import Session
     from hermes.agent.turn_files import SavedTurn, TurnFiles
     from hermes.store.rollback import RolledBack
     from hermes.store.rollback_plan import RollbackPlan
@@ -30,6 +35,14 @@ _STANDS: Final = (
 )
 _NONE_CHANGED: Final = "No file is known to have changed in {that}."
 _UNCHANGED: Final = "The model has forgotten {that}; no file is known to have changed then."
+_OUTSIDE: Final = (
+    "Nothing goes back: what was changed in {that} is outside the workspace ({paths}), where nothing is"
+    " saved."
+)
+_STAYING: Final = (
+    "The model has forgotten {that}. Outside the workspace, where nothing is saved, {it} changed {paths};"
+    " that stays."
+)
 _ELSEWHERE: Final = (
     "A turn that this branch began with has changed files; `/rollback {}` says where they are brought back."
     "\n\n- `/undo{} conversation`: the model forgets the turn here; files stay"
@@ -90,7 +103,7 @@ async def rollback(talk: CommandContext, argument: str) -> None:
     if found is None:
         raise HermesError("/rollback takes the number of a turn: /rollback 3, or /rollback 3 force.")
     done = await files.roll_back(int(found[1]), force=bool(found[2]))
-    talk.tell(told(done, f"`/rollback {found[1]} force`"))
+    talk.tell(told(done, f"`/rollback {found[1]} force`", _outside(opened(talk), int(found[1]))))
     _warn_of_work(talk)
 
 
@@ -104,6 +117,7 @@ async def undo(talk: CommandContext, argument: str) -> None:
     if session.turns and first < 1:
         raise HermesError(f"This session has {session.turns} turns; there are not {wish.turns} to take back.")
     files = session.environment.turn_files
+    outside = _outside(session, first)
     saved = await files.saved_turns() if files is not None else []
     changed = any(one.number >= first for one in saved)
     if not wish.what and files is not None and changed:
@@ -112,7 +126,7 @@ async def undo(talk: CommandContext, argument: str) -> None:
             return
         plan = await files.plan(first)
         if planned(plan):
-            talk.tell(_choices(plan, wish.turns))
+            talk.tell(_choices(plan, outside, wish.turns))
             _warn_of_work(talk)
             return
     done = None
@@ -123,13 +137,21 @@ async def undo(talk: CommandContext, argument: str) -> None:
             return
     elif wish.what in {"files", "both"}:
         _files(talk)
-        if wish.what == "files":
-            talk.tell(_of_turns(_NONE_CHANGED, wish.turns))
     if wish.what != "files":
         dropped = await drop(talk, wish.turns)
-        end = _STANDS if done is None else _BOTH if done.is_whole else _LEFT
-        talk.tell(_of_turns(end if changed or files is None else _UNCHANGED, wish.turns))
+        talk.tell(_of_turns(_end(done, outside, stands=changed or files is None), wish.turns, outside))
         talk.edit(dropped)
+    elif done is None:
+        talk.tell(_of_turns(_OUTSIDE if outside else _NONE_CHANGED, wish.turns, outside))
+
+
+def _end(done: "RolledBack | None", outside: Sequence[str], *, stands: bool) -> str:
+    """What is said of the files of turns that are forgotten, where some are outside the workspace, or where
+    nothing was brought back and what was done to them stands.
+    """
+    if done is not None:
+        return _BOTH if done.is_whole and not outside else _LEFT
+    return _STANDS if stands else _STAYING if outside else _UNCHANGED
 
 
 async def _bring_back(talk: CommandContext, turn: int, wish: UndoArgs) -> "RolledBack":
@@ -142,7 +164,7 @@ async def _bring_back(talk: CommandContext, turn: int, wish: UndoArgs) -> "Rolle
         if wish.what == "files" or _stays(done, wish)
         else f"hermes checkpoints restore {done.undo.restores} --force"
     )
-    talk.tell(told(done, f"`{again}`"))
+    talk.tell(told(done, f"`{again}`", _outside(opened(talk), turn)))
     _warn_of_work(talk)
     return done
 
@@ -203,18 +225,29 @@ def _times(turns: int) -> str:
     return f" {turns}" if turns > 1 else ""
 
 
-def _of_turns(sentence: str, turns: int) -> str:
-    """A sentence about the turns that are taken back, be it one or several."""
+def _of_turns(sentence: str, turns: int, paths: Sequence[str] = ()) -> str:
+    """A sentence about the turns that are taken back, be it one or several, and files that they changed."""
     that, it, its = ("that turn", "it", "its") if turns == 1 else (f"those {turns} turns", "they", "their")
-    return sentence.format(that=that, it=it, its=its, number=_times(turns))
+    named = ", ".join(f"`{one_line(path)}`" for path in paths)
+    return sentence.format(that=that, it=it, its=its, number=_times(turns), paths=named)
 
 
-def _choices(plan: "RollbackPlan", turns: int) -> str:
+def _outside(session: "Session", turn: int) -> list[str]:
+    """The files outside the workspace that file tools have written from a turn on; nothing brings them
+    back.
+    """
+    log = session.log[len(first_turns(session.log, max(0, turn - 1))) :]
+    workspace = session.spec.cwd.resolve()
+    paths = FileCalls(log, session.tools.tools, str(workspace)).changed
+    return [path for path in paths if not Path(path).is_relative_to(workspace)]
+
+
+def _choices(plan: "RollbackPlan", outside: list[str], turns: int) -> str:
     number, which = _times(turns), "the turn" if turns == 1 else f"the {turns} turns"
     force = "\n\nWith `force` behind `both` or `files` what others may have changed goes back, too."
     count = f"\n\nWithout the {turns} only the last turn is taken back."
     return (
-        f"Files were changed. Taking that back would do this:\n\n{planned(plan)}\n\n"
+        f"Files were changed. Taking that back would do this:\n\n{planned(plan, outside)}\n\n"
         f"- `/undo{number} both`: files, and the model forgets {which}\n"
         f"- `/undo{number} files`: files; the conversation stays\n"
         f"- `/undo{number} conversation`: the model forgets {which}; files stay"

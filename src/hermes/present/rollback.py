@@ -9,12 +9,15 @@ from hermes.store.rollback_plan import RollbackPlan
 
 _SHOWN: Final = 20
 _MADE_WAY: Final = "could not be saved and made way: it is `{}` now"
+_OUTSIDE: Final = "it is outside the workspace, which alone is saved"
 _DOUBTFUL: Final = "it changed between turns while a child worked, perhaps by you"
 _NAMED_AGAIN: Final = "has its name again: it was `{}`"
 
 
-def planned(plan: RollbackPlan) -> str:
-    """A plan, as a list of what would happen to which file; "" where nothing would."""
+def planned(plan: RollbackPlan, outside: Sequence[str] = ()) -> str:
+    """A plan, as a list of what would happen to which file; "" where nothing would. `outside` are files
+    outside the workspace that were changed, too.
+    """
     rows = [
         ("makes way: it cannot be saved, and gets another name", plan.aside),
         *_apart("goes back to what it was", plan.write, plan),
@@ -22,12 +25,15 @@ def planned(plan: RollbackPlan) -> str:
         ("stays: somebody else has changed it since", _by_others(plan)),
         ("stays: a turn was cut off, and nobody knows whether it changed it", plan.unknown),
         ("stays: it is not among what is saved", plan.unsaved),
+        (f"stays: {_OUTSIDE}", outside),
     ]
     return "\n".join(line for words, paths in rows for line in _listed(words, paths))
 
 
-def told(done: RolledBack, forced: str) -> str:
-    """What was done; `forced` is how to have others' changes go back, too."""
+def told(done: RolledBack, forced: str, outside: Sequence[str] = ()) -> str:
+    """What was done; `forced` is how to have others' changes go back, too, `outside` are files outside the
+    workspace that were changed.
+    """
     plan = done.plan
     rows = [
         *(line for part in _apart("is as it was", done.written, plan) for line in _listed(*part)),
@@ -45,6 +51,7 @@ def told(done: RolledBack, forced: str) -> str:
         ),
         *_listed("was left: it is not among what is saved", plan.unsaved),
         *_listed("was left: it would run something", done.kept_back),
+        *_listed(f"was left: {_OUTSIDE}", outside),
     ]
     if done.is_nothing:
         return "\n".join([*rows, "", "Nothing was changed."]).lstrip()
