@@ -927,7 +927,7 @@ def test_what_a_command_changes_is_shown_below_its_line_as_an_edit_is(place: Pla
     shown = rows[next(number for number, row in enumerate(rows) if "✗ exit 3" in row) + 1 :]
     assert shown[: shown.index("")] == [
         "app.py +1 −1", "1   print(1)", "2 - print(2)", "2 + say(2)", "3   print(3)", "4   print(4)", "5   print(5)",
-        "notes.md: renamed to README.md", "new.txt +30 −0", *(f"{n} + {n}" for n in range(1, 11)),
+        "notes.md: renamed to README.md", "new.txt +30 −0 (added)", *(f"{n} + {n}" for n in range(1, 11)),
         "… 20 more lines of the change · Ctrl-O", "x.bin: nothing → 2 bytes",
     ]  # fmt: skip
 

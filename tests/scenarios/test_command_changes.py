@@ -49,7 +49,7 @@ ONE_TO_TWO = "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n"
         ("sed -i s/one/two/ a.txt", ONE_TO_TWO),
         ("sed -i s/one/two/ a.txt; exit 3", ONE_TO_TWO),
         ("echo two > b.txt", "--- /dev/null\n+++ b/b.txt\n@@ -0,0 +1 @@\n+two\n"),
-        ("rm a.txt", "a.txt: +0 −1 (removed)\n"),
+        ("rm a.txt", "a.txt: +0 −1 (deleted)\n"),
         ("mv a.txt b.txt", "a.txt: renamed to b.txt\n"),
         ("mkdir new && mv a.txt new", "a.txt: renamed to new/a.txt\n"),
         ("chmod 755 a.txt", "a.txt: mode 644 → 755\n"),
@@ -89,7 +89,7 @@ async def test_each_call_has_its_own_changes(talk: Talk, work: Path) -> None:
         ONE_TO_TWO,
         ONE_TO_TWO.replace("two", "three").replace("one", "two"),
         "",
-        "b: +0 −1 (removed)\n",
+        "b: +0 −1 (deleted)\n",
     ]
 
 

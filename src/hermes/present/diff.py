@@ -1,6 +1,7 @@
 """A unified diff as a numbered one, short enough to read in passing."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 from msgspec import Struct, field
@@ -9,8 +10,11 @@ from hermes.lib.text import strip_escapes
 from hermes.present.spans import Line, Span, cut, line
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<olds>\d+))? \+(?P<new>\d+)(?:,(?P<news>\d+))? @@")
-_COUNT = re.compile(r": \+(?P<added>\d+) −(?P<removed>\d+)(?: \(removed\))?$")
+_COUNT = re.compile(r": \+(?P<added>\d+) −(?P<removed>\d+)(?: \(deleted\))?$")
 _LONGEST = 20
+_NONE = "/dev/null"
+_MOVED = "moved"
+_HEADS = ("--- ", "+++ ", "rename from ", "rename to ")
 _LISTED = 8
 
 
@@ -28,9 +32,12 @@ class Change(Struct, frozen=True, kw_only=True):
 
 
 class _File(Struct, kw_only=True):
-    """The part of a diff that is of one file; `words` is what it says of one without lines."""
+    """The part of a diff that is of one file; `became` says what it became where it did not just change,
+    `words` is what the diff says of one without lines.
+    """
 
     name: str
+    became: str = ""
     words: str = ""
     added: int = 0
     removed: int = 0
@@ -38,15 +45,55 @@ class _File(Struct, kw_only=True):
 
     @property
     def head(self) -> Line:
-        return line(self.words or f"{self.name} {_count(self.added, self.removed)}", "dim")
+        told = f" ({self.became})" if self.became else ""
+        return line(self.words or f"{self.name} {_count(self.added, self.removed)}{told}", "dim")
+
+
+class _Head(Struct):
+    """The lines before those of a file: what it was called, and is where it has got another name."""
+
+    former: str = ""
+    moved: str = ""
+
+    def file(self, text: str) -> str:
+        """The name of the file that begins with this line, and in a line of its own what it became; "" where
+        none begins.
+        """
+        if text.startswith(("--- ", "rename from ")):
+            self.former = text.removeprefix("rename from ").removeprefix("--- a/").removeprefix("--- ")
+            return ""
+        if text.startswith("rename to "):
+            self.moved = text.removeprefix("rename to ")
+            return f"{self.former} → {self.moved}\n{_MOVED}"
+        name = text.removeprefix("+++ ").removeprefix("b/")
+        is_told, self.moved = name == self.moved, ""
+        return "" if is_told else self._changed(name)
+
+    def _changed(self, name: str) -> str:
+        if name == _NONE:
+            return f"{self.former}\ndeleted"
+        return f"{name}\n{'added' if self.former == _NONE else ''}"
+
+
+def files_changed(diff: str) -> str:
+    """How many files a diff changes, and what becomes of them: `3 files: 1 added, 2 changed`; "" for one
+    that has the same name after it.
+    """
+    files = list(_files(diff, 0))
+    if len(files) < 2 and not any(one.became == _MOVED for one in files):
+        return ""
+    counts = Counter(one.became or "changed" for one in files)
+    told = ", ".join(f"{counts[name]} {name}" for name in sorted(counts))
+    return f"{len(files)} {'file' if len(files) == 1 else 'files'}: {told}"
 
 
 def change(diff: str, width: int, *, longest: int = _LONGEST, named: bool = False) -> Change:
     """A unified diff with line numbers: at most `longest` rows of `width` cells, then how many more there
-    are, and the files that have none of these rows. One file alone has its name only where it is `named`.
+    are, and the files that have none of these rows. One file alone has its name only where it is `named`, or
+    has got another one.
     """
     files = list(_files(diff, width))
-    heads = named or len(files) > 1
+    heads = named or len(files) > 1 or any(one.became == _MOVED for one in files)
     rows, hidden, listed = list[Line](), 0, list[_File]()
     for file in files:
         own = [*([cut(file.head, width)] if heads else []), *file.rows]
@@ -77,7 +124,9 @@ def _files(diff: str, width: int) -> Iterator[_File]:
         if mark in {"file", "words"} or file is None:
             if file is not None:
                 yield file
-            file = _noted(text) if mark == "words" else _File(name=text if mark == "file" else "")
+            file = _noted(text) if mark == "words" else _File(name="")
+            if mark == "file":
+                file.name, file.became = text.rsplit("\n", 1)
             if mark in {"file", "words"}:
                 continue
         file.added += mark == "+"
@@ -93,6 +142,7 @@ def _noted(words: str) -> _File:
     counts = (int(found["added"]), int(found["removed"])) if found else (0, 0)
     return _File(
         name=words,
+        became="deleted" if words.endswith(" (deleted)") else "",
         words=words.replace(": +", " +", 1) if found else words,
         added=counts[0],
         removed=counts[1],
@@ -105,9 +155,11 @@ def _row(number: int, mark: str, text: str, width: int) -> Line:
 
 
 def _numbered(diff: str) -> Iterator[tuple[int, str, str]]:
-    """Each line as number, mark and text; `file`, `gap` and `words` mark what is not a line of a file."""
+    """Each line as number, mark and text; `file` (its name, and in a line of its own what it became), `gap`
+    and `words` mark what is not a line of a file.
+    """
     old = new = old_left = new_left = 0
-    former, first = "", True
+    head, first = _Head(), True
     for text in strip_escapes(diff).expandtabs(4).splitlines():
         if text.startswith("\\"):  # that no line end follows
             continue
@@ -122,10 +174,9 @@ def _numbered(diff: str) -> Iterator[tuple[int, str, str]]:
             first = False
             old, new = int(hunk["old"]), int(hunk["new"])
             old_left, new_left = int(hunk["olds"] or 1), int(hunk["news"] or 1)
-        elif text.startswith("--- "):
-            former = text[4:].removeprefix("a/")
-        elif text.startswith("+++ "):
-            name, first = text[4:].removeprefix("b/"), True
-            yield (0, "file", former if name == "/dev/null" else name)
+        elif text.startswith(_HEADS):
+            if file := head.file(text):
+                first = True
+                yield (0, "file", file)
         elif ": " in text or text.startswith("…"):  # git's own heads have neither
             yield (0, "words", text)

@@ -2,7 +2,7 @@
 
 from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
-from hermes.present.diff import change
+from hermes.present.diff import change, files_changed
 from hermes.present.outcome import Outcome, outcome
 from hermes.present.plan import plan_lines
 from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
@@ -205,9 +205,13 @@ def broken_line(event: PrefixBroken, width: int) -> Line:
 
 def question_words(question: Question) -> str:
     """What a question is about, in one line."""
-    return " ".join(
-        (visible(question.command) if isinstance(question, Approve) else strip_escapes(question.text)).split()
-    )
+    asked = asked_about(question) if isinstance(question, Approve) else strip_escapes(question.text)
+    return " ".join(asked.split())
+
+
+def asked_about(question: Approve) -> str:
+    """What may happen or not: the command, or how many files a change is of."""
+    return files_changed(visible(question.diff)) or visible(question.command)
 
 
 def receipt_lines(question: Question, answer: Answer, by: str, width: int) -> list[Line]:

@@ -1,6 +1,7 @@
 """The words for calls, times, tokens: verb and the one argument that matters."""
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +23,8 @@ _VERBS = {
     "clarify": ("ask", "❓", ("question",)),
 }
 _PART = re.compile(r"""(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?!&&|\|\||;|\n).)+""", re.DOTALL)
-_V4A_FILE = re.compile(r"^\*\*\* (?:Add|Update|Delete) File: (.+)$", re.MULTILINE)
+_V4A_FILE = re.compile(r"^\*\*\* (?:(Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_BECAME = {"Add": "added", "Update": "", "Delete": "deleted"}
 _VARIATION = "\ufe0f"  # terminals disagree on the width of an emoji that carries it
 
 
@@ -57,10 +59,27 @@ def _argument(arguments: Mapping[str, Any], keys: tuple[str, ...]) -> str:
         return f"{len(arguments['tasks'])} tasks"
     if named:
         return " ".join(named)
-    files = _V4A_FILE.findall(str(arguments.get("patch", "")))
-    if files:
-        return ", ".join(files)
+    if patched := _patched(str(arguments.get("patch", ""))):
+        return patched
     return next((value for value in arguments.values() if isinstance(value, str)), "")
+
+
+def _patched(patch: str) -> str:
+    """The files of a patch: how many, what becomes of them where they do not just change, and their
+    names.
+    """
+    files: list[tuple[str, str]] = []
+    for kind, path in _V4A_FILE.findall(patch):
+        if kind:
+            files.append((path, _BECAME[kind]))
+        elif files:
+            files[-1] = (f"{files[-1][0]} → {path}", "moved")
+    counts = Counter(became for _, became in files if became)
+    names, several = ", ".join(path for path, _ in files), len(files) > 1
+    told = ", ".join(f"{counts[one]} {one}" if several else one for one in sorted(counts))
+    if several:
+        return f"{len(files)} files{f' ({told})' if told else ''}: {names}"
+    return f"{names} ({told})" if told else names
 
 
 def tokens(count: int) -> str:

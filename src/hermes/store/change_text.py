@@ -101,7 +101,7 @@ def _compared(name: str, before: str | None, after: str | None, room: int) -> st
         if len(diff) <= room and diff.count("\n") <= _LINES:
             return diff
     old, new = Counter((before or "").splitlines()), Counter((after or "").splitlines())
-    removed = " (removed)" if after is None else ""
+    removed = " (deleted)" if after is None else ""
     return f"{name}: +{(new - old).total()} −{(old - new).total()}{removed}\n"
 
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.children import child_line
 from hermes.present.lines import (
+    asked_about,
     attempt_line,
     compaction_line,
     failure_lines,
@@ -22,6 +23,7 @@ from hermes.present.markdown import markdown_lines
 from hermes.present.plan import plan_lines
 from hermes.present.spans import Line, columns, plain
 from hermes.present.theme import Theme, choose
+from hermes.present.words import call_words
 from hermes.types.error import Failure
 from hermes.types.event import Action, Attempted, ChildChanged, Notice
 from hermes.types.message import Compaction, ToolCall, ToolResult
@@ -178,6 +180,49 @@ def test_an_edit_shows_its_count_and_a_numbered_diff() -> None:
     assert lines[1:] == [
         "         1   def add(a, b):", "         2 -     return a - b", "         2 +     return a + b", "         3 - -- not a header",
     ]  # fmt: skip
+
+
+SEVERAL = (
+    "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-one\n+two\n"
+    "--- /dev/null\n+++ b/b.py\n@@ -0,0 +1 @@\n+new\n"
+    "--- a/c.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"
+    "rename from d.py\nrename to e.py\n--- a/d.py\n+++ b/e.py\n@@ -1 +1 @@\n-x\n+y\n"
+    "rename from f.py\nrename to g.py\n"
+)
+PATCH = "*** Begin Patch\n*** Update File: a.py\n@@\n-one\n+two\n*** Add File: b.py\n+new\n*** Delete File: c.py\n*** Update File: d.py\n*** Move to: e.py\n"
+
+
+def test_a_patch_of_several_files_says_how_many_and_what_becomes_of_each() -> None:
+    edit, done = call("patch", mode="patch", patch=PATCH), result({"success": True, "diff": SEVERAL})
+    lines = shown(tool_lines(edit, done, 0.1, 120))
+    assert lines[0].startswith(
+        "🔧 edit   4 files (1 added, 1 deleted, 1 moved): a.py, b.py, c.py, d.py → e.py"
+    )
+    assert [row.strip() for row in lines[1:] if " −" in row] == [
+        "a.py +1 −1", "b.py +1 −0 (added)", "c.py +0 −1 (deleted)", "d.py → e.py +1 −1 (moved)", "f.py → g.py +0 −0 (moved)",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("patch", "told"),
+    [
+        ("*** Add File: b.py\n+x", "b.py (added)"),
+        ("*** Delete File: c.py", "c.py (deleted)"),
+        ("*** Update File: d.py\n*** Move to: e.py", "d.py → e.py (moved)"),
+        ("*** Update File: a.py\n@@\n-x\n+y", "a.py"),
+    ],
+)
+def test_a_patch_of_one_file_says_what_becomes_of_it(patch: str, told: str) -> None:
+    assert call_words(call("patch", mode="patch", patch=patch)).argument == told
+
+
+def test_a_question_about_several_files_is_headed_by_all_of_them() -> None:
+    question = Approve(command="write /w/a.py", cwd="", reasons=(), rule="edit", diff=SEVERAL)
+    told = "5 files: 1 added, 1 changed, 1 deleted, 2 moved"
+    assert asked_about(question) == told
+    assert shown(receipt_lines(question, Grant(), "person", 80)) == [f"✓ allowed once by you: {told}"]
+    alone = replace(question, diff=DIFF)
+    assert asked_about(alone) == "write /w/a.py"
 
 
 def test_a_file_that_was_written_over_shows_its_change_as_an_edit_does() -> None:
@@ -421,7 +466,7 @@ def test_of_many_changed_files_the_first_show_lines_and_the_others_their_counts(
     lines = shown(tool_lines(call("terminal", command="x"), result({"output": ""}), 0.1, 80, diff=diff))
     assert lines[0].endswith("+96 −1")
     assert [row.strip() for row in lines[1:] if "+ x" not in row] == [
-        "a +12 −0", "b +12 −0", "… 7 more lines of the change · Ctrl-O", "c +2 −0", "d +70 −1", "e.bin: 3 bytes → 4 bytes",
+        "a +12 −0 (added)", "b +12 −0 (added)", "… 7 more lines of the change · Ctrl-O", "c +2 −0 (added)", "d +70 −1", "e.bin: 3 bytes → 4 bytes",
         *(f"f{n}: renamed to g{n}" for n in range(5)), "… 4 more files · Ctrl-O",
     ]  # fmt: skip
     assert sum("+ x" in row for row in lines) == 17
@@ -432,4 +477,4 @@ def test_of_many_changed_files_the_first_show_lines_and_the_others_their_counts(
 def test_a_file_that_an_edit_removed_has_its_own_name_and_a_missing_line_end_is_no_line() -> None:
     diff = "--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n\\ No newline at end of file\n--- a/b\n+++ b/b\n@@ -1 +1 @@\n-1\n\\ No newline at end of file\n+2\n"
     lines = shown(tool_lines(call("patch", path="b"), result({"success": True, "diff": diff}), 0.1, 80))
-    assert [row.strip() for row in lines[1:]] == ["old +0 −1", "1 - x", "b +1 −1", "1 - 1", "1 + 2"]
+    assert [row.strip() for row in lines[1:]] == ["old +0 −1 (deleted)", "1 - x", "b +1 −1", "1 - 1", "1 + 2"]

@@ -475,6 +475,11 @@ async def test_a_patch_over_several_files_is_carried_out(session: Session) -> No
     done = await session.call("patch", mode="patch", patch="\n".join([*lines, "*** End Patch"]))
     assert done["success"]
     assert [Path(path).name for path in done["files_modified"]] == ["a.json", "c.py", "b.py", "d.txt"]
+    assert done["diff"] == (
+        '--- /dev/null\n+++ b/n/a.json\n@@ -0,0 +1 @@\n+{"a": 1}\n'
+        "rename from b.py\nrename to c.py\n--- a/b.py\n+++ b/c.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n"
+        "--- a/d.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone\n"
+    )
     assert {
         str(path.relative_to(session.root)): path.read_text()
         for path in session.root.rglob("*")

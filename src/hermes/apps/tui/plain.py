@@ -28,7 +28,7 @@ from hermes.lib.visible import visible
 from hermes.present.consent import HOW, answer_from, covers
 from hermes.present.diff import change
 from hermes.present.goals import goal_lines
-from hermes.present.lines import attempt_line
+from hermes.present.lines import asked_about, attempt_line
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Span, line, plain, wrap
 from hermes.present.theme import Theme
@@ -229,7 +229,7 @@ class Lines:
         touches = touch_sentences(question.touches)
         for row in [
             "Make this change?" if question.diff else "Run this?",
-            visible(question.command),
+            asked_about(question),
             *map(plain, change(visible(question.diff), WIDTH, longest=1_000_000).rows),
             *(plain(part) for text in [told, *touches, *wider] for part in wrap(line(text), WIDTH)),
         ]:

@@ -12,6 +12,7 @@ from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
 from hermes.present.consent import answer_from, covers
 from hermes.present.diff import change
+from hermes.present.lines import asked_about
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
 from hermes.present.touches import has_list, touch_sentences
 from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
@@ -220,9 +221,7 @@ def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1,
 def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
     approve = isinstance(box.question, Approve)
     text = (
-        visible(box.question.command)
-        if isinstance(box.question, Approve)
-        else strip_escapes(box.question.text)
+        asked_about(box.question) if isinstance(box.question, Approve) else strip_escapes(box.question.text)
     )
     text = text.expandtabs(4)
     rows = [

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 from hermes.lib.secretvalues import MASK
@@ -22,13 +23,30 @@ def unified(before: str | None, after: str | None, path: str, redact: Redact | N
     Empty when nothing differs. What `redact` finds in the whole of a text is hidden in the diff, which may
     have only a part of it.
     """
-    hidden = _hidden((before, after), lambda text: redact(path, text)) if redact else {}
-    old, new, path = _lines(before), _lines(after), path.translate(_ENDS)
-    names = (
-        "/dev/null" if before is None else f"a/{path.lstrip('/')}",
-        "/dev/null" if after is None else f"b/{path.lstrip('/')}",
-    )
-    return "".join(_ended(_shown(line, hidden)) for line in difflib.unified_diff(old, new, *names))
+    name = _named(path)
+    old, new = "/dev/null" if before is None else f"a/{name}", "/dev/null" if after is None else f"b/{name}"
+    hidden = _hidden((before, after), partial(redact, path)) if redact else {}
+    return _unified(before, after, old, new, hidden)
+
+
+def moved(before: str, after: str, path: str, to: str, redact: Redact) -> str:
+    """The diff of a file that has another path after it; it says so also where nothing else differs. What
+    `redact` finds is hidden, as in `unified`.
+    """
+    old, new = _named(path), _named(to)
+    hidden = _hidden((before,), partial(redact, path)) | _hidden((after,), partial(redact, to))
+    return f"rename from {old}\nrename to {new}\n{_unified(before, after, f'a/{old}', f'b/{new}', hidden)}"
+
+
+def _unified(
+    before: str | None, after: str | None, old: str, new: str, hidden: Mapping[str, str]
+) -> str:
+    lines = difflib.unified_diff(_lines(before), _lines(after), old, new)
+    return "".join(_ended(_shown(line, hidden)) for line in lines)
+
+
+def _named(path: str) -> str:
+    return path.translate(_ENDS).lstrip("/")
 
 
 def readable(diff: str) -> str:

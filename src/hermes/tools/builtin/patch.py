@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.lib.edit.cascade import NoMatch, replace_text
-from hermes.lib.edit.diff import Redact, readable, unified
+from hermes.lib.edit.diff import Redact, moved, readable, unified
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
 from hermes.lib.edit.v4a import BadPatch, FileChange, apply, parse
 from hermes.lib.text import mend_surrogates
@@ -20,12 +20,15 @@ from hermes.types.workspace import FileEdit, Workspace
 
 
 class _Edit(Struct, frozen=True, kw_only=True):
-    """What will become of one path: None stands for no file, before or after."""
+    """What will become of one path: None stands for no file, before or after. `source` is the edit that takes
+    away the file from where it came here.
+    """
 
     path: str
     before: str | None
     after: str | None
     form: Form
+    source: "_Edit | None" = None
 
 
 async def patch(args: Mapping[str, Any], **keywords: Any) -> str:
@@ -76,10 +79,8 @@ async def _edits(workspace: Workspace, change: FileChange) -> list[_Edit]:
     if not change.to:
         return [_Edit(path=change.path, before=before, after=after, form=form)]
     await _must_be_free(workspace, change.to)
-    return [
-        _Edit(path=change.to, before=None, after=after, form=form),
-        _Edit(path=change.path, before=before, after=None, form=form),
-    ]
+    gone = _Edit(path=change.path, before=before, after=None, form=form)
+    return [_Edit(path=change.to, before=None, after=after, form=form, source=gone), gone]
 
 
 async def _must_be_free(workspace: Workspace, path: str) -> None:
@@ -127,7 +128,15 @@ async def _put(workspace: Workspace, one: _Edit, diff: str) -> str:
 
 
 def _diff(edits: Sequence[_Edit], redact: Redact) -> str:
-    return "".join(unified(edit.before, edit.after, edit.path, redact) for edit in edits)
+    sources = [edit.source for edit in edits]
+    return "".join(_shown(edit, redact) for edit in edits if edit not in sources)
+
+
+def _shown(edit: _Edit, redact: Redact) -> str:
+    gone = edit.source
+    if gone is None:
+        return unified(edit.before, edit.after, edit.path, redact)
+    return moved(gone.before or "", edit.after or "", gone.path, edit.path, redact)
 
 
 def _result(paths: Sequence[str], diff: str, edits: Sequence[_Edit], more: Mapping[str, str]) -> str:
