@@ -246,6 +246,14 @@ def test_a_fault_before_the_turn_ends_the_json_lines_too(run: Run) -> None:
     assert error["message"] in done.stderr
 
 
+@pytest.mark.parametrize("named", ["-c", "-rnosuch"])
+def test_a_session_that_is_not_there_is_a_fault_in_what_was_asked_for(run: Run, named: str) -> None:
+    done = run(named, "-z", "hi", "--base-url", "http://127.0.0.1:9/v1")
+    wanted = "no session of this directory yet" if named == "-c" else "no session 'nosuch'"
+    told = f"hermes: There is {wanted}; hermes sessions list shows what there is.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", told)
+
+
 def test_json_lines_tell_of_what_goes_on_for_long(run: Run, environ: dict[str, str], work: Path) -> None:
     run("config", "set", "agent.long_seconds", "0.2")
     wait = "while [ ! -e told ]; do sleep 0.1; done"
@@ -529,7 +537,7 @@ def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:
     assert [one["text"] for one in hit["messages"]] == ["second", "two"]
     assert run("sessions", "search", "two", "--role", "tool").returncode == 1
     assert run("sessions", "delete", "My talk", "--yes").stdout == f"{name} is deleted.\n"
-    assert run("sessions", "show", name).returncode == 1
+    assert run("sessions", "show", name).returncode == 2
 
 
 def test_a_call_that_is_interrupted_has_an_end_in_json(environ: dict[str, str], work: Path) -> None:

@@ -290,7 +290,7 @@ class SessionStore(Protocol):
         """
 
     async def resolve(self, text: str, *, cwd: str = "") -> SessionRow:
-        """The session that an id, the start of an id, a title or `latest` names; StoreError says what is
+        """The session that an id, the start of an id, a title or `latest` names; UnknownSession says what is
         near.
         """
 

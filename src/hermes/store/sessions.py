@@ -13,7 +13,7 @@ from hermes.lib import codec
 from hermes.store.database import Database
 from hermes.store.protocol import SessionRow, StoredSession
 from hermes.types.capabilities import ALL, Capabilities
-from hermes.types.error import StorageDamaged, StoreError
+from hermes.types.error import StorageDamaged, StoreError, UnknownSession
 from hermes.types.message import Assistant, Compaction, Message, ToolResult, User
 
 MESSAGES: codec.Union[Message] = codec.Union(User, Assistant, ToolResult, Compaction)
@@ -353,13 +353,13 @@ def named(text: str, rows: Sequence[SessionRow], cwd: str) -> Sequence[SessionRo
 
 
 def chosen(text: str, rows: Sequence[SessionRow]) -> SessionRow:
-    """The one row that `text` names, of those that fit; StoreError says what is near."""
+    """The one row that `text` names, of those that fit; UnknownSession says what is near."""
     if not rows:
         wanted = "no session of this directory yet" if text in _LATEST else f"no session {text!r}"
-        raise StoreError(f"There is {wanted}; hermes sessions list shows what there is.")
+        raise UnknownSession(f"There is {wanted}; hermes sessions list shows what there is.")
     if len(rows) > 1:
         near = ", ".join(row.id for row in rows[:5])
-        raise StoreError(f"{text!r} could be any of {near}; give one by its id.")
+        raise UnknownSession(f"{text!r} could be any of {near}; give one by its id.")
     return rows[0]
 
 

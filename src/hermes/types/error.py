@@ -14,6 +14,7 @@ HermesError
   StoreError
     StorageDamaged     the file is there and cannot be read
     SessionOwned       a living process has the session
+    UnknownSession     no session has that name, or several may be meant
   OutputInvalid        no answer of the form that was asked for
   SessionClosed        the session was closed, or its event loop has ended
   PluginError          plugin, phase
@@ -147,6 +148,10 @@ class CommandTimeout(ExecError, TimeoutError):
 
 class StoreError(HermesError):
     """The session store refused or failed an operation."""
+
+
+class UnknownSession(StoreError):
+    """What was given names no session, or more than one."""
 
 
 class StorageDamaged(StoreError):

@@ -18,7 +18,7 @@ from hermes.config.environ import environment
 from hermes.config.home import locate
 from hermes.lib.collector import keep_start
 from hermes.lib.lazy import import_object
-from hermes.types.error import ConfigError, EnvironmentUnavailable, HermesError
+from hermes.types.error import ConfigError, EnvironmentUnavailable, HermesError, UnknownSession
 
 SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "approvals": (
@@ -308,7 +308,7 @@ def _end(fault: Exception, *, debug: bool) -> None:
         sys.exit(1)
     if isinstance(fault, HermesError):
         _tell(str(fault), debug=debug)
-        sys.exit(2 if isinstance(fault, ConfigError | EnvironmentUnavailable) else 1)
+        sys.exit(2 if isinstance(fault, ConfigError | EnvironmentUnavailable | UnknownSession) else 1)
     if isinstance(fault, OSError):
         _tell(_said_by_the_system(fault), debug=debug)
         abandon_stdout()
