@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.models.local.catalogue import default
 from hermes.testing import call
 from tests.apps.test_tui_program import Place
 
@@ -49,3 +50,13 @@ def test_processes_in_the_background_are_counted_until_they_have_ended(tmp_path:
         terminal.until(lambda: " in background ·" not in terminal.text)
         terminal.read(1.5)
         assert terminal.read(1.5) == b""
+
+
+def test_of_the_built_in_model_the_name_is_told_at_once_and_the_window_when_it_runs(tmp_path: Path) -> None:
+    with Place(tmp_path).window("", 100, 24, "", {}) as terminal:
+        terminal.until("? keys", 40)
+        last = terminal.until(lambda: "(main" in terminal.text.split("\n")[-1]).split("\n")[-1]
+        terminal.type("/usage\r")
+        terminal.until("context: 0")
+        assert "- context: 0\n" in terminal.text.replace("•", "-") + "\n"
+    assert last.startswith(f"{default().alias} · free · ")

@@ -56,8 +56,6 @@ async def keys(talk: CommandContext, _argument: str) -> None:
 async def usage(talk: CommandContext, _argument: str) -> None:
     """Tokens and money of the last turn, of this session and of today, and the fill of its context."""
     session = opened(talk)
-    window = session.endpoint.context_window
-    share = 100 * session.context_tokens // window if window else 0
     today = (await talk.sessions.summary("day"))[-1:]
     rows = [
         ("last turn", session.last_turn),
@@ -66,9 +64,15 @@ async def usage(talk: CommandContext, _argument: str) -> None:
     ]
     talk.tell(
         "\n".join(f"- {name}: {_used(used)}" for name, used in rows)
-        + f"\n- context: {tokens(session.context_tokens)} of {tokens(window)} ({share} %)\n\n`hermes usage`"
+        + f"\n- context: {_fill(session)}\n\n`hermes usage`"
         " tells of other days and models."
     )
+
+
+def _fill(session: Session) -> str:
+    """How much of the model's window is used, as far as that is known."""
+    used, window = session.context_tokens, session.endpoint.known_window
+    return f"{tokens(used)} of {tokens(window)} ({100 * used // window} %)" if window else tokens(used)
 
 
 def _used(used: Usage) -> str:
@@ -84,8 +88,6 @@ async def status(talk: CommandContext, _argument: str) -> None:
     """The facts of this session and what it does now, also while a turn runs."""
     session = opened(talk)
     endpoint, activity = session.endpoint, session.activity.now
-    window = endpoint.context_window
-    share = f" ({100 * session.context_tokens // window} %)" if window else ""
     address = f" at {endpoint.base_url}" if endpoint.base_url else ""
     processes = [one for one in session.workspace.processes.list() if one.code is None]
     children = sum(1 for _ in session.children.tree())
@@ -95,8 +97,8 @@ async def status(talk: CommandContext, _argument: str) -> None:
         "this turn" if session.busy else "last turn": (
             f"steps: {activity.step}, requests: {activity.requests}, calls: {activity.calls}"
         ),
-        "model": f"{endpoint.model or 'built-in'} ({endpoint.provider}{address})",
-        "context": f"{tokens(session.context_tokens)} of {tokens(window)}{share}",
+        "model": f"{endpoint.model} ({endpoint.provider}{address})",
+        "context": _fill(session),
         "directory": f"`{session.workspace.cwd}`",
         "protection": talk.protection,
         "log": f"turns: {session.turns}, messages: {len(session.log)}, tools: {len(session.tools.tools)}",

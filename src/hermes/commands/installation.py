@@ -109,7 +109,7 @@ def _local(endpoint: Endpoint, environ: dict[str, str]) -> CheckResult:
             "fault",
             "model: the built-in one, but xllamacpp is not installed; run: pip install 'hermes-agent[local]'",
         )
-    found = catalogue.find(endpoint.model) if endpoint.model else catalogue.default()
+    found = catalogue.find(endpoint.model)
     if isinstance(found, Path):
         return CheckResult("ok", f"model: {found}")
     file = catalogue.location(found, model_cache(environ))

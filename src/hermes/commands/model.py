@@ -81,8 +81,7 @@ def in_use(talk: CommandContext) -> str:
     """Which model answers now, in a sentence, and how to change it."""
     session = talk.session
     now = (
-        f"The model is **{session.endpoint.model or session.endpoint.provider}**"
-        f" ({session.endpoint.provider})."
+        f"The model is **{session.endpoint.model}** ({session.endpoint.provider})."
         if session
         else "No model is set."
     )
@@ -146,9 +145,5 @@ def _reading(session: "Session") -> str:
 
 
 def _named(endpoint: Endpoint) -> str:
-    """A model in a sentence; the built-in one has no name before it runs."""
-    return (
-        f"The model is **{endpoint.model}** ({endpoint.provider})."
-        if endpoint.model
-        else "The model is the built-in one."
-    )
+    """A model in a sentence."""
+    return f"The model is **{endpoint.model}** ({endpoint.provider})."

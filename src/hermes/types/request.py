@@ -74,6 +74,13 @@ class Endpoint(Abridged, Struct, frozen=True, kw_only=True):
         return f"{self.provider}/{self.model}"
 
     @property
+    def known_window(self) -> int:
+        """The window, 0 where it is not known: that of a model that runs here is as long as memory has room
+        for when it is loaded.
+        """
+        return self.context_window if self.base_url or not self.local else 0
+
+    @property
     def own_address(self) -> str:
         """The address of a server of the user's own; empty for a provider's, which its name tells."""
         return self.base_url if self.provider == CUSTOM else ""

@@ -14,13 +14,11 @@ from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.menu import Item, complete, menu_lines
 from hermes.apps.tui.picker import Picker, age, last_exchange, picker_lines
 from hermes.apps.tui.region import KEYS, key_lines
-from hermes.apps.tui.state import model_after
 from hermes.apps.tui.status import Facts, header_lines, short_path, status_line
 from hermes.apps.tui.terminal import is_light
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import columns, plain
 from hermes.store.protocol import SessionRow
-from hermes.types.event import StepStarted
 from hermes.types.message import Assistant, Message, User
 
 COMMANDS = [
@@ -170,13 +168,6 @@ def test_a_full_context_warns_with_a_word() -> None:
     assert [span.role for span in warm if "%" in span.text] == ["warning"]
     assert [(span.text, span.role) for span in hot if "%" in span.text] == [
         ("95/100 95% nearly full: /compress", "error")
-    ]
-
-
-def test_a_model_that_has_no_name_yet_is_called_the_built_in_one_while_it_is_made_ready() -> None:
-    assert [model_after(StepStarted(step=1, model=model)) for model in ("", "some-model")] == [
-        "built-in model",
-        "some-model",
     ]
 
 

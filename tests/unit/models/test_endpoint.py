@@ -2,10 +2,12 @@ import base64
 import json
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.config.sections import Settings
 from hermes.models.catalog.catalogue import profile_of, window_of
 from hermes.models.catalog.endpoint import fallbacks, resolve, with_credential
+from hermes.models.local import catalogue
 from hermes.models.settings import (
     Fallback,
     ModelSettings,
@@ -28,12 +30,17 @@ def chosen(default: str = "", base_url: str = "", **flags: str) -> Endpoint:
 
 def test_with_nothing_chosen_it_is_the_built_in_model() -> None:
     found = chosen()
-    assert (found.provider, found.model, found.local, found.calls, found.base_url) == (
-        "local",
-        "",
-        True,
-        "constrained",
-        "",
+    told = (found.full_name, found.local, found.calls, found.base_url)
+    assert told == (f"local/{catalogue.default().alias}", True, "constrained", "")
+
+
+def test_the_window_of_a_model_of_this_machine_is_not_known_before_it_runs() -> None:
+    asleep, elsewhere = chosen(), chosen("m", "http://127.0.0.1:1/v1")
+    running = replace(asleep, base_url="http://127.0.0.1:1/v1", context_window=4096)
+    assert (asleep.known_window, running.known_window, elsewhere.known_window) == (
+        0,
+        4096,
+        elsewhere.context_window,
     )
 
 
@@ -63,6 +70,8 @@ def test_with_nothing_chosen_it_is_the_built_in_model() -> None:
         ({"model": "local/qwen"}, ("local", "qwen", "", "")),
         ({"model": "local//models/a.gguf"}, ("local", "/models/a.gguf", "", "")),
         ({"model": "./a.gguf"}, ("local", "./a.gguf", "", "")),
+        ({"model": "local/"}, ("local", catalogue.default().alias, "", "")),
+        ({"default": "local"}, ("local", catalogue.default().alias, "", "")),
     ],
 )
 def test_a_choice_leads_to_its_endpoint(options: dict[str, str], expected: tuple[str, str, str, str]) -> None:
@@ -281,7 +290,7 @@ def test_fallbacks_are_endpoints_in_their_order() -> None:
         ("openrouter", "z-ai/glm-5", "https://openrouter.ai/api/v1", "or-key"),
         ("custom", "m", "http://127.0.0.1:3/v1", "my-key"),
         ("openai", "gpt-4.1", "https://proxy.example/v1", "my-key"),
-        ("local", "", "", ""),
+        ("local", catalogue.default().alias, "", ""),
     ]
 
 

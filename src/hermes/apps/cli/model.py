@@ -29,7 +29,7 @@ def model(choices: Choices, name: str) -> None:
     chosen = name or _asked(known)
     endpoint = resolve(known.settings, known.environ, model=chosen, stored=known.stored)
     home = to_change(choices)
-    full = f"{endpoint.provider}/{endpoint.model}" if endpoint.model else endpoint.provider
+    full = endpoint.full_name
     edit.set_key(home.config_file, "model.default", full)
     base_url = known.settings[ModelSettings].base_url
     beside = f" model.base_url still points to {base_url}; hermes config unset model.base_url removes it."
@@ -37,8 +37,7 @@ def model(choices: Choices, name: str) -> None:
 
 
 def _in_force(known: Shelf) -> str:
-    endpoint = resolve(known.settings, known.environ, stored=known.stored)
-    return f"{endpoint.provider}/{endpoint.model}" if endpoint.model else f"local/{catalogue.default().alias}"
+    return resolve(known.settings, known.environ, stored=known.stored).full_name
 
 
 def _asked(known: Shelf) -> str:

@@ -25,7 +25,7 @@ async def fetch(runtime: Runtime, endpoint: Endpoint) -> None:
         import_object("hermes.models.local.catalogue"),
         import_object("hermes.models.local.pull:pull"),
     )
-    found = catalogue.find(endpoint.model) if endpoint.model else catalogue.default()
+    found = catalogue.find(endpoint.model)
     if isinstance(found, catalogue.LocalModel):
         await puller(found, model_cache(runtime.environ), progress=_Bar(found.alias))
 

@@ -13,7 +13,6 @@ from hermes.apps.tui.picker import Picker, last_exchange
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
 from hermes.apps.tui.state import TuiState
-from hermes.apps.tui.status import BUILT_IN
 from hermes.commands.greeting import greet
 from hermes.commands.model import ModelArgs
 from hermes.commands.model_choices import chosen_endpoint, known_choices, served_choices, served_names
@@ -160,7 +159,7 @@ class TuiCommands:
             known_choices,
             runtime.settings, runtime.environ, runtime.routes.auth.providers(), runtime.model_cache,
         )  # fmt: skip
-        now = (used.model or BUILT_IN) if used is not None else "none"
+        now = used.model if used is not None else "none"
         picker = ModelPicker(now=now, models=await anyio.to_thread.run_sync(known), asking=used is not None)
         self._desk.overlay.picker = picker
         self._desk.refresh()

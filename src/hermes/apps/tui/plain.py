@@ -18,7 +18,6 @@ from hermes.agent.listeners import Listener
 from hermes.apps.tui.backing import StartFacts
 from hermes.apps.tui.mentions import gathered
 from hermes.apps.tui.plain_commands import WIDTH, PlainCommands
-from hermes.apps.tui.status import BUILT_IN
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.context import opened
 from hermes.commands.run import is_command, run_command
@@ -103,7 +102,7 @@ class Lines:
         self._talk = talk = PlainCommands(start, runtime, self._print, self._ask)
         await talk.open(resume=start.resume)
         session = opened(talk)
-        self._print(f"hermes {start.version} · {session.endpoint.model or BUILT_IN} · an empty line leaves")
+        self._print(f"hermes {start.version} · {session.endpoint.model} · an empty line leaves")
         session.services.routes.warm(session)  # while the first line is typed
         try:
             while not talk.left and (text := await self._next(talk)) not in _LEAVE:

@@ -23,7 +23,7 @@ from hermes.apps.tui.prints import flush_standard, printed_lines
 from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import LiveRegion, Overlay
 from hermes.apps.tui.screen import Screen, Views
-from hermes.apps.tui.status import BUILT_IN, Facts, cost_of, header_lines, short_path
+from hermes.apps.tui.status import Facts, cost_of, header_lines, short_path
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.catalogue import commands
 from hermes.lib.threads import waker
@@ -345,8 +345,8 @@ class TuiState:
             guard, unguarded = protection(session)
             facts = replace(
                 facts,
-                model=session.endpoint.model or BUILT_IN,
-                window=session.endpoint.context_window,
+                model=session.endpoint.model,
+                window=session.endpoint.known_window,
                 context=session.context_tokens,
                 guard=guard,
                 unguarded=unguarded,
@@ -393,4 +393,4 @@ def model_after(event: StepStarted | Attempted) -> str:
     """The model that answers after an event, by the name that the status line has for it."""
     if isinstance(event, Attempted) and event.action == "next_endpoint":
         return event.next.partition("/")[2]
-    return event.model or BUILT_IN
+    return event.model

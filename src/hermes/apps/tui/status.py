@@ -12,9 +12,6 @@ from hermes.present.words import dollars, tokens
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
-BUILT_IN = "built-in model"
-"""The model that has no name before it runs."""
-
 _WARM, _HOT = 70, 90
 _LEAVE = ({"cost"}, {"background"}, {"directory"}, {"context", "goal"})  # in this order, where it is narrow
 

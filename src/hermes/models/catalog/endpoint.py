@@ -12,6 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.config.sections import Settings
+from hermes.lib.data_files import data_table
 from hermes.lib.hosts import is_loopback
 from hermes.models.catalog.catalogue import (
     UNNAMED,
@@ -127,12 +128,12 @@ def fallbacks(
 
 def local(model: str) -> Endpoint:
     """The endpoint of a model that runs on this machine; `model` is an alias, a path, or empty for the
-    default.
+    default, which has a name of its own.
     """
     return Endpoint(
         provider=LOCAL,
         base_url="",
-        model=model,
+        model=model or data_table("local_models.toml")["default"],
         local=True,
         calls="constrained",
         price=Price(input=0.0, output=0.0),
