@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from hermes.config.environ import environment
 from hermes.lib.secretnames import is_secret_name
-from hermes.models.local.catalogue import LocalModel, default, find, is_whole, location
+from hermes.models.local.catalogue import LocalModel, find, is_whole, location
 from hermes.models.local.gguf import control_tokens, gguf_header
 from hermes.models.local.pull import pull
 from hermes.models.local.windows import available_memory, window_for
@@ -27,7 +27,9 @@ from hermes.types.error import ConfigError, HermesError
 from hermes.types.profile import Profile
 from hermes.types.request import Endpoint
 
+READING = "Reading its instructions (this takes a while the first time) …"
 _KEPT = 3
+Tell = Callable[[str], None]
 
 
 class States(Struct, frozen=True):
@@ -66,6 +68,10 @@ def _sum(path: Path) -> str:
 
 _PRIME_SECONDS = 600.0
 _ENGINE = (sys.executable, "-I", "-m", "hermes.models.local.engine")
+
+
+def _nobody(_told: str) -> None:
+    return None
 
 
 class LocalServer:
@@ -116,9 +122,11 @@ class LocalServer:
         """Whether its engine runs."""
         return self._process.poll() is None
 
-    async def prime(self, messages: Sequence[dict[str, Any]], http: httpx2.AsyncClient) -> bool:
+    async def prime(
+        self, messages: Sequence[dict[str, Any]], http: httpx2.AsyncClient, tell: Tell = _nobody
+    ) -> bool:
         """Take in the messages that every session begins with, from the state kept in `states` if there is
-        one; whether there was.
+        one; whether there was. `tell` hears that they are read where there was none.
 
         Reading a long prompt takes this model seconds to a minute, reading its state from disk a few
         milliseconds.
@@ -132,6 +140,7 @@ class LocalServer:
         name = await anyio.to_thread.run_sync(states.find, digest)
         if name and await self._slot(http, "restore", name):
             return True
+        tell(READING)
         body = {"messages": list(messages), "max_tokens": 1, "temperature": 0}
         try:
             read = await http.post(
@@ -209,9 +218,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
                 stream.close()
 
 
-Tell = Callable[[str], None]
-
-
 class LocalModels(Struct):
     """Models that run on this machine, each served on loopback once however many sessions use it."""
 
@@ -230,7 +236,7 @@ class LocalModels(Struct):
         once, its state is kept beside the models.
         """
         check_engine()
-        found = find(endpoint.model) if endpoint.model else default()
+        found = find(endpoint.model)
         with self._told(tell):
             async with self._lock:
                 self._stage = ""
@@ -252,9 +258,9 @@ class LocalModels(Struct):
     async def warm(self, endpoint: Endpoint, opening: Sequence[dict[str, Any]]) -> None:
         """As `ready`, for a model that is here already; a fault is left to the request to tell."""
         with suppress(HermesError, OSError):
-            found = find(endpoint.model) if endpoint.model else default()
+            found = find(endpoint.model)
             if isinstance(found, Path) or location(found, self.cache).exists():
-                await self.ready(endpoint, opening, lambda _: None)
+                await self.ready(endpoint, opening, _nobody)
 
     async def _serving(self, path: Path, opening: Sequence[dict[str, Any]]) -> LocalServer:
         if path in self._servers and not self._servers[path].is_alive:
@@ -262,8 +268,7 @@ class LocalModels(Struct):
         if path not in self._servers:
             self._tell("Loading the model …")
             self._servers[path] = await LocalServer.start(path, states=self.cache / "states")
-            self._tell("Reading its instructions (this takes a while the first time) …")
-            await self._servers[path].prime(opening, self.http)
+            await self._servers[path].prime(opening, self.http, self._tell)
         return self._servers[path]
 
     @contextmanager
