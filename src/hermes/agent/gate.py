@@ -60,10 +60,6 @@ async def _nothing_accepted() -> None:
     return None
 
 
-def _never() -> bool:
-    return False
-
-
 def _nobody_waits(_digest: str, _answer: Answer) -> bool:
     return False
 
@@ -110,7 +106,7 @@ class ApprovalGate(Struct):
     read: Callable[[], tuple[Source, ...]] = field(default=lambda: ())
     said: Said = nothing_known
     locate: Locate = as_named
-    planning: Callable[[], bool] = _never
+    planning: Callable[[], bool] = field(default=lambda: False)
     asks_edits: Callable[[], bool] | None = None
     accept_edits: Callable[[], Awaitable[None]] = _nothing_accepted
     changed: set[str] = field(default_factory=set)

@@ -40,7 +40,7 @@ async def test_that_they_are_read_is_told_the_first_time_alone(tmp_path: Path) -
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(Engine(states))) as client:
         for _start in range(2):
             process = subprocess.Popen(["true"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-            server = LocalServer(process, {"address": "http://127.0.0.1:1/v1", "version": "1"}, asked)
+            server = LocalServer(process, {"address": "http://127.0.0.1:1/v1", "version": "1"}, asked, ())
             heard: list[str] = []
             await server.prime(OPENING, client, heard.append)
             server.close()

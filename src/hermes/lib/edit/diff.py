@@ -34,13 +34,11 @@ def moved(before: str, after: str, path: str, to: str, redact: Redact) -> str:
     `redact` finds is hidden, as in `unified`.
     """
     old, new = _named(path), _named(to)
-    hidden = _hidden((before,), partial(redact, path)) | _hidden((after,), partial(redact, to))
+    hidden = {**_hidden((before,), partial(redact, path)), **_hidden((after,), partial(redact, to))}
     return f"rename from {old}\nrename to {new}\n{_unified(before, after, f'a/{old}', f'b/{new}', hidden)}"
 
 
-def _unified(
-    before: str | None, after: str | None, old: str, new: str, hidden: Mapping[str, str]
-) -> str:
+def _unified(before: str | None, after: str | None, old: str, new: str, hidden: Mapping[str, str]) -> str:
     lines = difflib.unified_diff(_lines(before), _lines(after), old, new)
     return "".join(_ended(_shown(line, hidden)) for line in lines)
 
