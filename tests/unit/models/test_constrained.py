@@ -361,6 +361,12 @@ class TestReader:
         (made,) = reader.finish().calls
         assert (made.arguments, made.repaired) == ({"code": "print(max([1, 2]))"}, True)
 
+    def test_a_line_for_the_shell_that_stands_where_python_should_is_run_in_the_shell(self) -> None:
+        reader = ConstrainedReader(request(said("What does it print?")))
+        reader.feed('{"needs": "look", "tool": "execute_code", "arguments": {"code": "python3 sum.py"}}')
+        (made,) = reader.finish().calls
+        assert (made.name, made.arguments, made.repaired) == ("terminal", {"command": "python3 sum.py"}, True)
+
     def test_an_answer_that_was_cut_off_keeps_what_there_is(self) -> None:
         assert read('{"answer": "Half a sen')[1] == StyledReply(text="Half a sen")
 

@@ -12,12 +12,13 @@ from msgspec import Struct
 
 from hermes.lib.text import clip
 from hermes.models.local import local_prompt
-from hermes.models.local.brackets import close_brackets
 from hermes.models.local.claims import unshown
+from hermes.models.local.code_repair import close_brackets, is_shell_line
 from hermes.models.local.turn_state import (
     ANSWER,
     NEEDS,
     PROBLEM,
+    SHELL,
     Ran,
     TurnState,
     exit_code,
@@ -229,8 +230,8 @@ class ConstrainedReader:
         )
 
     def _call(self, reply: Mapping[str, Any]) -> ToolCall:
-        arguments, name = reply.get("arguments"), str(reply["tool"])
-        mended = _mended(name, arguments) if isinstance(arguments, dict) else {}
+        tool, arguments = str(reply["tool"]), reply.get("arguments")
+        name, mended = self._mended(tool, arguments) if isinstance(arguments, dict) else (tool, {})
         fault = (
             "" if _whole(self._written) else "The call was cut off before its end. Write it again, shorter."
         )
@@ -239,19 +240,24 @@ class ConstrainedReader:
             name=name,
             arguments=mended,
             raw=json.dumps(arguments, ensure_ascii=False),
-            repaired=mended != (arguments or {}),
+            repaired=(name, mended) != (tool, arguments or {}),
             fault=fault,
         )
 
+    def _mended(self, tool: str, arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """The call with the brackets closed in its Python code, or of the shell where the code is a line for
+        that.
+        """
+        name = local_prompt.python_argument(tool)
+        code = arguments.get(name)
+        if not isinstance(code, str):
+            return tool, arguments
+        if is_shell_line(code) and any(one["function"]["name"] == SHELL for one in self._request.tools):
+            return SHELL, {"command": code.strip()}
+        return tool, {**arguments, name: close_brackets(code)}
+
     def _id(self) -> str:
         return self._new_id() if self._new_id else "call_0"
-
-
-def _mended(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """The arguments with the brackets closed in what is Python code."""
-    name = local_prompt.python_argument(tool)
-    code = arguments.get(name)
-    return {**arguments, name: close_brackets(code)} if isinstance(code, str) else arguments
 
 
 def _seen(messages: Sequence[Message], state: TurnState) -> list[str]:

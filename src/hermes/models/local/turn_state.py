@@ -23,6 +23,7 @@ NEEDS: Final = ("nothing", "look", "change")
 looked at or worked out, that something is to be made, changed or run.
 """
 PROBLEM: Final = "problem"
+SHELL: Final = "terminal"
 READER: Final = "read_file"
 """The tool that can do nothing but show a file."""
 _MOST_FAILURES: Final = 4
@@ -50,7 +51,7 @@ class Ran(Struct, frozen=True):
     def words(self) -> frozenset[str]:
         """What the call was about: names in its arguments, without the program's where there are others."""
         found = [_name(word) for text in self.spoken for word in _WORD.findall(text) if word[0] != "-"]
-        return frozenset(found[1:] if len(found) > 1 and self.result.name == "terminal" else found)
+        return frozenset(found[1:] if len(found) > 1 and self.result.name == SHELL else found)
 
     @property
     def spoken(self) -> list[str]:

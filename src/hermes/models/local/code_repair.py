@@ -1,6 +1,7 @@
-"""Python code with the brackets closed that its writer forgot: small models lose count of three in a row."""
+"""Python code of small models mended: they lose count of three brackets in a row, and take Python for a shell."""
 
 import ast
+import shutil
 import warnings
 from typing import Final
 
@@ -28,6 +29,20 @@ def close_brackets(code: str) -> str:
         else:
             return mended
     return code
+
+
+def is_shell_line(code: str) -> bool:
+    """Whether it is a line for the shell rather than Python: it begins with a program that is there."""
+    line = code.strip()
+    return "\n" not in line and not _is_python(line) and shutil.which(line.partition(" ")[0]) is not None
+
+
+def _is_python(code: str) -> bool:
+    try:
+        _parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _parse(code: str) -> None:

@@ -1,4 +1,4 @@
-"""Brackets that a small model forgot are closed; all other code stays as it is."""
+"""Python of a small model: brackets that it forgot are closed, a line for the shell is known as one."""
 
 import ast
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.models.local.brackets import close_brackets
+from hermes.models.local.code_repair import close_brackets, is_shell_line
 
 
 @pytest.mark.parametrize(
@@ -40,3 +40,15 @@ def test_what_is_changed_is_python_and_begins_each_line_as_before(code: str) -> 
         for new, old in zip(closed.split("\n"), code.split("\n"), strict=True):
             assert new.startswith(old.rstrip())
             assert not new[len(old.rstrip()) :].strip(")]} ")
+
+
+@pytest.mark.parametrize("line", ["python3 sum.py", "git log --oneline | wc -l\n", "ls -S music | head -n 3"])
+def test_a_line_that_begins_with_a_program_is_one_for_the_shell(line: str) -> None:
+    assert is_shell_line(line)
+
+
+@pytest.mark.parametrize(
+    "code", ["print(1)", "ls", "nosuchprogram -x a", "ls -l\nprint(1)", "print(1", "", "sort = 1"]
+)
+def test_python_and_what_is_neither_is_none(code: str) -> None:
+    assert not is_shell_line(code)
