@@ -152,7 +152,7 @@ def test_a_store_of_a_newer_version_is_refused_in_one_sentence_and_stays_as_it_i
     found = told(tmp_path)
     assert isinstance(found, HermesError)
     assert str(found) == (
-        f"{tmp_path / 'sessions.db'} was written by a newer Hermes (schema 99 is newer than 9, the newest this"
+        f"{tmp_path / 'sessions.db'} was written by a newer Hermes (schema 99 is newer than 10, the newest this"
         " program knows); update Hermes to open it."
     )
     assert contents(tmp_path) == before

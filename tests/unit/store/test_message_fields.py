@@ -104,7 +104,7 @@ STORED: Final = {
     "Usage": "cache_read cache_write cost input_tokens output_tokens reasoning requests unpriced",
     "User": "at attachments blocks id kind origin text",
 }
-SCHEMA: Final = 9
+SCHEMA: Final = 10
 
 
 def flipped(body: bytes) -> Iterator[bytes]:
