@@ -1,4 +1,4 @@
-"""Python code of small models mended: they lose count of three brackets in a row, and take Python for a shell."""
+"""Python code of small models mended: they miscount brackets, and take Python for a shell."""
 
 import ast
 import shutil
