@@ -39,22 +39,27 @@ def can_have_asked(texts: Sequence[str], action: Command, verdict: Verdict) -> b
     """Whether one of these texts names the command, its words or what kind of thing it does; or may say what
     cannot be read here: letters of another script, words that are hidden or encoded, or too much.
     """
-    told = "\n".join(texts)
-    if len(told) > MOST:
+    told, own = "\n".join(texts), _words_of(action, verdict)
+    if len(told) > MOST or not own:
         return True
-    names = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(_spelling, sorted(_named(action, verdict))))})")
+    named = sorted(own | _kinds(verdict))
+    names = re.compile(rf"(?<![^\W_])(?:{'|'.join(map(_spelling, named))})")
     if any(_FOREIGN.search(form) or names.search(form) for form in _forms(told)):
         return True
     scan = import_object("hermes.safety.text.scan:scan")  # what it takes is imported when it is needed
     return bool(scan(told))
 
 
-def _named(action: Command, verdict: Verdict) -> set[str]:
-    """The words that whoever wants the command would use: those of its line, and of what it does."""
+def _words_of(action: Command, verdict: Verdict) -> set[str]:
+    """The words of a command's line that tell it from others; a line of letters and marks has none."""
     words = [*_WORD.findall(action.command), *action.needs.hosts]
     words += [word for one in verdict.commands for word in (one.program, *one.argv)]
-    kinds = [word for kind in verdict.classes for word in kind.split() if len(word) >= _KIND]
-    return {*(part for word in words for part in _parts(_folded(word))), *map(_folded, kinds)}
+    return {part for word in words for part in _parts(_folded(word))}
+
+
+def _kinds(verdict: Verdict) -> set[str]:
+    """The words for what a command does."""
+    return {_folded(word) for kind in verdict.classes for word in kind.split() if len(word) >= _KIND}
 
 
 def _parts(word: str) -> Iterable[str]:

@@ -75,6 +75,11 @@ def test_a_host_that_a_command_needs_is_one_of_its_words() -> None:
     assert not asks("Ask the store for it.", command="python3 fetch.py", needs=needs)
 
 
+def test_a_command_without_words_may_have_been_asked_for_by_anything() -> None:
+    assert asks("fine", command=":(){ :|:& };:")
+    assert asks("fine", command="f() { f | f & }; f")
+
+
 def test_what_is_too_long_to_look_through_may_have_asked_for_anything() -> None:
     assert not asks("fine " * (MOST // 5))
     assert asks("fine " * (MOST // 5), "x")
