@@ -130,6 +130,29 @@ def test_a_new_session_goes_on_with_the_model_also_where_there_are_only_lines(tm
     assert [request["model"] for request in server.model.requests] == ["other", "other"]
 
 
+def test_a_session_that_is_opened_after_another_keeps_its_own_model(place: Place) -> None:
+    model = ScriptedModel("First.", say("Second.", breaks_prefix=True), say("Third.", breaks_prefix=True))
+    with ScriptedServer(model).running() as server:
+        with place.window(server.base_url, 100, 24, "", {}) as terminal:
+            terminal.until("? keys", 40)
+            terminal.type("one\r")
+            terminal.until("First.")
+            terminal.type("/quit\r")
+            assert terminal.wait() == 0
+            (first,) = re.findall(r"hermes -r (\S+)", terminal.text)
+        with place.window("", 100, 24, "", {"HERMES_BASE_URL": server.base_url}) as terminal:
+            terminal.until("? keys", 40)
+            terminal.type("/model other\r")
+            terminal.until("It answers from now on.")
+            terminal.type("two\r")
+            terminal.until("Second.")
+            terminal.type(f"/resume {first}\r")
+            terminal.until("First.")
+            terminal.type("three\r")
+            terminal.until("Third.")
+    assert [request["model"] for request in server.model.requests] == ["fake-1", "other", "fake-1"]
+
+
 def test_undo_puts_back_the_message_and_not_the_command_that_was_run_before_it(place: Place) -> None:
     with (
         ScriptedServer(

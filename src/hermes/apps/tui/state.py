@@ -328,9 +328,10 @@ class TuiState:
 
     def options(self, resume: str = "") -> "SessionOptions":
         """The session to ask the runtime for: as the command line said, with the model and address chosen
-        since.
+        since; one that is resumed after another keeps its own.
         """
-        return self.start.options(resume, *self.chosen)
+        model, base_url = self.chosen if self.session is None or not resume else ("", "")
+        return self.start.options(resume, model, base_url)
 
     async def update_status(self) -> None:
         """Read again what the status line tells."""

@@ -242,7 +242,7 @@ class LocalModels(Struct):
                 self._stage = ""
                 path = await self._file(found)
                 server = await self._serving(path, opening)
-        name = found.alias if isinstance(found, LocalModel) else path.stem
+        name = found.alias if isinstance(found, LocalModel) else endpoint.model
         family = found.family if isinstance(found, LocalModel) else ""
         window = server.context_window
         return replace(
