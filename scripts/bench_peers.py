@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 import anyio
-from bench_tasks import SETS, Outcome, asked, cell, total, totals_by
+from bench_tasks import Outcome, add_selection, asked, cell, selected, total, totals_by
 from peer_gate import Gate
 from peers import MODEL, PEERS, STEPS, Job, surroundings
 from task_parts import Task
@@ -48,7 +48,7 @@ class Run:
 async def main() -> None:
     """Serve the model, do the chosen tasks with each agent and print the tables."""
     chosen = arguments()
-    tasks = [task for task in SETS[chosen.set] if any(text in task.name for text in chosen.only)]
+    tasks = selected(chosen)
     programs = {name: PEERS[name].install() for name in chosen.agents}
     server = await served()
     try:
@@ -63,10 +63,7 @@ def arguments() -> argparse.Namespace:
     """What the command line asks for."""
     parser = argparse.ArgumentParser(prog="scripts/bench peers", description=__doc__)
     parser.add_argument("--agents", nargs="+", choices=sorted(PEERS), default=sorted(PEERS))
-    parser.add_argument("--set", choices=sorted(SETS), default="all")
-    parser.add_argument(
-        "--only", nargs="+", default=[""], metavar="TEXT", help="tasks whose name has one of these texts"
-    )
+    add_selection(parser)
     parser.add_argument("--seconds", type=float, default=180, help="most for a task (default: %(default)s)")
     parser.add_argument("--out", type=Path, metavar="FILE", help="add each answer to this file of JSON lines")
     parser.add_argument("--verbose", action="store_true", help="show what each agent prints on stderr")

@@ -44,7 +44,7 @@ class Outcome:
 async def main() -> None:
     """Do the chosen tasks with each model and print the table."""
     chosen = arguments()
-    tasks = [task for task in SETS[chosen.set] if any(text in task.name for text in chosen.only)]
+    tasks = selected(chosen)
     results = {}
     with tempfile.TemporaryDirectory() as home:
         # A program's own start
@@ -65,12 +65,24 @@ def arguments() -> argparse.Namespace:
         default=[model.alias for model in entries()],
         help="aliases or GGUF files (default: all built in)",
     )
-    parser.add_argument("--set", choices=sorted(SETS), default="all")
-    parser.add_argument(
-        "--only", nargs="+", default=[""], metavar="TEXT", help="tasks whose name has one of these"
-    )
+    add_selection(parser)
     parser.add_argument("--verbose", action="store_true", help="show calls and results on stderr")
     return parser.parse_args()
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    """The options that say which tasks are done."""
+    parser.add_argument("--set", choices=sorted(SETS), default="all")
+    parser.add_argument(
+        "--only", nargs="+", default=[""], metavar="TEXT", help="tasks whose name has one of these texts"
+    )
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="of these the first, the N + 1st …")
+
+
+def selected(chosen: argparse.Namespace) -> list[Task]:
+    """The tasks that these options name."""
+    named = [task for task in SETS[chosen.set] if any(text in task.name for text in chosen.only)]
+    return named[:: chosen.every]
 
 
 async def load(runtime: Runtime, model: str) -> None:
