@@ -1,4 +1,4 @@
-"""File tools ask before they write what git runs."""
+"""File tools ask before they write what git runs, and about files of secrets no more often than need be."""
 
 import subprocess
 from pathlib import Path
@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from hermes.testing import ScriptedModel, call, say
+from hermes.types.event import Asked
 from hermes.types.message import ToolResult
+from hermes.types.question import Approve, Grant
 
 from .test_execute_code import opened
 
@@ -31,3 +33,27 @@ async def test_settings_and_hooks_of_git_are_asked_about_whatever_its_folder_is_
     assert ("makes something run later" in refused.content, written.failed) == (True, False)
     assert ((work / "store/config").read_bytes(), (work / "a.txt").read_text()) == (before, "x")
     assert not (work / "bare.git/hooks/update").exists()
+
+
+async def test_each_thing_that_is_done_to_a_file_of_secrets_is_asked_about_once(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    work = tmp_path / "project"
+    work.mkdir()
+    (work / ".env").write_text("A_TOKEN=abcdefghijkl123456\n")
+    steps = [
+        call("read_file", {"path": "new/.env"}),
+        call("write_file", {"path": ".env", "content": "A_TOKEN=none\n"}),
+    ]
+    model = ScriptedModel(*steps, say("done"))
+    asked = []
+    async with (
+        opened(environ, work, model, {}, toolsets=("file",), attended=True) as session,
+        session.stream("go") as events,
+    ):
+        async for event in events:
+            if isinstance(event, Asked) and isinstance(event.question, Approve):
+                asked.append(event.question.command.replace(str(work), "."))
+                session.answer(event.id, Grant())
+    assert asked == ["read ./.env", "write ./.env"]
+    assert (work / ".env").read_text() == "A_TOKEN=none\n"

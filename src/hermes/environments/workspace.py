@@ -1,5 +1,6 @@
 """A machine with a shell and files, where every effect is decided first: `Workspace` over any environment."""
 
+import errno
 import hashlib
 import itertools
 import os
@@ -194,6 +195,8 @@ class ShellWorkspace:
 
     async def read(self, path: str) -> bytes:
         """A file's bytes; FileNotFoundError, IsADirectoryError, PermissionError as usual."""
+        if await self._is_missing(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return await self._files.read(await self._decided("read", path))
 
     async def write(self, path: str, data: bytes, *, edit: FileEdit | None = None) -> FileStat:
@@ -205,12 +208,16 @@ class ShellWorkspace:
         await self._files.delete(await self._decided("delete", path, edit))
 
     async def stat(self, path: str) -> FileStat | None:
-        """What is at the path, or None; to know that nothing is there in the workspace nobody is asked."""
-        await self._ready()
-        place = await self._files.locate(self._nominal(path), "read")
-        if is_below(self._root, place.name) and await self._files.stat(place) is None:
+        """What is at the path, or None."""
+        if await self._is_missing(path):
             return None
         return await self._files.stat(await self._decided("read", path))
+
+    async def _is_missing(self, path: str) -> bool:
+        """Whether nothing is there in the workspace, to know which nobody is asked."""
+        await self._ready()
+        place = await self._files.locate(self._nominal(path), "read")
+        return is_below(self._root, place.name) and await self._files.stat(place) is None
 
     async def list(self, path: str) -> Sequence[FileStat]:
         """The entries of a directory, by name."""

@@ -58,8 +58,10 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
 
 async def _existing(workspace: Workspace, path: str) -> bytes | None:
     """What is there, if it is a file."""
-    found = await workspace.stat(path)
-    return None if found is None or found.kind != "file" else await workspace.read(path)
+    try:
+        return await workspace.read(path)
+    except (FileNotFoundError, IsADirectoryError):
+        return None
 
 
 def _read(data: bytes | None) -> tuple[str | None, Form]:
