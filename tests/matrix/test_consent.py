@@ -223,6 +223,7 @@ async def test_a_session_without_a_person_refuses_at_once(
     git = tmp_path / "work" / ".git"
     git.mkdir()
     (git / "config").write_text("a")
+    (tmp_path / "work" / ".env").write_text("A_TOKEN=abcdefghijkl123456\n")
     tool, arguments = CALLS[name]
     model = ScriptedModel(call(tool, arguments), say("could not"))
     async with talk(model, toolsets=("terminal", "file"), attended=False, source=source) as session:

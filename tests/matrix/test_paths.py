@@ -58,6 +58,7 @@ FREE: Final = {
     "lib/git_packs.py": "one pack in the repository that hermes -w was typed in, for its caller, which stands here itself",
     "lib/beneath.py": "modes of folders, for its callers, which stand here themselves",
     "lib/bounded_process.py": "git with an environment of its own that runs nothing else (lib/safe_git.py), for callers which stand here themselves",
+    "lib/child_processes.py": "programs of its callers, which stand here themselves",
     "lib/removal.py": "folders of its callers, which stand here themselves",
     "lib/sqlite.py": "a new file of its callers, which stand here themselves, under a name of its own at first",
     "lib/trees.py": "copies for its callers, which stand here themselves",
@@ -121,7 +122,7 @@ def test_programs_are_started_for_sessions_by_environments_alone() -> None:
         for module, name in calls()
         if name in STARTS and not module.startswith(("environments/", "models/", "apps/", "testing/"))
     }
-    assert outside == {"lib/bounded_process.py"}
+    assert outside == {"lib/bounded_process.py", "lib/child_processes.py"}
     starting = {
         path.relative_to(SOURCE).as_posix()
         for path in SOURCE.rglob("*.py")

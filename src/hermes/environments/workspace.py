@@ -194,8 +194,11 @@ class ShellWorkspace:
         )
 
     async def read(self, path: str) -> bytes:
-        """A file's bytes; FileNotFoundError, IsADirectoryError, PermissionError as usual."""
-        if await self._is_missing(path):
+        """A file's bytes; FileNotFoundError, IsADirectoryError, PermissionError as usual. To know that
+        nothing is there in the workspace nobody is asked.
+        """
+        place = await self._nearby(path)
+        if place is not None and await self._files.stat(place) is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return await self._files.read(await self._decided("read", path))
 
@@ -208,16 +211,17 @@ class ShellWorkspace:
         await self._files.delete(await self._decided("delete", path, edit))
 
     async def stat(self, path: str) -> FileStat | None:
-        """What is at the path, or None."""
-        if await self._is_missing(path):
+        """What is at the path, or None; to know that nothing is there in the workspace nobody is asked."""
+        place = await self._nearby(path)
+        if place is not None and await self._files.stat(place) is None:
             return None
         return await self._files.stat(await self._decided("read", path))
 
-    async def _is_missing(self, path: str) -> bool:
-        """Whether nothing is there in the workspace, to know which nobody is asked."""
+    async def _nearby(self, path: str) -> Located | None:
+        """Where a path leads in the workspace; None if that is elsewhere."""
         await self._ready()
         place = await self._files.locate(self._nominal(path), "read")
-        return is_below(self._root, place.name) and await self._files.stat(place) is None
+        return place if is_below(self._root, place.name) else None
 
     async def list(self, path: str) -> Sequence[FileStat]:
         """The entries of a directory, by name."""
