@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
@@ -18,7 +19,7 @@ from hermes.safety.sources import sources
 from hermes.tools.needs import secret_for
 from hermes.types.delegation import ChildReport, ChildTask
 from hermes.types.error import HermesError, SecretUnavailable
-from hermes.types.message import Message
+from hermes.types.message import Assistant, Message, ToolCall, ToolResult
 from hermes.types.question import Answer, Question
 from hermes.types.script import ScriptResult
 from hermes.types.tool import PastSessions, ProviderTools, TodoList, ToolEntry
@@ -108,6 +109,17 @@ class ToolRunContext(Struct, eq=False):
     def interrupted(self) -> bool:
         """Whether the turn is being stopped."""
         return self.stopping.is_set()
+
+    def has_handled(self, path: str) -> bool:
+        """Whether an earlier call of the session that worked was about a file of this name."""
+        name, calls = PurePosixPath(path).name, dict[str, ToolCall]()
+        for message in self.session.log:
+            if isinstance(message, Assistant):
+                calls |= {call.id: call for call in message.calls}
+            elif isinstance(message, ToolResult) and not message.failed and message.call_id in calls:
+                if any(name in str(value) for value in calls[message.call_id].arguments.values()):
+                    return True
+        return False
 
     def secret(self, name: str) -> str:
         """The value of a variable that the tool names in `requires_env`."""

@@ -134,6 +134,9 @@ class ToolContext(Protocol):
         call.
         """
 
+    def has_handled(self, path: str) -> bool:
+        """Whether an earlier call of the session that worked was about a file of this name."""
+
     def secret(self, name: str) -> str:
         """The value of a variable that the tool names in `requires_env`; SecretUnavailable when it does not,
         or when it is not set.

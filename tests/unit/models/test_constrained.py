@@ -80,7 +80,7 @@ def fits(reply: dict[str, Any], form: dict[str, Any]) -> bool:
 
 
 LS = {"tool": "terminal", "arguments": {"command": "ls"}}
-WRITE = {"tool": "write_file", "arguments": {"path": "a", "content": "b"}}
+WRITE = {"tool": "write_file", "arguments": {"overwrite": False, "path": "a", "content": "b"}}
 
 
 def wrote(tool: str, number: int, **result: Any) -> tuple[Assistant, ToolResult]:
@@ -366,6 +366,11 @@ class TestReader:
         reader.feed('{"needs": "look", "tool": "execute_code", "arguments": {"code": "python3 sum.py"}}')
         (made,) = reader.finish().calls
         assert (made.name, made.arguments, made.repaired) == ("terminal", {"command": "python3 sum.py"}, True)
+
+    def test_the_calls_of_a_session_have_ids_of_their_own(self) -> None:
+        reader = ConstrainedReader(request(said("Run a, then b."), called(1, "a"), gave(1, "x")))
+        reader.feed('{"tool": "terminal", "arguments": {"command": "b"}}')
+        assert [one.id for one in reader.finish().calls] == ["call_1"]
 
     def test_an_answer_that_was_cut_off_keeps_what_there_is(self) -> None:
         assert read('{"answer": "Half a sen')[1] == StyledReply(text="Half a sen")

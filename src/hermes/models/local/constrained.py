@@ -257,7 +257,10 @@ class ConstrainedReader:
         return tool, {**arguments, name: close_brackets(code)}
 
     def _id(self) -> str:
-        return self._new_id() if self._new_id else "call_0"
+        if self._new_id:
+            return self._new_id()
+        made = sum(len(one.calls) for one in self._request.messages if isinstance(one, Assistant))
+        return f"call_{made}"
 
 
 def _seen(messages: Sequence[Message], state: TurnState) -> list[str]:

@@ -30,6 +30,8 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
         return tool_error("the content has the line numbers that read_file shows; write it without them")
     try:
         was = await _existing(workspace, path)
+        if was and args.get("overwrite") is False and not keywords["ctx"].has_handled(path):
+            return tool_error(f"{path} is there already; read it, and change what is to change with patch")
         before, form = _read(was)
         made_folders = was is None and await workspace.stat(str(PurePosixPath(path).parent)) is None
         data = encode(content, form)
@@ -97,7 +99,15 @@ registry.register(
         ),
         "parameters": {
             "type": "object",
-            "properties": {"path": {"type": "string"}, "content": {"type": "string"}},
+            "properties": {
+                "path": {"type": "string"},
+                "content": {"type": "string"},
+                "overwrite": {
+                    "type": "boolean",
+                    "default": True,
+                    "description": "false: a file that you have not read is not replaced",
+                },
+            },
             "required": ["path", "content"],
         },
     },
