@@ -415,6 +415,18 @@ def test_an_answer_that_never_fits_is_no_output_and_has_its_exit_code(run: Run, 
     assert done.stderr == "hermes: No answer of the form came: it is not one JSON value.\n"
 
 
+@pytest.mark.parametrize(("last", "status", "code"), [('{"n": 5}', "done", 0), ("c", "failed", 5)])
+def test_the_last_line_counts_all_tries_and_says_whether_one_fits(
+    run: Run, work: Path, last: str, status: str, code: int
+) -> None:
+    (work / "schema.json").write_text(SCHEMA)
+    done = ask(run, ScriptedModel("a", "b", last), "--json", "-z", "n?", "--output-schema", "schema.json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    sent = [line["input"] for line in lines if line["kind"] == "usage"]
+    assert (done.returncode, lines[-1]["status"], len(sent)) == (code, status, 3)
+    assert lines[-1]["tokens"]["input"] == sum(sent)
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

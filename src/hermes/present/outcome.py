@@ -57,9 +57,10 @@ def exit_code(result: ToolResult) -> int | None:
 
 
 def printed(result: ToolResult) -> str:
-    """What a call printed; where it prints nothing its result as it is."""
-    output = (_parsed(result.content) or {}).get("output")
-    return output if isinstance(output, str) else result.content
+    """What a call printed, its errors last; where it prints nothing its result as it is."""
+    fields = _parsed(result.content) or {}
+    output, errors = fields.get("output"), fields.get("stderr", "")
+    return f"{output}{errors}" if isinstance(output, str) else result.content
 
 
 def changed(result: ToolResult) -> str:

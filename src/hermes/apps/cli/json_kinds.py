@@ -170,7 +170,8 @@ class TokenCounts(Struct, frozen=True, kw_only=True):
 class EndLine(Line, frozen=True, kw_only=True):
     """The last line, always.
 
-    `output` is the answer as JSON where a schema was asked for and it fits; `cost` is in US dollars, null
+    `output` is the answer as JSON where a schema was asked for and it fits; where none did, `status` is
+    failed. `tokens` and `seconds` are those of all tries. `cost` is in US dollars, null
     where a part has no known price; `refused` are the actions that nobody could allow; those that nothing
     ever allows end with " (never allowed)".
     """

@@ -1,6 +1,8 @@
 """A question whose answer has to fit a JSON Schema: asked, checked, asked again."""
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,8 +42,8 @@ async def fitting(
     consumer: "JsonLines | Steps",
     attachments: "Sequence[Attachment]",
 ) -> "tuple[TurnFinished, int, Any]":
-    """The last turn, the exit code, and the JSON of the answer; where none fits, which stderr tells, None and
-    a turn without words.
+    """The last turn with what all took, the exit code, and the JSON of the answer; where none fits, which
+    stderr tells, None and a turn that failed without words.
     """
     ends: list[TurnFinished] = []
 
@@ -54,5 +56,13 @@ async def fitting(
     except OutputInvalid as error:
         if ends[-1].failure is None and ends[-1].outcome != "interrupted":
             click.echo(f"hermes: {visible(str(error))}", err=True)
-        return replace(ends[-1], text=""), CODES[ends[-1].outcome] or NOT_FITTING, None
-    return ends[-1], CODES[ends[-1].outcome], output
+        code = CODES[ends[-1].outcome] or NOT_FITTING
+        failed = "failed" if code == NOT_FITTING else ends[-1].outcome
+        return replace(_all_of(ends), text="", outcome=failed), code, None
+    return _all_of(ends), CODES[ends[-1].outcome], output
+
+
+def _all_of(ends: "Sequence[TurnFinished]") -> "TurnFinished":
+    """The last turn, with the tokens and the seconds of all."""
+    used = reduce(add, (one.usage for one in ends))
+    return replace(ends[-1], usage=used, seconds=sum(one.seconds for one in ends))
