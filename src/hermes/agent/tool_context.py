@@ -116,8 +116,9 @@ class ToolRunContext(Struct, eq=False):
         for message in self.session.log:
             if isinstance(message, Assistant):
                 calls |= {call.id: call for call in message.calls}
-            elif isinstance(message, ToolResult) and not message.failed and message.call_id in calls:
-                if any(name in str(value) for value in calls[message.call_id].arguments.values()):
+            elif isinstance(message, ToolResult) and not message.failed:
+                call = calls.get(message.call_id)
+                if call is not None and any(name in str(value) for value in call.arguments.values()):
                     return True
         return False
 
