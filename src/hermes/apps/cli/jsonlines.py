@@ -48,7 +48,8 @@ class JsonLines:
         self._redact = session.services.redactor.redact
         self._questions: dict[str, Question] = {}
         self._running: dict[str, ToolStarted] = {}
-        model, tools = session.endpoint.full_name, list(session.tools.tools)
+        model, known = session.endpoint.full_name, session.tools
+        tools = [name for name in known.tools if name in known.offered]
         self._write(kinds.StartLine(session=session.id, model=model, tools=tools))
 
     def feed(self, event: Event) -> None:
