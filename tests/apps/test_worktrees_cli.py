@@ -85,7 +85,7 @@ def test_going_on_where_the_worktree_was_made_names_the_session_that_worked_in_i
     (session,) = re.findall(r"\d{8}_\d{6}_[0-9a-f]{12}", listed)
     words = f"hermes: the last session here worked in the worktree fix (go): hermes -r {session} goes on with it there"
     none = program("-c", "-z", "more")
-    assert (none.returncode, words in none.stderr.splitlines()) == (1, True)
+    assert (none.returncode, words in none.stderr.splitlines()) == (2, True)
     there = ask(
         program, "-r", session, "-z", "where?", replies=(call("terminal", {"command": "pwd"}), "done")
     )
