@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from hermes.lib.files import make_private
 
@@ -17,7 +18,6 @@ LOG_BYTES = 4 << 20
 """The write-ahead log is moved into the file when it is larger than this and nothing else is to be done."""
 BUSY_LOG_BYTES = 8 << 20
 """The same between two writes."""
-_HEADER = 100
 STEP = 1 << 20
 """How much the log grows before it is tried again to move what others keep."""
 
@@ -35,7 +35,7 @@ def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
     _refuse_newer(schema_of(path), migrations)  # before anything of it is touched
     make_private(path.parent)
     with suppress(OSError):  # of which SQLite tells in its own words
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        _make_empty(path)
     connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
     try:
         _keep_log(connection)
@@ -51,16 +51,8 @@ def connect(path: Path, migrations: Sequence[str]) -> sqlite3.Connection:
 
 def make(path: Path, migrations: Sequence[str]) -> None:
     """Make a file that has its whole schema from the moment it is there; one that is there stays as it is."""
-    make_private(path.parent)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    try:
-        with closing(sqlite3.connect(name, isolation_level=None)) as connection:
-            migrate(connection, migrations)
-        with suppress(FileExistsError):
-            os.link(name, path)
-    finally:
-        Path(name).unlink()
+    with _linked(path) as new, closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        migrate(connection, migrations)
 
 
 def is_incomplete(error: Exception) -> bool:
@@ -85,11 +77,23 @@ def migrate(connection: sqlite3.Connection, migrations: Sequence[str]) -> None:
 def schema_of(path: Path) -> int:
     """How many migrations a file has seen, as far as it stands in the file itself; 0 for what is none."""
     try:
-        with path.open("rb") as file:
-            head = file.read(_HEADER)
-    except OSError:
+        with at_rest(path) as rows:
+            rows.execute("PRAGMA writable_schema=1")  # the header is read of a file that was cut, too
+            return _version(rows)
+    except sqlite3.DatabaseError:
         return 0
-    return int.from_bytes(head[60:64], "big") if head.startswith(b"SQLite format 3\0") else 0
+
+
+@contextmanager
+def at_rest(path: Path) -> Iterator[sqlite3.Connection]:
+    """A connection that reads what stands in the file itself: it sees no log, waits for nobody and changes
+    nothing.
+
+    Whoever reads the file of a store past SQLite takes its locks from this process: the system drops all of
+    them when any descriptor of that file is closed. SQLite closes its own when no lock needs them.
+    """
+    with closing(sqlite3.connect(f"file:{quote(str(path))}?mode=ro&immutable=1", uri=True)) as rows:
+        yield rows
 
 
 @contextmanager
@@ -145,6 +149,27 @@ class Checkpoints:
             return self._log.stat().st_size
         except OSError:
             return 0
+
+
+def _make_empty(path: Path) -> None:
+    """Have a file for this user alone, without closing a descriptor of one that others may have by now."""
+    if not path.exists():
+        with _linked(path):
+            pass
+
+
+@contextmanager
+def _linked(path: Path) -> Iterator[Path]:
+    """A new file for this user alone that gets its name at the end, unless another one has it by then."""
+    make_private(path.parent)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    try:
+        yield Path(name)
+        with suppress(FileExistsError):
+            os.link(name, path)
+    finally:
+        Path(name).unlink()
 
 
 def _refuse_newer(version: int, migrations: Sequence[str]) -> None:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
-from hermes.lib.sqlite import is_incomplete
+from hermes.lib.sqlite import at_rest, is_incomplete
 from hermes.store.presence import is_open
 from hermes.store.unusable import unusable
 from hermes.types.error import StorageDamaged
@@ -33,7 +33,7 @@ def reading(path: Path) -> Iterator[sqlite3.Connection]:
                 with _opened(copy, "mode=rw") as connection:
                     yield connection
         else:
-            with _opened(path, "mode=ro&immutable=1") as connection:
+            with at_rest(path) as connection:
                 yield connection
 
 

@@ -1,6 +1,7 @@
 """Facts in a SQLite file, found by full text and by how old they are."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from heapq import nlargest
 from itertools import islice
 from pathlib import Path
@@ -12,6 +13,7 @@ from hermes.store.fact_file import open_facts
 from hermes.store.fact_ranking import NEAR, relevances, telling
 from hermes.store.facts import Fact, score
 from hermes.store.index_text import asked, indexed, told
+from hermes.store.presence import present
 from hermes.store.protocol import Viewer
 
 RANKED: Final = 100
@@ -31,7 +33,10 @@ class SqliteFacts:
     """A `FactStore`; `half_life` is in seconds, 0 for facts that do not grow old."""
 
     def __init__(self, path: Path, *, half_life: float) -> None:
-        self._database, self._half_life = open_facts(path), half_life
+        with ExitStack() as held:
+            held.enter_context(present(path))  # who looks at the file meanwhile does so through SQLite
+            self._database, self._half_life = open_facts(path), half_life
+            self._presence = held.pop_all()
         self._rows = self._database.rows
 
     def add(self, fact: Fact) -> str:
@@ -98,8 +103,9 @@ class SqliteFacts:
 
     def close(self) -> None:
         """Let go of the file."""
-        self._database.checkpoints.run()
-        self._database.close()
+        with self._presence:
+            self._database.checkpoints.run()
+            self._database.close()
 
     def _best(
         self, held: Sequence[Mapping[int, float]], facts: int, viewer: Viewer, limit: int, now: float

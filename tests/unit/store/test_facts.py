@@ -305,7 +305,7 @@ def test_a_file_of_facts_is_whole_from_its_beginning(tmp_path: Path) -> None:
     shutil.copyfile(tmp_path / "f.db", tmp_path / "g.db")  # without its log
     fact_file.examine(tmp_path / "g.db")
     facts.close()
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["f.db", "g.db"]
+    assert sorted(one.name for one in tmp_path.iterdir()) == [".f.db.lock", "f.db", "g.db"]
 
 
 def test_a_changed_bit_in_the_name_of_a_mark_takes_no_mark_away(tmp_path: Path) -> None:
