@@ -49,7 +49,8 @@ class KernelWorkspace(ScriptWorkspace):
             kernel, use = await self._kernel_for(decided)
             if kernel.covered != decided.permit.covered:
                 self._options.heard(self._source)
-            self._redeem(decided.permit, self._now(decided.action, decided.where, decided.permit))
+            now = await self._now(decided.action, decided.where, decided.permit)
+            self._redeem(decided.permit, now)
             done = await self._run_in(kernel, decided, **options)
             why = kernel.gone()
             return replace(done, kernel=KernelUse(state="ended", lost=why) if why else use)

@@ -142,9 +142,10 @@ class LocalWorkspace(KernelWorkspace):
             and self._sandbox.outside(path) is None
         ]
 
-    def _content(self, action: Command) -> str:
-        gets_more = self._sandbox is None or action.needs != NO_NEEDS
-        return content_of(action.command, action.cwd) if gets_more else ""
+    async def _content(self, action: Command) -> str:
+        if self._sandbox is not None and action.needs == NO_NEEDS:
+            return ""
+        return await anyio.to_thread.run_sync(content_of, action.command, action.cwd, abandon_on_cancel=True)
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:

@@ -6,12 +6,16 @@ import re
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Final
+from typing import BinaryIO, Final
 
 _WORD: Final = re.compile(r"[^\s'\"();|&<>`$={}]+")
 _WRITTEN: Final = re.compile(rf"(?<![<>])>\|?\s*(?:{_WORD.pattern})")
 _WORDS: Final = 200
-_WHOLE: Final = 262_144  # bytes; of a larger file its size and times stand for it
+_WHOLE: Final = 268_435_456
+"""Bytes of all files together that are read: a second. For what comes after them their size, times and number
+stand: the time of a change is one that no program sets back.
+"""
+_PART: Final = 1_048_576
 
 
 def content_of(command: str, cwd: str) -> str:
@@ -20,10 +24,11 @@ def content_of(command: str, cwd: str) -> str:
     It reads no shell: too many words do no harm here.
     """
     digest = hashlib.blake2s(digest_size=10)
-    found = False
+    found, room = False, _WHOLE
     for path in _named(command, cwd):
-        if told := _told(path):
-            found = True
+        size, told = _told(path, room)
+        if told:
+            found, room = True, max(room - size, 0)
             digest.update(f"{path}\0".encode("utf-8", "surrogateescape") + told)
     return digest.hexdigest() if found else ""
 
@@ -39,15 +44,26 @@ def _named(command: str, cwd: str) -> Iterator[str]:
     )
 
 
-def _told(path: str) -> bytes:
-    """What stands for a regular file; b"" for anything else."""
+def _told(path: str, room: int) -> tuple[int, bytes]:
+    """The size of a regular file, and what stands for it, of which no more than `room` is read; b"" for
+    anything else.
+    """
     with suppress(OSError, ValueError):
         if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  # as above
-            return b""
+            return 0, b""
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             known = os.fstat(descriptor)
-            if known.st_size > _WHOLE:
-                return f"{known.st_size} {known.st_mtime_ns} {known.st_ino}".encode()
-            return hashlib.blake2s(file.read(_WHOLE)).digest()
-    return b""
+            size = known.st_size
+            if size > room:
+                return 0, f"{size} {known.st_mtime_ns} {known.st_ctime_ns} {known.st_ino}".encode()
+            return size, _digest(file, size)
+    return 0, b""
+
+
+def _digest(file: BinaryIO, size: int) -> bytes:
+    """A digest of the first bytes of a file: one that grows meanwhile is not followed."""
+    digest = hashlib.blake2s()
+    for start in range(0, size, _PART):
+        digest.update(file.read(min(_PART, size - start)))
+    return digest.digest()

@@ -64,7 +64,7 @@ class ScriptWorkspace(ShellWorkspace):
     async def _decide(self, script: Script) -> DecidedScript:
         await self._ready()
         where = self.cwd
-        action = self._action(script.command, where, NO_NEEDS, pty=False)
+        action = await self._action(script.command, where, NO_NEEDS, pty=False)
         return DecidedScript(script, where, action, await self._permit(action))
 
     async def _run_apart(
@@ -72,7 +72,7 @@ class ScriptWorkspace(ShellWorkspace):
     ) -> ExecResult:
         permit = decided.permit
         async with self._channel.open(module, answer, confined=permit.confined) as folder:
-            start = self._apart(decided.action, decided.where, permit)
+            start = await self._apart(decided.action, decided.where, permit)
             start = replace(start, env={**start.env, **variables(folder, start.env)})
             job = replace(self._job(start, permit, pty=False), errors_apart=True)
             done = await self._environment.exec(job, **options)

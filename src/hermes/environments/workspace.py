@@ -134,12 +134,12 @@ class ShellWorkspace:
             await self._ready()
             where = self._nominal(cwd) if cwd else None
             needs = self._resolved(needs)
-            action = self._action(command, where, needs, pty=pty)
+            action = await self._action(command, where, needs, pty=pty)
             permit = await self._permit(action)
             clean = is_clean(permit, needs)
             start = self._shell.prepare(command, cwd=where, confined=permit.confined, clean=clean)
             told = _OTHER_PROGRAMS if self._shell.finds_other_programs(clean=clean) else ""
-            self._redeem(permit, self._now(action, where, permit))
+            self._redeem(permit, await self._now(action, where, permit))
             told += self._make_granted(permit)
             done = await self._environment.exec(
                 self._job(start, permit, pty=pty), timeout=timeout, stdin=stdin, on_output=on_output
@@ -178,10 +178,10 @@ class ShellWorkspace:
         await self._ready()
         where = self._nominal(cwd) if cwd else self.cwd
         needs = self._resolved(needs)
-        action = self._action(command, where, needs, pty=pty, background=True)
+        action = await self._action(command, where, needs, pty=pty, background=True)
         permit = await self._permit(action)
         self.processes.make_room()
-        start = self._apart(action, where, permit)
+        start = await self._apart(action, where, permit)
         child = await self._environment.spawn(self._job(start, permit, pty=pty))
         return self.processes.add(
             self._process_id(),
@@ -261,11 +261,11 @@ class ShellWorkspace:
             raise Refused("A command cannot contain a NUL character.")
         return self._accept(await self._authorize(action))
 
-    def _apart(self, action: Command, where: str, permit: Permit) -> Start:
+    async def _apart(self, action: Command, where: str, permit: Permit) -> Start:
         """A shell of its own for a command that was decided, whose permit is used up."""
         confined, clean = permit.confined, is_clean(permit, action.needs)
         start = self._shell.prepare(action.command, cwd=where, confined=confined, clean=clean, carry=False)
-        self._redeem(permit, self._now(action, where, permit))
+        self._redeem(permit, await self._now(action, where, permit))
         self._make_granted(permit)
         return start
 
@@ -296,28 +296,29 @@ class ShellWorkspace:
         del permit
         return ""
 
-    def _action(
+    async def _action(
         self, command: str, where: str | None, needs: Needs, *, pty: bool, background: bool = False
     ) -> Command:
         """What would run now: these words, in this directory, with the shell and the files as they are."""
-        action = Command(
-            command=command,
-            cwd=where or self.cwd,
-            pty=pty,
-            background=background,
-            environment=self._shell.mark,
-            carried=self._shell.definitions(clean=needs != NO_NEEDS),
-            fresh=self._shell.is_fresh,
-            needs=needs,
-        )
-        return replace(action, content=self._content(action))
+        action = Command(command=command, cwd=where or self.cwd, pty=pty, background=background, needs=needs)
+        action = self._in_shell(action)
+        return replace(action, content=await self._content(action))
 
-    def _now(self, action: Command, where: str | None, permit: Permit) -> Command:
+    async def _now(self, action: Command, where: str | None, permit: Permit) -> Command:
         """The action once more, as it would run now; files may change under it where no word was given."""
-        now = self._action(action.command, where, action.needs, pty=action.pty, background=action.background)
-        return now if permit.by in WORDS else replace(now, content=action.content)
+        now = self._in_shell(replace(action, cwd=where or self.cwd))
+        return replace(now, content=await self._content(now)) if permit.by in WORDS else now
 
-    def _content(self, action: Command) -> str:
+    def _in_shell(self, action: Command) -> Command:
+        """A command with what earlier ones have left in the shell."""
+        return replace(
+            action,
+            environment=self._shell.mark,
+            carried=self._shell.definitions(clean=action.needs != NO_NEEDS),
+            fresh=self._shell.is_fresh,
+        )
+
+    async def _content(self, action: Command) -> str:
         """What stands for the files that a command names, where a yes to it would be for them."""
         del action
         return ""

@@ -1,0 +1,34 @@
+"""A yes to a command is one to the files that it names, whatever their size."""
+
+import os
+from pathlib import Path
+
+from hermes.environments.named_files import content_of
+
+
+def write_unseen(path: Path, data: bytes) -> None:
+    """Write over the beginning of a file, and set its time back."""
+    before = path.stat()
+    with path.open("r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+def test_a_large_file_that_is_changed_in_place_is_another(tmp_path: Path) -> None:
+    tool = tmp_path / "tool"
+    tool.write_bytes(b"echo a\n" + b"#" * 300_000)
+    before = content_of("./tool", str(tmp_path))
+    write_unseen(tool, b"echo b")
+    assert content_of("./tool", str(tmp_path)) != before
+    write_unseen(tool, b"echo a")
+    assert content_of("./tool", str(tmp_path)) == before
+
+
+def test_one_too_large_to_be_read_is_known_by_when_it_was_changed(tmp_path: Path) -> None:
+    tool = tmp_path / "tool"
+    tool.write_bytes(b"echo a\n")
+    os.truncate(tool, 300_000_000)
+    before, changed = content_of("./tool", str(tmp_path)), tool.stat().st_ctime_ns
+    while tool.stat().st_ctime_ns == changed:  # a file system's time has steps
+        write_unseen(tool, b"echo b")
+    assert content_of("./tool", str(tmp_path)) != before
