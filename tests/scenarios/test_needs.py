@@ -78,6 +78,29 @@ async def test_a_yes_to_a_script_that_needs_more_is_none_to_what_it_is_by_then(
     assert ("changed while this was decided" in result["error"], list(near.iterdir())) == (True, [])
 
 
+@pytest.mark.parametrize(
+    "command",
+    ['sh "se"nd', "sh s*d", "sh sen[[:alpha:]]", 'sh "$PWD/send"', "D=sen; sh ${D}d", "cd ../w*; sh send"],
+)
+async def test_it_is_bound_to_the_file_however_its_name_is_spelled(
+    talk: Talk, tmp_path: Path, command: str
+) -> None:
+    near, script = tmp_path / "near", tmp_path / "work" / "send"
+    near.mkdir()
+    script.write_text(f"echo a > {near}/a\n")
+    model = ScriptedModel(call("terminal", {"command": command, "needs": {"paths": ["../near"]}}), say("ok"))
+    async with (
+        talk(model, toolsets=("terminal",)) as session,
+        session.stream("go") as stream,
+    ):
+        async for event in stream:
+            if isinstance(event, Asked):
+                script.write_text(f"echo b > {near}/b\n")
+                session.answer(event.id, Grant())
+    (result,) = results(session)
+    assert ("changed while this was decided" in result.get("error", ""), list(near.iterdir())) == (True, [])
+
+
 async def test_a_lasting_yes_to_a_script_that_needs_more_is_for_what_is_in_it(
     talk: Talk, tmp_path: Path
 ) -> None:

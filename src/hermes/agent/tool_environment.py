@@ -32,6 +32,7 @@ from hermes.environments.workspace import WorkspaceOptions
 from hermes.lib.files import real_paths
 from hermes.lib.secretvalues import SecretValues
 from hermes.models.side_calls import SideQuestion
+from hermes.safety.bound_files import named_paths
 from hermes.safety.decide import Policy, is_concealed
 from hermes.safety.grants import lent
 from hermes.safety.outside_folders import NAMES, OutsideFolder
@@ -241,6 +242,7 @@ def workspace_options(options: ToolEnvironmentOptions, gate: ApprovalGate | None
         known=options.known,
         concealed=lambda path: gate is not None and is_concealed(path, gate.policy),
         found=gate.found if gate else lambda _paths: None,
+        named=lambda action: named_paths(action, gate.policy.folders) if gate else (),
         is_outdated=gate.is_outdated if gate else lambda _permit: False,
         heard=tell,
         spawn=options.spawn,

@@ -145,7 +145,10 @@ class LocalWorkspace(KernelWorkspace):
     async def _content(self, action: Command) -> str:
         if self._sandbox is not None and action.needs == NO_NEEDS:
             return ""
-        return await anyio.to_thread.run_sync(content_of, action.command, action.cwd, abandon_on_cancel=True)
+        read = self._options.named(action)
+        return await anyio.to_thread.run_sync(
+            content_of, action.command, action.cwd, read, abandon_on_cancel=True
+        )
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:

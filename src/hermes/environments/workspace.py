@@ -56,9 +56,10 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
 
     `known` are secrets that no uncut output on disk may hold, `concealed` says of an absolute path that a
     search must not look into it, `found` is told the files that one gave lines of, `heard` the source of what
-    a background process printed, where that is not the user's own, `is_outdated` says of a permit that it
-    holds no longer; `note` is a sentence that ends the first output; `spawn` runs jobs beside the caller's,
-    such as making the sandbox of the next command.
+    a background process printed, where that is not the user's own, `named` gives the absolute paths and
+    patterns that a command's words were read as, `is_outdated` says of a permit that it holds no longer;
+    `note` is a sentence that ends the first output; `spawn` runs jobs beside the caller's, such as making the
+    sandbox of the next command.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -70,6 +71,7 @@ class WorkspaceOptions(Struct, frozen=True, kw_only=True):
     concealed: Callable[[str], bool] = field(default=lambda _path: False)
     found: Callable[[Iterable[str]], None] = field(default=lambda _paths: None)
     heard: Callable[[str], None] = field(default=lambda _source: None)
+    named: Callable[[Command], tuple[str, ...]] = field(default=lambda _action: ())
     is_outdated: Callable[[Permit], bool] = field(default=lambda _permit: False)
     note: str = ""
     spawn: Spawn | None = None

@@ -23,7 +23,7 @@ def asked_always(action: Action, verdict: Verdict, policy: Policy, grants: Grant
     for scopes in (grants.session, map(parse, policy.allowlist)):
         if scope := covering(scopes, action, reading, grants.now):
             return replace(verdict, covered=scope)
-    session, always = offered(action, reading, policy.scope)
+    session, always = offered(action, reading, policy.folders, policy.scope)
     return replace(
         verdict,
         decision="ask",

@@ -24,7 +24,7 @@ from hermes.safety.commands.paths import (
 )
 from hermes.safety.commands.rules import Finding, table
 from hermes.safety.commands.script import Simple
-from hermes.safety.grants import EDIT, Grants, covering, offered, parse
+from hermes.safety.grants import EDIT, Grants, covering, offered, parse, unbound
 from hermes.safety.needs import Access, access, declared
 from hermes.safety.outside_folders import OutsideFolder
 from hermes.types.action import Action, Command, Decider, FileAccess, Permit, ToolUse
@@ -164,12 +164,17 @@ def _judged_command(
         return replace(_verdict("allow", counted, given, by="session"), covered=scope)
     if scope := covering(map(parse, policy.allowlist), action, judged, grants.now):
         return replace(_verdict("allow", counted, given, by="allowlist"), covered=scope)
-    session, always = offered(action, judged, policy.scope)
+    session, always = offered(action, judged, policy.folders, policy.scope)
     free = policy.yolo or policy.mode == "off"
     verdict = _verdict("allow", counted, given, by="yolo") if free else _verdict("ask", counted, given)
+    if program := unbound(action, judged, policy.folders):
+        verdict = replace(verdict, reasons=(*verdict.reasons, _UNBOUND.format(program)))
     return replace(verdict, session=session, always=always)
 
 
+_UNBOUND: Final = (
+    "{} may run files that this yes is not bound to, so it is for once: what they hold then is run"
+)
 _ALLOWED: Final = Verdict(decision="allow")
 _SERVED: Final = re.compile(r"/(?:srv|opt)/[^/]+/.")
 """Files of a user's own in folders that belong to no package."""
@@ -303,7 +308,7 @@ def _asked(action: FileAccess, finding: Finding, policy: Policy, grants: Grants)
         return replace(_verdict("allow", [finding], by="session"), covered=scope)
     if scope := covering(map(parse, policy.allowlist), action, reading, grants.now):
         return replace(_verdict("allow", [finding], by="allowlist"), covered=scope)
-    session, always = offered(action, reading)
+    session, always = offered(action, reading, policy.folders)
     free = policy.yolo or policy.mode == "off"
     verdict = _verdict("allow", [finding], by="yolo") if free else _verdict("ask", [finding])
     return replace(verdict, session=session, always=always)

@@ -11,11 +11,13 @@ from typing import Final, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from hermes.safety.bound_files import is_bound, runs_unbound
 from hermes.safety.commands.code import SHELLS
 from hermes.safety.commands.dataflow import INTERPRETERS
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import Reading
 from hermes.safety.commands.local_programs import is_local
+from hermes.safety.commands.paths import Map
 from hermes.safety.commands.rules import Finding
 from hermes.safety.commands.script import Simple
 from hermes.safety.needs import ASKED
@@ -143,10 +145,11 @@ def _exact(text: str) -> Scope:
 
 
 def offered(
-    action: Command | FileAccess, reading: Reading, reach: Literal["meant", "pattern"] = "meant"
+    action: Command | FileAccess, reading: Reading, folders: Map, reach: Literal["meant", "pattern"] = "meant"
 ) -> tuple[Scope | None, Scope | None]:
     """The scopes of a yes for the session and of one for good; none where what happens is not in the
-    words. With the reach of a `pattern` they are for all that the same rules find.
+    words, or in files that these do not name. With the reach of a `pattern` they are for all that the same
+    rules find.
     """
     if isinstance(action, FileAccess) and _are_edits(reading):
         return EVERY_EDIT, None
@@ -154,11 +157,11 @@ def offered(
         scope = Scope(kind="path", words=action.operation, path=action.path)
         return _plain(scope), _plain(scope)
     commands, found = reading.commands, reading.found
-    if _is_unknown(reading):
+    if _is_unknown(reading) or unbound(action, reading, folders):
         return None, None
     if reach == "pattern" and (rules := _rules(found)):
         return _host(found) or rules, rules
-    if any(one.effect in _RUNS for one in found) and not (action.content or _is_told(commands, found)):
+    if any(one.effect in _RUNS for one in found) and not _is_told(action, commands, found):
         return None, None  # what runs stands in files that the words do not name
     exact = _plain(
         Scope(
@@ -176,12 +179,28 @@ def offered(
     return wider or exact, exact if lasting else None
 
 
-def _is_told(commands: Sequence[Simple], found: Sequence[Finding]) -> bool:
-    """Whether the words tell what each program does: it acts on services or processes, or runs nothing that
-    lies in a folder. What git runs of a repository is the user's own: nothing else can change that.
+def _is_told(action: Command, commands: Sequence[Simple], found: Sequence[Finding]) -> bool:
+    """Whether the words tell what each program does: it acts on services or processes, runs nothing that
+    lies in a folder, or only a file of which it is known what is in it. What git runs of a repository is the
+    user's own: nothing else can change that.
     """
     told = {one.words.split()[0] for one in found if one.words and one.effect in _TOLD}
-    return all(is_local(one) or one.program == "git" or one.program in told for one in commands)
+    return all(
+        is_local(one)
+        or one.program == "git"
+        or one.program in told
+        or (action.content and is_bound(one, commands))
+        for one in commands
+    )
+
+
+def unbound(action: Command, reading: Reading, folders: Map) -> str:
+    """The program, where a command asks for more than the sandbox gives and may run files that no yes is
+    bound to; "" otherwise. One host alone is kept by the sandbox, whatever runs.
+    """
+    if ASKED.isdisjoint(one.effect for one in reading.found) or _host(reading.found):
+        return ""
+    return runs_unbound(reading.commands, action.content, folders)
 
 
 def covering(

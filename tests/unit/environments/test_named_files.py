@@ -32,3 +32,12 @@ def test_one_too_large_to_be_read_is_known_by_when_it_was_changed(tmp_path: Path
     while tool.stat().st_ctime_ns == changed:  # a file system's time has steps
         write_unseen(tool, b"echo b")
     assert content_of("./tool", str(tmp_path)) != before
+
+
+def test_a_pattern_stands_for_all_files_that_fit_it(tmp_path: Path) -> None:
+    (tmp_path / "run.sh").write_text("echo a")
+    patterns = [f"{tmp_path}/{name}" for name in ("r*.sh", "ru[n].sh", "ru[[:alpha:]].sh", "[^x]un.sh")]
+    before = [content_of("", str(tmp_path), [one]) for one in patterns]
+    (tmp_path / "run.sh").write_text("echo b")
+    after = [content_of("", str(tmp_path), [one]) for one in patterns]
+    assert [was != now for was, now in zip(before, after, strict=True)] == [True] * 4

@@ -156,9 +156,9 @@ def test_an_exact_grant_covers_that_command_in_that_directory_alone() -> None:
 
 
 def test_an_exact_grant_covers_the_needs_that_it_names_alone() -> None:
-    asked = on("make", SANDBOX, needs=Needs(network=True, paths=("/opt/y",)))
+    asked = on("weave", SANDBOX, needs=Needs(network=True, paths=("/opt/y",)))
     pattern = covered(asked)
-    assert pattern == "/data/project$ make {needs network, path /opt/y}"
+    assert pattern == "/data/project$ weave {needs network, path /opt/y}"
     for needs, decision in {
         Needs(network=True): "allow",
         Needs(network=True, paths=("/opt/y",)): "allow",
@@ -166,8 +166,8 @@ def test_an_exact_grant_covers_the_needs_that_it_names_alone() -> None:
         Needs(unconfined=True): "ask",
         NO_NEEDS: "contain",
     }.items():
-        assert on("make", SANDBOX, pattern, needs=needs).decision == decision, needs
-    assert on("make", SANDBOX, "/data/project$ make", needs=Needs(network=True)).decision == "ask"
+        assert on("weave", SANDBOX, pattern, needs=needs).decision == decision, needs
+    assert on("weave", SANDBOX, "/data/project$ weave", needs=Needs(network=True)).decision == "ask"
 
 
 def test_a_wider_grant_covers_the_subcommand_with_the_same_effects_and_needs_alone() -> None:
@@ -308,6 +308,6 @@ def test_a_question_about_a_start_file_says_when_what_is_written_there_runs(name
     written = decide(FileAccess(operation="write", path=path), SANDBOX)
     assert written.reasons == (f"what is written to {path} {meaning}",)
     assert on(f"echo x >> {path}", OPEN).reasons == (f"what is written to {path} {meaning}",)
-    assert on("make", SANDBOX, needs=Needs(paths=(path,))).reasons == (
+    assert on("weave", SANDBOX, needs=Needs(paths=(path,))).reasons == (
         f"it asks to write in {path}, and what is written to it {meaning}",
     )

@@ -60,8 +60,18 @@ def written_scripts(commands: Sequence[Simple]) -> Iterator[tuple[Simple, str]]:
 def run_by(command: Simple) -> Sequence[str]:
     """The words that name the file which a shell, or a program by its path, runs."""
     if command.program in SHELLS or command.program in {".", "source"}:
-        return operands(command.argv[1:], _OWN_VALUES)[:1]
+        return [script] if (script := script_of(command)) else []
     return [word for word in command.argv[:1] if "/" in word]
+
+
+def script_of(command: Simple) -> str:
+    """The first operand of an interpreter or shell, which is the file that it runs; "" where it has none."""
+    return next(iter(operands(command.argv[1:], _OWN_VALUES)), "")
+
+
+def builds(command: Simple) -> bool:
+    """Whether a program is one that runs what files of its folder tell: it builds, tests or installs."""
+    return _BUILDERS.fullmatch(command.program) is not None
 
 
 def upstream(command: Simple) -> Iterator[Simple]:
@@ -94,8 +104,8 @@ def _runs_files(command: Simple) -> bool:
     if _FILTERS & set(command.argv):
         return False
     if command.program in SHELLS or INTERPRETERS.fullmatch(command.program):
-        return bool(operands(command.argv[1:], _OWN_VALUES))
+        return bool(script_of(command))
     own = (
         "/" in command.argv[0] and not _PROGRAM_FOLDERS.fullmatch(command.argv[0]) if command.argv else False
     )
-    return own or bool(_BUILDERS.fullmatch(command.program))
+    return own or builds(command)
