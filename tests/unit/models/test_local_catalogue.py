@@ -1,8 +1,9 @@
 import struct
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from hermes.models.local.catalogue import AUTO, Download, Wheels, default, entries, find, largest
@@ -80,6 +81,8 @@ def test_an_alias_or_a_file_is_found(tmp_path: Path) -> None:
 def test_what_is_neither_names_the_choices(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"no local model '.*none.gguf'.*qwen2.5-coder-0.5b"):
         find(str(tmp_path / "none.gguf"))
+    with pytest.raises(ConfigError, match=r"no local model '~no-such-user-here/x.gguf'"):
+        find("~no-such-user-here/x.gguf")
 
 
 def _text(value: str) -> bytes:
@@ -136,6 +139,7 @@ def test_the_marks_of_a_models_template_are_its_control_tokens(tmp_path: Path) -
 
 
 NESTED = _text("x.y") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 3000
+BEHIND_THE_END = _text("x.y") + struct.pack("<I", 9) + struct.pack("<IQ", 12, 2**61)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +151,40 @@ NESTED = _text("x.y") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 3000
         b"GGUF" + b"\xff" * 20,
         b"GGUF" + struct.pack("<IQQ", 3, 0, 2**63),
         b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + NESTED,
+        b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + BEHIND_THE_END,
     ],
 )
 def test_a_file_that_is_no_model_says_nothing(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
     path.write_bytes(content)
     assert (gguf_header(path), control_tokens(path)) == (GgufHeader(), ())
+
+
+SOUND = b"".join(
+    (
+        b"GGUF" + struct.pack("<IQQ", 3, 0, 6),
+        _text("general.name") + struct.pack("<I", 8) + _text("tiny"),
+        _text("tiny.sizes") + struct.pack("<IIQ3d", 9, 12, 3, 0.5, 1.5, 2.5),
+        _count("tiny.block_count", 28),
+        _text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + _text("<s>") + _text("b"),
+        _text("tokenizer.ggml.token_type") + struct.pack("<IIQ2i", 9, 5, 2, 3, 1),
+        _count("tiny.context_length", 2048),
+    )
+)
+
+
+@example(len(SOUND), [(SOUND.index(struct.pack("<IQ", 12, 3)) + 4, struct.pack("<Q", 2**61))])
+@given(
+    st.integers(0, len(SOUND)), st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.binary(min_size=8)))
+)
+def test_however_a_file_is_damaged_its_header_is_read_or_says_nothing(
+    end: int, changes: list[tuple[int, bytes]]
+) -> None:
+    content = bytearray(SOUND)
+    for place, other in changes:
+        content[place : place + len(other)] = other
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "x.gguf")
+        path.write_bytes(content[:end])
+        header, marks = gguf_header(path), control_tokens(path)
+    assert (header.context_length >= 0, header.token_bytes >= 0, all(marks)) == (True, True, True)

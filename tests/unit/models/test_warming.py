@@ -3,10 +3,13 @@
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from hermes.lib.http import new_client
+from hermes.models.local.serving import LocalModels
 from hermes.models.warming import AGAIN, EndpointWarmer
 from hermes.types.request import Endpoint
 
@@ -75,3 +78,11 @@ async def test_a_server_is_asked_once_a_minute_however_much_is_typed(server: tup
 async def test_a_server_that_cannot_be_reached_is_left_to_the_request_to_tell(address: str) -> None:
     async with new_client({}) as http:
         await EndpointWarmer(http, lambda: 0.0).warm(Endpoint(provider="own", base_url=address, model="m"))
+
+
+@pytest.mark.parametrize("model", ["~no-such-user-here/x.gguf", "none.gguf", "a\0b.gguf", 7])
+async def test_a_local_model_that_cannot_be_made_ready_is_left_to_the_request_to_tell(
+    model: Any, tmp_path: Path
+) -> None:
+    async with new_client({}) as http:
+        await LocalModels(tmp_path, http).warm(Endpoint(provider="local", base_url="", model=model), [])

@@ -81,7 +81,9 @@ def find(alias_or_path: str) -> LocalModel | Path:
     for model in entries():
         if model.alias == alias_or_path:
             return model
-    path = Path(alias_or_path).expanduser()
+    path = Path(alias_or_path)
+    with contextlib.suppress(RuntimeError):  # there is no such user
+        path = path.expanduser()
     if path.is_file():
         return path
     known = ", ".join([*(model.alias for model in entries()), AUTO])

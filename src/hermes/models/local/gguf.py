@@ -32,7 +32,7 @@ _CACHE_BYTES: Final = 2
 _UNREADABLE: Final = (
     OSError,
     struct.error,
-    UnicodeDecodeError,
+    ValueError,
     MemoryError,
     OverflowError,
     KeyError,

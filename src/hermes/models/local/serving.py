@@ -23,7 +23,7 @@ from hermes.models.local.catalogue import LocalModel, find, is_whole, location
 from hermes.models.local.gguf import control_tokens, gguf_header
 from hermes.models.local.pull import pull
 from hermes.models.local.windows import available_memory, window_for
-from hermes.types.error import ConfigError, HermesError
+from hermes.types.error import ConfigError
 from hermes.types.profile import Profile
 from hermes.types.request import Endpoint
 
@@ -257,10 +257,12 @@ class LocalModels(Struct):
 
     async def warm(self, endpoint: Endpoint, opening: Sequence[dict[str, Any]]) -> None:
         """As `ready`, for a model that is here already; a fault is left to the request to tell."""
-        with suppress(HermesError, OSError):
+        try:
             found = find(endpoint.model)
             if isinstance(found, Path) or location(found, self.cache).exists():
                 await self.ready(endpoint, opening, _nobody)
+        except Exception:  # noqa: BLE001  # nobody has asked for it yet, and it must end nothing
+            return
 
     async def _serving(self, path: Path, opening: Sequence[dict[str, Any]]) -> LocalServer:
         if path in self._servers and not self._servers[path].is_alive:
