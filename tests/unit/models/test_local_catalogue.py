@@ -174,9 +174,7 @@ SOUND = b"".join(
 
 
 @example(len(SOUND), [(SOUND.index(struct.pack("<IQ", 12, 3)) + 4, struct.pack("<Q", 2**61))])
-@given(
-    st.integers(0, len(SOUND)), st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.binary(min_size=8)))
-)
+@given(st.integers(0, len(SOUND)), st.lists(st.tuples(st.integers(0, len(SOUND) - 1), st.binary(min_size=8))))
 def test_however_a_file_is_damaged_its_header_is_read_or_says_nothing(
     end: int, changes: list[tuple[int, bytes]]
 ) -> None:

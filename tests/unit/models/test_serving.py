@@ -17,3 +17,11 @@ async def test_a_damaged_file_is_told_in_a_sentence(tmp_path: Path) -> None:
     path.write_bytes(b"GGUF" + struct.pack("<IQQ", 3, 0, 1) + behind_the_end)
     with pytest.raises(ConfigError, match=r"x\.gguf cannot be loaded as a GGUF model: "):
         await LocalServer.start(path)
+
+
+async def test_where_no_state_can_be_kept_a_model_is_started_all_the_same(tmp_path: Path) -> None:
+    path, states = tmp_path / "x.gguf", tmp_path / "states"
+    path.write_bytes(b"GGUF")
+    states.write_text("no folder")
+    with pytest.raises(ConfigError, match=r"x\.gguf cannot be loaded as a GGUF model: "):
+        await LocalServer.start(path, states=states)

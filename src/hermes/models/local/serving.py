@@ -29,11 +29,18 @@ from hermes.types.request import Endpoint
 
 READING = "Reading its instructions (this takes a while the first time) …"
 _KEPT = 3
+_HALF = f"{'[0-9a-f]' * 16}.{'[0-9a-f]' * 8}"
+"""The name under which the engine saves a state."""
+_HALF_SECONDS = 3600.0
+"""How long saving one may take."""
 Tell = Callable[[str], None]
 
 
 class States(Struct, frozen=True):
-    """The states of one model file in a folder; the name of each has its prompt's digest and its own sum."""
+    """The states of one model file in a folder; the name of each has its prompt's digest and its own sum.
+
+    Other processes use the folder too: a state that cannot be read or written is none.
+    """
 
     folder: Path
     model: str
@@ -44,26 +51,52 @@ class States(Struct, frozen=True):
         The engine aborts the process on a damaged one.
         """
         for path in self.folder.glob(f"{self.model}-{digest}-*.state"):
-            if path.stem.endswith(f"-{_sum(path)}"):
+            if _is_sound(path):
                 return path.name
-            path.unlink(missing_ok=True)
+            _remove(path)
         return ""
 
     def keep(self, half: str, digest: str, size: int) -> None:
-        """Put a state of `size` bytes just saved as `half` in place; only the latest few are kept."""
+        """Put a state of `size` bytes just saved as `half` in place; only the latest few are kept, and no
+        half that a process which was killed has left.
+        """
         path = self.folder / half
-        if path.stat().st_size != size:
-            path.unlink()
-            return
-        path.replace(self.folder / f"{self.model}-{digest}-{_sum(path)}.state")
-        kept = sorted(self.folder.glob(f"{self.model}-*.state"), key=lambda found: found.stat().st_mtime)
-        for old in kept[:-_KEPT]:
-            old.unlink(missing_ok=True)
+        with suppress(OSError):
+            if (written := path.stat()).st_size == size:
+                path.replace(self.folder / f"{self.model}-{digest}-{_sum(path)}.state")
+                self._tidy(written.st_mtime)
+        _remove(path)
+
+    def _tidy(self, now: float) -> None:
+        kept = sorted(filter(Path.is_file, self.folder.glob(f"{self.model}-*.state")), key=_written)
+        halves = [one for one in self.folder.glob(_HALF) if _written(one) < now - _HALF_SECONDS]
+        for old in [*kept[:-_KEPT], *halves]:
+            _remove(old)
+
+
+def _is_sound(path: Path) -> bool:
+    try:
+        return path.is_file() and path.stem.endswith(f"-{_sum(path)}")
+    except OSError:
+        return False
 
 
 def _sum(path: Path) -> str:
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()[:16]
+
+
+def _written(path: Path) -> float:
+    """When it was; long ago where it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink()
 
 
 _PRIME_SECONDS = 600.0
@@ -181,7 +214,8 @@ def _fitting(path: Path) -> int:
 
 def _started(states: Path | None) -> "subprocess.Popen[bytes]":
     if states is not None:
-        states.mkdir(parents=True, exist_ok=True)
+        with suppress(OSError):  # where there is no folder, no state is kept
+            states.mkdir(parents=True, exist_ok=True)
     return subprocess.Popen(
         _ENGINE,
         stdin=subprocess.PIPE,
