@@ -86,7 +86,11 @@ def test_what_is_neither_names_the_choices(tmp_path: Path) -> None:
 
 
 def _text(value: str) -> bytes:
-    return struct.pack("<Q", len(value)) + value.encode()
+    return _bytes(value.encode())
+
+
+def _bytes(value: bytes) -> bytes:
+    return struct.pack("<Q", len(value)) + value
 
 
 def _file(path: Path, *facts: bytes) -> Path:
@@ -136,6 +140,15 @@ def test_the_marks_of_a_models_template_are_its_control_tokens(tmp_path: Path) -
         _count("tiny.context_length", 2048),
     )
     assert control_tokens(path) == ("<|im_start|>", "[INST]", "<s>")
+
+
+def test_a_control_token_that_is_no_text_hides_no_other(tmp_path: Path) -> None:
+    path = _file(
+        tmp_path / "tiny.gguf",
+        _text("tokenizer.ggml.tokens") + struct.pack("<IIQ", 9, 8, 2) + _text("<s>") + _bytes(b"\xff\xfe"),
+        _text("tokenizer.ggml.token_type") + struct.pack("<IIQ2i", 9, 5, 2, 3, 3),
+    )
+    assert control_tokens(path) == ("<s>",)
 
 
 NESTED = _text("x.y") + struct.pack("<I", 9) + struct.pack("<IQ", 9, 1) * 3000

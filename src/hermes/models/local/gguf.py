@@ -67,9 +67,18 @@ def control_tokens(path: Path) -> tuple[str, ...]:
         with path.open("rb") as stream:
             texts, kinds = _vocabulary(stream) if stream.read(4) == b"GGUF" else ((), ())
             found = zip(texts, kinds, strict=False)
-            return tuple(text.decode() for text, kind in found if kind == _CONTROL and len(text) > 1)
+            marks = [_decoded(text) for text, kind in found if kind == _CONTROL]
     except _UNREADABLE:
         return ()
+    return tuple(mark for mark in marks if len(mark) > 1)
+
+
+def _decoded(token: bytes) -> str:
+    """Its text; empty for one that no text can hold."""
+    try:
+        return token.decode()
+    except UnicodeDecodeError:
+        return ""
 
 
 def _vocabulary(stream: BinaryIO) -> tuple[Sequence[bytes], Sequence[int]]:
