@@ -14,12 +14,12 @@ def saved(environ: dict[str, str], work: Path) -> None:
     save(environ, work, work / "src")
 
 
-def save(environ: dict[str, str], work: Path, path: Path) -> None:
+def save(environ: dict[str, str], work: Path, path: Path, command: str = "rm -rf src") -> None:
     kept = CheckpointStore(Path(environ["HERMES_HOME"]) / "checkpoints", CheckpointLimits())
     about = Checkpoint(
         id="c1f0",
         at=1e9,
-        command="rm -rf src",
+        command=command,
         cwd=str(work),
         session="s",
         workspace=str(work),
@@ -44,6 +44,15 @@ def test_what_was_saved_is_listed_shown_and_brought_back(
     )
     assert (work / "src" / "a.py").read_text() == "a\n"
     assert run("checkpoints", "list").stdout.count("\n") == 2
+
+
+def test_a_known_key_in_a_command_is_not_shown(run: Run, work: Path, environ: dict[str, str]) -> None:
+    (work / "src").mkdir()
+    (work / "src" / "a.py").write_text("a\n")
+    (work / ".env").write_text("SHOP_API_KEY=8sJq2LmX4vTz9RkW1bYc\n")
+    save(environ, work, work / "src", "rm -rf src 8sJq2LmX4vTz9RkW1bYc")
+    assert "rm -rf src [redacted]" in run("checkpoints", "list").stdout
+    assert run("checkpoints", "show").stdout == f"c1f0: {work}$ rm -rf src [redacted]\n  {work}/src/a.py\n"
 
 
 def test_names_stand_in_a_line_each_and_a_repository_in_one(

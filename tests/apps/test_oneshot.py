@@ -49,7 +49,7 @@ def test_a_known_key_in_a_call_or_a_question_is_not_told(run: Run, form: str) ->
     replies = [
         call("write_file", {"path": "key", "content": f'{{"a": "{key}"}}'}),
         call("terminal", {"command": f"rm -rf /opt/{key}"}),
-        call("no_tool", {"deep": [{"x": key}]}),
+        call(f"no_tool_{key}", {"deep": [{"x": key}]}, call_id="c3"),
         say("ok"),
     ]
     done = ask(run, ScriptedModel(*replies), form, "-z", "hi", SHOP_API_KEY=key)

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from hermes.store.protocol import SessionRow
 from hermes.store.sqlite_store import open_store
-from hermes.types.message import Assistant, Message, User
+from hermes.types.message import Assistant, Message, ToolCall, User
 from tests.apps.conftest import Run
 
 LOG: tuple[Message, ...] = (
@@ -107,6 +107,28 @@ def test_an_example_goes_to_its_file_without_credentials(
         json.loads(run("sessions", "export", "2001_a", "--format", "sharegpt").stdout)["conversations"]
         == said
     )
+
+
+@pytest.mark.parametrize("command", ["show", "export"])
+def test_a_known_key_is_not_in_a_session_as_markdown(
+    run: Run, work: Path, environ: dict[str, str], command: str
+) -> None:
+    keys = {"HOME_API_KEY": "mysecret-1234567890", "WORK_API_KEY": "8sJq2LmX4vTz9RkW1bYc"}
+    raw = json.dumps({"command": f"echo {' '.join(keys.values())}"})
+    calls = (ToolCall(id="c", name="terminal", arguments=json.loads(raw), raw=raw),)
+
+    async def add() -> None:
+        home = Path(environ["HERMES_HOME"])
+        async with open_store(home / "sessions.db", home / "search.db") as opened:
+            await opened.create(row("2001_a", cwd=str(work)), system="", tools=[])
+            await opened.append("2001_a", *LOG, replace(LOG[1], id="b", text="", calls=calls))
+
+    anyio.run(add)
+    for name, folder in zip(keys, (Path(environ["HERMES_HOME"]), work), strict=True):
+        (folder / ".env").write_text(f"{name}={keys[name]}\n")
+    shown = run("sessions", command, "2001_a").stdout
+    assert "Grüße [redacted]" in shown
+    assert '- `terminal` {"command": "echo [redacted] [redacted]"}' in shown
 
 
 def test_branches_stand_below_their_session(run: Run, work: Path, environ: dict[str, str]) -> None:

@@ -24,8 +24,13 @@ def variables(
     home: Home, terminal: TerminalSettings, environ: Mapping[str, str], cwd: Path
 ) -> ChildEnvironment:
     """What a session's commands would get of `environ` in that directory."""
-    known = SecretValues(*secrets_of(environ), *secrets_of(workspace_values(cwd)), *_stored(home))
+    known = known_secrets(home, environ, cwd)
     return child_environment(environ, terminal.env_passthrough, partial(holds_secret, known=known))
+
+
+def known_secrets(home: Home, environ: Mapping[str, str], cwd: Path) -> SecretValues:
+    """The credentials that are known to a session in that directory before it begins."""
+    return SecretValues(*secrets_of(environ), *secrets_of(workspace_values(cwd)), *_stored(home))
 
 
 def by_reason(found: ChildEnvironment) -> Iterator[tuple[str, str]]:

@@ -10,8 +10,8 @@ from hermes.types.question import Approve, Question
 
 
 def shown_call(call: ToolCall, redact: Callable[[str], str]) -> ToolCall:
-    """The call with arguments as people and programs may see them."""
-    return replace(call, arguments=with_texts(call.arguments, redact), raw="")
+    """The call with name and arguments as people and programs may see them."""
+    return replace(call, name=redact(call.name), arguments=with_texts(call.arguments, redact), raw="")
 
 
 def shown_question(question: Question, redact: Callable[[str], str]) -> Question:

@@ -16,11 +16,11 @@ from hermes.agent.undo import checkpoints_of
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here, to_change
+from hermes.apps.cli.redaction import redactor_for
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.repository import refs_of
 from hermes.lib.visible import visible
 from hermes.present.rollback import told
-from hermes.safety.redact import redact_file
 from hermes.safety.settings import CheckpointSettings
 from hermes.store.checkpoints import Checkpoint, CheckpointStore
 from hermes.store.rollback import changed_since, roll_back
@@ -45,7 +45,11 @@ def list_checkpoints(choices: Choices, *, only_here: bool) -> None:
     if not found:
         click.echo("Nothing was saved.", err=True)
         return
-    tables.show([_row(one) for one in found], head=("CHECKPOINT", "SAVED", "SIZE", "BEFORE", "IN"))
+    redact = redactor_for(choices, Path.cwd()).redact
+    tables.show(
+        [_row(one, redact(one.command)) for one in found],
+        head=("CHECKPOINT", "SAVED", "SIZE", "BEFORE", "IN"),
+    )
 
 
 @checkpoints.command()
@@ -59,7 +63,8 @@ def show(choices: Choices, checkpoint: str, file: str | None) -> None:
     if file is not None:
         click.echo(kept.content(found, _absolute(file)), nl=False)
         return
-    click.echo(f"{found.id}: {_one_line(found.cwd)}$ {visible(found.command)}")
+    command = redactor_for(choices, Path(found.cwd)).redact(found.command)
+    click.echo(f"{found.id}: {_one_line(found.cwd)}$ {visible(command)}")
     for line in _folded(list(kept.files(found))):
         click.echo(f"  {line}")
     for path, why in kept.left_out(found):
@@ -73,7 +78,8 @@ def diff(choices: Choices, checkpoint: str) -> None:
     """What has changed in the workspace since before a turn."""
     kept = _kept(choices)
     found = _of_turn(kept.find(checkpoint, str(Path.cwd())))
-    click.echo_via_pager(f"{line}\n" for line in changed_since(kept, found, redact_file))
+    redact = redactor_for(choices, Path(found.workspace)).redact_file
+    click.echo_via_pager(f"{line}\n" for line in changed_since(kept, found, redact))
 
 
 @checkpoints.command()
@@ -161,6 +167,6 @@ def _kept(choices: Choices) -> CheckpointStore:
     return checkpoints_of(place.home.root, place.settings[CheckpointSettings], place.user_home)
 
 
-def _row(one: Checkpoint) -> tuple[str, ...]:
+def _row(one: Checkpoint, command: str) -> tuple[str, ...]:
     saved = f"{dt.datetime.fromtimestamp(one.at, tz=dt.UTC).astimezone():%Y-%m-%d %H:%M}"
-    return (one.id, saved, f"{one.size / 1e6:.1f} MB", visible(one.command), _one_line(one.cwd))
+    return (one.id, saved, f"{one.size / 1e6:.1f} MB", visible(command), _one_line(one.cwd))

@@ -7,6 +7,7 @@ import sys
 from typing import Any, TextIO, assert_never
 
 import msgspec
+from msgspec.structs import replace
 
 from hermes.agent.session import Session
 from hermes.apps.cli import json_kinds as kinds
@@ -81,7 +82,7 @@ class JsonLines:
             self._end(event.call_id, event.seconds, event.result, failed=event.failed, diff=event.diff)
             return
         call = shown_call(event.call, self._redact)
-        self._running[call.id] = event
+        self._running[call.id] = replace(event, call=call)
         self._write(
             kinds.ToolStartLine(id=call.id, name=call.name, arguments=call.arguments, parent=event.parent)
         )

@@ -14,17 +14,16 @@ import msgspec
 from hermes.agent.compaction.view import parting
 from hermes.agent.log import misplaced
 from hermes.agent.past_sessions import ROLES, described, role_of
-from hermes.agent.services import Redactor
 from hermes.agent.spec import new_session_id
 from hermes.agent.title import title_of
 from hermes.agent.trajectories import add_to, trajectory
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.cli_context import here, to_change
-from hermes.composition import SYSTEM_PORTS, secrets_of
+from hermes.apps.cli.cli_context import to_change
+from hermes.apps.cli.redaction import redactor_for
+from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.config.home import locate
-from hermes.lib.secretvalues import SecretValues
 from hermes.lib.text import clip, strip_escapes
 from hermes.lib.visible import spelled_out
 from hermes.present.session_tree import session_tree
@@ -88,7 +87,7 @@ def show_tree(choices: Choices, limit: int) -> None:
 def show(choices: Choices, session: str) -> None:
     """One session, as Markdown."""
     stored = _in_store(choices, lambda store: _read(store, session))
-    click.echo(_as_shown(stored))
+    click.echo(_as_shown(_markdown(choices, stored)))
 
 
 @sessions.command()
@@ -154,7 +153,8 @@ def export(choices: Choices, session: str, form: str, to: Path | None) -> None:
     if to is not None and form != "sharegpt":
         raise click.UsageError("--to goes with --format sharegpt.")
     if form == "markdown":
-        click.echo(_as_shown(stored) if sys.stdout.isatty() else as_markdown(stored.row, stored.log))
+        text = _markdown(choices, stored)
+        click.echo(_as_shown(text) if sys.stdout.isatty() else text)
     elif form == "jsonl":
         for line in session_lines(stored):
             click.echo(line)
@@ -164,20 +164,25 @@ def export(choices: Choices, session: str, form: str, to: Path | None) -> None:
         click.echo(msgspec.json.encode(_example(choices, stored)))
 
 
-def _as_shown(stored: StoredSession) -> str:
-    """A session as Markdown for a terminal: nothing in it is taken for a command."""
-    return spelled_out(strip_escapes(as_markdown(stored.row, stored.log)))
+def _markdown(choices: Choices, stored: StoredSession) -> str:
+    """A session as Markdown, without credentials."""
+    redactor = redactor_for(choices, Path(stored.row.cwd))
+    return redactor.redact(as_markdown(stored.row, stored.log))
+
+
+def _as_shown(text: str) -> str:
+    """Markdown for a terminal: nothing in it is taken for a command."""
+    return spelled_out(strip_escapes(text))
 
 
 def _example(choices: Choices, stored: StoredSession) -> dict[str, Any]:
-    environ = here(choices).environ
     return trajectory(
         stored.log,
         system=stored.system,
         tools=stored.tools,
         model=stored.row.model.partition("/")[2],
         at=stored.row.updated,
-        redact=Redactor(SecretValues(*secrets_of(environ))).redact,
+        redact=redactor_for(choices, Path(stored.row.cwd)).redact,
     )
 
 

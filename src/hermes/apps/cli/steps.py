@@ -137,7 +137,8 @@ class Steps:
 
     def _tool(self, result: ToolResult) -> list[Line]:
         call, emoji = self._calls.get(
-            result.call_id, (ToolCall(id=result.call_id, name=result.name, arguments={}), "")
+            result.call_id,
+            (ToolCall(id=result.call_id, name=self._redact(result.name), arguments={}), ""),
         )
         end = self._finished.get(result.call_id)
         seconds, diff = (end.seconds, end.diff) if end else (0.0, "")
