@@ -1,5 +1,8 @@
 """Which files a message names, and which pasted paths are pictures."""
 
+import os
+from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -50,6 +53,27 @@ def test_a_message_names_the_files_and_folders_that_are_there(
 )
 def test_a_missing_file_is_told_and_other_words_stay_words(folder: Path, text: str, told: list[str]) -> None:
     assert missing(text, folder) == told
+
+
+@pytest.mark.parametrize("name", ["pipe", "nothing", "round"])
+def test_what_is_there_and_no_file_is_told_to_be_none_that_can_be_sent(folder: Path, name: str) -> None:
+    os.mkfifo(folder / "pipe")
+    (folder / "nothing").symlink_to("nowhere")
+    (folder / "round").symlink_to("round")
+    assert missing(f"look at @{name}.", folder) == [f"{name} is no file that can be sent."]
+
+
+class EndlessFolder(type(Path())):  # type: ignore[misc]  # the class for this system
+    """A folder with as many files as anybody looks at."""
+
+    def iterdir(self) -> Iterator[Path]:
+        return (self / f"file{number}" for number in count())
+
+
+def test_of_a_huge_folder_some_names_are_compared(tmp_path: Path) -> None:
+    assert missing("@file1200x", EndlessFolder(tmp_path)) == [
+        "There is no file file1200x; did you mean file1200 or file200 or file120?"
+    ]
 
 
 def test_a_mention_names_its_file_again(folder: Path) -> None:

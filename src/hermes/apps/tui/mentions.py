@@ -1,7 +1,9 @@
 """Files and folders that a message names with `@`: the files and lists of the folders are sent with it."""
 
 import base64
+import os
 import re
+from itertools import islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
@@ -25,6 +27,8 @@ _TRAILING: Final = ".,;:!?)"
 _SUFFIX: Final = re.compile(r"\w\.\w{1,4}$", re.ASCII)
 _LISTED: Final = 200
 """Names of a folder that are sent; the model's own tools find the rest."""
+_COMPARED: Final = 2_000
+"""Names of a folder among which one that looks like a missing one is sought, which takes 0.1 ms each."""
 _SHARE: Final = 0.25
 """What of the model's window one text may take; a longer one is left for the model to read."""
 
@@ -50,14 +54,11 @@ def mentioned(text: str, folder: Path) -> list[Path]:
 
 
 def missing(text: str, folder: Path) -> list[str]:
-    """A sentence for each name in a message that is written as a file's is, where there is no such file."""
+    """A sentence for each name in a message that is written as a file's is, where there is no such file, or
+    something that cannot be sent.
+    """
     names = dict.fromkeys(name.rstrip(_TRAILING) for name in _names(text) if _meant(folder, name) is None)
-    found = ((name, _similar(folder, name)) for name in names)
-    return [
-        f"There is no file {name}" + (f"; did you mean {' or '.join(near)}?" if near else ".")
-        for name, near in found
-        if near or _SUFFIX.search(name) or _is_below(folder, name)
-    ]
+    return [told for name in names if (told := _why_missing(folder, name))]
 
 
 def gathered(text: str, session: "Session", folder: Path) -> Mentions:
@@ -110,6 +111,25 @@ def _there(folder: Path, name: str) -> Path | None:
         return None
 
 
+def _why_missing(folder: Path, name: str) -> str:
+    """Empty where the name may be just a word."""
+    if _is_odd(folder, name):
+        return f"{name} is no file that can be sent."
+    if near := _similar(folder, name):
+        return f"There is no file {name}; did you mean {' or '.join(near)}?"
+    return f"There is no file {name}." if _SUFFIX.search(name) or _is_below(folder, name) else ""
+
+
+def _is_odd(folder: Path, name: str) -> bool:
+    """Whether something of that name is there, which is neither file nor folder if these were looked for: a
+    pipe, a device, a link to nothing.
+    """
+    try:
+        return bool(name) and os.path.lexists(folder / Path(name).expanduser())
+    except RuntimeError:  # there is no such user
+        return False
+
+
 def _is_below(folder: Path, name: str) -> bool:
     """Whether a name begins with a folder that is there; npm's @types/node seldom does."""
     first, slash, _ = name.partition("/")
@@ -121,7 +141,8 @@ def _similar(folder: Path, name: str) -> list[str]:
     path = PurePath(name)
     where = _there(folder, str(path.parent))
     try:
-        names = [one.name for one in where.iterdir()] if where and path.name else []
+        found = islice(where.iterdir(), _COMPARED) if where and path.name else ()
+        names = [one.name for one in found]
     except OSError:
         return []
     return [visible(str(path.with_name(near))) for near in nearest(path.name, names, most=3)]
