@@ -13,9 +13,11 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any, Final
 
 import anyio
-from anyio.abc import ByteReceiveStream, Process
+from anyio.abc import ByteReceiveStream, ByteSendStream, Process
 
 _PIPES: Final[dict[str, Any]] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+_REST_SECONDS: Final = 0.5
+"""How long what a program printed may take to arrive after its end."""
 
 
 @asynccontextmanager
@@ -39,19 +41,29 @@ async def open_process(command: Sequence[str], **options: Any) -> AsyncIterator[
 async def run_process(
     command: Sequence[str], *, given: bytes = b"", **options: Any
 ) -> subprocess.CompletedProcess[bytes]:
-    """Run it to its end with what it is `given` to read; gives what it printed, whatever its exit code."""
-    printed = {1: b"", 2: b""}
+    """Run it to its end with what it is `given` to read; gives what it printed, whatever its exit code.
 
-    async def read(number: int, stream: ByteReceiveStream | None) -> None:
-        if stream is not None:
-            printed[number] = b"".join([chunk async for chunk in stream])
+    What children of its own print after its end is left where they keep its output open.
+    """
+    output, errors = bytearray(), bytearray()
 
     async with open_process(command, **(_PIPES | options)) as process, anyio.create_task_group() as tasks:
-        tasks.start_soon(read, 1, process.stdout)
-        tasks.start_soon(read, 2, process.stderr)
-        if process.stdin is not None:
-            with suppress(anyio.BrokenResourceError):  # it has read enough
-                await process.stdin.send(given)
-            await process.stdin.aclose()
+        tasks.start_soon(_read, process.stdout, output)
+        tasks.start_soon(_read, process.stderr, errors)
+        tasks.start_soon(_give, process.stdin, given)
         code = await process.wait()
-    return subprocess.CompletedProcess(list(command), code, printed[1], printed[2])
+        tasks.cancel_scope.deadline = anyio.current_time() + _REST_SECONDS
+    return subprocess.CompletedProcess(list(command), code, bytes(output), bytes(errors))
+
+
+async def _read(stream: ByteReceiveStream | None, printed: bytearray) -> None:
+    if stream is not None:
+        async for chunk in stream:
+            printed += chunk
+
+
+async def _give(stream: ByteSendStream | None, given: bytes) -> None:
+    if stream is not None:
+        with suppress(anyio.BrokenResourceError):  # it has read enough
+            await stream.send(given)
+        await stream.aclose()

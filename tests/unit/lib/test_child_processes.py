@@ -3,6 +3,7 @@
 import logging
 import os
 import random
+import signal
 import sys
 
 import anyio
@@ -30,6 +31,14 @@ async def test_what_is_given_comes_back_with_errors_and_exit_code() -> None:
 async def test_a_child_that_reads_nothing_is_no_error() -> None:
     done = await run_process([sys.executable, "-c", "print(1)"], given=b"x" * 3_000_000)
     assert (done.stdout, done.stderr, done.returncode) == (b"1\n", b"", 0)
+
+
+@pytest.mark.parametrize("given", [b"", b"x" * 3_000_000])
+async def test_a_child_of_the_child_that_keeps_its_pipes_holds_nobody_up(given: bytes) -> None:
+    with anyio.fail_after(60):
+        done = await run_process(["sh", "-c", "sleep 120 <&0 & echo $!"], given=given)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert (done.stderr, done.returncode) == (b"", 0)
 
 
 async def test_what_still_runs_after_the_block_is_killed() -> None:
