@@ -436,6 +436,22 @@ def test_bang_runs_a_command_as_a_tool_line_and_tells_the_model(place: Place) ->
         assert "❯ what did I do?" in terminal.text
 
 
+def test_a_command_of_ones_own_may_ask_before_anything_was_said(place: Place) -> None:
+    (place.project / ".env").write_text("KEY_OF_NOBODY=1\n")
+    with place.open("understood") as terminal:
+        terminal.until("(main")
+        terminal.type("!cat .env\r")
+        terminal.until("Run this?")
+        terminal.read(0.5)
+        terminal.type("1")
+        terminal.until("❯ 1  once")
+        terminal.type("\r")
+        terminal.until("✓ allowed once by you: cat .env")
+        terminal.until("KEY_OF_NOBODY")
+        terminal.type("what did I do?\r")
+        terminal.until("understood")
+
+
 def test_the_status_line_tells_the_folder_that_commands_have_moved_to(place: Place) -> None:
     (place.project / "sub").mkdir()
     with place.open(call("terminal", {"command": "cd sub"}), say("moved")) as terminal:

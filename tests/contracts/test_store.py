@@ -495,6 +495,18 @@ async def test_questions_go_with_their_session_and_need_one(opened: Opened) -> N
         assert (await store.question("q1"), await store.questions()) == (None, [])
 
 
+async def test_a_session_may_ask_before_anything_was_said_in_it(opened: Opened) -> None:
+    async with opened() as store:
+        await made(store, "one")
+        await store.update("one", title="early")
+        await store.ask(ASK)
+        assert await store.questions("one") == [ASK]
+        assert await store.answer("q1", Grant(), by="telegram:ada", at=6.0)
+        await store.append("one", said(1))
+        assert [(found.title, found.messages) for found in await store.recent()] == [("early", 1)]
+        assert (await store.load("one")).log == (said(1),)
+
+
 async def test_the_last_used_is_told_by_what_was_said_and_not_by_the_clock(opened: Opened) -> None:
     """The clock went back between the sessions; a reply alone makes no session the last used."""
     async with opened() as store:

@@ -93,7 +93,7 @@ class SessionTables:
     def create(
         self, row: SessionRow, system: str, tools: Sequence[object], capabilities: Capabilities
     ) -> None:
-        """Keep a session until its first message comes."""
+        """Keep a session until its first message or question comes."""
         bounds = "" if capabilities == ALL else msgspec.json.encode(capabilities).decode()
         self._new[row.id] = _New(row, system, msgspec.json.encode(tools), bounds)
 
@@ -117,6 +117,11 @@ class SessionTables:
         if new is not None or any(isinstance(message, User) for message in messages):
             self._rows.execute(_USED, {"key": end.key})
         self._written[session_id] = _End(end.key, end.last + len(rows))
+
+    def keep(self, session_id: str) -> None:
+        """Write the row of a session that has waited for its first message, before that comes."""
+        if self._unwritten(session_id) is not None:
+            self.append(session_id, ())
 
     def settle(self, session_id: str, results: Sequence[ToolResult]) -> None:
         """Write results at the end of a log and forget the intents of its session."""

@@ -103,7 +103,7 @@ class SqliteStore:
 
     async def ask(self, asked: StoredQuestion) -> None:
         """Write a question."""
-        await self._own(self._questions.ask, asked.session, asked)
+        await self._own(self._ask, asked.session, asked)
 
     async def answer(self, question_id: str, answer: Answer, *, by: str, at: float) -> bool:
         """Write an answer."""
@@ -292,6 +292,10 @@ class SqliteStore:
     def _delete(self, session_id: str) -> bool:
         self._owners.refuse_open(session_id)
         return self._sessions.delete(session_id)
+
+    def _ask(self, session_id: str, asked: StoredQuestion) -> None:
+        self._sessions.keep(session_id)  # a command of the person's own may ask before anything was said
+        self._questions.ask(session_id, asked)
 
     def _end(self, question_id: str, state: Ended) -> StoredQuestion | None:
         found = self._questions.find(question_id)

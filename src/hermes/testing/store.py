@@ -62,8 +62,7 @@ class MemoryStore:
 
     async def append(self, session_id: str, *messages: Message) -> None:
         """Keep messages."""
-        if session_id in self._new:
-            self._kept[session_id] = self._new.pop(session_id)
+        self._keep(session_id)
         log = self._of(session_id).log
         if not log or any(isinstance(message, User) for message in messages):
             self._kept[session_id] = self._kept.pop(session_id)  # the last used stands last
@@ -84,6 +83,7 @@ class MemoryStore:
 
     async def ask(self, asked: StoredQuestion) -> None:
         """Keep a question."""
+        self._keep(asked.session)
         self._exists(asked.session)
         self._questions[asked.id] = asked
 
@@ -261,6 +261,10 @@ class MemoryStore:
         """Forget everything."""
         self._new.clear()
         self._kept.clear()
+
+    def _keep(self, session_id: str) -> None:
+        if session_id in self._new:
+            self._kept[session_id] = self._new.pop(session_id)
 
     def _exists(self, session_id: str) -> None:
         if session_id not in self._kept:

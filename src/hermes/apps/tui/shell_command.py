@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from hermes.apps.tui.state import TuiState
-from hermes.types.error import ExecError, Refused
+from hermes.types.error import HermesError, Refused
 from hermes.types.event import Added, ToolFinished, ToolProgress, ToolStarted
 from hermes.types.message import ContextBlock, ToolCall, ToolResult
 
@@ -76,6 +76,6 @@ class ShellCommand:
             done = await session.workspace.run(command, timeout=_SECONDS, on_output=progress)
         except Refused as error:
             return {"output": "", "exit_code": -1, "error": str(error), "status": "blocked"}
-        except ExecError as error:
+        except HermesError as error:
             return {"output": "", "exit_code": -1, "error": str(error)}
         return {"output": done.text, "exit_code": done.code, "error": None}
