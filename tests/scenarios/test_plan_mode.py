@@ -8,9 +8,16 @@ import pytest
 
 import hermes
 from hermes.agent.change_mode import ChangeMode
+from hermes.agent.gate import ApprovalGate
+from hermes.agent.turn_files import TurnFiles
+from hermes.composition import SYSTEM_PORTS
+from hermes.safety.decide import Policy
+from hermes.store.checkpoints import CheckpointLimits, CheckpointStore
 from hermes.testing import ScriptedModel, call, calls
-from hermes.types.action import PLAN_MODE
+from hermes.types.action import PLAN_MODE, Action, Command, FileAccess
+from hermes.types.error import Refused
 from hermes.types.message import ToolResult
+from hermes.types.question import Answer, Deny, Question
 from tests.scenarios.conftest import Talk
 
 pytestmark = pytest.mark.anyio
@@ -94,3 +101,38 @@ async def test_a_child_of_a_session_that_plans_changes_nothing_either(talk: Talk
         await session.send("Plan it.")
     assert not (tmp_path / "work" / "made").exists()
     assert "Plan mode is on" in model.requests[2]["messages"][-1]["content"]
+
+
+class LongSaving(TurnFiles):
+    """Saves the workspace for so long that a person begins plan mode meanwhile."""
+
+    is_planning = False
+
+    async def save_before(self, action: Action) -> None:
+        self.is_planning = True
+
+
+@pytest.mark.parametrize("action", ["command", "file"])
+async def test_nothing_changes_once_it_has_begun_while_the_workspace_was_saved(
+    tmp_path: Path, action: str
+) -> None:
+    actions: dict[str, Action] = {
+        "command": Command(command="echo x > made", cwd=str(tmp_path)),
+        "file": FileAccess(operation="write", path=str(tmp_path / "made"), diff="+x"),
+    }
+
+    async def nobody(_question: Question) -> Answer:
+        return Deny()
+
+    store = CheckpointStore(tmp_path / "checkpoints", CheckpointLimits())
+    saving = LongSaving(store, SYSTEM_PORTS, tmp_path, tmp_path)
+    gate = ApprovalGate(
+        policy=Policy(workspace=str(tmp_path), home="/home/user", hermes_home="/h"),
+        ask=nobody,
+        save=lambda _: None,
+        ports=SYSTEM_PORTS,
+        turn_files=saving,
+        planning=lambda: saving.is_planning,
+    )
+    with pytest.raises(Refused, match="Plan mode is on"):
+        await gate.authorize(actions[action])

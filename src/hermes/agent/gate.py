@@ -10,15 +10,7 @@ from msgspec.structs import replace
 from hermes.agent.advice import advised, is_low_risk
 from hermes.agent.advice import question as side_question
 from hermes.agent.call_order import let_reads_go
-from hermes.agent.provenance import (
-    allow_edit,
-    asking,
-    begins,
-    is_allowed_edit,
-    is_of_model,
-    tell,
-    tell_first,
-)
+from hermes.agent.provenance import allow_edit, asking, begins, is_allowed_edit, is_of_model, tell, tell_first
 from hermes.agent.refusals import denied, instead, listed
 from hermes.agent.turn_files import TurnFiles
 from hermes.agent.undo import SaveFirst
@@ -124,16 +116,17 @@ class ApprovalGate(Struct):
         await self._save_turn(action, verdict)
         if isinstance(action, Command) and only_reads(verdict):
             let_reads_go(action.command)
+        found = self._provenance(action, verdict)
+        source = found.source
+        known = await tell_first(source)
+        self._refuse_planned(action, verdict)  # last: nothing is waited for from here on
         if may_change(action, verdict):
             begins()
         self.wrote = self.wrote or writes(action, verdict)
-        found = self._provenance(action, verdict)
-        source = found.source
         if verdict.covered is not None:
             self.grants = self.grants.learned(verdict.covered, [source])
         if permit.by in WORDS:
             self.grants = self.grants.noted(action)
-        known = await tell_first(source)
         return replace(
             permit,
             closed=self._closed_needs(),
@@ -281,8 +274,7 @@ class ApprovalGate(Struct):
         answer, covered = await self._answered(_Awaited(action, question))
         if not isinstance(answer, Grant):
             raise self._refusal(action, denied(answer, verdict, attended=self.attended))
-        if self.planning() and (late := planned(action, verdict)).rule == PLAN:  # begun while it was asked
-            raise self._refusal(action, listed(late))
+        self._refuse_planned(action, verdict)
         if covered is not None:
             return covered.permit(action, serial=self.ports.token())
         await self._keep(answer, verdict, self._provenance(action, verdict).source)
@@ -342,6 +334,11 @@ class ApprovalGate(Struct):
             self.policy = replace(self.policy, allowlist=(*self.policy.allowlist, write(scope)))
             self.save(write(scope))
         self.settle_covered()
+
+    def _refuse_planned(self, action: Action, verdict: Verdict) -> None:
+        """Refused where plan mode has begun since the verdict, while something was waited for."""
+        if self.planning() and (late := planned(action, verdict)).rule == PLAN:
+            raise self._refusal(action, listed(late))
 
     def _spend(self, verdict: Verdict) -> None:
         """Count a use of the grant that covers an action."""
