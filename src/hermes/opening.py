@@ -16,10 +16,9 @@ from msgspec.structs import replace
 
 from hermes.agent import tool_offer
 from hermes.agent.capabilities import CapabilitySettings, configured, resolved, within
-from hermes.agent.change_mode import left
 from hermes.agent.hook_points import opened
 from hermes.agent.log import replay
-from hermes.agent.parents import bounds_of, depth_below, read_by, running, written_elsewhere
+from hermes.agent.parents import bounds_of, depth_below, mode_of, read_by, running, written_elsewhere
 from hermes.agent.prompt.builder import Place, PromptContext, PromptSpan, SystemPrompt
 from hermes.agent.prompt.folder_trust import NotesInQuestion
 from hermes.agent.prompt.settings import ContextFileSettings
@@ -206,7 +205,7 @@ class SessionOpener(Struct, kw_only=True):
         self.living.add(session)
         if stored.goal:
             session.goal = import_object("hermes.agent.goals:left")(stored.goal)
-        session.mode = left(stored.mode)
+        session.mode = await mode_of(stored, self.living, self.store)
         questions, now = await self.store.questions(row.id), self.ports.now()
         recall = import_object("hermes.agent.delegation.recall:recall")
         if log.open or stored.begun:

@@ -5,15 +5,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import hermes
 from hermes.agent.change_mode import ChangeMode
 from hermes.agent.gate import ApprovalGate
+from hermes.agent.spec import SessionOptions
 from hermes.agent.turn_files import TurnFiles
 from hermes.composition import SYSTEM_PORTS
+from hermes.runtime import open_runtime
 from hermes.safety.decide import Policy
 from hermes.store.checkpoints import CheckpointLimits, CheckpointStore
-from hermes.testing import ScriptedModel, call, calls
+from hermes.testing import ScriptedModel, call, calls, say
 from hermes.types.action import PLAN_MODE, Action, Command, FileAccess
 from hermes.types.error import Refused
 from hermes.types.message import ToolResult
@@ -101,6 +104,33 @@ async def test_a_child_of_a_session_that_plans_changes_nothing_either(talk: Talk
         await session.send("Plan it.")
     assert not (tmp_path / "work" / "made").exists()
     assert "Plan mode is on" in model.requests[2]["messages"][-1]["content"]
+
+
+@pytest.mark.parametrize("parent", ["stored", "in use", "gone"])
+async def test_a_child_that_is_opened_by_itself_may_change_no_more_than_the_session_above_it(
+    environ: dict[str, str], tmp_path: Path, parent: str
+) -> None:
+    write = call("write_file", {"path": "made", "content": "x"}, breaks_prefix=True)
+    delegate = call("delegate_task", {"goal": "write it"})
+    child_says, says = say("could not", breaks_prefix=True), say("Planned.", breaks_prefix=True)
+    model = ScriptedModel(delegate, child_says, says, write, "could not")
+    given = SessionOptions(toolsets=TOOLS, cwd=tmp_path, base_url="http://127.0.0.1:1/v1", model="scripted")
+    async with open_runtime(environ=environ, http=model.http()) as runtime:
+        session = await runtime.session(given)
+        await session.change_mode(ChangeMode(planning=True, asks_edits=True))
+        await session.send("Plan it.")
+        store = session.services.store
+        (child,) = await store.children(session.id)
+        if parent != "in use":
+            await session.close()
+        if parent == "gone":
+            await store.delete(session.id)
+        again = await runtime.session(replace(given, toolsets=None, resume=child.id))
+        await again.send("Write it.")
+        told = [one.content for one in again.log if isinstance(one, ToolResult)]
+    assert ["Plan mode is on" in one for one in told] == [True]
+    assert again.mode == ChangeMode(planning=True, asks_edits=None if parent == "gone" else True)
+    assert not (tmp_path / "made").exists()
 
 
 class LongSaving(TurnFiles):

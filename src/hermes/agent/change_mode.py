@@ -28,6 +28,12 @@ def left(kept: str) -> ChangeMode:
         return ChangeMode(planning=True)
 
 
+def stricter(one: ChangeMode, other: ChangeMode) -> ChangeMode:
+    """What both of them let a session change."""
+    asks = [mode.asks_edits for mode in (one, other) if mode.asks_edits is not None]
+    return ChangeMode(planning=one.planning or other.planning, asks_edits=any(asks) if asks else None)
+
+
 async def change(session: "Session", mode: ChangeMode) -> None:
     """Have a session in this mode from now on, and when it is opened again. StoreError when it cannot be
     kept: it holds here all the same where it is the stricter one.

@@ -1,13 +1,16 @@
-"""What a child takes over from the session that opened it: bounds, what was read from outside, and how deep
-it is.
+"""What a child takes over from the session that opened it: bounds, what was read from outside, how deep it
+is, and what it may change.
 """
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
+from hermes.agent.change_mode import ChangeMode, left, stricter
 from hermes.agent.outside import sources_of
 from hermes.safety.sources import Source, sources
-from hermes.store.protocol import SessionRow, SessionStore
+from hermes.store.protocol import SessionRow, SessionStore, StoredSession
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import StoreError
 
@@ -35,6 +38,22 @@ async def read_by(session_id: str, living: Collection["Session"], store: Session
         return (Source(name=f"the deleted session {session_id}", at=0.0),)
     above = await read_by(stored.row.parent, living, store)
     return sources(stored.log, (*written_elsewhere(stored.row), *above))
+
+
+async def mode_of(stored: StoredSession, living: Collection["Session"], store: SessionStore) -> ChangeMode:
+    """What a session that is opened again may change: no more than those above it may, and nothing below one
+    that is gone.
+    """
+    mode, parent = left(stored.mode), stored.row.parent
+    if not parent:
+        return mode
+    if (found := running(parent, living)) and not found.closed:
+        return stricter(mode, replace(found.mode, planning=found.is_planning))
+    try:
+        above = await store.read(parent)
+    except StoreError:
+        return replace(mode, planning=True)
+    return stricter(mode, await mode_of(above, living, store))
 
 
 def written_elsewhere(row: SessionRow) -> tuple[Source, ...]:
