@@ -161,7 +161,7 @@ class SqliteStore:
         outside: str | None = None,
     ) -> None:
         """Change what a row says."""
-        await self._write(self._sessions.update, session_id, title, model, base_url, goal, mode, outside)
+        await self._own(self._sessions.update, session_id, title, model, base_url, goal, mode, outside)
 
     async def verify(self) -> None:
         """Look over the pages."""

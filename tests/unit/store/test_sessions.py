@@ -188,6 +188,7 @@ SETTLE: Write = lambda store: store.settle("one", RESULT)  # noqa: E731
 BEGIN: Write = lambda store: store.begin("one", "d", "t", "d")  # noqa: E731
 FINISH: Write = lambda store: store.finish("one", RESULT)  # noqa: E731
 RENAME: Write = lambda store: store.update("one", title="new")  # noqa: E731
+FREE: Write = lambda store: store.update("one", mode="{}")  # noqa: E731
 
 
 @pytest.mark.parametrize(
@@ -272,9 +273,12 @@ async def test_a_session_that_was_taken_is_written_to_by_its_new_owner_alone(tmp
         await mine.claim("one", ME)
         await theirs.evict("one")
         await theirs.claim("one", OTHER)
-        for write in (APPEND, SETTLE, BEGIN, FINISH):
+        await theirs.update("one", title="theirs", goal="{}", mode='{"planning":true}')
+        for write in (APPEND, SETTLE, BEGIN, FINISH, RENAME, FREE):
             with pytest.raises(StoreError, match="Session one was taken over by another process"):
                 await write(mine)
+        kept = await theirs.read("one")
+        assert (kept.row.title, kept.goal, kept.mode) == ("theirs", "{}", '{"planning":true}')
         await mine.release("one")
         assert await mine.owner_of("one") == OTHER
 
