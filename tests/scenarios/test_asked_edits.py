@@ -233,6 +233,23 @@ async def test_a_file_of_secrets_by_its_name_is_shown_without_its_values(tmp_pat
     assert desk.asked[-1].diff == f"--- a/.env\n+++ b/.env\n@@ -1,3 +1,3 @@\n{names}"
 
 
+@pytest.mark.parametrize("path", ["notes.txt", ".env/", "linked/.env"])
+@pytest.mark.parametrize("tool", ["write_file", "patch"])
+async def test_so_it_is_by_any_name_that_leads_to_it(tmp_path: Path, path: str, tool: str) -> None:
+    desk = Desk(tmp_path, Grant())
+    (desk.work / ".env").write_text("HOST=a.example\nGREETING=open sesame\n")
+    (desk.work / "notes.txt").symlink_to(".env")
+    (desk.work / "linked").symlink_to(".")
+    given = {
+        "write_file": {"path": path, "content": "HOST=b.example\nGREETING=open sesame\n"},
+        "patch": {"path": path, "old_string": "HOST=a.example", "new_string": "HOST=b.example"},
+    }
+    (result,) = await desk.talk((tool, given[tool]))
+    body = "@@ -1,2 +1,2 @@\n-HOST=[redacted]\n+HOST=[redacted]\n GREETING=[redacted]\n"
+    assert desk.asked[-1].diff == f"--- a/{path}\n+++ b/{path}\n{body}"
+    assert "sesame" not in result
+
+
 OUTSIDE = """*** Begin Patch
 *** Update File: a.py
 @@

@@ -219,6 +219,11 @@ class ShellWorkspace:
             return None
         return await self._files.stat(await self._decided("read", path))
 
+    async def real_path(self, path: str) -> str:
+        """The absolute path that a path leads to, links followed, whether or not anything is there."""
+        await self._ready()
+        return (await self._files.locate(self._nominal(path), "read")).name
+
     async def _nearby(self, path: str) -> Located | None:
         """Where a path leads in the workspace; None if that is elsewhere."""
         await self._ready()

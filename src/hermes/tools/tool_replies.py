@@ -1,8 +1,9 @@
 """What the file and terminal tools share: their session's workspace, and the shape of a refusal."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hermes.lib.edit.diff import Redact
 from hermes.lib.edit.lint import fault
 from hermes.tools.registry import tool_error
 from hermes.types.error import Outdated, Refused
@@ -24,6 +25,12 @@ def workspace_of(keywords: Mapping[str, Any]) -> Workspace | None:
 def no_session(name: str) -> str:
     """The answer of a tool that is called outside a session."""
     return tool_error(f"{name} needs a session to work in")
+
+
+async def by_real_names(redact: Redact, workspace: Workspace, paths: Iterable[str]) -> Redact:
+    """`redact`, by the names of the files that these paths lead to as well: a link has a name of its own."""
+    real = {path: await workspace.real_path(path) for path in paths}
+    return lambda path, text: redact(real[path], redact(path, text))
 
 
 def blocked(refusal: Refused, **fields: Any) -> str:

@@ -194,6 +194,9 @@ class Workspace(Protocol):
     async def stat(self, path: str) -> FileStat | None:
         """What is at the path, or None."""
 
+    async def real_path(self, path: str) -> str:
+        """The absolute path that a path leads to, links followed, whether or not anything is there."""
+
     async def list(self, path: str) -> Sequence[FileStat]:
         """The entries of a directory, by name."""
 

@@ -13,7 +13,7 @@ from hermes.lib.edit.textfile import Form, decode, encode, is_binary
 from hermes.lib.edit.v4a import BadPatch, FileChange, apply, parse
 from hermes.lib.text import mend_surrogates
 from hermes.tools.registry import registry, tool_error, tool_result
-from hermes.tools.tool_replies import blocked, lint, no_session, workspace_of
+from hermes.tools.tool_replies import blocked, by_real_names, lint, no_session, workspace_of
 from hermes.types.error import Refused
 from hermes.types.tool import ToolManifest
 from hermes.types.workspace import FileEdit, Workspace
@@ -105,6 +105,7 @@ async def _carry_out(workspace: Workspace, edits: Sequence[_Edit], redact: Redac
     """
     done: list[_Edit] = []
     paths = []
+    redact = await by_real_names(redact, workspace, [edit.path for edit in edits])
     whole = await anyio.to_thread.run_sync(_diff, edits, redact)
     diff = readable(whole)
     try:

@@ -10,7 +10,7 @@ import anyio.to_thread
 from hermes.lib.edit.diff import Redact, readable, unified
 from hermes.lib.edit.textfile import Form, decode, encode, is_binary
 from hermes.tools.registry import registry, tool_error, tool_result
-from hermes.tools.tool_replies import blocked, lint, no_session, workspace_of
+from hermes.tools.tool_replies import blocked, by_real_names, lint, no_session, workspace_of
 from hermes.types.error import Refused
 from hermes.types.tool import ToolManifest
 from hermes.types.workspace import FileEdit, Workspace
@@ -35,7 +35,7 @@ async def write_file(args: Mapping[str, Any], **keywords: Any) -> str:
         before, form = _read(was)
         made_folders = was is None and await workspace.stat(str(PurePosixPath(path).parent)) is None
         data = encode(content, form)
-        redact = keywords["ctx"].redact
+        redact = await by_real_names(keywords["ctx"].redact, workspace, [path])
         diff = await anyio.to_thread.run_sync(_diff, before, decode(data)[0], path, redact)
         written = await workspace.write(path, data, edit=FileEdit(diff=diff, was=was))
     except Refused as refusal:
