@@ -30,6 +30,24 @@ def test_in_plan_mode_everything_stays_as_it_is_until_shift_tab_is_pressed_again
     assert (place.project / "made.txt").read_text() == "x"
 
 
+def test_a_new_session_begins_in_the_mode_of_the_one_that_is_left(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    write = call("write_file", {"path": "made.txt", "content": "x"})
+    with (
+        ScriptedServer(ScriptedModel(write, "It is not made.")).running() as server,
+        place.window(server.base_url, 100, 24, "", {}) as terminal,
+    ):
+        terminal.until("? keys", 40)
+        terminal.type("\x1b[Z\x1b[Z")
+        terminal.until("plan: nothing changes")
+        terminal.type("/new\r")
+        terminal.until("session 2")
+        terminal.until(lambda: "plan: nothing changes" in terminal.text.splitlines()[-1])
+        terminal.type("make it\r")
+        terminal.until("It is not made.")
+    assert not (place.project / "made.txt").exists()
+
+
 def test_a_session_that_is_gone_on_with_is_in_the_mode_that_it_was_left_in(tmp_path: Path) -> None:
     place = Place(tmp_path)
     write = call("write_file", {"path": "made.txt", "content": "x"})

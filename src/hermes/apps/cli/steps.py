@@ -46,8 +46,8 @@ WIDEST = 100
 _WHOLE = 10_000  # a provider's sentence is not cut: it may go to a log
 _FIXES: Mapping[str, str] = {
     "auth": (
-        "hermes config set NAME_API_KEY KEY stores a key; hermes doctor says which model and address are in"
-        " force."
+        "hermes config set NAME_API_KEY KEY stores the key of a known provider; that of your own server is in"
+        " the variable that model.api_key_env names. hermes doctor says which model and address are in force."
     ),
     "model_not_found": "hermes models list shows what there is; -m takes another one.",
     "connection": "Check that the server runs and the address is right; --base-url takes another one.",

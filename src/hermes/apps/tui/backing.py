@@ -93,6 +93,12 @@ def with_model_of(session: "Session | None", options: "SessionOptions") -> "Sess
     return replace(options, endpoint=session.chosen) if session is not None else options
 
 
+async def keep_mode(old: "Session | None", fresh: "Session") -> None:
+    """Let a new session change and ask as the one that is left: the person has seen no other mode."""
+    if old is not None and old.mode != fresh.mode:
+        await fresh.change_mode(old.mode)
+
+
 def protection(session: "Session") -> tuple[str, bool]:
     """How a session's commands are guarded, in a few words, and whether nothing asks."""
     policy = session.environment.gate.policy

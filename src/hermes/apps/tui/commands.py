@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
-from hermes.apps.tui.backing import CHOOSE, with_model_of
+from hermes.apps.tui.backing import CHOOSE, keep_mode, with_model_of
 from hermes.apps.tui.folder_question import FolderQuestion
 from hermes.apps.tui.model_picker import ModelPicker
 from hermes.apps.tui.picker import Picker, last_exchange
@@ -127,6 +127,8 @@ class TuiCommands:
         if chosen is None:
             return
         fresh = await runtime.session(chosen)
+        if not found:
+            await keep_mode(desk.session, fresh)
         old, desk.session = desk.session, fresh
         desk.spawn(partial(desk.follow, fresh))
         if old is not None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from msgspec.structs import replace
 
-from hermes.apps.tui.backing import CHOOSE, StartFacts, with_model_of
+from hermes.apps.tui.backing import CHOOSE, StartFacts, keep_mode, with_model_of
 from hermes.apps.tui.folder_question import TITLE, WHY
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
@@ -131,6 +131,8 @@ class PlainCommands:
         if not chosen:
             options = await self._with_notes(options)
         fresh = await self._runtime.session(options)
+        if not chosen:
+            await keep_mode(self.session, fresh)
         old, self.session = self.session, fresh
         if old is not None:
             await old.close()
