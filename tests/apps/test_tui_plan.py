@@ -1,6 +1,11 @@
 """Shift-Tab goes through the modes of edits: free, asked about on the change itself, plan mode; which one it is stays in sight."""
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 from hermes.testing import ScriptedModel, ScriptedServer, call
 from tests.apps.test_tui_program import Place
@@ -116,3 +121,48 @@ def test_an_edit_is_approved_on_its_numbered_change_and_the_next_ones_may_be_wit
         terminal.until(lambda: "also of edits" not in terminal.text.splitlines()[-1])
     assert (place.project / "app.py").read_text().endswith("a + b\n")
     assert (place.project / "made.txt").read_text() == "x\n"
+
+
+def test_a_question_to_a_session_in_plan_mode_says_what_kept_its_changes_back(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    ran = call("terminal", {"command": "touch made.txt"})
+    model = ScriptedModel("Here.", ran, "It is not made.", ran, "Nor now.")
+    with ScriptedServer(model).running() as server:
+        with place.window(server.base_url, 100, 24, "", {}) as terminal:
+            terminal.until("? keys", 40)
+            terminal.type("\x1b[Z\x1b[Z")
+            terminal.until("plan: nothing changes")
+            terminal.type("hello\r")
+            terminal.until("Here.")
+            terminal.type("\x04")
+            assert terminal.wait() == 0
+        command = [
+            sys.executable,
+            "-m",
+            "hermes",
+            "-m",
+            "fake-1",
+            "--base-url",
+            server.base_url,
+            "-c",
+            "-z",
+            "go",
+        ]
+        environ = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(place.home),
+            "HERMES_HOME": f"{place.home}/.hermes",
+        }
+        told: dict[str, Any] = {
+            "cwd": place.project,
+            "env": environ,
+            "capture_output": True,
+            "text": True,
+            "check": False,
+        }
+        done = subprocess.run(command, **told)
+        lines = subprocess.run([*command, "--json"], **told).stdout.splitlines()
+    assert done.stderr.splitlines()[-1] == (
+        "hermes: not done in plan mode, which this session was left in: touch made.txt. /plan on the screen ends it."
+    )
+    assert json.loads(lines[-1])["refused"] == ["touch made.txt (plan mode)"]

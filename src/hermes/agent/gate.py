@@ -30,7 +30,7 @@ from hermes.safety.unreviewed import unreviewed, writes
 from hermes.store.checkpoints import Checkpoint
 from hermes.types.action import WORDS, Action, Command, FileAccess, Permit, ToolUse, digest_of
 from hermes.types.error import BeyondReading, Refused
-from hermes.types.event import NEVER
+from hermes.types.event import NEVER, PLANNED
 from hermes.types.ports import Ports
 from hermes.types.question import Answer, Approve, Deny, Grant, Question, Scope, Touched
 
@@ -167,7 +167,7 @@ class ApprovalGate(Struct):
                 self._spend(verdict)
                 return verdict.permit(action, serial=self.ports.token())
             case "deny" if verdict.rule == PLAN:
-                raise self._refusal(action, listed(verdict))
+                raise self._refusal(action, listed(verdict), PLANNED)
             case "deny":
                 never = f"This is never allowed: {listed(verdict)}.{instead(verdict)}"
                 raise self._refusal(action, never, NEVER)
@@ -338,7 +338,7 @@ class ApprovalGate(Struct):
     def _refuse_planned(self, action: Action, verdict: Verdict) -> None:
         """Refused where plan mode has begun since the verdict, while something was waited for."""
         if self.planning() and (late := planned(action, verdict)).rule == PLAN:
-            raise self._refusal(action, listed(late))
+            raise self._refusal(action, listed(late), PLANNED)
 
     def _spend(self, verdict: Verdict) -> None:
         """Count a use of the grant that covers an action."""

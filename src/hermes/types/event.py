@@ -18,6 +18,8 @@ answered, but something that it needed was refused: nobody could be asked, or no
 """
 NEVER: Final = " (never allowed)"
 """What follows a refused action that no answer and no setting allows."""
+PLANNED: Final = " (plan mode)"
+"""What follows a refused action that plan mode kept back."""
 
 
 class EventStamp(Struct, frozen=True, array_like=True, gc=False):

@@ -173,7 +173,7 @@ class EndLine(Line, frozen=True, kw_only=True):
     `output` is the answer as JSON where a schema was asked for and it fits; where none did, `status` is
     failed. `tokens` and `seconds` are those of all tries. `cost` is in US dollars, null
     where a part has no known price; `refused` are the actions that nobody could allow; those that nothing
-    ever allows end with " (never allowed)".
+    ever allows end with " (never allowed)", those that plan mode kept back with " (plan mode)".
     """
 
     status: Outcome

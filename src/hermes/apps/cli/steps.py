@@ -4,7 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TextIO
+from typing import Any, Final, TextIO
 
 from hermes.lib.text import for_terminal
 from hermes.lib.text_stream import EscapeFilter, TextStream
@@ -24,6 +24,7 @@ from hermes.present.lines import (
 from hermes.present.spans import Line, line, plain
 from hermes.types.event import (
     NEVER,
+    PLANNED,
     Added,
     Answered,
     Asked,
@@ -105,10 +106,7 @@ class Steps:
         else:
             self._answer(end.text if output is None else json.dumps(output, ensure_ascii=False))
         if end.outcome == "refused":
-            sys.stderr.write(
-                f"hermes: {visible(self._redact(_why(end.refused)))} hermes approvals explain"
-                " COMMAND says why, and whether anything lets it run.\n"
-            )
+            sys.stderr.write(f"hermes: {visible(self._redact(_why(end.refused)))}\n")
         if end.outcome == "budget" and end.failure is None:
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
 
@@ -181,11 +179,17 @@ class Steps:
 
 
 def _why(refused: Sequence[str]) -> str:
-    """Which actions nobody could be asked about, and which no answer allows."""
-    asked = "; ".join(one for one in refused if not one.endswith(NEVER))
-    never = "; ".join(one.removesuffix(NEVER) for one in refused if one.endswith(NEVER))
-    sentences = (
-        f"not allowed, and nobody can be asked here: {asked}." if asked else "",
-        f"never allowed, whatever is set or answered: {never}." if never else "",
-    )
-    return " ".join(filter(None, sentences))
+    """Which actions nobody could be asked about, which plan mode kept back, and which no answer allows."""
+    kept: dict[str, list[str]] = {mark: [] for mark in _REFUSALS}
+    for one in refused:
+        mark = next((mark for mark in (NEVER, PLANNED) if one.endswith(mark)), "")
+        kept[mark].append(one.removesuffix(mark))
+    return " ".join(_REFUSALS[mark].format("; ".join(names)) for mark, names in kept.items() if names)
+
+
+_REFUSALS: Final[Mapping[str, str]] = {
+    "": "not allowed, and nobody can be asked here: {}. hermes approvals explain COMMAND says why, and whether"
+    " anything lets it run.",
+    NEVER: "never allowed, whatever is set or answered: {}. hermes approvals explain COMMAND says why.",
+    PLANNED: "not done in plan mode, which this session was left in: {}. /plan on the screen ends it.",
+}
