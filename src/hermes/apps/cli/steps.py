@@ -188,8 +188,8 @@ def _why(refused: Sequence[str]) -> str:
 
 
 _REFUSALS: Final[Mapping[str, str]] = {
-    "": "not allowed, and nobody can be asked here: {}. hermes approvals explain COMMAND says why, and whether"
-    " anything lets it run.",
+    "": "not allowed, and nobody can be asked here: {}. hermes approvals explain COMMAND says why, and"
+    " whether anything lets it run.",
     NEVER: "never allowed, whatever is set or answered: {}. hermes approvals explain COMMAND says why.",
     PLANNED: "not done in plan mode, which this session was left in: {}. /plan on the screen ends it.",
 }
