@@ -158,10 +158,9 @@ def test_a_question_to_a_session_in_plan_mode_says_what_kept_its_changes_back(tm
             "env": environ,
             "capture_output": True,
             "text": True,
-            "check": False,
         }
-        done = subprocess.run(command, **told)
-        lines = subprocess.run([*command, "--json"], **told).stdout.splitlines()
+        done = subprocess.run(command, check=False, **told)
+        lines = subprocess.run([*command, "--json"], check=False, **told).stdout.splitlines()
     assert done.stderr.splitlines()[-1] == (
         "hermes: not done in plan mode, which this session was left in: touch made.txt. /plan on the screen ends it."
     )
