@@ -2,6 +2,7 @@
 
 import os
 import socket
+import stat
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -396,6 +397,9 @@ async def test_files_that_cannot_be_read_say_why(bench: Bench) -> None:
         await bench.space.read("pipe")
     with pytest.raises(PermissionError):
         await bench.space.read("/dev/zero")
+    with pytest.raises(PermissionError):  # a device must not be replaced by a file either
+        await bench.space.write("pipe", b"x")
+    assert stat.S_ISFIFO((bench.root / "pipe").stat().st_mode)
 
 
 @pytest.mark.one_transport

@@ -48,7 +48,7 @@ def read_open(descriptor: int, path: Path, largest: int) -> bytes:
 
 def write_bytes(path: Path, data: bytes) -> FileStat:
     """Write a file through a neighbour that replaces it, so that a reader sees the old or the new; an
-    existing mode and owner are kept.
+    existing mode and owner are kept. A device, pipe or socket is refused: the file would take its place.
     """
     with _named(path), held(make_folders(path.parent)) as folder:
         before = _existing(folder, path)
@@ -71,6 +71,8 @@ def _existing(folder: int, path: Path) -> os.stat_result | None:
         return None
     if stat.S_ISDIR(info.st_mode):
         raise IsADirectoryError(f"{path} is a folder")
+    if not (stat.S_ISREG(info.st_mode) or stat.S_ISLNK(info.st_mode)):
+        raise PermissionError(f"{path} is not a regular file")
     return info
 
 

@@ -28,6 +28,7 @@ exec cat -- "$1"
 """
 _WRITE: Final = f"""
 [ -d "$1" ] && exit {_FOLDER}
+[ -e "$1" ] && [ ! -f "$1" ] && exit {_DENIED}
 folder=${{1%/*}}/
 mkdir -p -- "$folder" 2>/dev/null || exit {_DENIED}
 part=$(mktemp -- "$folder.hermes-XXXXXX" 2>/dev/null) || exit {_DENIED}
