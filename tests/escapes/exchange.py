@@ -21,6 +21,7 @@ import anyio
 
 from hermes.environments.local_workspace import LocalWorkspace
 from hermes.safety.decide import Policy, decide
+from hermes.safety.redact import redact_file
 from hermes.tools.builtin import patch, read_file, search_files, write_file
 from hermes.types.action import Action, Permit
 from hermes.types.error import Refused
@@ -49,6 +50,13 @@ class Ctx:
 
     def __init__(self, workspace: LocalWorkspace) -> None:
         self.workspace = workspace
+
+    def redact(self, path: str, text: str) -> str:
+        """What people are shown of a file."""
+        return redact_file(path, text)
+
+    def changed(self, diff: str) -> None:
+        """People are shown nothing here."""
 
 
 def lay(top: Path) -> list[str]:
