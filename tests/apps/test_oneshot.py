@@ -65,7 +65,7 @@ def test_a_hard_limit_is_said_to_be_one_and_not_a_question_that_nobody_heard(
     assert done.returncode == 3
     assert done.stderr.splitlines()[-1] == (
         "hermes: never allowed, whatever is set or answered: rm -rf /. hermes approvals explain COMMAND says"
-        " why, and whether anything lets it run."
+        " why."
     )
 
 
