@@ -199,10 +199,10 @@ class ShellWorkspace:
         """A file's bytes; FileNotFoundError, IsADirectoryError, PermissionError as usual. To know that
         nothing is there in the workspace nobody is asked.
         """
-        place = await self._nearby(path)
-        if place is not None and await self._files.stat(place) is None:
+        place = await self._located(path, "read")
+        if is_below(self._root, place.name) and await self._files.stat(place) is None:
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-        return await self._files.read(await self._decided("read", path))
+        return await self._files.read(await self._decided("read", path, place=place))
 
     async def write(self, path: str, data: bytes, *, edit: FileEdit | None = None) -> FileStat:
         """Write a file atomically, make its folders, keep its mode; whoever is asked sees the `edit`."""
@@ -214,21 +214,19 @@ class ShellWorkspace:
 
     async def stat(self, path: str) -> FileStat | None:
         """What is at the path, or None; to know that nothing is there in the workspace nobody is asked."""
-        place = await self._nearby(path)
-        if place is not None and await self._files.stat(place) is None:
+        place = await self._located(path, "read")
+        if is_below(self._root, place.name) and await self._files.stat(place) is None:
             return None
-        return await self._files.stat(await self._decided("read", path))
+        return await self._files.stat(await self._decided("read", path, place=place))
 
     async def real_path(self, path: str) -> str:
         """The absolute path that a path leads to, links followed, whether or not anything is there."""
-        await self._ready()
-        return (await self._files.locate(self._nominal(path), "read")).name
+        return (await self._located(path, "read")).name
 
-    async def _nearby(self, path: str) -> Located | None:
-        """Where a path leads in the workspace; None if that is elsewhere."""
+    async def _located(self, path: str, operation: Operation) -> Located:
+        """Where a path leads now."""
         await self._ready()
-        place = await self._files.locate(self._nominal(path), "read")
-        return place if is_below(self._root, place.name) else None
+        return await self._files.locate(self._nominal(path), operation)
 
     async def list(self, path: str) -> Sequence[FileStat]:
         """The entries of a directory, by name."""
@@ -363,10 +361,16 @@ class ShellWorkspace:
         seed = f"{os.getpid()} {id(self)} {next(self._ids)} {self._clock()}"  # noqa: TID251  # a name of this process's own
         return "proc_" + hashlib.blake2s(seed.encode()).hexdigest()[:12]
 
-    async def _decided(self, operation: Operation, path: str, edit: FileEdit | None = None) -> Located:
-        """Where a path leads, once the decision about it is yes."""
-        await self._ready()
-        place = await self._files.locate(self._nominal(path), operation)
+    async def _decided(
+        self,
+        operation: Operation,
+        path: str,
+        edit: FileEdit | None = None,
+        *,
+        place: Located | None = None,
+    ) -> Located:
+        """Where a path leads, once the decision about it is yes; `place` where that is known already."""
+        place = place or await self._located(path, operation)
         diff = edit.diff if edit else ""
         action = FileAccess(operation=operation, path=place.name, in_git=place.in_git, diff=diff)
         permit = await self._authorize(action)
