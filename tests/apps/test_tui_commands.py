@@ -87,13 +87,18 @@ def test_without_escapes_model_tells_which_one_answers(place: Place) -> None:
         terminal.until("/model NAME http://host:port/v1 [KEY]")
 
 
+def configure(place: Place, server: ScriptedServer) -> None:
+    """Give the home another model of this server than the screen is opened with."""
+    (place.home / ".hermes").mkdir()
+    (place.home / ".hermes" / "config.yaml").write_text(
+        json.dumps({"model": {"base_url": server.base_url, "default": "configured"}})
+    )
+
+
 def test_a_new_session_goes_on_with_the_model_in_front_of_the_person(tmp_path: Path) -> None:
     place = Place(tmp_path)
     with ScriptedServer(ScriptedModel("First.", say("Second.", breaks_prefix=True))).running() as server:
-        (tmp_path / ".hermes").mkdir()
-        (tmp_path / ".hermes" / "config.yaml").write_text(
-            json.dumps({"model": {"base_url": server.base_url, "default": "configured"}})
-        )
+        configure(place, server)
         with place.window(server.base_url, 100, 24, "", {}) as terminal:
             terminal.until("? keys", 40)
             terminal.type("one\r")
@@ -113,10 +118,7 @@ def test_a_new_session_goes_on_with_the_model_in_front_of_the_person(tmp_path: P
 def test_a_new_session_goes_on_with_the_model_also_where_there_are_only_lines(tmp_path: Path) -> None:
     place = Place(tmp_path)
     with ScriptedServer(ScriptedModel("First.", say("Second.", breaks_prefix=True))).running() as server:
-        (tmp_path / ".hermes").mkdir()
-        (tmp_path / ".hermes" / "config.yaml").write_text(
-            json.dumps({"model": {"base_url": server.base_url, "default": "configured"}})
-        )
+        configure(place, server)
         with place.window("", 100, 24, "", {"TERM": "dumb"}) as terminal:
             terminal.until("an empty line leaves", 40)
             terminal.type("/model other\r")
