@@ -15,6 +15,7 @@ from typing import Self
 
 import pyte
 
+_BEGIN, _END = b"\x1b[?2026h", b"\x1b[?2026l"  # synchronized output: nothing is shown in between
 _KEY_REPORTS = re.compile(rb"\x1b\[[<>][0-9;]*[um]")  # pyte would print them, or take them for colours
 
 
@@ -47,6 +48,11 @@ class Terminal:
     def descriptor(self) -> int:
         """The terminal's own end, whose modes are those of the program's."""
         return self._fd
+
+    @property
+    def is_drawing(self) -> bool:
+        """Whether the last picture is half written, which a terminal does not show."""
+        return self.raw.rfind(_BEGIN) > self.raw.rfind(_END)
 
     @property
     def text(self) -> str:
@@ -90,10 +96,10 @@ class Terminal:
         self._stream.feed(_KEY_REPORTS.sub(b"", data))
 
     def until(self, wanted: str | Callable[[], bool], seconds: float = 45.0) -> str:
-        """Wait until a text is in the window, or a condition holds; gives the window."""
+        """Wait until a whole picture has a text in it, or a condition holds; gives the window."""
         end = time.monotonic() + seconds
         holds = wanted if callable(wanted) else lambda: wanted in self.text
-        while not holds():
+        while self.is_drawing or not holds():
             assert time.monotonic() < end, f"{wanted!r} did not come:\n{self.everything}"
             self.wait_readable(
                 0.2
