@@ -174,6 +174,21 @@ def test_a_call_that_has_ended_tells_how_while_another_runs() -> None:
     assert rows == ["💻 run make 0.5s ✗ denied", "📖 read a.py 3.0s ⠋"]
 
 
+def test_the_output_of_the_last_call_that_ended_stays_until_it_is_printed() -> None:
+    result = returned(ONE, output="a\nb\nc\nd").message
+    assert isinstance(result, ToolResult)
+    transcript = Transcript(width=80, config_fix="")
+    fed(
+        TurnStarted(turn=1),
+        ToolStarted(call=ONE, emoji=""),
+        ToolProgress(call_id="1", text="a\nb\nc\nd\n"),
+        ToolFinished(call_id="1", seconds=0.5, failed=False, result=result),
+        transcript=transcript,
+    )
+    moving = [plain(row) for row in transcript.moving(3.0, Theme(), 0)]
+    assert (len(moving), moving) == (5, fed(Added(message=result), transcript=transcript))
+
+
 def test_the_calls_of_a_script_stand_below_it_the_last_ones_while_it_runs_and_after() -> None:
     script = ToolCall(id="s", name="execute_code", arguments={"code": "loop()"})
     made = [

@@ -324,7 +324,8 @@ class Transcript:
         if isinstance(run, ToolCall):
             return [queued_line(run, held_up_by(run, self._calls, self._running), self.width)]
         if run.seconds is not None:
-            return ended_lines(run, run.seconds, self.width)
+            rows = ended_lines(run, run.seconds, self.width)
+            return rows[:1] if at_work(self._running) else rows  # the last one stands as it will be printed
         if self.asked:
             return [waiting_line(run.call, self.width, emoji=run.emoji)]
         if run.children or run.calls:

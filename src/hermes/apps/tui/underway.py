@@ -137,10 +137,10 @@ def printer(calls: Sequence[Running], turn: TurnProgress | None) -> str:
 
 
 def ended_lines(run: Running, seconds: float, width: int) -> list[Line]:
-    """The line of a call that has ended while others of its reply still run: how, if that is known."""
+    """A call that has ended and is not yet in the scrollback: how it ended, if that is known."""
     if run.result is None:
         return running_lines(run.call, "", seconds, width, emoji=run.emoji, spinner="ended")
-    return tool_lines(run.call, run.result, seconds, width, emoji=run.emoji, diff=run.diff)[:1]
+    return tool_lines(run.call, run.result, seconds, width, emoji=run.emoji, diff=run.diff)
 
 
 def inner_lines(run: Running, now: float, width: int, spinner: str) -> list[Line]:
