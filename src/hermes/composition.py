@@ -50,6 +50,8 @@ from hermes.models.settings import ModelSettings
 from hermes.models.side_calls import SideTask, Task, side_task
 from hermes.models.warming import EndpointWarmer
 from hermes.plugins.aliases import old_names
+from hermes.skills.library import SkillLibrary
+from hermes.skills.settings import SkillSettings
 from hermes.store.auth import AuthFile
 from hermes.store.protocol import SessionStore
 from hermes.tools.discovery import ToolFolder, discover_builtin_tools
@@ -244,6 +246,13 @@ def _trust(home: Home, settings: Settings, environ: Mapping[str, str]) -> Folder
     return FolderTrust(file=home.trust_file, rule=rule, user_home=user_home)
 
 
+def _skills(home: Home, settings: Settings) -> SkillLibrary:
+    """The skills of a home and of the further folders of its settings."""
+    mine = settings[SkillSettings]
+    further = [Path(one).expanduser() for one in mine.external_dirs]
+    return SkillLibrary([home.skills, *further], home.skill_cache, mine.disabled)
+
+
 def services_for(
     home: Home,
     settings: Settings,
@@ -257,14 +266,7 @@ def services_for(
     store, http = connections.store, connections.http
     redactor, ledger = Redactor(known), Ledger(settings[BudgetSettings], store, ports)
     results = Results(folder=home.results, name=ports.token, redact=redactor.redact)
-    dispatcher = Dispatcher(
-        registry=registry,
-        hooks=Hooks(seconds=settings[HookSettings].timeout),
-        results=results,
-        clock=ports.monotonic,
-        guests=GuestLoops(ports.sleep),
-    )
-    registry.connect(dispatcher.dispatch)
+    dispatcher = _dispatcher(settings, ports, registry, results)
     routing = HomeRoutes(_routes(home, settings, environ, connections, ports, known))
     environments = HomeEnvironments(settings, home, environ, known, ports, connections.spawn)
     services = RuntimeServices(
@@ -285,6 +287,7 @@ def services_for(
             connections.spawn,
             redactor.redact,
         ),
+        skills=_skills(home, settings),
         trust=_trust(home, settings, environ),
         environ=environ,
         notes=folder_rules(settings),
@@ -294,6 +297,19 @@ def services_for(
         code=settings[CodeExecutionSettings],
     )
     return services, routing, environments
+
+
+def _dispatcher(settings: Settings, ports: Ports, registry: ToolRegistry, results: Results) -> Dispatcher:
+    """What runs the calls of tools, also for those that call one by its name in the registry."""
+    dispatcher = Dispatcher(
+        registry=registry,
+        hooks=Hooks(seconds=settings[HookSettings].timeout),
+        results=results,
+        clock=ports.monotonic,
+        guests=GuestLoops(ports.sleep),
+    )
+    registry.connect(dispatcher.dispatch)
+    return dispatcher
 
 
 def _trajectories(home: Home, settings: Settings) -> Trajectories:

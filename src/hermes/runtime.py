@@ -200,7 +200,7 @@ async def open_runtime(
             delegation=delegation.now,
             tool_folder=tool_folder,
             schemas=Schemas(registry, config_file=home.config_file),
-            prompt=standard_prompt(loaded.settings, home, services.recall),
+            prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)
         runtime = Runtime(home=home, loaded=loaded, opener=opener)

@@ -14,4 +14,5 @@ import hermes.environments.settings
 import hermes.hooks
 import hermes.models.settings
 import hermes.safety.settings
+import hermes.skills.settings
 import hermes.tools.settings  # noqa: F401  # each registers its sections

@@ -24,6 +24,7 @@ from hermes.lib.secretvalues import SecretValues
 from hermes.models.reliability.executor import RequestExecutor
 from hermes.models.reliability.route import Route
 from hermes.models.side_calls import SideTask, Task
+from hermes.skills.library import SkillLibrary
 from hermes.store.notes import Notes
 from hermes.store.protocol import SessionStore
 from hermes.tools.dispatch import Dispatcher
@@ -124,6 +125,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     redactor: Redactor
     memory: Notes
     recall: Recall
+    skills: SkillLibrary
     trust: FolderTrust
     environ: Mapping[str, str] = field(default_factory=dict)
     notes: TextRules | None = None

@@ -12,6 +12,7 @@ from hermes.agent.memory import SessionMemory
 from hermes.agent.past_sessions import SessionArchive
 from hermes.agent.provenance import tell
 from hermes.agent.recall import SessionRecall
+from hermes.agent.skills import SessionSkills
 from hermes.lib.aio import HomeObject
 from hermes.lib.lazy import import_object
 from hermes.lib.text_stream import TextStream
@@ -99,6 +100,12 @@ class ToolRunContext(Struct, eq=False):
     def provider_tools(self) -> ProviderTools:
         """The tools of the memory provider."""
         return self._on_home(lambda: SessionRecall(self.session.services.recall, self.session), HomeObject)
+
+    @property
+    def skills(self) -> SessionSkills:
+        """The procedures that are kept as files."""
+        self._check_running()
+        return SessionSkills(self.session)
 
     @property
     def deps(self) -> Any:

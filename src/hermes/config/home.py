@@ -86,6 +86,16 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "tools"
 
     @property
+    def skills(self) -> Path:
+        """The user's skills, a folder for each, by category."""
+        return self.root / "skills"
+
+    @property
+    def skill_cache(self) -> Path:
+        """What the front matters of skills say; it can be deleted."""
+        return self.root / "cache" / "skills.json"
+
+    @property
     def results(self) -> Path:
         """Whole results of tools that were too long for the model."""
         return self.root / "results"

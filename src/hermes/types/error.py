@@ -18,6 +18,7 @@ HermesError
   OutputInvalid        no answer of the form that was asked for
   SessionClosed        the session was closed, or its event loop has ended
   PluginError          plugin, phase
+  SkillError           a skill that is not there, cannot be read or must not be written
   Refused              by policy or guardrail
     BeyondReading           a command that cannot be read to its end
     Outdated           may be tried again: something changed meanwhile
@@ -184,6 +185,10 @@ class PluginError(HermesError):
     def __init__(self, message: str, *, plugin: str, phase: str) -> None:
         super().__init__(message)
         self.plugin, self.phase = plugin, phase
+
+
+class SkillError(HermesError):
+    """A skill is not there, cannot be read, or must not be written like that."""
 
 
 class SecretUnavailable(HermesError):

@@ -122,6 +122,10 @@ class ToolContext(Protocol):
         """The tools of the memory provider."""
 
     @property
+    def skills(self) -> "Skills":
+        """The procedures that are kept as files."""
+
+    @property
     def deps(self) -> Any:
         """What the app that opened the session gave it for its tools, such as a database; None without."""
 
@@ -195,6 +199,16 @@ class Memory(Protocol):
         """Make all changes (each with action, content, old_text) or none, and describe the notes after them;
         HermesError says in words for a model what cannot be.
         """
+
+
+class Skills(Protocol):
+    """Procedures kept as files, as far as they are of use to one session."""
+
+    def listed(self, category: str = "") -> Sequence[Mapping[str, object]]:
+        """Name, description and category of each, or of those of one category."""
+
+    def view(self, name: str, path: str = "") -> Mapping[str, object]:
+        """A skill with its procedure, or a file of it; HermesError says what is not there."""
 
 
 class PastSessions(Protocol):

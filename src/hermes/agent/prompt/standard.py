@@ -1,5 +1,7 @@
 """The sections that every runtime has."""
 
+from typing import TYPE_CHECKING
+
 from hermes.agent.memory import MemorySettings
 from hermes.agent.prompt.builder import SystemPrompt
 from hermes.agent.prompt.context_files import ContextFiles
@@ -8,14 +10,18 @@ from hermes.agent.prompt.identity import Identity
 from hermes.agent.prompt.memory_block import MemoryBlock, ProviderBlock
 from hermes.agent.prompt.notes import TextRules
 from hermes.agent.prompt.settings import ContextFileSettings
+from hermes.agent.prompt.skill_index import SkillIndex
 from hermes.agent.prompt.surroundings import Date, Surroundings
-from hermes.agent.recall import Recall
 from hermes.config.home import Home
 from hermes.config.sections import Settings
 from hermes.safety.settings import SecuritySettings
+from hermes.skills.settings import SkillSettings
+
+if TYPE_CHECKING:
+    from hermes.agent.services import RuntimeServices
 
 
-def standard_prompt(settings: Settings, home: Home, recall: Recall) -> SystemPrompt:
+def standard_prompt(settings: Settings, home: Home, services: "RuntimeServices") -> SystemPrompt:
     """The prompt of a home's sessions: who the agent is, where it works, what the project's notes say."""
     files, memory, rules = settings[ContextFileSettings], settings[MemorySettings], rules_for(settings)
     return SystemPrompt(
@@ -26,9 +32,10 @@ def standard_prompt(settings: Settings, home: Home, recall: Recall) -> SystemPro
             ModelGuidance(),
             RecordGuidance(),
             ToolGuidance(),
+            SkillIndex(services.skills, settings[SkillSettings], services.dispatcher.registry),
             ContextFiles(files, rules),
             MemoryBlock(memory.notes(home.memories), memory, rules),
-            ProviderBlock(recall),
+            ProviderBlock(services.recall),
             Date(),
         ]
     )

@@ -1,0 +1,53 @@
+"""Which skills there are, as a part of the prompt."""
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec import Struct
+
+from hermes.agent.prompt.builder import PromptContext, PromptSpan
+from hermes.skills.conditions import Surface, of_use
+from hermes.skills.index import categories_text, index_text
+from hermes.skills.library import SkillLibrary
+from hermes.skills.settings import SkillSettings
+from hermes.tools.registry import ToolRegistry
+from hermes.tools.toolsets import bundled
+
+FRAME: Final = (
+    "# Skills\nProcedures that are kept as files, by category. When one fits what is asked, even in part,"
+    " load it with skill_view before anything else and follow it; it knows commands, pitfalls and conventions"
+    " that you do not. When none fits, go on without."
+)
+
+
+def surface_of(tools: frozenset[str], registry: ToolRegistry, *, remote: bool) -> Surface:
+    """What decides which skills are of use where these tools are on offer."""
+
+    def has_toolset(name: str) -> bool:
+        known = bundled().get(name)
+        members = {*(known.tools if known else ()), *registry.get_tool_names_for_toolset(name)}
+        return not tools.isdisjoint(members)
+
+    return Surface(platform="remote" if remote else sys.platform, tools=tools, has_toolset=has_toolset)
+
+
+class SkillIndex(Struct, frozen=True):
+    """The part of the prompt that tells which skills there are."""
+
+    library: SkillLibrary
+    settings: SkillSettings
+    registry: ToolRegistry
+    name: str = "skills"
+    order: int = 450
+
+    async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
+        """The index, where skills can be read; frozen with the session."""
+        if "skill_view" not in context.tools or self.settings.index == "off":
+            return []
+        surface = surface_of(context.tools, self.registry, remote=context.place.remote)
+        skills = of_use(self.library.skills(), surface)
+        if not skills:
+            return []
+        write = categories_text if self.settings.index == "categories" else index_text
+        return [PromptSpan("skills", f"{FRAME}\n\n{write(skills)}")]

@@ -1,0 +1,72 @@
+"""Skills as one session sees them: those that are of use to it, listed and read."""
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from hermes.agent.prompt.notes import TextRules, readable
+from hermes.agent.prompt.skill_index import surface_of
+from hermes.lib.text import clip
+from hermes.skills.conditions import of_use
+from hermes.skills.index import categories
+from hermes.skills.library import files_of, missing_of, read_skill_file
+from hermes.skills.skill_file import FILE, LONGEST, Skill, split
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
+
+_LISTED: Final = 200
+_VARIABLES: Final = ("HERMES_SKILL_DIR", "CLAUDE_SKILL_DIR")
+
+
+class SessionSkills(Struct, frozen=True):
+    """What a session may ask of the skills; satisfies `types.tool.Skills`."""
+
+    session: "Session"
+
+    def listed(self, category: str = "") -> Sequence[Mapping[str, object]]:
+        """Name, description and category of each, or of those of one category."""
+        found = categories(self._of_use())
+        shown = [one for name, some in found.items() if category in ("", name) for one in some]
+        return [
+            {"name": one.name, "description": clip(one.description, _LISTED, notice="…", head_share=1.0)}
+            | ({"category": one.category} if one.category else {})
+            for one in shown
+        ]
+
+    def view(self, name: str, path: str = "") -> Mapping[str, object]:
+        """A skill with its procedure, or a file of it; SkillError says what is not there."""
+        skill = self.session.services.skills.find(name)
+        if path and path != FILE:
+            return {"name": skill.name, "file": path, "content": self._text(skill, path)}
+        _, body = split(read_skill_file(skill))
+        told: dict[str, object] = {
+            "name": skill.name,
+            "description": skill.description,
+            "content": self._readable(skill, body.strip(), FILE),
+            "folder": skill.folder,
+            "files": files_of(skill),
+            "missing": missing_of(skill, self.session.services.environ, shutil.which),
+            "related_skills": skill.related,
+        }
+        return {key: value for key, value in told.items() if value}
+
+    def _of_use(self) -> list[Skill]:
+        services = self.session.services
+        surface = surface_of(self.session.tools.offered, services.dispatcher.registry, remote=False)
+        return of_use(services.skills.skills(), surface)
+
+    def _text(self, skill: Skill, path: str) -> str:
+        return self._readable(skill, read_skill_file(skill, path), path)
+
+    def _readable(self, skill: Skill, text: str, path: str) -> str:
+        """The text with its variables filled in, and without what is hidden or forged in it."""
+        for name in _VARIABLES:
+            text = text.replace(f"${{{name}}}", skill.folder)
+        text = text.replace("${HERMES_SESSION_ID}", self.session.id)
+        rules = replace(self.session.services.notes or TextRules(), longest=LONGEST)
+        return readable(text.encode(), str(Path(skill.folder) / path), rules)

@@ -1,0 +1,152 @@
+"""Find skills in their folders, and read them: a skill is a folder with a SKILL.md, below any categories."""
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec import Struct
+
+from hermes.lib.nearest import nearest
+from hermes.lib.walk import walk
+from hermes.skills.skill_cache import SkillCache, Stamp
+from hermes.skills.skill_file import FILE, Skill
+from hermes.types.error import SkillError
+
+LARGEST: Final = 1_048_576
+"""Bytes of one file of a skill."""
+_DEEPEST: Final = 4
+_MOST_FILES: Final = 200
+
+
+class FaultySkill(Struct, frozen=True, kw_only=True):
+    """A folder that holds no skill that can be used, and why."""
+
+    folder: str
+    why: str
+
+
+class SkillLibrary:
+    """The skills of some folders. Of two with one name that of the earlier folder counts.
+
+    What front matters say is kept in `cache_file`, by the time and size of each SKILL.md; each look goes
+    through the folders again, so that a skill that is added or changed counts at once.
+    """
+
+    def __init__(self, folders: Iterable[Path], cache_file: Path, disabled: Iterable[str] = ()) -> None:
+        self.folders = tuple(folders)
+        self._cache = SkillCache(cache_file)
+        self._disabled = frozenset(disabled)
+
+    def skills(self) -> list[Skill]:
+        """Every skill, by category and name."""
+        return self._look()[0]
+
+    def faults(self) -> list[FaultySkill]:
+        """Folders with a SKILL.md that cannot be used, and skills that another of the same name hides."""
+        return self._look()[1]
+
+    def find(self, name: str) -> Skill:
+        """The skill of this name, also written `category/name`; SkillError where there is none."""
+        found = self.skills()
+        for one in found:
+            if name in (one.name, f"{one.category}/{one.name}"):
+                return one
+        near = nearest(name, [one.name for one in found])
+        hint = f"did you mean {near[0]}?" if near else "skills_list shows those that are there."
+        raise SkillError(f"There is no skill {name[:80]!r}; {hint}")
+
+    def _look(self) -> tuple[list[Skill], list[FaultySkill]]:
+        found: dict[str, Skill] = {}
+        faults: list[FaultySkill] = []
+        stamps = {path: stamp for folder in self.folders for path, stamp in skill_files(folder)}
+        for path, (skill, why) in self._cache.read(stamps, self._category).items():
+            folder = str(Path(path).parent)
+            if skill is None:
+                faults.append(FaultySkill(folder=folder, why=why))
+            elif (other := found.get(skill.name)) is not None:
+                faults.append(FaultySkill(folder=folder, why=f"{other.folder} has the name {skill.name} too"))
+            elif skill.name not in self._disabled:
+                found[skill.name] = skill
+        return sorted(found.values(), key=lambda one: (one.category, one.name)), faults
+
+    def _category(self, path: Path) -> str:
+        top = next(one for one in self.folders if path.is_relative_to(one))
+        return "/".join(path.relative_to(top).parts[:-2])
+
+
+def skill_files(folder: Path) -> Iterator[tuple[str, Stamp]]:
+    """Each SKILL.md below a folder with its time and size, in the order of their paths. Hidden folders are
+    left out; links to folders are followed, down to a depth.
+    """
+    yield from _below(str(folder), _DEEPEST)
+
+
+def _below(folder: str, deepest: int) -> Iterator[tuple[str, Stamp]]:
+    path = f"{folder}/{FILE}"
+    with suppress(OSError):
+        info = os.stat(path)  # noqa: PTH116  # words, many
+        if stat.S_ISREG(info.st_mode):
+            yield path, (info.st_mtime_ns, info.st_size)
+            return
+    if deepest:
+        for name in _folders(folder):
+            yield from _below(f"{folder}/{name}", deepest - 1)
+
+
+def _folders(folder: str) -> list[str]:
+    with suppress(OSError), os.scandir(folder) as found:
+        return sorted(one.name for one in found if one.name[0] != "." and one.is_dir())
+    return []
+
+
+def files_of(skill: Skill) -> list[str]:
+    """The other files of a skill, by their paths in its folder, at most 200."""
+    found: list[str] = []
+    for folder, folders, names in walk(skill.folder):
+        folders[:] = sorted(one for one in folders if not one.startswith((".", "__")))
+        below = Path(folder).relative_to(skill.folder)
+        found += [str(below / name) for name in sorted(names) if name[0] != "." and name != FILE]
+        if len(found) > _MOST_FILES:
+            break
+    return found[:_MOST_FILES]
+
+
+def read_skill_file(skill: Skill, path: str = FILE) -> str:
+    """The text of a file of a skill; SkillError where there is none, or where it lies outside the skill."""
+    folder = Path(skill.folder).resolve()
+    real = (folder / path).resolve()
+    if not real.is_relative_to(folder):
+        raise SkillError(f"{path[:200]} lies outside the skill {skill.name}.")
+    raw = _bytes_of(real)
+    if raw is None:
+        near = nearest(path, files_of(skill))
+        hint = f"did you mean {near[0]}?" if near else "skill_view without file_path lists its files."
+        raise SkillError(f"The skill {skill.name} has no file {path[:200]!r}; {hint}")
+    if len(raw) > LARGEST:
+        raise SkillError(f"{path[:200]} of the skill {skill.name} is larger than {LARGEST} bytes.")
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SkillError(
+            f"{path[:200]} of the skill {skill.name} is no text; it lies at {real} for programs."
+        ) from error
+
+
+def _bytes_of(path: Path) -> bytes | None:
+    with suppress(OSError, ValueError):
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return file.read(LARGEST + 1)
+    return None
+
+
+def missing_of(skill: Skill, environ: Mapping[str, str], which: Any) -> Sequence[str]:
+    """What a skill needs and this machine has not, in words: variables that are not set, programs that
+    `which` does not find.
+    """
+    unset = [f"the variable {name} is not set" for name in skill.variables if not environ.get(name)]
+    return [*unset, *(f"the program {name} is not there" for name in skill.programs if not which(name))]
