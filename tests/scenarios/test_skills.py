@@ -31,7 +31,7 @@ async def results(home: Path, *script: Turn, **more: Any) -> tuple[str, list[dic
     """The system prompt, and what the tools gave."""
     model = ScriptedModel(*script, say("done"))
     async with open_runtime(environ={"HERMES_HOME": str(home)}, http=model.http()) as runtime:
-        options = SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", cwd=home.parent, **more)
+        options = SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", **{"cwd": home.parent, **more})
         session = await runtime.session(options)
         await session.send("go")
         given = [json.loads(one.content) for one in session.log if isinstance(one, ToolResult)]
@@ -100,3 +100,16 @@ async def test_the_index_may_be_short_or_left_out(home: Path, index: str) -> Non
     (home / "config.yaml").write_text(f"skills:\n  index: {index!r}\n")
     system, _ = await results(home)
     assert ("code: 1" in system, "review" in system) == (index == "categories", False)
+
+
+async def test_commands_run_the_scripts_of_skills_and_see_nothing_else_of_the_home(home: Path) -> None:
+    script = home / "skills" / "code" / "review" / "scripts" / "all.sh"
+    script.parent.mkdir()
+    script.write_text(
+        f'echo ran; (echo x > "$(dirname "$0")/made") 2>/dev/null || echo closed; ls -A {home}\n'
+    )
+    (home / "config.yaml").write_text("{}\n")
+    work = home.parent / "work"
+    work.mkdir()
+    _, (given,) = await results(home, call("terminal", {"command": f"bash {script}"}), cwd=work)
+    assert (given["output"], (script.parent / "made").exists()) == ("ran\nclosed\nskills\n", False)

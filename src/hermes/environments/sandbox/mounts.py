@@ -140,9 +140,15 @@ def default_mounts(
         placed=(*((name, scratch.temp) for name in _TEMPORARY), (INSIDE, scratch.confined)),
         repositories=(workspace,),
         starts=tuple(path for path in (*starts, *secrets) if "*" not in path.name),
-        shown=(*_objects(workspace, hermes_home), *filter(_is_temporary, programs)),
+        shown=(*_objects(workspace, hermes_home), *filter(_is_temporary, programs), *_skills(hermes_home)),
         journal=hermes_home / "watch",
     )
+
+
+def _skills(hermes_home: Path) -> tuple[Path, ...]:
+    """The skills of our own home, whose scripts commands run; a link in their place shows nothing."""
+    folder = hermes_home / "skills"
+    return (folder,) if folder.is_dir() and not folder.is_symlink() else ()
 
 
 def _is_temporary(path: Path) -> bool:
