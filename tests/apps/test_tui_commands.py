@@ -182,3 +182,22 @@ def input_of(window: str) -> list[str]:
     end = max(number for number, row in enumerate(rows) if row.startswith("────"))
     start = max(number for number, row in enumerate(rows[:end]) if row.startswith("❯"))
     return rows[start:end]
+
+
+@pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
+def test_a_skill_is_called_for_by_its_name(place: Place, term: str) -> None:
+    folder = place.home / ".hermes" / "skills" / "haiku"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: haiku\ndescription: d\n---\nFive, seven, five.\n")
+    model = ScriptedModel(say("Rain on the old roof"))
+    with (
+        ScriptedServer(model).running() as server,
+        place.window(server.base_url, 80, 24, "", {"TERM": term}) as terminal,
+    ):
+        terminal.until("/help" if term != "dumb" else "an empty line leaves")
+        end = "\r" if term != "dumb" else "\n"
+        terminal.type(f"/haiku about rain{end}")
+        terminal.until("Rain on the old roof")
+        terminal.type(f"/haikoo{end}")
+        terminal.until("There is no command /haikoo. Did you mean /haiku?")
+    assert "Five, seven, five." in json.dumps(model.requests[0]["messages"][-1])

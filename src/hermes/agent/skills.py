@@ -1,7 +1,9 @@
 """Skills as one session sees them: those that are of use to it, listed and read."""
 
+import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,14 +15,44 @@ from hermes.agent.prompt.skill_index import surface_of
 from hermes.lib.text import clip
 from hermes.skills.conditions import of_use
 from hermes.skills.index import categories
-from hermes.skills.library import files_of, missing_of, read_skill_file
+from hermes.skills.library import SkillLibrary, files_of, missing_of, read_skill_file
 from hermes.skills.skill_file import FILE, LONGEST, Skill, split
+from hermes.types.error import SkillError
+from hermes.types.event import Notice
+from hermes.types.message import ContextBlock
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
+_STACKED: Final = 5
+_CALLED: Final = (
+    "The user calls for the skill {name}. Follow it for what they say after it.\n\n{content}\n\n{rest}"
+)
 _LISTED: Final = 200
 _VARIABLES: Final = ("HERMES_SKILL_DIR", "CLAUDE_SKILL_DIR")
+
+
+def skill_blocks(session: "Session", text: str) -> Iterator[ContextBlock]:
+    """The skills that a message begins with, each as `/name`, for the model to follow."""
+    if not text.startswith("/"):
+        return
+    skills = SessionSkills(session)
+    for name in called_for(text, session.services.skills):
+        try:
+            told = skills.view(name)
+        except SkillError as error:
+            session.emit(Notice(level="warning", text=str(error)))
+            continue
+        rest = {key: told[key] for key in ("folder", "files", "missing") if key in told}
+        words = _CALLED.format(name=name, content=told.get("content", ""), rest=json.dumps(rest))
+        yield ContextBlock(kind="skill", text=words, source=str(told["folder"]))
+
+
+def called_for(text: str, library: SkillLibrary) -> list[str]:
+    """The names of the skills that a text begins with; those after the first that is none do not count."""
+    words = takewhile(lambda word: word.startswith("/"), text.split()[:_STACKED])
+    known = {one.name for one in library.skills()}
+    return list(takewhile(known.__contains__, (word[1:] for word in words)))
 
 
 class SessionSkills(Struct, frozen=True):

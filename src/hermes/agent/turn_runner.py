@@ -22,6 +22,7 @@ from hermes.agent.outside import protect
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
 from hermes.agent.room import make_room, make_way
+from hermes.agent.skills import skill_blocks
 from hermes.agent.speakers import origins
 from hermes.agent.step_limit import LIMIT_WORDS, OVER_LIMIT, Step, StepLimit, only_scripts
 from hermes.agent.stopping import TurnStop
@@ -176,12 +177,11 @@ class TurnRunner:
         """Take in what somebody said; a turn that never got its reply is closed first."""
         if self._session.awaits_reply:
             await self.say("(This turn was cut off before a reply.)")
-        added: tuple[ContextBlock, ...] = ()
-        recalled: tuple[ContextBlock, ...] = ()
+        blocks = [*skill_blocks(self._session, self._text)]
         ports = self._services.ports
         try:
-            recalled = await self._services.recall.recalled(self._session, self._text, said.actor)
-            added = await added_context(self._session, self._text, said.actor)
+            blocks += await self._services.recall.recalled(self._session, self._text, said.actor)
+            blocks += await added_context(self._session, self._text, said.actor)
         finally:  # what was said is kept, also when it was stopped meanwhile
             news = self._session.mailbox.take_news()
             user = User(
@@ -189,7 +189,7 @@ class TurnRunner:
                 at=ports.now(),
                 text=self._text,
                 attachments=said.attachments,
-                blocks=(*recalled, *added, *news, *answer_blocks(self._session, said.output_schema)),
+                blocks=(*blocks, *news, *answer_blocks(self._session, said.output_schema)),
                 origin=said.actor.origin,
             )
             with anyio.CancelScope(shield=True), self._kept(news):

@@ -1,7 +1,9 @@
 """From a typed line to a command: find it, run it, say what is wrong in one sentence."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
 
+from hermes.agent.skills import called_for
 from hermes.commands import (
     agents,
     branches,
@@ -19,6 +21,9 @@ from hermes.commands.catalogue import find, names
 from hermes.commands.context import CommandContext
 from hermes.lib.nearest import nearest
 from hermes.types.error import HermesError
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
 
 Handler = Callable[[CommandContext, str], Awaitable[None]]
 
@@ -62,10 +67,16 @@ HANDLERS: Mapping[str, Handler] = {
 }
 
 
-def is_command(text: str) -> bool:
-    """Whether a sent text is meant as a command: `/word`, and not a path such as /etc/hosts."""
+def is_command(text: str, session: "Session | None" = None) -> bool:
+    """Whether a sent text is meant as a command: `/word`, not a path such as /etc/hosts, and not a message
+    that calls for a skill of the session's home.
+    """
     word = text.split(maxsplit=1)[0] if text.strip() else ""
-    return word.startswith("/") and len(word) > 1 and "/" not in word[1:]
+    if not word.startswith("/") or len(word) == 1 or "/" in word[1:]:
+        return False
+    if session is None or word[1:].lower() in names():
+        return True
+    return not called_for(text.strip(), session.services.skills)
 
 
 def kept(text: str) -> str:
@@ -84,12 +95,16 @@ async def run_command(text: str, talk: CommandContext) -> None:
     word, _, argument = text.strip().removeprefix("/").partition(" ")
     command = find(word)
     if command is None:
-        near = nearest(word, names())
+        near = nearest(word, [*names(), *_skills(talk)])
         talk.warn(
             f"There is no command /{word}. " + (f"Did you mean /{near[0]}?" if near else "/help lists them.")
         )
         return
     await guarded(talk, HANDLERS[command.name](talk, argument.strip()))
+
+
+def _skills(talk: CommandContext) -> list[str]:
+    return [one.name for one in talk.session.services.skills.skills()] if talk.session else []
 
 
 async def guarded(talk: CommandContext, work: Awaitable[None]) -> None:

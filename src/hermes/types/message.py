@@ -77,7 +77,8 @@ class ContextBlock(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_f
     `limit` of the turn is reached, a `hook` added it, a `summary` stands for earlier messages, a `pin` is a
     fact that the user wants kept and `unpin` takes one back, `folder` is what a folder's notes say, `child`
     the report of a child, `command` is one that the user ran, with its output, `output` asks for an answer of
-    a form, `other` is what older versions kept without its kind.
+    a form, `skill` is a procedure that the user calls for, `other` is what older versions kept without its
+    kind.
 
     `source` is where it comes from: an actor's origin, a process's id, a memory's name, a hook point, a
     file's path, a child's session. `id` tells notes of the same words apart. `outside` names where its text
@@ -97,6 +98,7 @@ class ContextBlock(Struct, frozen=True, kw_only=True, gc=False, forbid_unknown_f
         "child",
         "command",
         "output",
+        "skill",
         "other",
     ]
     text: str

@@ -82,7 +82,7 @@ class DeskActions:
         if box is not None and box.takes_words:
             box.words(text)
             self._settle(box, KeyVerdict())
-        elif is_command(text):
+        elif is_command(text, desk.session):
             desk.show(desk.transcript.sent(kept(text)))
             desk.spawn(partial(self._run_command, text))
         elif text.startswith("!"):

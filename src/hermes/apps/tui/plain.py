@@ -106,7 +106,7 @@ class Lines:
         session.services.routes.warm(session)  # while the first line is typed
         try:
             while not talk.left and (text := await self._next(talk)) not in _LEAVE:
-                if is_command(text):
+                if is_command(text, opened(talk)):
                     await self._command(talk, text)
                 else:
                     brought = await anyio.to_thread.run_sync(gathered, text, opened(talk), start.cwd)
@@ -193,7 +193,7 @@ class Lines:
         """What is typed while a turn runs: commands run at once, words wait for its end."""
         with anyio.CancelScope() as self._typing:
             while text := await self._line():
-                if is_command(text):
+                if is_command(text, talk.session):
                     await run_command(text.strip(), talk)
                     if talk.left:
                         opened(talk).interrupt()
