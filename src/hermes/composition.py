@@ -246,11 +246,10 @@ def _trust(home: Home, settings: Settings, environ: Mapping[str, str]) -> Folder
     return FolderTrust(file=home.trust_file, rule=rule, user_home=user_home)
 
 
-def _skills(home: Home, settings: Settings) -> SkillLibrary:
+def skills_of(home: Home, settings: SkillSettings) -> SkillLibrary:
     """The skills of a home and of the further folders of its settings."""
-    mine = settings[SkillSettings]
-    further = [Path(one).expanduser() for one in mine.external_dirs]
-    return SkillLibrary([home.skills, *further], home.skill_cache, mine.disabled)
+    further = [Path(one).expanduser() for one in settings.external_dirs]
+    return SkillLibrary([home.skills, *further], home.skill_cache, settings.disabled)
 
 
 def services_for(
@@ -287,7 +286,8 @@ def services_for(
             connections.spawn,
             redactor.redact,
         ),
-        skills=_skills(home, settings),
+        skills=skills_of(home, settings[SkillSettings]),
+        skill_settings=settings[SkillSettings],
         trust=_trust(home, settings, environ),
         environ=environ,
         notes=folder_rules(settings),

@@ -8,9 +8,12 @@ import pytest
 
 from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
+from hermes.skills.journal import ChangeJournal
 from hermes.testing import ScriptedModel, call, say
 from hermes.testing.script import Turn
+from hermes.types.event import Asked
 from hermes.types.message import ContextBlock, ToolResult, User
+from hermes.types.question import Answer, Approve, Deny, Grant, Question
 
 pytestmark = pytest.mark.anyio
 REVIEW = (
@@ -167,3 +170,79 @@ async def test_a_skill_that_cannot_be_read_is_told_and_the_message_goes_without(
     path = home / "skills" / "code" / "review" / "SKILL.md"
     path.write_bytes(path.read_bytes() + b"\xff")
     assert await blocks(home, "/review the parser") == []
+
+
+NEW = {
+    "action": "create",
+    "name": "tidy",
+    "category": "code",
+    "content": "---\nname: tidy\ndescription: Tidy a module\n---\n1. Sort.\n",
+    "reason": "You asked for this twice.",
+}
+
+
+async def managed(
+    home: Path, answer: Answer | None, *wanted: dict[str, Any], **more: Any
+) -> tuple[list[dict[str, Any]], list[Question]]:
+    """What skill_manage gave, and what was asked, where somebody answers like this."""
+    model = ScriptedModel(*(call("skill_manage", one) for one in wanted), say("done"))
+    asked: list[Question] = []
+    async with open_runtime(environ={"HERMES_HOME": str(home)}, http=model.http()) as runtime:
+        options = SessionOptions(
+            base_url="http://127.0.0.1:1/v1", model="m", cwd=home.parent, attended=answer is not None, **more
+        )
+        session = await runtime.session(options)
+        async with session.stream("go") as events:
+            async for event in events:
+                if isinstance(event, Asked) and answer is not None:
+                    asked.append(event.question)
+                    session.answer(event.id, answer)
+        given = [json.loads(one.content) for one in session.log if isinstance(one, ToolResult)]
+        await session.close()
+    return given, asked
+
+
+async def test_a_change_is_made_once_somebody_says_yes_to_its_diff(home: Path) -> None:
+    (given,), (question,) = await managed(home, Grant(), NEW)
+    made = home / "skills" / "code" / "tidy" / "SKILL.md"
+    assert (given["state"], made.read_text()) == ("made", NEW["content"])
+    assert isinstance(question, Approve)
+    assert (question.command, question.reasons) == (
+        "skill_manage create tidy",
+        ("You asked for this twice.",),
+    )
+    assert question.diff == (
+        "--- /dev/null\n+++ b/code/tidy/SKILL.md\n@@ -0,0 +1,5 @@\n"
+        "+---\n+name: tidy\n+description: Tidy a module\n+---\n+1. Sort.\n"
+    )
+
+
+async def test_a_no_changes_nothing_and_is_told(home: Path) -> None:
+    (given,), _ = await managed(home, Deny(reason="Not now."), NEW)
+    assert given["error"] == "The user said no to this change of tidy. Not now."
+    assert not (home / "skills" / "code" / "tidy").exists()
+
+
+@pytest.mark.parametrize("more", [{}, {"yolo": True}])
+async def test_where_nobody_can_be_asked_a_change_waits(home: Path, more: dict[str, Any]) -> None:
+    (given,), _ = await managed(home, None, NEW, **more)
+    (waiting,) = ChangeJournal(home / "skills").waiting()
+    assert (given["state"], given["change"], waiting.reason) == ("waits", waiting.id, NEW["reason"])
+    assert not (home / "skills" / "code" / "tidy").exists()
+
+
+async def test_set_free_the_agent_changes_its_own_skills_and_no_other(home: Path) -> None:
+    (home / "config.yaml").write_text("skills: {self_edit: direct}\n")
+    mend = {"action": "patch", "old_string": "Sort.", "new_string": "Sort it.", "reason": "r"}
+    theirs = {"action": "patch", "old_string": "Run", "new_string": "Do", "reason": "r"}
+    given, _ = await managed(home, None, NEW, {**mend, "name": "tidy"}, {**theirs, "name": "review"})
+    assert [one["state"] for one in given] == ["made", "made", "waits"]
+
+
+async def test_a_skill_of_another_folder_is_only_read(home: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "others" / "far"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: far\ndescription: d\n---\nx\n")
+    (home / "config.yaml").write_text(f"skills: {{external_dirs: [{tmp_path}/others]}}\n")
+    (given,), _ = await managed(home, Grant(), {"action": "delete", "name": "far", "reason": "r"})
+    assert given["error"] == f"The skill far lies in {folder}, which is only read."

@@ -25,6 +25,7 @@ from hermes.models.reliability.executor import RequestExecutor
 from hermes.models.reliability.route import Route
 from hermes.models.side_calls import SideTask, Task
 from hermes.skills.library import SkillLibrary
+from hermes.skills.settings import SkillSettings
 from hermes.store.notes import Notes
 from hermes.store.protocol import SessionStore
 from hermes.tools.dispatch import Dispatcher
@@ -126,6 +127,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     memory: Notes
     recall: Recall
     skills: SkillLibrary
+    skill_settings: SkillSettings
     trust: FolderTrust
     environ: Mapping[str, str] = field(default_factory=dict)
     notes: TextRules | None = None

@@ -3,15 +3,17 @@
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from hermes.agent.prompt.notes import TextRules, readable
 from hermes.agent.prompt.skill_index import surface_of
+from hermes.agent.skill_changes import SkillEditor
 from hermes.lib.text import clip
 from hermes.skills.conditions import of_use
 from hermes.skills.index import categories
@@ -86,6 +88,11 @@ class SessionSkills(Struct, frozen=True):
             "related_skills": skill.related,
         }
         return {key: value for key, value in told.items() if value}
+
+    async def change(self, wanted: Mapping[str, Any], reason: str) -> Mapping[str, object]:
+        """Make a change of a skill or have it wait for a person."""
+        editor = SkillEditor(self.session)
+        return await self.session.home.run(partial(editor.change, wanted, reason))
 
     def _of_use(self) -> list[Skill]:
         services = self.session.services

@@ -40,6 +40,11 @@ class SkillLibrary:
         self._cache = SkillCache(cache_file)
         self._disabled = frozenset(disabled)
 
+    @property
+    def own(self) -> Path:
+        """The first folder: that of the home, which changes are made in."""
+        return self.folders[0]
+
     def skills(self) -> list[Skill]:
         """Every skill, by category and name."""
         return self._look()[0]

@@ -19,6 +19,13 @@ class SkillSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = field(default_factory=list)
     disabled: Annotated[list[str], doc("Names of skills that are left out.")] = field(default_factory=list)
+    self_edit: Annotated[
+        Literal["ask", "direct"],
+        doc(
+            "What the agent may do with skills of its own accord. ask: each change is a diff that you say yes"
+            " to, at once or with hermes skills review; direct: skills that it made itself it changes freely."
+        ),
+    ] = "ask"
     index: Annotated[
         Literal["names and descriptions", "categories", "off"],
         doc(

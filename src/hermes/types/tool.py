@@ -210,6 +210,11 @@ class Skills(Protocol):
     def view(self, name: str, path: str = "") -> Mapping[str, object]:
         """A skill with its procedure, or a file of it; HermesError says what is not there."""
 
+    async def change(self, wanted: Mapping[str, Any], reason: str) -> Mapping[str, object]:
+        """Make a change of a skill or have it wait for a person, and say which; HermesError says in words for
+        a model what cannot be.
+        """
+
 
 class PastSessions(Protocol):
     """Sessions of the same home that one session may look at; results are JSON for a model, of bounded

@@ -52,6 +52,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "hermes.apps.cli.sessions:sessions",
         "List, show, search, rename, export and delete sessions.",
     ),
+    "skills": (
+        "hermes.apps.cli.skills:skills",
+        "Procedures as files: list, show; changes that sessions want: review, revert.",
+    ),
     "store": ("hermes.apps.cli.store:store", "Check, back up, restore and repair what sessions are kept in."),
     "tools": ("hermes.apps.cli.tools:tools", "What the model can call, and what could not be loaded."),
     "usage": ("hermes.apps.cli.usage:usage", "Tokens and money, by day, model, session or task."),

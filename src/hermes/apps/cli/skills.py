@@ -1,0 +1,125 @@
+"""`hermes skills`: the procedures that are kept as files, and the changes that sessions want."""
+
+import datetime as dt
+
+import click
+
+from hermes.apps.cli import tables
+from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.cli_context import here, to_change
+from hermes.composition import skills_of
+from hermes.lib.text import strip_escapes
+from hermes.skills.changes import SkillChange
+from hermes.skills.journal import ChangeJournal
+from hermes.skills.library import SkillLibrary, files_of, read_skill_file
+from hermes.skills.settings import SkillSettings
+from hermes.skills.skill_file import FILE
+from hermes.types.error import ConfigError
+
+_NONE = "There are no skills yet; a folder with a SKILL.md in {} is one."
+
+
+@click.group()
+def skills() -> None:
+    """Procedures that are kept as files, and the changes that sessions want of them."""
+
+
+@skills.command("list")
+@click.pass_obj
+def list_skills(choices: Choices) -> None:
+    """Every skill, by category; what could not be used stands on stderr."""
+    library = _library(choices)
+    found = library.skills()
+    for fault in library.faults():
+        click.echo(strip_escapes(f"{fault.folder}: {fault.why}"), err=True)
+    if not found:
+        click.echo(_NONE.format(library.own), err=True)
+        return
+    rows = [(one.name, one.category, one.description) for one in found]
+    tables.show(rows, head=("NAME", "CATEGORY", "DESCRIPTION"))
+
+
+@skills.command()
+@click.argument("name")
+@click.argument("file", default=FILE)
+@click.pass_obj
+def show(choices: Choices, name: str, file: str) -> None:
+    """SKILL.md of a skill, or another FILE of it."""
+    skill = _library(choices).find(name)
+    click.echo(strip_escapes(read_skill_file(skill, file)).rstrip())
+    if file == FILE:
+        others = files_of(skill)
+        click.echo("\n".join([f"\nIn {skill.folder}:", FILE, *others]), err=True)
+
+
+@skills.command()
+@click.argument("change", default="")
+@click.option("--yes/--no", "answer", default=None, help="Make the change, or forget it.")
+@click.pass_obj
+def review(choices: Choices, change: str, *, answer: bool | None) -> None:
+    """The changes that wait for you; with the id of one its diff, and your answer to it."""
+    journal = _journal(choices)
+    if not change:
+        _list(journal.waiting(), "No change waits.")
+        return
+    found = journal.find(change)
+    if found not in journal.waiting():
+        raise ConfigError(f"{found.id} was made already; hermes skills revert {found.id} takes it back.")
+    _tell(found)
+    to_change(choices)
+    if click.confirm("Make this change?") if answer is None else answer:
+        journal.make(found)
+        click.echo(
+            f"Made; hermes skills revert {found.id} takes it back. It counts in sessions that begin now."
+        )
+    else:
+        journal.discard(found)
+        click.echo("Forgotten.")
+
+
+@skills.command()
+@click.pass_obj
+def changes(choices: Choices) -> None:
+    """The changes that were made."""
+    _list(_journal(choices).made(), "No change was made.")
+
+
+@skills.command()
+@click.argument("change")
+@click.pass_obj
+def revert(choices: Choices, change: str) -> None:
+    """Take back a change that was made, by its id."""
+    to_change(choices)
+    journal = _journal(choices)
+    found = journal.find(change)
+    if found not in journal.made():
+        raise ConfigError(f"{found.id} was not made; hermes skills review {found.id} shows it.")
+    journal.revert(found)
+    click.echo(f"{found.skill} is as it was before {found.id}.")
+
+
+def _library(choices: Choices) -> SkillLibrary:
+    found = here(choices)
+    return skills_of(found.home, found.settings[SkillSettings])
+
+
+def _journal(choices: Choices) -> ChangeJournal:
+    return ChangeJournal(_library(choices).own)
+
+
+def _list(found: list[SkillChange], none: str) -> None:
+    if not found:
+        click.echo(none, err=True)
+        return
+    rows = [(one.id, _day(one), one.action, one.place, one.reason) for one in found]
+    tables.show(rows, head=("ID", "WHEN", "WHAT", "SKILL", "WHY"))
+
+
+def _day(change: SkillChange) -> str:
+    return dt.datetime.fromtimestamp(change.at).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _tell(change: SkillChange) -> None:
+    after = f", after it had read text from {', '.join(change.outside)}" if change.outside else ""
+    click.echo(strip_escapes(f"{change.action} {change.place}: {change.reason}"))
+    click.echo(strip_escapes(f"Session {change.session}{after}\n\n{change.diff}"))
