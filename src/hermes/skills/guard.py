@@ -1,0 +1,175 @@
+"""Look through a skill before it is installed: what its scripts and the commands in its texts would do, what
+is hidden in it, what kind of files it has.
+
+Commands are read by the same rules that approvals go by (`safety.commands`), texts by those for what nobody
+here wrote (`safety.text`); the guard adds what only a folder has: its size, its links, its binaries.
+"""
+
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Final, Literal
+
+from msgspec import Struct
+
+from hermes.lib.edit.textfile import is_binary, is_image
+from hermes.lib.text import clip
+from hermes.lib.walk import walk
+from hermes.safety.commands.findings import inspect
+from hermes.safety.commands.paths import Map
+from hermes.safety.text.quarantine import findings as hidden_in
+from hermes.skills.skill_file import FILE
+
+Level = Literal["safe", "caution", "dangerous"]
+
+MOST_FILES: Final = 200
+MOST_BYTES: Final = 5_242_880
+LARGEST_TEXT: Final = 524_288
+_ORDINARY: Final = frozenset({"network", "change", "needs-network", "process", "container", "outside"})
+"""What a procedure may say that is done, without a word: each is decided when it is about to be done."""
+_DANGEROUS: Final = frozenset(
+    {
+        *("erase", "halt", "reserved", "policy", "secret", "vault", "own", "upload", "listen", "download"),
+        *("persistence", "loader"),
+    }
+)
+_MAYBE: Final = ("download-and-run", "")
+"""The rule and words of what is found where a program fetches something and runs something else, which may be
+what it fetched.
+"""
+_FENCE: Final = re.compile(r"^([ \t]*)(```+|~~~+)[ \t]*(\w*)[^\n]*\n(.*?)^\1\2", re.DOTALL | re.MULTILINE)
+_LANGUAGES: Final = {
+    **dict.fromkeys(("sh", "bash", "shell", "zsh", "console", "terminal", ""), "sh"),
+    **dict.fromkeys(("py", "python", "python3"), "python3"),
+    **dict.fromkeys(("js", "javascript", "node"), "node"),
+}
+_SUFFIXES: Final = {".sh": "sh", ".bash": "sh", ".zsh": "sh", ".py": "python3", ".js": "node", ".mjs": "node"}
+_SHEBANG: Final = re.compile(r"\A#![^\n]*?\b(sh|bash|zsh|python3?|node)\b")
+_PROMPT: Final = re.compile(r"^\s*[$❯>] ", re.MULTILINE)
+_FOLDERS: Final = Map(workspace="/work", home="/home/user", hermes_home="/home/user/.hermes", temp=("/tmp",))  # noqa: S108  # a place in words, nothing is put there
+_WORDS: Final = 160
+
+
+class GuardFinding(Struct, frozen=True, kw_only=True):
+    """One thing in a file that a person should know of; `line` counts from 1, 0 for the whole file."""
+
+    file: str
+    line: int
+    level: Level
+    why: str
+    words: str = ""
+
+
+class GuardVerdict(Struct, frozen=True, kw_only=True):
+    """What the guard says of a skill, and what made it say so."""
+
+    level: Level
+    findings: tuple[GuardFinding, ...]
+
+
+def examine(folder: Path) -> GuardVerdict:
+    """The verdict on the skill in a folder; nothing in it is run, and no link is followed."""
+    found = tuple(_of_folder(folder))
+    levels = {one.level for one in found}
+    level: Level = "dangerous" if "dangerous" in levels else "caution" if levels else "safe"
+    return GuardVerdict(level=level, findings=found)
+
+
+def _of_folder(folder: Path) -> Iterator[GuardFinding]:
+    files = list(_files(folder))
+    if FILE not in files:
+        yield _whole(FILE, "dangerous", "it is not there, so that this is no skill")
+    if len(files) > MOST_FILES:
+        yield _whole("", "dangerous", f"there are more than {MOST_FILES} files")
+    total = 0
+    for path in files[:MOST_FILES]:
+        info = (folder / path).lstat()
+        total += info.st_size
+        yield from _of_file(folder / path, path, info.st_mode, info.st_size)
+    if total > MOST_BYTES:
+        yield _whole("", "dangerous", f"the files have {total:,} bytes, more than {MOST_BYTES:,}")
+
+
+def _files(folder: Path) -> Iterator[str]:
+    for place, folders, names in walk(str(folder)):
+        folders.sort()
+        below = Path(place).relative_to(folder)
+        yield from (str(below / name) for name in sorted(names))
+
+
+def _of_file(file: Path, path: str, mode: int, size: int) -> Iterator[GuardFinding]:
+    if stat.S_ISLNK(mode):
+        yield _whole(path, "dangerous", "it is a link, which may lead anywhere")
+        return
+    if not stat.S_ISREG(mode):
+        yield _whole(path, "dangerous", "it is a device, a pipe or a socket")
+        return
+    if mode & (stat.S_ISUID | stat.S_ISGID):
+        yield _whole(path, "dangerous", "it runs with the rights of another user")
+    data = file.read_bytes()[: LARGEST_TEXT + 1]
+    if is_image(data):
+        return
+    if is_binary(data):
+        yield _whole(path, "caution", "it is binary, so that nobody can read what it does")
+    elif size > LARGEST_TEXT:
+        yield _whole(path, "caution", f"it has more than {LARGEST_TEXT:,} bytes of text")
+    else:
+        yield from _of_text(path, data.decode("utf-8", "replace"))
+
+
+def _of_text(path: str, text: str) -> Iterator[GuardFinding]:
+    for one in hidden_in(text):
+        why = f"it hides or forges text: {one.span.why}"
+        yield GuardFinding(file=path, line=one.line, level="dangerous", why=why, words=clip(one.text, _WORDS))
+    for line, language, code in _programs(path, text):
+        yield from _of_program(path, line, language, code)
+
+
+def _programs(path: str, text: str) -> Iterator[tuple[int, str, str]]:
+    """The programs in a file: it is one, or it is a text with such between fences."""
+    shebang = _SHEBANG.match(text)
+    language = _LANGUAGES.get(shebang[1], "") if shebang else _SUFFIXES.get(Path(path).suffix, "")
+    if language:
+        yield 1, language, text
+        return
+    for fence in _FENCE.finditer(text):
+        if (language := _LANGUAGES.get(fence[3].lower(), "")) != "":
+            code = _PROMPT.sub("", fence[4]) if language == "sh" else fence[4]
+            yield text.count("\n", 0, fence.start(4)) + 1, language, code
+
+
+def _of_program(path: str, line: int, language: str, code: str) -> Iterator[GuardFinding]:
+    command = code if language == "sh" else f"{language} - <<'END_OF_SKILL'\n{code}\nEND_OF_SKILL"
+    for one in inspect(command, cwd="/work", folders=_FOLDERS):
+        if one.effect in _ORDINARY:
+            continue
+        level: Level = (
+            "dangerous" if one.effect in _DANGEROUS and (one.rule, one.words) != _MAYBE else "caution"
+        )
+        words = clip(one.words.partition("\n")[0], _WORDS)
+        yield GuardFinding(
+            file=path, line=_line_of(one.words, code, line), level=level, why=one.reason, words=words
+        )
+
+
+def _line_of(words: str, code: str, first: int) -> int:
+    """The line that a finding is about, as far as its first word tells it; the first of the program else."""
+    start = words.split(" ", 1)[0] if words else ""
+    at = code.find(words) if words and words in code else code.find(start) if start else 0
+    return first + code.count("\n", 0, max(at, 0))
+
+
+def _whole(path: str, level: Level, why: str) -> GuardFinding:
+    return GuardFinding(file=path, line=0, level=level, why=why)
+
+
+BLOCKS: Final[Mapping[str, Level | None]] = {"builtin": None, "trusted": "dangerous", "community": "caution"}
+"""From which level on a skill of each trust is kept out."""
+
+
+def keeps_out(verdict: GuardVerdict, trust: str) -> bool:
+    """Whether a skill of this trust is not installed without more."""
+    limit = BLOCKS[trust]
+    order: tuple[Level, ...] = ("safe", "caution", "dangerous")
+    return limit is not None and order.index(verdict.level) >= order.index(limit)
