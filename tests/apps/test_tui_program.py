@@ -588,19 +588,25 @@ def test_no_with_a_message_tells_the_model_what_to_do(place: Place) -> None:
 WHICH = call("clarify", {"question": "Which colour?", "choices": ["red", "green"]})
 
 
-@pytest.mark.parametrize(("keys", "said"), [("\x1b[B\r", "green"), ("a dark teal\r", "a dark teal")])
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        (("\x1b[B", "\r"), "green"),
+        (("\x1b[B\x1b[A\x1b[B\r",), "green"),
+        (("a dark teal", "\r"), "a dark teal"),
+    ],
+)
 def test_a_question_of_the_model_is_answered_by_choice_or_in_words(
-    place: Place, keys: str, said: str
+    place: Place, keys: tuple[str, ...], said: str
 ) -> None:
     heard: list[str] = []
     with place.open(WHICH, listening(heard)) as terminal:
         terminal.type("paint\r")
         shown = terminal.until("A question for you")
         assert re.search(r"Which colour\?\n.*1  red\n.*2  green\n.*3  another answer", shown)
-        terminal.read(0.5)
-        terminal.type(keys[:-1])
-        terminal.read(0.3)
-        terminal.type(keys[-1])
+        for typed in keys:
+            terminal.read(0.5)
+            terminal.type(typed)
         terminal.until("painted")
     assert heard == [said]
 

@@ -73,6 +73,16 @@ def test_a_burst_goes_to_the_draft_whole() -> None:
     assert (person.answer, person.draft) == (None, "2 files")
 
 
+def test_arrows_and_enter_count_as_fast_as_they_come() -> None:
+    keys = [("up", "up", "enter"), ("2", "enter"), ("down", "up", "1", "enter"), ("enter", "enter")]
+    given = [Person().wait(1).press(*each, each=0.0).wait(BURST).answer for each in keys]
+    assert given == [Grant(scope="session"), Grant(scope="session"), Grant(scope="once"), Deny()]
+
+
+def test_arrows_do_not_keep_the_box_from_counting() -> None:
+    assert Person().press("up", "up", "up", "up", "enter", each=STILL / 2).answer == Grant(scope="session")
+
+
 def test_a_digit_that_begins_a_sentence_is_not_lost() -> None:
     person = Person().wait(1).press(*"2 files, not 1", each=0.15)
     assert (person.answer, person.draft, person.box.cursor) == (None, "2 files, not 1", 3)

@@ -1,7 +1,8 @@
 """The box a question is answered in: what it shows, and which keys it may take for an answer.
 
-A person may be typing when it opens, so it takes nothing until the keyboard has been still, nothing out of a
-burst, and nothing while a draft is open; whatever it does not take goes to the draft, whole.
+A person may be typing when it opens, so it takes nothing until no text has come for a moment, nothing out of
+a burst of text, and nothing while a draft is open; whatever it does not take goes to the draft, whole. Arrows
+and Enter are no text: as fast as they come, they count.
 """
 
 import time
@@ -71,6 +72,7 @@ class Box:
     wants_words: bool = field(init=False, default=False)
     scroll: int = field(init=False, default=0)
     _last: float = field(init=False)
+    _text_at: float = field(init=False)
     _armed: bool = field(init=False, default=False)
     _entered: bool = field(init=False, default=False)
     _held: str = field(init=False, default="")
@@ -79,35 +81,40 @@ class Box:
     def __post_init__(self) -> None:
         self.choices = self.offered or _choices(self.question, self.config_file)
         self.cursor = self._default()
-        self._last = self.opened
+        self._last = self._text_at = self.opened
 
     def reopen(self, now: float) -> None:
         """Start the guard anew: the box has just come into sight."""
-        self.opened = self._last = now
+        self.opened = self._last = self._text_at = now
         self._armed = self._entered = False
 
     def key(self, key: str, now: float, *, draft: bool) -> KeyVerdict:
         """Offer a key: `up`, `down`, `enter`, `tab`, `escape`, `pageup`, `pagedown`, or the character
         typed.
         """
-        still = now - self._last
+        still = now - self._text_at
         self._armed = self._armed or still >= STILL
         self._last = now
+        if _text(key):
+            self._text_at = now
         if not self._armed or self.wants_words:
             return self._unarmed(key)
-        if self._held:
+        if self._held and _text(key):
             return self._burst(key)
+        self._act()
+        if self.answer is not None or self.wants_words:
+            return TAKEN
         if key == "escape":
             self.answer = Deny()
             return TAKEN
         if draft and not self._entered:
             self._entered = key == "tab"
             return TAKEN if self._entered else PASSED
-        return self._chosen(key, in_burst=still < BURST)
+        return self._chosen(key, in_burst=still < BURST and not self._typed)
 
     def paste(self, now: float) -> KeyVerdict:
         """Pasted text always belongs to the draft; so does a key held back just before it."""
-        self._last = now
+        self._last = self._text_at = now
         held, self._held, self._entered = self._held, "", False
         typed, self._typed = self._typed, ""
         self.cursor = self._default()
@@ -115,15 +122,8 @@ class Box:
 
     def due(self, now: float) -> None:
         """Act on a key that was held back, once no other has followed it for BURST seconds."""
-        if not self._held or now - self._last < BURST * 0.99:
-            return
-        held, self._held = self._held, ""
-        if held == "enter":
-            chosen = self.choices[self.cursor]
-            self.answer, self.wants_words = chosen.answer, chosen.answer is None
-        else:
-            self.cursor = int(held) - 1
-            self._typed += held
+        if now - self._last >= BURST * 0.99:
+            self._act()
 
     def words(self, text: str) -> None:
         """Answer with words: a reason for a no, a yes with a limit, or a reply. A bare word of a yes is none:
@@ -146,6 +146,15 @@ class Box:
             self.answer = Deny()
             return TAKEN
         return PASSED
+
+    def _act(self) -> None:
+        held, self._held = self._held, ""
+        if held == "enter":
+            chosen = self.choices[self.cursor]
+            self.answer, self.wants_words = chosen.answer, chosen.answer is None
+        elif held:
+            self.cursor = int(held) - 1
+            self._typed += held
 
     def _burst(self, key: str) -> KeyVerdict:
         held, self._held = self._held, ""
