@@ -107,8 +107,8 @@ def test_an_edit_is_approved_on_its_numbered_change_and_the_next_ones_may_be_wit
             "in ~/project · stopped because: it changes a file of the workspace, and edits ask",
             "  1  once",
             "  2  this session: every edit of the workspace, so that edits ask no longer",
-            "❯ 3  no",
-            "  4  no, and say what to do instead",
+            "❯ 4  no (n)",
+            "  5  no, and say what to do instead",
         ]
         assert (place.project / "app.py").read_text().endswith("a - b\n")
         terminal.read(0.5)

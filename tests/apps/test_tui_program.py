@@ -510,7 +510,7 @@ def test_the_question_shows_the_whole_command_and_stands_on_no(place: Place) -> 
         terminal.type("go\r")
         text = terminal.until("Run this?")
         assert "  rm -rf keep && echo removed\nin ~/project · stopped because: " in text
-        assert re.search(r"^❯ \d  no$", text, re.MULTILINE)
+        assert re.search(r"^❯ 4  no \(n\)$", text, re.MULTILINE)
         assert "waiting for you" in text or "waits for you" in text
         terminal.read(0.4)
         terminal.type("\r")

@@ -63,7 +63,7 @@ def test_enter_alone_leaves_them_out_and_is_not_asked_again(place: Place) -> Non
 
 def test_yes_tells_the_model_of_them_from_now_on(place: Place) -> None:
     first = Talk(place)
-    first("2", "\r", asks=True)
+    first("3", "\r", asks=True)
     assert first.knows
     second = Talk(place)
     assert TITLE not in second(asks=False)
@@ -75,7 +75,7 @@ def test_the_prompt_takes_keys_and_the_screen_leaves_while_the_question_is_open(
     with place.window("http://127.0.0.1:1/v1", 100, 30, "", {}) as terminal:
         text = terminal.until(TITLE, 40)
         assert "  AGENTS.md\nin ~/project · stopped because: " in text
-        assert "❯ 1  no, leave them out" in text
+        assert "❯ 4  no, leave them out (n)" in text
         terminal.type("a draft")
         terminal.until("❯ a draft")
         terminal.type("\x03")

@@ -122,11 +122,28 @@ def test_no_with_a_message_asks_for_words() -> None:
     assert person.answer == Deny(reason="use git clean -n first")
 
 
+@pytest.mark.parametrize("pattern", ["", "rm -rf ./build"])
+def test_a_key_has_one_meaning_in_all_questions(pattern: str) -> None:
+    question = Approve(
+        command="x", cwd="/w", reasons=(), rule="r", session_pattern="rm -rf ./build", always_pattern=pattern
+    )
+    given = {key: Person(question).wait(1).press(key, "enter").answer for key in "124n"}
+    once, session = Grant(scope="once"), Grant(scope="session")
+    assert given == {"1": once, "2": session, "4": Deny(), "n": Deny()}
+    assert Person(question).wait(1).press("5", "enter").box.takes_words
+    assert Person(question).wait(1).press("3").draft == ("" if pattern else "3")
+
+
+def test_a_sentence_that_begins_with_no_goes_to_the_draft_whole() -> None:
+    person = Person().wait(1).press(*"not now", each=0.15)
+    assert (person.answer, person.draft) == (None, "not now")
+
+
 def test_only_what_the_question_allows_is_offered() -> None:
     question = Approve(command="x", cwd="/w", reasons=(), rule="r")
     assert [choice.label for choice in Person(question).box.choices] == [
         "once",
-        "no",
+        "no (n)",
         "no, and say what to do instead",
     ]
 
@@ -140,7 +157,7 @@ def test_the_box_names_patterns_file_place_and_reason() -> None:
         "  1  once",
         "  2  this session: exactly this command in any directory",
         "  3  always: exactly this command in any directory (saved in config.yaml)",
-        "❯ 4  no",
+        "❯ 4  no (n)",
         "  5  no, and say what to do instead",
         "↑↓ Enter · Esc no · Tab from a draft to here",
     ]

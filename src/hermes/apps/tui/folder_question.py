@@ -6,7 +6,7 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from hermes.apps.tui.question_box import AnswerChoice, Box
+from hermes.apps.tui.question_box import ALWAYS, NO, AnswerChoice, Box
 from hermes.apps.tui.state import TuiState
 from hermes.types.error import ConfigError
 from hermes.types.question import Answer, Approve, Deny, Grant
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 TITLE: Final = "Are the notes in this folder for the model?"
 WHY: Final = "what they say, the model takes for how you want it to work"
 CHOICES: Final = (
-    AnswerChoice("no, leave them out", Deny()),
-    AnswerChoice("yes, in this folder from now on", Grant(scope="always")),
+    AnswerChoice(ALWAYS, "yes, in this folder from now on", Grant(scope="always")),
+    AnswerChoice(NO, "no, leave them out (n)", Deny()),
 )
 _ID: Final = "folder"
 _SHOWN: Final = 8

@@ -28,8 +28,11 @@ _SCROLL = 3
 
 @dataclass(frozen=True, slots=True)
 class AnswerChoice:
-    """One row of the box; without an answer it asks for words first."""
+    """One row of the box and the keys that choose it, the first of which is shown; without an answer it asks
+    for words first.
+    """
 
+    keys: tuple[str, ...]
     label: str
     answer: Answer | None
 
@@ -43,6 +46,9 @@ class KeyVerdict:
     draft: str = ""
     passed: bool = False
 
+
+ONCE, SESSION, ALWAYS, NO, OTHERWISE = ("1",), ("2",), ("3",), ("4", "n"), ("5",)
+"""The keys of an answer: the same in each question, whichever rows it has."""
 
 TAKEN = KeyVerdict()
 PASSED = KeyVerdict(passed=True)
@@ -153,7 +159,7 @@ class Box:
             chosen = self.choices[self.cursor]
             self.answer, self.wants_words = chosen.answer, chosen.answer is None
         elif held:
-            self.cursor = int(held) - 1
+            self.cursor = self._row(held)
             self._typed += held
 
     def _burst(self, key: str) -> KeyVerdict:
@@ -165,7 +171,7 @@ class Box:
             self.cursor = (self.cursor + (1 if key == "down" else -1)) % len(self.choices)
         elif key in {"pageup", "pagedown"}:
             self.scroll = max(0, self.scroll + (_SCROLL if key == "pagedown" else -_SCROLL))
-        elif key == "enter" or (key.isdecimal() and key.isascii() and 0 < int(key) <= len(self.choices)):
+        elif key == "enter" or self._row(key) >= 0:
             if in_burst:
                 return self._to_draft(_text(key))
             self._held = key
@@ -175,8 +181,12 @@ class Box:
             return self._to_draft(key)
         return TAKEN
 
+    def _row(self, key: str) -> int:
+        """Where the answer of a key stands; -1 where it has none."""
+        return next((number for number, choice in enumerate(self.choices) if key in choice.keys), -1)
+
     def _to_draft(self, text: str) -> KeyVerdict:
-        """Give text to the draft, with the digits that had only moved the cursor: they were its beginning."""
+        """Give text to the draft, with the keys that had only moved the cursor: they were its beginning."""
         typed, self._typed = self._typed, ""
         self._entered = False
         self.cursor = self._default()
@@ -193,24 +203,20 @@ def _text(key: str) -> str:
 
 def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
     if isinstance(question, Clarify):
-        return (
-            *(AnswerChoice(option, Reply(text=option)) for option in question.options),
-            AnswerChoice("another answer: type it", None),
-        )
-    rows = [AnswerChoice("once", Grant(scope="once"))]
+        given = ((option, Reply(text=option)) for option in question.options)
+        options = (*given, ("another answer: type it", None))
+        return tuple(AnswerChoice((str(number),), *option) for number, option in enumerate(options, 1))
+    rows = [AnswerChoice(ONCE, "once", Grant(scope="once"))]
     if question.session_pattern:
-        rows.append(AnswerChoice(f"this session: {covers(question.session_pattern)}", Grant(scope="session")))
+        told = f"this session: {covers(question.session_pattern)}"
+        rows.append(AnswerChoice(SESSION, told, Grant(scope="session")))
     if question.always_pattern:
-        rows.append(
-            AnswerChoice(
-                f"always: {covers(question.always_pattern)} (saved in {config_file})",
-                Grant(scope="always"),
-            )
-        )
+        told = f"always: {covers(question.always_pattern)} (saved in {config_file})"
+        rows.append(AnswerChoice(ALWAYS, told, Grant(scope="always")))
     return (
         *rows,
-        AnswerChoice("no", Deny()),
-        AnswerChoice("no, and say what to do instead", None),
+        AnswerChoice(NO, "no (n)", Deny()),
+        AnswerChoice(OTHERWISE, "no, and say what to do instead", None),
     )
 
 
@@ -290,7 +296,7 @@ def _choice_lines(box: Box, width: int) -> list[Line]:
     for number, choice in enumerate(box.choices):
         chosen = number == box.cursor
         role = "chosen accent" if chosen else ""
-        first: Line = (Span("❯ " if chosen else "  ", role), Span(f"{number + 1}  ", role))
+        first: Line = (Span("❯ " if chosen else "  ", role), Span(f"{choice.keys[0]}  ", role))
         rows += wrap(line(choice.label, role), width, first=first, rest=(Span("     "),))
     return rows
 
