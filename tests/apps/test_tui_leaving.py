@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.testing import ScriptedModel, ScriptedServer
+from hermes.testing import ScriptedModel, ScriptedServer, say
 from tests.apps.test_tui_program import Place
 
 
@@ -28,3 +28,16 @@ def test_the_last_line_names_the_model_where_it_is_not_the_default(tmp_path: Pat
     named = re.fullmatch(r"hermes -r \S+ · (fake-1 · )?[\d.]+s · .* tokens", last)
     assert named, last
     assert named[1] == (None if usual else "fake-1 · ")
+
+
+def test_what_was_shown_of_an_answer_stays_when_the_screen_is_left(tmp_path: Path) -> None:
+    words = "A first paragraph.\n\nThe open one has " + "word " * 200
+    with Place(tmp_path).open(say(words, pause=0.05), columns=100) as terminal:
+        terminal.type("go\r")
+        terminal.until("The open one has word word")
+        shown = terminal.text.count("word")
+        terminal.type("\x04")
+        terminal.wait()
+        left = terminal.everything
+    assert ("A first paragraph.\n\nThe open one has word word" in left, "✗ stopped" in left) == (True, True)
+    assert shown <= left.count("word") < 200

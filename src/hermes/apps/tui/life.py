@@ -58,6 +58,7 @@ class Life:
                 if self._desk.session is not None:
                     self._model = other_model(self._desk.session, runtime)
                     self._working = sum(1 for _ in self._desk.session.children.tree())
+                    await self._desk.show_rest()
                     await self._desk.session.close()
         except HermesError as error:
             self._desk.warn(str(error))

@@ -87,7 +87,7 @@ class TuiState:
         )
         self._rows: list[Line] = []
         self._minding = False
-        self._dirty, self._lively = anyio.Event(), anyio.Event()
+        self._dirty, self._lively, self._heard_all = anyio.Event(), anyio.Event(), anyio.Event()
         screen.views = Views(above=self._above, below=self._below)
 
     # ------------------------------------------------------------------ painting
@@ -203,9 +203,16 @@ class TuiState:
     # ------------------------------------------------------------------ events
 
     async def follow(self, session: "Session") -> None:
+        self._heard_all = heard_all = anyio.Event()
         """Show everything that happens in a session, until it closes."""
         with session.watch() as events:
             async for event in events:
+        heard_all.set()
+
+    async def show_rest(self) -> None:
+        """Show what a session that has closed said last."""
+        await self._heard_all.wait()
+        self.flush()
                 self.hear(event)
 
     def hear(self, event: Event) -> None:
@@ -252,7 +259,8 @@ class TuiState:
 
     def _in_background(self) -> int:
         opened = self.session.opened if self.session is not None else None
-        return sum(1 for one in opened.workspace.processes.list() if one.code is None) if opened else 0
+        running = opened.workspace.processes.list() if opened is not None else []
+        return sum(1 for one in running if one.code is None)
 
     def _asked(self, event: Asked) -> None:
         config = self.runtime.home.config_file if self.runtime else ""
