@@ -49,6 +49,18 @@ def test_a_completed_name_stays_a_mention_and_a_pasted_picture_becomes_one(place
     assert [one["type"] for one in files] == ["text", "image_url"]
 
 
+def test_a_file_that_was_made_a_moment_ago_is_offered(place: Place) -> None:
+    with place.open() as terminal:
+        terminal.type("@ap")
+        terminal.until("app.py ")
+        terminal.type("\x03")
+        terminal.until(lambda: "❯ @ap" not in terminal.text)
+        (place.project / "brand_new.py").write_text("x" * 10)
+        terminal.read(0.6)
+        terminal.type("@brand")
+        terminal.until("❯ brand_new.py")
+
+
 def test_a_folder_sends_what_is_in_it_and_a_missing_file_is_said(place: Place) -> None:
     (place.project / "docs" / "inner").mkdir(parents=True)
     (place.project / "docs" / "use.md").write_text("how")

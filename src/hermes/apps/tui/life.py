@@ -13,7 +13,6 @@ from hermes.apps.tui.actions import DeskActions
 from hermes.apps.tui.backing import StartFacts
 from hermes.apps.tui.chips import Chips
 from hermes.apps.tui.commands import TuiCommands, open_first
-from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.keys import bindings
 from hermes.apps.tui.screen import Screen
 from hermes.apps.tui.state import TuiState
@@ -53,13 +52,13 @@ class Life:
                 await open_first(self._talk, self._desk)
                 for warning in runtime.loaded.warnings:
                     self._desk.hear(Notice(level="warning", text=warning))
-                self._desk.paths = Paths(await list_files(self._desk.start.cwd))
+                self._desk.files.items("")  # known when the first `@` is typed
                 await self._leaving.wait()
                 if self._desk.session is not None:
                     self._model = other_model(self._desk.session, runtime)
                     self._working = sum(1 for _ in self._desk.session.children.tree())
-                    await self._desk.show_rest()
                     await self._desk.session.close()
+                    await self._desk.show_rest()
         except HermesError as error:
             self._desk.warn(str(error))
             self._desk.flush()

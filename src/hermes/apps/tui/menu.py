@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
+from hermes.commands.catalogue import commands
 from hermes.present.spans import Line, Span, cut_text, line, pad
 
 ROWS = 8
@@ -31,16 +32,24 @@ class Menu(Struct, frozen=True):
         return Menu(self.items, self.length, (self.chosen + steps) % len(self.items)) if self.items else self
 
 
-def complete(before: str, commands: Sequence[Item], find: Callable[[str], Sequence[Item]]) -> Menu:
+def command_items() -> list[Item]:
+    """The slash commands as rows of the menu; one that takes arguments leaves room for them."""
+    return [
+        Item(f"/{command.name}{' ' if command.arguments else ''}", command.usage, command.summary)
+        for command in commands()
+    ]
+
+
+def complete(before: str, listed: Sequence[Item], find: Callable[[str], Sequence[Item]]) -> Menu:
     """The menu for the text before the cursor; empty when there is nothing to complete."""
     if before.startswith("/") and " " not in before and "\n" not in before:
-        return Menu(_named(commands, before[1:].lower()), len(before))
+        return Menu(_named(listed, before[1:].lower()), len(before))
     typed = _FILE.search(before)
     return Menu(tuple(find(typed[1])), len(typed[1]) + 1) if typed else Menu()
 
 
-def _named(commands: Sequence[Item], word: str) -> tuple[Item, ...]:
-    names = [(command.label.partition(" ")[0].removeprefix("/"), command) for command in commands]
+def _named(listed: Sequence[Item], word: str) -> tuple[Item, ...]:
+    names = [(command.label.partition(" ")[0].removeprefix("/"), command) for command in listed]
     starts = [command for name, command in names if name.startswith(word)]
     inside = [command for name, command in names if word in name and not name.startswith(word)]
     return (*starts, *inside)

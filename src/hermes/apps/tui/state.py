@@ -15,17 +15,16 @@ from hermes.agent.conversation import Conversation
 from hermes.apps.tui.attention import ASKED, end_words, signal_of
 from hermes.apps.tui.backing import StartFacts, protection
 from hermes.apps.tui.editor import Editor
-from hermes.apps.tui.files import Paths, size_of
+from hermes.apps.tui.file_completion import FileCompletion
 from hermes.apps.tui.git import git_branch
-from hermes.apps.tui.mentions import gathered, mention
-from hermes.apps.tui.menu import Item
+from hermes.apps.tui.mentions import gathered
+from hermes.apps.tui.menu import command_items
 from hermes.apps.tui.prints import flush_standard, printed_lines
 from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import LiveRegion, Overlay
 from hermes.apps.tui.screen import Screen, Views
 from hermes.apps.tui.status import Facts, cost_of, header_lines, short_path
 from hermes.apps.tui.transcript import Transcript
-from hermes.commands.catalogue import commands
 from hermes.lib.threads import waker
 from hermes.present.goals import goal_short
 from hermes.present.lines import notice_lines
@@ -68,13 +67,13 @@ class TuiState:
         self.session: Session | None = None
         self.failure: Failure | None = None
         self.chosen = ("", "")
-        self.paths = Paths(())
+        self.files = FileCompletion(start.cwd, spawn=self.spawn, now=self.now, changed=self._offer_files)
         self.overlay = Overlay()
         self.transcript = Transcript(width=80, config_fix="/model takes another model, address or key.")
         self.conversation = Conversation(self.spawn, self, files=self._brought)
         self.screen = screen
         screen.buffer.on_text_changed += lambda _: self.conversation.typing()
-        self.editor = Editor(screen.buffer, chips, _listed(), self._files)
+        self.editor = Editor(screen.buffer, chips, command_items(), self.files.items)
         self._home = Path(start.environ.get("HOME") or Path.home())
         self.region = LiveRegion(
             transcript=self.transcript,
@@ -203,17 +202,17 @@ class TuiState:
     # ------------------------------------------------------------------ events
 
     async def follow(self, session: "Session") -> None:
-        self._heard_all = heard_all = anyio.Event()
         """Show everything that happens in a session, until it closes."""
+        self._heard_all = heard_all = anyio.Event()
         with session.watch() as events:
             async for event in events:
+                self.hear(event)
         heard_all.set()
 
     async def show_rest(self) -> None:
         """Show what a session that has closed said last."""
         await self._heard_all.wait()
         self.flush()
-                self.hear(event)
 
     def hear(self, event: Event) -> None:
         """Show one event."""
@@ -367,9 +366,9 @@ class TuiState:
         self.region.facts = facts
         self.refresh()
 
-    def _files(self, typed: str) -> list[Item]:
-        found = self.paths.best(typed)
-        return [Item(f"{mention(path)} ", path, size_of(self.start.cwd, path)) for path in found]
+    def _offer_files(self) -> None:
+        self.editor.update_menu()
+        self.refresh()
 
     async def _brought(self, text: str) -> tuple[Attachment, ...]:
         """The files that a message names; what of them cannot be sent is said."""
@@ -388,14 +387,6 @@ class TuiState:
 
     def _below(self, width: int, height: int) -> list[Line]:
         return self.region.below(width, height)
-
-
-def _listed() -> list[Item]:
-    """The slash commands as rows of the menu; one that takes arguments leaves room for them."""
-    return [
-        Item(f"/{command.name}{' ' if command.arguments else ''}", command.usage, command.summary)
-        for command in commands()
-    ]
 
 
 def model_after(event: StepStarted | Attempted) -> str:
