@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes import __version__
 from hermes.testing import ScriptedModel, ScriptedServer, say
 from tests.apps.test_tui_program import Place
 
@@ -41,3 +42,24 @@ def test_what_was_shown_of_an_answer_stays_when_the_screen_is_left(tmp_path: Pat
         left = terminal.everything
     assert ("A first paragraph.\n\nThe open one has word word" in left, "✗ stopped" in left) == (True, True)
     assert shown <= left.count("word") < 200
+
+
+def test_a_session_that_is_open_elsewhere_is_named_and_a_new_one_has_its_model(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    with place.open("first answer") as terminal:
+        terminal.type("earlier\r")
+        terminal.until("first answer")
+        terminal.type("\x04")
+        terminal.wait()
+        (earlier,) = re.findall(r"^hermes -r (\S+)", terminal.text, re.MULTILINE)
+    with place.open("second answer") as first:
+        (place.home / ".hermes" / "config.yaml").write_text(
+            "model: {default: usual, base_url: 'http://127.0.0.1:9/v1'}\n"
+        )
+        first.type("hello\r")
+        first.until("second answer")
+        with place.window("", 300, 30, "latest", {}) as second:
+            shown = second.until("This is a new session.", 40)
+    assert re.search(r"^error: Session \S+ is open in cli \(process ", shown, re.MULTILINE)
+    assert f"This is a new session. hermes -r {earlier} goes on with the one before" in shown
+    assert shown.startswith(f"hermes {__version__} · fake-1 · ")

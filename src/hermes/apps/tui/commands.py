@@ -20,7 +20,7 @@ from hermes.commands.trust import tell_left_out
 from hermes.present.checkup import CheckResult, checkup_lines
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
-from hermes.types.error import ConfigError, HermesError, StoreError
+from hermes.types.error import ConfigError, HermesError, SessionOwned, StoreError
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 _SHOWN_ON_RESUME = 3
 _STILL = 0.08
+_LOOKED_AT = 20
 
 
 class TuiCommands:
@@ -249,6 +250,8 @@ async def open_first(talk: TuiCommands, desk: TuiState) -> None:
         await desk.update_status()
         desk.introduce()
         desk.warn(f"{error} /model NAME http://host:port/v1 sets one here.")
+    except SessionOwned as error:
+        await _open_beside(talk, desk, str(error))
     except StoreError as error:
         if not desk.start.resume:
             raise
@@ -256,3 +259,27 @@ async def open_first(talk: TuiCommands, desk: TuiState) -> None:
         desk.warn(str(error))
     if choose:
         await talk.pick()
+
+
+async def _open_beside(talk: TuiCommands, desk: TuiState, told: str) -> None:
+    """A new session with the model of one that is open elsewhere, and what is told of that one."""
+    cwd = str(desk.start.cwd)
+    taken = await talk.sessions.resolve(desk.start.resume, cwd=cwd)
+    asked = desk.start.options("", "", "")
+    if not (asked.model or asked.base_url):
+        desk.chosen = (taken.model, taken.base_url)
+    try:
+        await talk.open()
+    except ConfigError:  # its model cannot be had any more
+        desk.chosen = ("", "")
+        await talk.open()
+    desk.warn(f"{told} This is a new session. {await _one_before(talk, taken, cwd)}".rstrip())
+
+
+async def _one_before(talk: TuiCommands, taken: "SessionRow", cwd: str) -> str:
+    """How to go on with the last session here that nobody has open; empty where there is none."""
+    for row in await talk.sessions.recent(limit=_LOOKED_AT, cwd=cwd):
+        if row.messages and row.id != taken.id and await talk.sessions.owner_of(row.id) is None:
+            name = f" “{row.title}”" if row.title else ""
+            return f"hermes -r {row.id} goes on with the one before{name}."
+    return ""
