@@ -136,6 +136,6 @@ def test_leaving_tells_of_children_that_end_with_the_session_and_what_they_used(
         terminal.until("dig a hole: terminal while")
         terminal.type("/quit\r")
         shown = terminal.until("ended with it")
-    assert re.search(r"^hermes -r \S+ · 1 child ended with it · ", shown, re.MULTILINE)
+    assert re.search(r"^to go on: hermes -r \S+ · 1 child ended with it · ", shown, re.MULTILINE)
     # All that was used has no price: one figure stands for both, where the child's part is in both.
     assert len(re.findall(r"\S+ tokens", shown.partition("ended with it")[2])) == 1

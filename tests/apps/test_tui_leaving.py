@@ -1,6 +1,7 @@
 """The line that the screen leaves behind: a real program in a real PTY."""
 
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def test_the_last_line_names_the_model_where_it_is_not_the_default(tmp_path: Pat
             terminal.type("\x04")
             terminal.wait()
             last = terminal.text.split("\n")[-1]
-    named = re.fullmatch(r"hermes -r \S+ · (fake-1 · )?[\d.]+s · .* tokens", last)
+    named = re.fullmatch(r"to go on: hermes -r \S+ · (fake-1 · )?[\d.]+s · .* tokens", last)
     assert named, last
     assert named[1] == (None if usual else "fake-1 · ")
 
@@ -51,7 +52,7 @@ def test_a_session_that_is_open_elsewhere_is_named_and_a_new_one_has_its_model(t
         terminal.until("first answer")
         terminal.type("\x04")
         terminal.wait()
-        (earlier,) = re.findall(r"^hermes -r (\S+)", terminal.text, re.MULTILINE)
+        (earlier,) = re.findall(r"^to go on: hermes -r (\S+)", terminal.text, re.MULTILINE)
     with place.open("second answer") as first:
         (place.home / ".hermes" / "config.yaml").write_text(
             "model: {default: usual, base_url: 'http://127.0.0.1:9/v1'}\n"
@@ -63,3 +64,15 @@ def test_a_session_that_is_open_elsewhere_is_named_and_a_new_one_has_its_model(t
     assert re.search(r"^error: Session \S+ is open in cli \(process ", shown, re.MULTILINE)
     assert f"This is a new session. hermes -r {earlier} goes on with the one before" in shown
     assert shown.startswith(f"hermes {__version__} · fake-1 · ")
+
+
+def test_the_last_line_names_the_program_where_no_shell_finds_hermes(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.command.unlink()
+    with place.open("the answer", columns=300) as terminal:
+        terminal.type("hello\r")
+        terminal.until("the answer")
+        terminal.type("\x04")
+        terminal.wait()
+        last = terminal.text.split("\n")[-1]
+    assert last.startswith(f"to go on: {sys.executable} -m hermes -r ")

@@ -31,6 +31,9 @@ class Place:
     def __init__(self, root: Path) -> None:
         self.home, self.project = root, root / "project"
         self.project.mkdir()
+        self.command = root / "bin" / "hermes"
+        self.command.parent.mkdir()
+        self.command.touch(0o755)
         (self.project / "app.py").write_text("print(1)\n")
         (self.project / "notes.md").write_text("x" * 2000)
         self.ignored = self.project / "ignored.log"
@@ -61,7 +64,7 @@ class Place:
         self, base_url: str, columns: int, rows: int, resume: str, env: dict[str, str], shell: bool = False
     ) -> Terminal:
         environ = {
-            "PATH": os.environ["PATH"], "HOME": str(self.home), "HERMES_HOME": str(self.home / ".hermes"), "TERM": "xterm-256color",
+            "PATH": f"{os.environ['PATH']}:{self.command.parent}", "HOME": str(self.home), "HERMES_HOME": str(self.home / ".hermes"), "TERM": "xterm-256color",
             "LANG": "C.UTF-8", "XTERM_VERSION": "pyte", "COLORFGBG": "15;0", **env,
         }  # fmt: skip
         argv = [sys.executable, "-m", "hermes"]
@@ -160,7 +163,7 @@ def test_control_c_stops_first_and_leaves_second(place: Place) -> None:
         assert "Ctrl-C again leaves" in terminal.text
         terminal.type("\x03")
         assert terminal.wait() == 0
-        assert re.search(r"^hermes -r \S+ · .* tokens$", terminal.text, re.MULTILINE)
+        assert re.search(r"^to go on: hermes -r \S+ · .* tokens$", terminal.text, re.MULTILINE)
 
 
 def test_control_c_keeps_the_cleared_draft_for_up(place: Place) -> None:
@@ -193,7 +196,7 @@ def test_the_last_line_is_the_command_that_goes_on_and_it_does(place: Place) -> 
         terminal.type("\x04")
         terminal.wait()
         last = terminal.text.split("\n")[-1]
-    named = re.fullmatch(r"hermes -r (\S+) · .*", last)
+    named = re.fullmatch(r"to go on: hermes -r (\S+) · .*", last)
     assert named
     with place.open("second answer", resume=named[1], ready="first answer") as terminal:
         assert "❯ remember me" in terminal.text

@@ -12,6 +12,7 @@ from hermes.apps.tui.model_picker import ModelPicker
 from hermes.apps.tui.picker import Picker, last_exchange
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
+from hermes.apps.tui.started_as import started_as
 from hermes.apps.tui.state import TuiState
 from hermes.commands.greeting import greet
 from hermes.commands.model import ModelArgs
@@ -263,8 +264,7 @@ async def open_first(talk: TuiCommands, desk: TuiState) -> None:
 
 async def _open_beside(talk: TuiCommands, desk: TuiState, told: str) -> None:
     """A new session with the model of one that is open elsewhere, and what is told of that one."""
-    cwd = str(desk.start.cwd)
-    taken = await talk.sessions.resolve(desk.start.resume, cwd=cwd)
+    taken = await talk.sessions.resolve(desk.start.resume, cwd=str(desk.start.cwd))
     asked = desk.start.options("", "", "")
     if not (asked.model or asked.base_url):
         desk.chosen = (taken.model, taken.base_url)
@@ -273,13 +273,14 @@ async def _open_beside(talk: TuiCommands, desk: TuiState, told: str) -> None:
     except ConfigError:  # its model cannot be had any more
         desk.chosen = ("", "")
         await talk.open()
-    desk.warn(f"{told} This is a new session. {await _one_before(talk, taken, cwd)}".rstrip())
+    desk.warn(f"{told} This is a new session. {await _one_before(talk, desk, taken)}".rstrip())
 
 
-async def _one_before(talk: TuiCommands, taken: "SessionRow", cwd: str) -> str:
+async def _one_before(talk: TuiCommands, desk: TuiState, taken: "SessionRow") -> str:
     """How to go on with the last session here that nobody has open; empty where there is none."""
-    for row in await talk.sessions.recent(limit=_LOOKED_AT, cwd=cwd):
+    for row in await talk.sessions.recent(limit=_LOOKED_AT, cwd=str(desk.start.cwd)):
         if row.messages and row.id != taken.id and await talk.sessions.owner_of(row.id) is None:
             name = f" “{row.title}”" if row.title else ""
-            return f"hermes -r {row.id} goes on with the one before{name}."
+            command = f"{started_as(desk.start.environ)} -r {row.id}"
+            return f"{command} goes on with the one before{name}."
     return ""

@@ -15,6 +15,7 @@ from hermes.apps.tui.chips import Chips
 from hermes.apps.tui.commands import TuiCommands, open_first
 from hermes.apps.tui.keys import bindings
 from hermes.apps.tui.screen import Screen
+from hermes.apps.tui.started_as import started_as
 from hermes.apps.tui.state import TuiState
 from hermes.apps.tui.status import cost_of
 from hermes.lib.lazy import import_object
@@ -83,7 +84,7 @@ class Life:
         used = session.usage.input_tokens + session.usage.output_tokens
         children = "child" if self._working == 1 else "children"
         parts = [
-            f"hermes -r {session.id}",
+            f"to go on: {started_as(self._desk.start.environ)} -r {session.id}",
             *([f"{self._working} {children} ended with it"] if self._working else []),
             *([self._model] if self._model else []),
             duration(time.monotonic() - self._began),  # noqa: TID251  # the user's own time
