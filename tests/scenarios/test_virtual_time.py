@@ -10,7 +10,7 @@ from hermes.agent.spec import SessionOptions
 from hermes.composition import SYSTEM_PORTS
 from hermes.runtime import open_runtime
 from hermes.testing import ScriptedModel, VirtualClock, call, fail, say
-from hermes.types.event import Answered, Attempted, TurnFinished
+from hermes.types.event import Answered, Attempted, ToolFinished, TurnFinished
 from hermes.types.message import ToolResult
 from hermes.types.question import Deny
 
@@ -71,6 +71,7 @@ async def test_a_turn_with_back_off_an_unanswered_question_and_a_tool_that_hangs
     silence = Deny(reason="Nobody answered within 60 s, and silence is no consent.")
     assert [one.answer for one in events if isinstance(one, Answered)] == [silence]
     assert results[1] == {"error": "hang did not end within 300 s; it was stopped."}
+    assert [one.seconds for one in events if isinstance(one, ToolFinished)] == [0.0, 300.0]
     (waited,) = [one.delay for one in events if isinstance(one, Attempted) and one.failure]
     (end,) = [one for one in events if isinstance(one, TurnFinished)]
     assert (end.outcome, end.usage.requests, round(end.seconds - waited, 6)) == ("done", 4, 360.0)

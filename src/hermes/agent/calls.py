@@ -122,7 +122,7 @@ class CallBatch:
         started = services.ports.monotonic()
         at_once, diff = partial(self._reads, call), ""
         command = "" if self._parent else str(call.arguments.get("command", ""))
-        with listening(at_once, command) as heard, calling(call.id):
+        with listening(at_once, command) as heard, calling(call.id) as timed:
             if call.fault:
                 output = ToolOutput(content=tool_error(call.fault), failed=True, run=False)
             elif entry is None:
@@ -138,7 +138,7 @@ class CallBatch:
                         entry, call.arguments, keywords, session.authorize, partial(self._keep, call, heard)
                     )
                 diff = services.redactor.redact(context.diff)
-        seconds = services.ports.monotonic() - started
+        seconds = max(0.0, services.ports.monotonic() - started - timed.waited)
         result = await self._keep(call, heard, output)
         if not alone:  # a single result is appended at once, which makes it durable
             await services.store.finish(session.id, result)

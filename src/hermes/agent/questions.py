@@ -34,22 +34,44 @@ TOO_LATE = "Nobody answered within {:g} s."
 LOOK, LOOK_LONGEST = 0.5, 5.0
 """Seconds between looks into the store for an answer from another process; each waits half as long again."""
 
-_call: ContextVar[str] = ContextVar("call", default="")
+
+class CurrentCall(Struct):
+    """A call that runs, and how many seconds of it were spent waiting for answers."""
+
+    id: str
+    waited: float = 0.0
+
+
+_call: ContextVar[CurrentCall] = ContextVar("call")
 
 
 @contextlib.contextmanager
-def calling(call_id: str) -> Iterator[None]:
-    """Name the call that the questions asked meanwhile belong to."""
-    token = _call.set(call_id)
+def calling(call_id: str) -> Iterator[CurrentCall]:
+    """The call that the questions asked meanwhile belong to; what it waits, the call around it waits."""
+    above, call = _call.get(None), CurrentCall(call_id)
+    token = _call.set(call)
     try:
-        yield
+        yield call
     finally:
         _call.reset(token)
+        if above is not None:
+            above.waited += call.waited
 
 
 def current_call() -> str:
     """The id of the call that this is part of; "" for none."""
-    return _call.get()
+    call = _call.get(None)
+    return call.id if call is not None else ""
+
+
+@contextlib.contextmanager
+def _waiting_counted(clock: Callable[[], float]) -> Iterator[None]:
+    call, began = _call.get(None), clock()
+    try:
+        yield
+    finally:
+        if call is not None:
+            call.waited += clock() - began
 
 
 class _Waiting(Struct):
@@ -120,7 +142,8 @@ class Questions(Struct, kw_only=True):
         try:
             if asked.answer is not None:  # given here, its row may not be written yet
                 await self.store.answer(asked.id, asked.answer, by=asked.by, at=self.ports.now())
-            ended = await self._ended(asked, waiting)
+            with _waiting_counted(self.ports.monotonic):
+                ended = await self._ended(asked, waiting)
             return self._settled(ended, waiting.answer or asked.answer)
         except BaseException:
             with contextlib.suppress(StoreError), anyio.CancelScope(shield=True):
@@ -216,7 +239,7 @@ class Questions(Struct, kw_only=True):
             to=to.origin,
             asked=now,
             expires=now + seconds if seconds else 0.0,
-            call_id=_call.get(),
+            call_id=current_call(),
         )
 
     def _left_behind(self, question: Question) -> StoredQuestion | None:

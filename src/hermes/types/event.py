@@ -114,7 +114,8 @@ class ToolFinished(_Stamped, frozen=True, kw_only=True):
     """A call ended with `result`, which follows as `Added` in call order, unless a script made the call.
 
     It may be without what rides on a result; None where who tells of the call has none. `diff` is what the
-    call changed, for people, where its result does not say that.
+    call changed, for people, where its result does not say that. `seconds` are the call's own, without the
+    time in which it waited for an answer to a question.
     """
 
     call_id: str

@@ -23,7 +23,7 @@ from hermes.types.event import (
     TurnStarted,
 )
 from hermes.types.message import Assistant, ToolCall, ToolResult
-from hermes.types.question import Approve, Deny
+from hermes.types.question import Approve, Deny, Grant
 from hermes.types.usage import Usage
 
 ONE = ToolCall(id="1", name="terminal", arguments={"command": "make"})
@@ -376,3 +376,15 @@ def test_a_fault_that_is_not_the_providers_is_told_whole_and_alone() -> None:
     rows = fed(TurnStarted(turn=1), ended("failed", failure))
     assert " ".join(row.strip() for row in rows) == f"✗ {sentence}"
     assert all(len(row) <= 80 for row in rows)
+
+
+def test_the_clock_of_a_call_leaves_out_the_time_of_its_question() -> None:
+    transcript, question = (
+        Transcript(width=80, config_fix=""),
+        Approve(command="make", cwd="/w", reasons=(), rule="r"),
+    )
+    fed(TurnStarted(turn=1), replied("", ONE), ToolStarted(call=ONE, emoji=""), transcript=transcript)
+    fed(Asked(id="q", question=question), at=1.0, transcript=transcript)
+    fed(Answered(id="q", answer=Grant(), by="person"), at=61.0, transcript=transcript)
+    (row,) = transcript.moving(63.0, Theme(), 0)[-1:]
+    assert " 3.0s " in plain(row)

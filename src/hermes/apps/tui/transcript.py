@@ -16,9 +16,10 @@ from hermes.apps.tui.underway import (
     held_up_by,
     inner_lines,
     inner_rows,
+    pass_over_wait,
     printer,
+    whole_seconds,
 )
-from hermes.lib.text import duration
 from hermes.present.children import child_line
 from hermes.present.goals import goal_lines
 from hermes.present.lines import (
@@ -64,7 +65,6 @@ from hermes.types.question import Deny, Question
 
 _QUIET = 10.0
 _CENT = 0.01
-_MINUTE = 60
 _FRAME = 0.04
 _NOTHING: tuple[float, int, list[Line]] = (0.0, 0, [])
 _THOUGHT_ROWS = 5
@@ -96,6 +96,7 @@ class Transcript:
 
     def feed(self, event: Event, now: float) -> list[Line]:
         """The lines that `event` finished, to be printed once."""
+        pass_over_wait(self._running, self.activity, event, now)
         self.activity = after(self.activity, event, now)
         match event:
             case TextDelta() | ThinkingDelta():
@@ -207,9 +208,9 @@ class Transcript:
             return [(Span(theme.spinner(tick) + " ", "accent"), *told)]
         usage = turn.usage
         written = usage.output_tokens + turn.streamed // 4
-        parts = [_seconds(now - began)]
+        parts = [whole_seconds(now - began)]
         if now - self.activity.heard > _QUIET and not self._running and not self.asked:
-            parts.append(f"nothing heard for {_seconds(now - self.activity.heard)}")
+            parts.append(f"nothing heard for {whole_seconds(now - self.activity.heard)}")
         if usage.input_tokens or written:
             parts.append(f"↑{tokens(usage.input_tokens)} ↓{tokens(written)}")
         end = " · Esc stops"
@@ -291,7 +292,7 @@ class Transcript:
     def _open_thought(self, now: float) -> list[Line]:
         if not self._thinking.strip():
             return []
-        head = cut(line(f"✻ thinking · {_seconds(now - self._thinking_since)}", "dim"), self.width)
+        head = cut(line(f"✻ thinking · {whole_seconds(now - self._thinking_since)}", "dim"), self.width)
         return (
             [head, *thought_lines(self._thinking.strip()[-KEPT_OUTPUT:], self.width)[-_THOUGHT_ROWS:]]
             if self.show_thinking
@@ -394,7 +395,3 @@ class Transcript:
         finished = self.turn.finished if self.turn and self.turn.finished else self.last_finished
         shown = finished if every else finished[-1:]
         return [row for done in shown for row in done.lines(self.width, whole=True)]
-
-
-def _seconds(value: float) -> str:
-    return f"{int(value)}s" if value < _MINUTE else duration(value)

@@ -7,16 +7,19 @@ from itertools import takewhile
 
 from msgspec import Struct, field
 
+from hermes.agent.activity import Activity
 from hermes.lib.text import duration
 from hermes.present.children import child_line
 from hermes.present.lines import head_line, running_lines, tool_lines
 from hermes.present.spans import Line, Span, line
 from hermes.present.words import call_words
 from hermes.types.event import (
+    Answered,
     Asked,
     Attempted,
     ChildChanged,
     CompactionStarted,
+    Event,
     StepStarted,
     ToolFinished,
     ToolProgress,
@@ -41,6 +44,7 @@ Movement = (
 KEPT_OUTPUT = 4000
 _SHOWN_CALLS = 3
 _INDENT = 6
+_MINUTE = 60
 
 
 class Running(Struct, kw_only=True):
@@ -106,6 +110,13 @@ def hear_call(
             run.seconds, run.result, run.diff = event.seconds, event.result, event.diff
 
 
+def pass_over_wait(running: Mapping[str, Running], activity: Activity, event: Event, now: float) -> None:
+    """Put the clocks of calls forward by what a person took to answer the last open question."""
+    if isinstance(event, Answered) and [number for number, _ in activity.asked] == [event.id]:
+        for run in at_work(running):
+            run.started += now - max(run.started, activity.asked[0][1])
+
+
 def held_up_by(waiting: ToolCall, calls: Iterable[str], running: Mapping[str, Running]) -> ToolCall | None:
     """The last call before one that waits, of those that run."""
     before = (running.get(name) for name in takewhile(lambda name: name != waiting.id, calls))
@@ -167,3 +178,8 @@ def inner_rows(run: Running | None, now: float, width: int) -> list[Line]:
 def _call_line(run: Running, now: float, width: int) -> Line:
     seconds = now - run.started if run.seconds is None else run.seconds
     return head_line(call_words(run.call, emoji=run.emoji), duration(seconds), Span(""), width)
+
+
+def whole_seconds(value: float) -> str:
+    """How long something has gone on, without parts of a second."""
+    return f"{int(value)}s" if value < _MINUTE else duration(value)
