@@ -100,7 +100,7 @@ async def test_undo_of_both_says_what_was_left_and_what_takes_it_back_once_the_t
         assert taken is not None
         assert shown[:2] == [
             "- `c.txt` is removed",
-            f"- `a.txt` was left: somebody else has changed it since (`{taken[0]}` takes it back, too)",
+            f"- `a.txt` was left: it was changed since, by you (a `!command` counts) or another program (`{taken[0]}` takes it back, too)",
         ]
         assert shown[-1] == "The model has forgotten that turn; what was left of its files is named above."
         await session.send("second")
@@ -143,7 +143,7 @@ async def test_a_turn_of_which_no_file_goes_back_stays_until_that_is_forced(talk
         await session.send("first")
         (work / "a.txt").write_text("by hand\n")
         assert (await person.types("/undo both")).splitlines() == [
-            "- `a.txt` was left: somebody else has changed it since (`/undo both force` takes it back, too)",
+            "- `a.txt` was left: it was changed since, by you (a `!command` counts) or another program (`/undo both force` takes it back, too)",
             "",
             "Nothing was changed.",
             (
@@ -213,7 +213,10 @@ async def test_rollback_brings_files_back_names_what_it_leaves_and_is_taken_back
         assert shown.startswith("- before turn 1: first words\n- before turn 2: second words\n\n")
         (work / "b.txt").write_text("by hand\n")
         shown = await person.types("/rollback 1")
-        assert "- `a.txt` is as it was\n- `b.txt` was left: somebody else has changed it since" in shown
+        assert (
+            "- `a.txt` is as it was\n- `b.txt` was left: it was changed since, by you (a `!command` counts) or another program"
+            in shown
+        )
         assert ((work / "a.txt").read_text(), (work / "b.txt").read_text()) == ("one\n", "by hand\n")
         shown = await person.types("/rollback 1 force")
         assert "- `b.txt` is removed" in shown

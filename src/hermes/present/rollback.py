@@ -10,6 +10,7 @@ from hermes.store.rollback_plan import RollbackPlan
 _SHOWN: Final = 20
 _MADE_WAY: Final = "could not be saved and made way: it is `{}` now"
 _OUTSIDE: Final = "it is outside the workspace, which alone is saved"
+_BY_OTHERS: Final = "it was changed since, by you (a `!command` counts) or another program"
 _DOUBTFUL: Final = "it changed between turns while a child worked, perhaps by you"
 _NAMED_AGAIN: Final = "has its name again: it was `{}`"
 
@@ -22,7 +23,7 @@ def planned(plan: RollbackPlan, outside: Sequence[str] = ()) -> str:
         ("makes way: it cannot be saved, and gets another name", plan.aside),
         *_apart("goes back to what it was", plan.write, plan),
         *_apart("is removed, for it was not there", plan.remove, plan),
-        ("stays: somebody else has changed it since", _by_others(plan)),
+        (f"stays: {_BY_OTHERS}", _by_others(plan)),
         ("stays: a turn was cut off, and nobody knows whether it changed it", plan.unknown),
         ("stays: it is not among what is saved", plan.unsaved),
         (f"stays: {_OUTSIDE}", outside),
@@ -42,7 +43,7 @@ def told(done: RolledBack, forced: str, outside: Sequence[str] = ()) -> str:
         *(line for path, name in done.back for line in _listed(_NAMED_AGAIN.format(one_line(name)), [path])),
         *(line for path, why in done.failed for line in _listed(f"is not as it was: {why}", [path])),
         *_listed(
-            f"was left: somebody else has changed it since ({forced} takes it back, too)",
+            f"was left: {_BY_OTHERS} ({forced} takes it back, too)",
             _by_others(plan),
         ),
         *_listed(
