@@ -60,3 +60,16 @@ def test_of_the_built_in_model_the_name_is_told_at_once_and_the_window_when_it_r
         terminal.until("context: 0")
         assert "- context: 0\n" in terminal.text.replace("•", "-") + "\n"
     assert last.startswith(f"{default().alias} · free · ")
+
+
+def test_after_a_refused_connection_retry_is_named_and_nothing_is_called_free(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    with place.window("http://127.0.0.1:1/v1", 100, 24, "", {}) as terminal:
+        terminal.until("? keys", 40)
+        terminal.type("hello\r")
+        shown = terminal.until("no server runs there: ")
+        shown = terminal.until("/retry sends it again")
+        terminal.until(lambda: "(main" in terminal.text.split("\n")[-1])
+        terminal.read(0.5)
+        assert "free" not in terminal.text.split("\n")[-1]
+    assert "  Ollama starts with ollama serve; /retry sends it again, /model takes another model." in shown

@@ -36,6 +36,8 @@ PHASES: Final[Mapping[Phase, str]] = {
     "summing_up": "summing up older messages",
 }
 """A phase in words."""
+PAUSING: Final = "waiting to try the model again"
+"""What a session does between a request that failed and the next one."""
 CALL_WORDS: Final = 80
 """Characters that tell of a call."""
 
@@ -51,13 +53,15 @@ class RunningCall(Struct, frozen=True, kw_only=True):
 class Activity(Struct, frozen=True, kw_only=True):
     """What a session does, and how far its turn has come. Times are seconds of one clock.
 
-    `phase` is what the model does, since `phase_since`; `running` are the calls under way, `asked` the
-    questions that wait, with since when. `heard` is when anything last happened. `began` is when
-    the turn did; `step`, `requests` (those that ended) and `calls` are counted in it.
+    `phase` is what the model does, since `phase_since`; a request that failed is made again at `again`.
+    `running` are the calls under way, `asked` the questions that wait, with since when. `heard` is when
+    anything last happened. `began` is when the turn did; `step`, `requests` (those that ended) and `calls`
+    are counted in it.
     """
 
     phase: Phase = "idle"
     phase_since: float = 0.0
+    again: float = 0.0
     heard: float = 0.0
     began: float = 0.0
     step: int = 0
@@ -94,7 +98,7 @@ def progress(activity: Activity, now: float) -> str:
     """What is done, for how long, and when anything was last heard: "running terminal make, 3m 00s, last
     output 20.0s ago".
     """
-    told = [activity.words, duration(now - activity.since)]
+    told = [PAUSING if _pauses(activity, now) else activity.words, duration(now - activity.since)]
     if activity.asked:
         return ", ".join(told)
     if not activity.running:
@@ -103,6 +107,10 @@ def progress(activity: Activity, now: float) -> str:
     outputs = [one.output for one in activity.running if one.output is not None]
     last = f"last output {duration(now - max(outputs))} ago" if outputs else "no output yet"
     return ", ".join([*told, last])
+
+
+def _pauses(activity: Activity, now: float) -> bool:
+    return activity.phase == "waiting" and now < activity.again and not (activity.asked or activity.running)
 
 
 def after(activity: Activity, event: Event, now: float) -> Activity:
@@ -117,8 +125,9 @@ def after(activity: Activity, event: Event, now: float) -> Activity:
         case Asked() | Answered():
             return _with_question(activity, event, now)
         case Attempted():
-            again = _in_phase(activity, "waiting", now) if event.goes_on else replace(activity, heard=now)
-            return replace(again, requests=activity.requests + event.usage.requests)
+            follows = _in_phase(activity, "waiting", now) if event.goes_on else replace(activity, heard=now)
+            made = activity.requests + event.usage.requests
+            return replace(follows, requests=made, again=now + event.delay if event.delay else 0.0)
         case Added(message=Assistant() | Compaction()) if activity.phase != "idle":
             return _in_phase(activity, "working", now)
         case TurnStarted() | StepStarted() | CompactionStarted() | TurnFinished():

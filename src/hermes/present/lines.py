@@ -127,8 +127,8 @@ def notice_lines(notice: Notice, width: int) -> list[Line]:
 
 
 def failure_lines(failure: Failure, width: int, *, key: str = "", fix: str = "") -> list[Line]:
-    """A model failure in at most three lines: the provider's own sentence, the address and the key's last
-    four, what to do.
+    """A model failure: the provider's own sentence, the address and the key's last four, what to do; each
+    wrapped, none cut.
 
     A fault that is not a provider's (it has no address) is its own sentence, whole.
     """
@@ -138,10 +138,10 @@ def failure_lines(failure: Failure, width: int, *, key: str = "", fix: str = "")
         return wrap(line(sentence), width, first=(Span("✗ ", "error"),), rest=(Span("  "),))
     first: Line = (Span("✗ ", "error"), Span(f"{_CAUSES[failure.reason]}{status}: ", "error"), Span(sentence))
     where = " · ".join(part for part in (failure.address, f"key …{key[-4:]}" if key else "") if part)
-    told = [first, *([line(f"  {where}", "dim")] if where else []), *([line(f"  {fix}")] if fix else [])]
-    if width >= _ROOMY:
-        return [cut(row, width) for row in told]
-    return [row for part in told for row in wrap(part, width, rest=(Span("  "),))]
+    more = [line(where, "dim")] * bool(where) + [line(fix)] * bool(fix)
+    indent: Line = (Span("  "),)
+    rows = [row for part in more for row in wrap(part, width, first=indent, rest=indent)]
+    return [*wrap(first, width, rest=indent), *rows]
 
 
 _CAUSES = {

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hermes.agent.activity import Activity, RunningCall, after, progress
+from hermes.types.error import Failure
 from hermes.types.event import (
     Added,
     Answered,
@@ -84,3 +85,14 @@ def test_however_events_come_the_end_of_a_turn_is_rest_and_time_never_runs_back(
         assert activity.since <= activity.heard == float(now)
     ended = after(activity, END, float(len(events)))
     assert (ended.words, ended.running, ended.asked) == ("idle", (), ())
+
+
+def test_between_two_requests_it_is_told_that_it_waits_to_try_again() -> None:
+    refused = Failure(reason="connection_refused", message="no")
+    again = Attempted(
+        attempt=1, attempts=2, provider="p", model="m", seconds=1.0, usage=Usage(), action="wait",
+        failure=refused, delay=90.0,
+    )  # fmt: skip
+    waiting = after(Activity(phase="waiting", phase_since=10.0), again, 20.0)
+    told = [progress(waiting, now) for now in (80.0, 115.0)]
+    assert told == ["waiting to try the model again, 1m 10s", "waiting for the model, 1m 45s"]

@@ -299,7 +299,8 @@ def test_how_a_turn_ended_is_said_in_words() -> None:
     assert fed(TurnStarted(turn=1), ended("budget")) == ["✗ the limit of model calls was reached · 2.0s"]
     failure = Failure(reason="connection", message="refused", address="http://h")
     assert fed(TurnStarted(turn=1), ended("failed", failure)) == [
-        "✗ no connection: refused", "  http://h", "  Check that the server runs and the address is right; /model takes another one.",
+        "✗ no connection: refused", "  http://h", "  Check that the server runs and the address is right; /retry sends it again,",
+        "  /model takes another model.",
     ]  # fmt: skip
 
 

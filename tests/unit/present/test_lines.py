@@ -307,6 +307,14 @@ def test_a_refused_key_is_told_in_three_lines_without_the_key() -> None:
     ]  # fmt: skip
 
 
+def test_a_long_sentence_of_a_provider_is_wrapped_and_whole() -> None:
+    failure = Failure(reason="format_error", message="word " * 40 + "end", status=400, address="http://h/v1")
+    rows = shown(failure_lines(failure, 100))
+    assert (len(rows), all(len(row) <= 100 for row in rows), rows[-1]) == (4, True, "  http://h/v1")
+    told = "✗ the server did not accept the request (400): " + "word " * 40 + "end"
+    assert " ".join(" ".join(rows[:-1]).split()) == told
+
+
 def test_a_retry_line_keeps_its_countdown_at_any_width() -> None:
     failure = Failure(
         reason="rate_limit", message="slow", status=429, address="http://a-very-long-host.example/v1/chat"

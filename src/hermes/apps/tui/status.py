@@ -118,10 +118,10 @@ def short_path(path: Path, home: Path) -> str:
 
 def cost_of(session: "Session") -> tuple[str, ...]:
     """What a session and its children have cost, in few words, tokens where no price is known; none before
-    the first call of a provider.
+    a provider has answered.
     """
     usage = session.usage
-    if not usage.requests and not session.endpoint.local:
+    if not (usage.input_tokens or usage.output_tokens) and not session.endpoint.local:
         return ()
     unpriced = f"{tokens(usage.unpriced)} tokens" if usage.unpriced else ""
     return (" + ".join(filter(None, (dollars(usage.cost) if usage.cost else "", unpriced))) or "free",)

@@ -8,13 +8,14 @@ from hermes.present.spans import Line, line
 from hermes.types.event import TurnFinished
 from hermes.types.message import Assistant
 
+_AGAIN = "/retry sends it again, /model takes another model."
 _FIXES: Mapping[str, str] = {
-    "rate_limit": "Wait and send it again (Up brings it back), or choose another model with /model.",
-    "overloaded": "Wait and send it again (Up brings it back), or choose another model with /model.",
-    "server_error": "Send it again (Up brings it back), or choose another model with /model.",
-    "timeout": "Send it again (Up brings it back), or choose another model with /model.",
-    "connection": "Check that the server runs and the address is right; /model takes another one.",
-    "connection_refused": "Ollama starts with ollama serve; /model takes another model.",
+    "rate_limit": f"Wait, then {_AGAIN}",
+    "overloaded": f"Wait, then {_AGAIN}",
+    "server_error": _AGAIN,
+    "timeout": _AGAIN,
+    "connection": f"Check that the server runs and the address is right; {_AGAIN}",
+    "connection_refused": f"Ollama starts with ollama serve; {_AGAIN}",
     "context_overflow": "/new starts afresh, /undo takes the last turn back.",
     "payload_too_large": "/undo takes the last turn back.",
 }
