@@ -234,6 +234,21 @@ def test_stopping_hands_the_waiting_messages_back(place: Place) -> None:
         terminal.until("❯ later please")
 
 
+def test_alt_up_puts_the_waiting_messages_and_the_draft_below_each_other_with_room_between(
+    place: Place,
+) -> None:
+    with place.open(call("terminal", {"command": "sleep 30"}), "never") as terminal:
+        terminal.type("go\r")
+        terminal.until("running sleep")
+        for message in ("first", "second"):
+            terminal.type(f"{message}\t")
+            terminal.until(f"next: {message}")
+        terminal.type("a draft")
+        terminal.until("❯ a draft")
+        terminal.type("\x1b\x1b[A")
+        terminal.until("❯ first\n\n  second\n\n  a draft")
+
+
 def test_a_paste_becomes_a_chip_that_goes_whole_or_is_sent_whole(place: Place) -> None:
     pasted = "\r".join(f"row {n}" for n in range(1, 201))
     with place.open("got it") as terminal:

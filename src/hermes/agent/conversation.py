@@ -118,12 +118,12 @@ class Conversation:
         return self.busy
 
     def take_waiting(self) -> str:
-        """All messages that wait here, as one text; they wait no more."""
+        """All messages that wait here, as one text with an empty line between them; they wait no more."""
         if self.session is not None:
             self.session.mailbox.withdraw(self._steered)
         waiting = [*self.steered, *self.waiting]
         self._steered, self.queued = {}, []
-        return "\n".join(waiting)
+        return "\n\n".join(waiting)
 
     def arrived(self, result: ToolResult) -> list[str]:
         """The notes of this conversation that ride on a tool's result: the model sees them now."""

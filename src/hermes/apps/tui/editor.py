@@ -111,8 +111,8 @@ class Editor:
             self._buffer.append_to_history()
 
     def put(self, text: str) -> None:
-        """Put a text before the draft."""
-        self._buffer.text = f"{text}\n{self.text}" if self.text.strip() else text
+        """Put a text before the draft, an empty line between them."""
+        self._buffer.text = f"{text}\n\n{self.text}" if self.text.strip() else text
         self._buffer.cursor_position = len(self._buffer.text)
 
     def insert(self, text: str) -> None:
