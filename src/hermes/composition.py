@@ -34,6 +34,7 @@ from hermes.agent.settings import BudgetSettings, DelegationSettings, Trajectory
 from hermes.agent.trajectories import NoTrajectories, SavedTrajectories, Trajectories
 from hermes.config.environ import workspace_values
 from hermes.config.home import Home
+from hermes.config.load import Loaded
 from hermes.config.sections import Settings
 from hermes.environments.settings import TerminalSettings
 from hermes.hooks import Hooks, HookSettings
@@ -254,24 +255,24 @@ def skills_of(home: Home, settings: SkillSettings) -> SkillLibrary:
 
 def services_for(
     home: Home,
-    settings: Settings,
+    loaded: Loaded,
     environ: Mapping[str, str],
     connections: Connections,
     ports: Ports,
     registry: ToolRegistry,
 ) -> tuple[RuntimeServices, HomeRoutes, HomeEnvironments]:
     """Make the services of a home; its routes and environments also as what they are."""
-    known, model = SecretValues(*secrets_of(environ)), settings[ModelSettings]
+    settings, known = loaded.settings, SecretValues(*secrets_of(environ))
     store, http = connections.store, connections.http
     redactor, ledger = Redactor(known), Ledger(settings[BudgetSettings], store, ports)
     results = Results(folder=home.results, name=ports.token, redact=redactor.redact)
     dispatcher = _dispatcher(settings, ports, registry, results)
-    routing = HomeRoutes(_routes(home, settings, environ, connections, ports, known))
+    routing = HomeRoutes(_routes(home, loaded, environ, connections, ports, known))
     environments = HomeEnvironments(settings, home, environ, known, ports, connections.spawn)
     services = RuntimeServices(
         store=store,
         routes=routing,
-        executor=_executor(http, model, ports, ledger, redactor),
+        executor=_executor(http, settings[ModelSettings], ports, ledger, redactor),
         environments=environments,
         engines=ContextEngines(settings),
         ledger=ledger,
@@ -322,7 +323,9 @@ def _executor(
     return RequestExecutor(
         http=http,
         timeouts=Timeouts(
-            first_byte=model.first_byte_timeout, idle=model.idle_timeout, total=model.total_timeout
+            first_byte=model.first_byte_timeout,
+            idle=model.idle_timeout,
+            total=model.total_timeout,
         ),
         retries=model.max_retries,
         first_retry=model.first_retry,
@@ -338,14 +341,15 @@ def _executor(
 
 def _routes(
     home: Home,
-    settings: Settings,
+    loaded: Loaded,
     environ: Mapping[str, str],
     connections: Connections,
     ports: Ports,
     known: SecretValues,
 ) -> Routes:
     return Routes(
-        settings=settings,
+        settings=loaded.settings,
+        named_at=loaded.values["model.default"].origin,
         environ=dict(environ),
         http=connections.http,
         auth=AuthFile(home.auth_file),

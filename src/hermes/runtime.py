@@ -189,9 +189,7 @@ async def open_runtime(
     ):
         registry = tool_folder.registry
         connections = Connections(store=store, http=client, spawn=start)
-        services, routing, environments = services_for(
-            home, loaded.settings, values, connections, ports, registry
-        )
+        services, routing, environments = services_for(home, loaded, values, connections, ports, registry)
         opener = SessionOpener(
             settings=loaded.settings,
             services=services,

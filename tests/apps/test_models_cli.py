@@ -70,3 +70,13 @@ def test_where_no_server_is_set_one_sentence_says_what_tells_of_it(program: Run)
             " URL models info custom/fake-1 asks it, and model.base_url keeps the address.\n"
         ),
     )
+
+
+def test_a_model_that_cannot_be_had_is_told_with_the_setting_that_names_it(run: Run) -> None:
+    run("config", "set", "model.default", "nowhere/m")
+    told = "There is no provider 'nowhere'."
+    where = "nowhere/m is what model.default says (config.yaml line 2)."
+    for said in (run("doctor").stdout, run("-z", "hi").stderr):
+        (row,) = [row for row in said.splitlines() if told in row]
+        assert row.endswith(where)
+    assert "model.default" not in run("-m", "nowhere/m", "-z", "hi").stderr

@@ -2,7 +2,7 @@
 of their windows.
 """
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ from hermes.lib.secretvalues import SecretValues
 from hermes.models.auth.credentials import Pool, environment_keys
 from hermes.models.catalog.catalogue import known_models, known_provider, known_providers
 from hermes.models.catalog.context_limits import ContextLimits, measured
-from hermes.models.catalog.endpoint import fallbacks, resolve
+from hermes.models.catalog.endpoint import fallbacks, located, resolve
 from hermes.models.reliability.route import Breakers, KeySource, OneKey, Route, Target
 from hermes.models.settings import ModelSettings, ProviderSettings
 from hermes.models.transports.registry import transport_for
@@ -33,7 +33,7 @@ Prepare = Callable[[Endpoint], Awaitable[Endpoint]]
 
 class Routes(Struct, kw_only=True):
     """Makes the routes of one runtime's sessions and side calls; what they learn of keys, servers and windows
-    is shared.
+    is shared. `named_at` is where the settings name their model.
     """
 
     settings: Settings
@@ -45,6 +45,7 @@ class Routes(Struct, kw_only=True):
     breakers: Breakers
     spawn: Callable[[Async[Any]], object]
     known: SecretValues
+    named_at: str = ""
     _keys: "dict[str, PooledKeys]" = field(default_factory=dict)
     _seen: set[str] = field(default_factory=set)
 
@@ -53,15 +54,15 @@ class Routes(Struct, kw_only=True):
         ConfigError when it cannot be had.
         """
         stored = self.auth.providers()
-        found = resolve(self.settings, self.environ, model=model, base_url=base_url, stored=stored)
-        return self._measured(found)
+        return self._measured(self._resolved(model, base_url, stored))
 
     def unkeyed(self, model: str = "", base_url: str = "") -> Endpoint:
         """The same where nothing is going to be sent, so that no key is needed."""
-        known = known_providers(self.settings)
-        return self._measured(
-            resolve(self.settings, self.environ, model=model, base_url=base_url, stored=known)
-        )
+        return self._measured(self._resolved(model, base_url, known_providers(self.settings)))
+
+    def _resolved(self, model: str, base_url: str, stored: Collection[str]) -> Endpoint:
+        with located(self.settings, self.named_at, model or base_url):
+            return resolve(self.settings, self.environ, model=model, base_url=base_url, stored=stored)
 
     def route_for(self, endpoint: Endpoint, prepare: Prepare) -> Route:
         """A session's route: its endpoint, then the fallbacks of the settings."""

@@ -33,7 +33,7 @@ from hermes.environments.sandbox.sandbox_status import layers
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.programs import find_program, search_path
 from hermes.lib.resources import resources_in_force
-from hermes.models.catalog.endpoint import resolve
+from hermes.models.catalog.endpoint import located, resolve
 from hermes.models.local import catalogue
 from hermes.present.checkup import CheckResult, State
 from hermes.store.auth import AuthFile
@@ -95,7 +95,8 @@ def _settings(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
 def _model(home: Home, loaded: Loaded, environ: dict[str, str], model: str, base_url: str) -> CheckResult:
     try:
         stored = AuthFile(home.auth_file).providers()
-        endpoint = resolve(loaded.settings, environ, model=model, base_url=base_url, stored=stored)
+        with located(loaded.settings, loaded.values["model.default"].origin, model or base_url):
+            endpoint = resolve(loaded.settings, environ, model=model, base_url=base_url, stored=stored)
     except (ConfigError, StoreError) as error:
         return CheckResult("fault", str(error))
     if endpoint.local:

@@ -3,7 +3,8 @@
 import base64
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import urlsplit
@@ -113,6 +114,18 @@ def resolve(
     if place:
         return _limits(_own_server(chosen, place, own.api_key_env, known), own, protocol=own.protocol)
     return _limits(_hosted(*_found(chosen, known), known), own, protocol="" if model else own.protocol)
+
+
+@contextmanager
+def located(settings: Settings, origin: str, chosen: str) -> Iterator[None]:
+    """Say where the settings name the model that cannot be had, unless another was `chosen`."""
+    try:
+        yield
+    except ConfigError as error:
+        named = settings[ModelSettings].default
+        if chosen or not named:
+            raise
+        raise ConfigError(f"{error} {named} is what model.default says ({origin}).") from error
 
 
 def fallbacks(
