@@ -798,3 +798,20 @@ def test_a_sandbox_that_is_demanded_and_not_there_ends_the_program_before_it_ask
     done = ask(run, model, "-z", "hello", **bare)
     assert (done.returncode, done.stdout, model.requests) == (2, "", [])
     assert "terminal.sandbox is on, but bubblewrap does not work here" in done.stderr
+
+
+def test_project_instructions_that_nobody_was_asked_about_are_told_once_a_session(
+    run: Run, work: Path
+) -> None:
+    (work / "AGENTS.md").write_text("Answer in verse.\n")
+    told = (
+        f"hermes: AGENTS.md in {work} tells the model how to work, and nobody was asked about that folder."
+        " context_files.trust: known leaves such files out; the screen asks, and keeps the answer.\n"
+    )
+    with ScriptedServer(ScriptedModel("one", "two", say("three", breaks_prefix=True))).running() as server:
+        said = [
+            run(*words, "--base-url", server.base_url).stderr for words in (("-z", "a"), ("-c", "-z", "b"))
+        ]
+        run("config", "set", "context_files.trust", "all")
+        said.append(run("-z", "c", "--base-url", server.base_url).stderr)
+    assert said == [told, "", ""]

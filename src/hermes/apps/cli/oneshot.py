@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, TextIO
 
 import anyio
+import anyio.to_thread
 import click
 from msgspec import Struct
 
 from hermes.agent.attachments import attachment, is_unseen
 from hermes.agent.losses import losses
 from hermes.agent.output import OutputForm
+from hermes.agent.prompt.folder_trust import NotesInQuestion
 from hermes.agent.session import Session
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.jsonlines import JsonLines
@@ -39,6 +41,7 @@ CODES: dict[Outcome, int] = {"done": 0, "failed": 1, "refused": 3, "budget": 4, 
 BLOCKED = 6
 PATIENCE = 2.0
 """Seconds to wait for a silent stdin before saying so."""
+_NAMED = 3
 
 
 def answer(question: str, choices: Choices) -> int:
@@ -81,10 +84,15 @@ async def _run(said: Said, choices: Choices, out: TextIO) -> int:
     async with open_runtime(profile=choices.profile) as runtime:
         for warning in runtime.loaded.warnings:
             click.echo(f"hermes: {visible(warning)}", err=True)
-        session = await runtime.session(session_options(choices, attended=False))
+        options = session_options(choices, attended=False)
+        notes = None
+        if not options.resume:
+            notes = await anyio.to_thread.run_sync(runtime.notes_in_question, options)
+        session = await runtime.session(options)
         try:
             await ensure_model(runtime, session.endpoint)
-            for sentence in _beforehand(session, runtime.settings[TerminalSettings], attachments):
+            beforehand = _beforehand(session, runtime.settings[TerminalSettings], attachments)
+            for sentence in (*beforehand, *_unasked(session, notes)):
                 click.echo(f"hermes: {visible(sentence)}", err=True)
             text = said.text(session, runtime.home.results)
             live = out.isatty() and form is None
@@ -109,6 +117,18 @@ def _beforehand(
         yield f"This session works in {place}."
     if unseen := [one.name for one in attachments if is_unseen(one, session)]:
         yield f"{session.endpoint.full_name} learns the name of {', '.join(unseen)} and no more."
+
+
+def _unasked(session: Session, notes: NotesInQuestion | None) -> Iterator[str]:
+    """Which files of a project a new session takes instructions from, though nobody was asked about them."""
+    if notes is None or not session.spec.notes:
+        return
+    names = [str(one.relative_to(notes.folder)) for one in notes.files]
+    shown = ", ".join(names[:_NAMED]) + (" and others" if len(names) > _NAMED else "")
+    yield (
+        f"{shown} in {notes.folder} tells the model how to work, and nobody was asked about that folder."
+        " context_files.trust: known leaves such files out; the screen asks, and keeps the answer."
+    )
 
 
 async def _ask(
