@@ -27,10 +27,10 @@ class OpenOptions(TypedDict, total=False):
     none by default; `deps` is what functions get as `ctx.deps`. With `attended`, questions come as `Asked`
     events and wait for `session.answer`; without it their answer is no. `resume` names a stored session (id,
     start of an id, title, `latest`), which keeps its model unless one is given; `system` replaces the prompt,
-    `ephemeral` follows it and is never stored. `max_steps` are the model calls of one turn, `max_cost` the US
-    dollars that may be spent while it is open, `effort` how hard the model thinks. `actor` is who uses the
-    session, `source` the app's name in lists, `capabilities` what it may do at most. `environ`, `http` and
-    `ports` stand for the process environment, the network and the clock.
+    `ephemeral` follows it and is never stored. `max_steps` are the model calls of one turn before one or two
+    that sum it up, `max_cost` the US dollars that may be spent while it is open, `effort` how hard the model
+    thinks. `actor` is who uses the session, `source` the app's name in lists, `capabilities` what it may do
+    at most. `environ`, `http` and `ports` stand for the process environment, the network and the clock.
     """
 
     model: str

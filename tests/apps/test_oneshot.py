@@ -238,6 +238,12 @@ def test_the_step_limit_has_its_exit_code(run: Run) -> None:
     assert (done.returncode, done.stdout) == (4, "That is all I did.\n")
 
 
+def test_what_the_step_limit_leaves_out_is_said_where_it_is_named(run: Run) -> None:
+    told = "before it must sum up, which takes one or two more."
+    said = (run("--help").stdout, run("config", "explain", "agent.max_turns").stdout)
+    assert [told in " ".join(text.split()) for text in said] == [True, True]
+
+
 def test_a_fault_before_the_turn_ends_the_json_lines_too(run: Run) -> None:
     done = run("--json", "-z", "hi", "-m", "nosuch/model")
     error, end = (json.loads(line) for line in done.stdout.splitlines())

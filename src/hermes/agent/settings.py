@@ -21,7 +21,11 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
             " few tools, without notes of projects, SOUL.md and memory; full: it gets what all others get."
         ),
     ] = "auto"
-    max_turns: Annotated[int, Meta(ge=1), doc("Model calls one turn may make before it must sum up.")] = 90
+    max_turns: Annotated[
+        int,
+        Meta(ge=1),
+        doc("Model calls one turn may make before it must sum up, which takes one or two more."),
+    ] = 90
     clarify_timeout: Annotated[
         _Limit, doc("Seconds that a question of the model waits for a person; 0: however long it takes.")
     ] = 0.0

@@ -157,7 +157,7 @@ _OPTIONS = (
         type=click.IntRange(min=1),
         default=None,
         metavar="N",
-        help="Model calls that one turn may make.",
+        help="Model calls that one turn may make before it must sum up, which takes one or two more.",
     ),
     click.option(
         "--max-cost",
