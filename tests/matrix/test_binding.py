@@ -120,6 +120,48 @@ async def test_a_lasting_yes_to_a_script_is_for_what_is_in_it(bench: Open) -> No
     assert len(here.asked) == 2
 
 
+SWAP: Final = """
+while true; do
+  printf 'rm -rf plans\\n' > other; mv other clean.sh
+  printf 'true\\n' > other; mv other clean.sh
+done
+"""
+
+
+async def test_a_script_that_a_process_of_the_session_swaps_runs_by_no_earlier_yes(bench: Open) -> None:
+    answers: list[Answer] = [Grant(scope="always")]
+
+    async def first(_question: Question) -> Answer:
+        return answers.pop() if answers else Deny()
+
+    here = bench(first)
+    (here.root / "clean.sh").write_text("true\n")
+    await here.space.run("sudo bash clean.sh; true", timeout=10)
+    swapper = await here.space.start(SWAP)
+    for _ in range(10):
+        with pytest.raises(Refused, match="a process that this session started still runs"):
+            await here.space.run("sudo bash clean.sh; true", timeout=10)
+    await here.space.processes.kill(swapper.id)
+    (here.root / "clean.sh").write_text("true\n")
+    await here.space.run("sudo bash clean.sh; true", timeout=10)
+    offers = [bool(one.always_pattern) for one in here.asked if isinstance(one, Approve)]
+    assert (offers, here.is_unharmed) == ([True] + [False] * 10, True)
+
+
+async def test_what_a_command_left_running_counts_as_well(bench: Open) -> None:
+    async def always(_question: Question) -> Answer:
+        return Grant(scope="always")
+
+    here = bench(always)
+    (here.root / "clean.sh").write_text("true\n")
+    await here.space.run("sudo bash clean.sh; true", timeout=10)
+    left = await here.space.run("setsid sleep 60 >/dev/null 2>&1 & echo $!; sleep 0.2", timeout=10)
+    await here.space.run("sudo bash clean.sh; true", timeout=10)
+    await here.space.run(f"kill {left.text.split()[0]}", timeout=10)
+    asked = [one.command for one in here.asked if isinstance(one, Approve)]
+    assert asked[:2] == ["sudo bash clean.sh; true"] * 2
+
+
 async def test_a_yes_does_not_count_when_a_link_leads_elsewhere_by_then(bench: Open) -> None:
     async def swap(_question: Question) -> Answer:
         (here.root / "way").unlink()

@@ -83,6 +83,7 @@ class LocalEnvironment:
         self._limits, self._error_limits = limits, error_limits or limits
         self._sandbox = sandbox
         self._calls = itertools.count(1)
+        self._begun = set[str]()  # the marks of all jobs
         self._behind: list[LocalChild] = []  # confined ones in the background
         self._unprotected: list[LocalChild] = []  # of these, those that can change instructions of agents
         self._orphans = OrphanWatch()
@@ -193,6 +194,12 @@ class LocalEnvironment:
         if self._sandbox and (running or self._in_front):
             self._sandbox.begin(Confinement(protected=True))
 
+    def runs(self) -> bool:
+        """Whether a process of a job still runs, in the background or left behind, as far as it keeps the
+        mark that it inherited.
+        """
+        return bool(self._begun) and not self._begun.isdisjoint(process_tree.markers())
+
     def mounts(self, job: Job) -> list[Mount]:
         """What a confined job would see of the machine now."""
         return self._sandbox.mounts(_confinement(job)) if self._sandbox else []
@@ -224,6 +231,7 @@ class LocalEnvironment:
         except (OSError, ValueError) as error:
             await ready.end()
             raise ExecError(f"The command could not be started: {error}") from error
+        self._begun.add(ready.env[process_tree.MARKER])
         return LocalChild(ready.process, ready.output, None, ready.env[process_tree.MARKER], ready.signal)
 
     def _request(self, job: Job) -> None:
@@ -323,6 +331,7 @@ class LocalEnvironment:
         finally:
             if errors:
                 os.close(errors[1])
+        self._begun.update(mark.values())
         input_ = ends[0] if job.pty else None
         if process.stdin is not None:
             input_ = os.dup(process.stdin.fileno())

@@ -142,13 +142,15 @@ class LocalWorkspace(KernelWorkspace):
             and self._sandbox.outside(path) is None
         ]
 
-    async def _content(self, action: Command) -> str:
+    async def _bound(self, action: Command) -> Command:
         if self._sandbox is not None and action.needs == NO_NEEDS:
-            return ""
-        read = self._options.named(action)
-        return await anyio.to_thread.run_sync(
-            content_of, action.command, action.cwd, read, abandon_on_cancel=True
-        )
+            return action
+        return await anyio.to_thread.run_sync(self._looked_at, action, abandon_on_cancel=True)
+
+    def _looked_at(self, action: Command) -> Command:
+        beside = action.beside or self._local.runs()  # first: what has ended by then changes nothing after
+        content = content_of(action.command, action.cwd, self._options.named(action))
+        return replace(action, content=content, beside=beside and bool(content))
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:

@@ -7,6 +7,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 MARKER = "HERMES_CALL"
 """The environment variable that every process of a call inherits; its value names the call."""
 
+_PROC: Final = Path("/proc")
 _STEP = 0.02
 _FRESH = _STEP / 2
 _LAST = 5.0  # how long the kernel may take to end what was killed
@@ -80,6 +82,21 @@ def _marker_of(process: "psutil.Process") -> str | None:
     except _library().AccessDenied:
         return None
     return marker
+
+
+def markers() -> frozenset[str]:
+    """The marks that live processes of ours carry."""
+    if not _PROC.is_dir():
+        return frozenset(one.marker for one in _TABLE.rows() if one.marker)
+    return frozenset(filter(None, map(_marker_in, _PROC.glob("[0-9]*/environ"))))
+
+
+def _marker_in(environ: Path) -> str:
+    try:
+        found = f"\0{environ.read_text(errors='replace')}".partition(f"\0{MARKER}=")[2]
+    except OSError:  # another's, or it has ended
+        return ""
+    return found.partition("\0")[0]
 
 
 def members(rows: Sequence[LiveProcess], leader: int, marker: str) -> "list[psutil.Process]":

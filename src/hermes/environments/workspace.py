@@ -306,13 +306,12 @@ class ShellWorkspace:
     ) -> Command:
         """What would run now: these words, in this directory, with the shell and the files as they are."""
         action = Command(command=command, cwd=where or self.cwd, pty=pty, background=background, needs=needs)
-        action = self._in_shell(action)
-        return replace(action, content=await self._content(action))
+        return await self._bound(self._in_shell(action))
 
     async def _now(self, action: Command, where: str | None, permit: Permit) -> Command:
         """The action once more, as it would run now; files may change under it where no word was given."""
         now = self._in_shell(replace(action, cwd=where or self.cwd))
-        return replace(now, content=await self._content(now)) if permit.by in WORDS else now
+        return await self._bound(now) if permit.by in WORDS else now
 
     def _in_shell(self, action: Command) -> Command:
         """A command with what earlier ones have left in the shell."""
@@ -323,10 +322,9 @@ class ShellWorkspace:
             fresh=self._shell.is_fresh,
         )
 
-    async def _content(self, action: Command) -> str:
-        """What stands for the files that a command names, where a yes to it would be for them."""
-        del action
-        return ""
+    async def _bound(self, action: Command) -> Command:
+        """The action with what stands for the files that it names, where a yes to it would be for them."""
+        return action
 
     def _redeem(self, permit: Permit, action: Action) -> None:
         """Use a permit up, at the last moment; Refused when it is another action's, or was used before."""

@@ -24,7 +24,7 @@ from hermes.safety.commands.paths import (
 )
 from hermes.safety.commands.rules import Finding, table
 from hermes.safety.commands.script import Simple
-from hermes.safety.grants import EDIT, Grants, covering, offered, parse, unbound
+from hermes.safety.grants import EDIT, Grants, contested, covering, offered, parse, unbound
 from hermes.safety.needs import Access, access, declared
 from hermes.safety.outside_folders import OutsideFolder
 from hermes.types.action import Action, Command, Decider, FileAccess, Permit, ToolUse
@@ -169,11 +169,17 @@ def _judged_command(
     verdict = _verdict("allow", counted, given, by="yolo") if free else _verdict("ask", counted, given)
     if program := unbound(action, judged, policy.folders):
         verdict = replace(verdict, reasons=(*verdict.reasons, _UNBOUND.format(program)))
+    elif contested(action, judged):
+        verdict = replace(verdict, reasons=(*verdict.reasons, _CONTESTED))
     return replace(verdict, session=session, always=always)
 
 
 _UNBOUND: Final = (
     "{} may run files that this yes is not bound to, so it is for once: what they hold then is run"
+)
+_CONTESTED: Final = (
+    "a process that this session started still runs and may change the files that this runs, so no earlier"
+    " yes counts and this one is for once"
 )
 _ALLOWED: Final = Verdict(decision="allow")
 _SERVED: Final = re.compile(r"/(?:srv|opt)/[^/]+/.")

@@ -161,6 +161,8 @@ def offered(
         return None, None
     if reach == "pattern" and (rules := _rules(found)):
         return _host(found) or rules, rules
+    if contested(action, reading):
+        return None, None
     if any(one.effect in _RUNS for one in found) and not _is_told(action, commands, found):
         return None, None  # what runs stands in files that the words do not name
     exact = _plain(
@@ -169,7 +171,7 @@ def offered(
             words=action.command.strip(),
             directory=action.cwd,
             needs=_needs(found),
-            content=action.content if any(one.effect in _RUNS | ASKED for one in found) else "",
+            content=action.content if _runs_more(found) else "",
         )
     )
     wider = _host(found) or _program(action, commands, found)
@@ -203,6 +205,18 @@ def unbound(action: Command, reading: Reading, folders: Map) -> str:
     return runs_unbound(reading.commands, action.content, folders)
 
 
+def contested(action: Command, reading: Reading) -> bool:
+    """Whether a yes would be bound to files that a process of the session may change meanwhile: what was
+    looked at is then not what runs.
+    """
+    return action.beside and bool(action.content) and _runs_more(reading.found)
+
+
+def _runs_more(found: Sequence[Finding]) -> bool:
+    """Whether a yes is to what is in the files: it lets them do more than they could without."""
+    return any(one.effect in _RUNS | ASKED for one in found)
+
+
 def covering(
     scopes: Iterable[Scope], action: Command | FileAccess, reading: Reading, now: float
 ) -> Scope | None:
@@ -227,7 +241,7 @@ def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool
         return told and {one.rule for one in reading.found} <= set(scope.rules)
     if scope.kind == "exact":
         same = scope.words == action.command.strip() and scope.directory in {"", action.cwd}
-        return same and scope.content in {"", action.content}
+        return same and (not scope.content or (scope.content == action.content and not action.beside))
     own = _program(action, reading.commands, reading.found)
     return (
         scope.kind == "program"

@@ -18,9 +18,10 @@ class Command(Struct, frozen=True, kw_only=True):
     would have.
 
     `carried` is shell text: the aliases and functions that earlier commands have left. `content` stands for
-    what is in the files that its words name, as far as they are known. `needs` is what it declares; without
-    it a sandbox gives nothing beyond the usual. `fresh` says that earlier commands have left nothing in the
-    shell that changes what this one does.
+    what is in the files that its words name, as far as they are known, and `beside` says that a process which
+    the session started before still runs, and may change them. `needs` is what it declares; without it a
+    sandbox gives nothing beyond the usual. `fresh` says that earlier commands have left nothing in the shell
+    that changes what this one does.
     """
 
     command: str
@@ -30,6 +31,7 @@ class Command(Struct, frozen=True, kw_only=True):
     environment: str = ""
     carried: str = ""
     content: str = ""
+    beside: bool = False
     fresh: bool = False
     needs: Needs = NO_NEEDS
     kind: Literal["command"] = "command"
