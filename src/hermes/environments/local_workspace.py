@@ -18,7 +18,7 @@ from hermes.environments.child_env import child_environment
 from hermes.environments.env_hints import Missed
 from hermes.environments.kernel_workspace import KernelWorkspace
 from hermes.environments.local import LocalEnvironment
-from hermes.environments.named_files import content_of
+from hermes.environments.named_files import named_files
 from hermes.environments.sandbox import landlock
 from hermes.environments.sandbox.egress import Ways
 from hermes.environments.sandbox.mounts import INSIDE, Scratch, default_mounts, narrowed
@@ -149,8 +149,9 @@ class LocalWorkspace(KernelWorkspace):
 
     def _looked_at(self, action: Command) -> Command:
         beside = action.beside or self._local.runs()  # first: what has ended by then changes nothing after
-        content = content_of(action.command, action.cwd, self._options.named(action))
-        return replace(action, content=content, beside=beside and bool(content))
+        found = named_files(action.command, action.cwd, self._options.named(action))
+        beside = beside and bool(found.content)
+        return replace(action, content=found.content, runners=found.runners, beside=beside)
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:

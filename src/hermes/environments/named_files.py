@@ -9,6 +9,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import BinaryIO, Final
 
+from msgspec import Struct
+
 _WORD: Final = re.compile(r"[^\s'\"();|&<>`$={}]+")
 _WRITTEN: Final = re.compile(rf"(?<![<>])>\|?\s*(?:{_WORD.pattern})")
 _BRACKET: Final = re.compile(r"\[[^/]*")
@@ -18,22 +20,42 @@ _WHOLE: Final = 268_435_456
 stand: the time of a change is one that no program sets back.
 """
 _PART: Final = 1_048_576
+_FIRST: Final = 256
+"""Bytes that Linux looks at for the program that runs a file."""
+_RUNNER: Final = re.compile(rb"#![ \t]*(?:\S*/env[ \t]+(?:-\S+[ \t]+|\w+=\S*[ \t]+)*)?([^\s]+)")
 
 
-def content_of(command: str, cwd: str, read: Iterable[str] = ()) -> str:
-    """A digest, 20 hexadecimal digits, of the regular files that the words of a command name, from `cwd` or
-    from a folder that it names; "" where it names none. What stands only behind a `>` is what it writes anew.
-    It reads no shell: too many words do no harm here. `read` are the absolute paths, and patterns, that the
-    words were read as.
+class NamedFiles(Struct, frozen=True, kw_only=True):
+    """The regular files that a command names. `content` is a digest of them, 20 hexadecimal digits, or ""
+    where there are none; `runners` are the paths of those that say in their first line which program runs
+    them, with that.
+    """
+
+    content: str = ""
+    runners: tuple[tuple[str, str], ...] = ()
+
+
+class _Told(Struct, frozen=True):
+    """The size of a file, what stands for it, and the program that runs it."""
+
+    size: int
+    digest: bytes
+    runner: str
+
+
+def named_files(command: str, cwd: str, read: Iterable[str] = ()) -> NamedFiles:
+    """The files that the words of a command name, from `cwd` or from a folder that it names. What stands only
+    behind a `>` is what it writes anew. It reads no shell: too many words do no harm here. `read` are the
+    absolute paths, and patterns, that the words were read as.
     """
     digest = hashlib.blake2s(digest_size=10)
-    found, room = False, _WHOLE
+    found, room = dict[str, str](), _WHOLE
     for path in _named(command, cwd, read):
-        size, told = _told(path, room)
-        if told:
-            found, room = True, max(room - size, 0)
-            digest.update(f"{path}\0".encode("utf-8", "surrogateescape") + told)
-    return digest.hexdigest() if found else ""
+        if told := _told(path, room):
+            found[path], room = told.runner, max(room - told.size, 0)
+            digest.update(f"{path}\0".encode("utf-8", "surrogateescape") + told.digest)
+    runners = tuple((path, runner) for path, runner in found.items() if runner)
+    return NamedFiles(content=digest.hexdigest() if found else "", runners=runners)
 
 
 def _named(command: str, cwd: str, read: Iterable[str]) -> Iterator[str]:
@@ -58,21 +80,27 @@ def _fitting(path: str) -> Iterator[str]:
         yield from sorted(glob.iglob(_BRACKET.sub("*", path)))  # noqa: PTH207  # as above
 
 
-def _told(path: str, room: int) -> tuple[int, bytes]:
-    """The size of a regular file, and what stands for it, of which no more than `room` is read; b"" for
-    anything else.
-    """
+def _told(path: str, room: int) -> _Told | None:
+    """What is told of a regular file, of which no more than `room` is read; None for anything else."""
     with suppress(OSError, ValueError):
         if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  # as above
-            return 0, b""
+            return None
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
             known = os.fstat(descriptor)
             size = known.st_size
+            runner = _runner(os.pread(descriptor, _FIRST, 0))
             if size > room:
-                return 0, f"{size} {known.st_mtime_ns} {known.st_ctime_ns} {known.st_ino}".encode()
-            return size, _digest(file, size)
-    return 0, b""
+                stamp = f"{size} {known.st_mtime_ns} {known.st_ctime_ns} {known.st_ino}".encode()
+                return _Told(0, stamp, runner)
+            return _Told(size, _digest(file, size), runner)
+    return None
+
+
+def _runner(first: bytes) -> str:
+    """The program that the first bytes of a file name to run it; "" where they name none."""
+    found = _RUNNER.match(first)
+    return found[1].decode("utf-8", "replace") if found else ""
 
 
 def _digest(file: BinaryIO, size: int) -> bytes:

@@ -191,7 +191,7 @@ def _is_told(action: Command, commands: Sequence[Simple], found: Sequence[Findin
         is_local(one)
         or one.program == "git"
         or one.program in told
-        or (action.content and is_bound(one, commands))
+        or (action.content and is_bound(one, commands, action))
         for one in commands
     )
 
@@ -202,7 +202,7 @@ def unbound(action: Command, reading: Reading, folders: Map) -> str:
     """
     if ASKED.isdisjoint(one.effect for one in reading.found) or _host(reading.found):
         return ""
-    return runs_unbound(reading.commands, action.content, folders)
+    return runs_unbound(reading.commands, action, folders)
 
 
 def contested(action: Command, reading: Reading) -> bool:

@@ -19,7 +19,8 @@ class Command(Struct, frozen=True, kw_only=True):
 
     `carried` is shell text: the aliases and functions that earlier commands have left. `content` stands for
     what is in the files that its words name, as far as they are known, and `beside` says that a process which
-    the session started before still runs, and may change them. `needs` is what it declares; without it a
+    the session started before still runs, and may change them; `runners` are the paths of those that name in
+    their first line the program that runs them, with it. `needs` is what it declares; without it a
     sandbox gives nothing beyond the usual. `fresh` says that earlier commands have left nothing in the shell
     that changes what this one does.
     """
@@ -32,6 +33,7 @@ class Command(Struct, frozen=True, kw_only=True):
     carried: str = ""
     content: str = ""
     beside: bool = False
+    runners: tuple[tuple[str, str], ...] = ()
     fresh: bool = False
     needs: Needs = NO_NEEDS
     kind: Literal["command"] = "command"

@@ -3,6 +3,7 @@
 from typing import Final
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.safety.bound_files import named_paths
 from hermes.safety.decide import Policy, decide
@@ -54,6 +55,27 @@ def test_what_may_run_other_files_is_allowed_once_and_the_question_says_so(
     command: str, needs: Needs
 ) -> None:
     assert offers(command, needs) == (False, False, True)
+
+
+@pytest.mark.parametrize("needs", NEEDS)
+@pytest.mark.parametrize("runner", ["python3", "/usr/bin/make", "uv"])
+@pytest.mark.parametrize("command", ["./main", "./ma*", "sudo ./main", "PATH=/ws:$PATH; main"])
+def test_a_file_that_no_shell_runs_is_allowed_once_as_where_its_program_is_named(
+    command: str, runner: str, needs: Needs
+) -> None:
+    action = Command(
+        command=command, cwd="/ws", needs=needs, content="0" * 20, runners=(("/ws/main", runner),)
+    )
+    for policy in (SANDBOX, replace(SANDBOX, sandbox="off")):
+        verdict = decide(action, policy)
+        assert (verdict.session, verdict.always) == (None, None)
+
+
+def test_a_file_that_a_shell_runs_may_be_allowed_for_longer() -> None:
+    action = Command(
+        command="./run.sh", cwd="/ws", needs=NEEDS[0], content="0" * 20, runners=(("/ws/run.sh", "/bin/sh"),)
+    )
+    assert decide(action, SANDBOX).always is not None
 
 
 def test_one_host_is_kept_by_the_sandbox_whatever_runs() -> None:
