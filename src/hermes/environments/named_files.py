@@ -35,7 +35,7 @@ class NamedFiles(Struct, frozen=True, kw_only=True):
     runners: tuple[tuple[str, str], ...] = ()
 
 
-class _Told(Struct, frozen=True):
+class _FileMark(Struct, frozen=True):
     """The size of a file, what stands for it, and the program that runs it."""
 
     size: int
@@ -80,7 +80,7 @@ def _fitting(path: str) -> Iterator[str]:
         yield from sorted(glob.iglob(_BRACKET.sub("*", path)))  # noqa: PTH207  # as above
 
 
-def _told(path: str, room: int) -> _Told | None:
+def _told(path: str, room: int) -> _FileMark | None:
     """What is told of a regular file, of which no more than `room` is read; None for anything else."""
     with suppress(OSError, ValueError):
         if not stat.S_ISREG(os.stat(path).st_mode):  # noqa: PTH116  # as above
@@ -92,8 +92,8 @@ def _told(path: str, room: int) -> _Told | None:
             runner = _runner(os.pread(descriptor, _FIRST, 0))
             if size > room:
                 stamp = f"{size} {known.st_mtime_ns} {known.st_ctime_ns} {known.st_ino}".encode()
-                return _Told(0, stamp, runner)
-            return _Told(size, _digest(file, size), runner)
+                return _FileMark(0, stamp, runner)
+            return _FileMark(size, _digest(file, size), runner)
     return None
 
 
