@@ -1,7 +1,7 @@
 """What a command does to files, as far as it needs a decision: reading, writing, deleting."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from hermes.safety.commands.code import SHELLS, program_text, texts, unreadable_reason
@@ -35,6 +35,15 @@ _READERS: Final = re.compile(
 _READING_GIT: Final = re.compile(
     r"status|log|diff|show|rev-parse|ls-files|ls-tree|remote|describe|grep|blame|branch|tag|config|cat-file|shortlog|rev-list|fetch|reflog|for-each-ref"
 )
+_GIT_TAKES: Final = re.compile(
+    r"--(?:file|pathspec-from-file|reference|reference-if-able|exclude-from|contents|template|git-dir|work-tree"
+    r"|format|pretty|grep|author|committer|message|trailer|since|after|until|before|date|exec|range-diff|glob"
+    r"|exclude|word-diff-regex|color|ignore-matching-lines|src-prefix|dst-prefix|line-prefix|path-format)"
+)
+"""Options of git that write nothing at their value."""
+_GIT_OUTPUT: Final = re.compile(r"--ou[a-z-]*|-o|--[a-z-]*(?:dir|directory|prefix|marks)")
+_NOT_OURS_TO_WRITE: Final = frozenset({"system", "secret", "own", "start"})
+_ELSEWHERE: Final = _NOT_OURS_TO_WRITE | {"root", "outside", "home"}
 _NAME_TESTS: Final = frozenset(
     {"-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-lname", "-perm", "-user"}
 )
@@ -301,16 +310,24 @@ def of_other_repositories(command: Simple, folders: Map) -> Iterator[Finding]:
     before = words[: words.index(given[0])] if given and given[0] in words else words
     if given and not _READING_GIT.fullmatch(given[0]):
         for path in option_values(before, "-C", "--work-tree", "--git-dir"):
-            if place_of(path, command.cwd, folders) in {
-                "root",
-                "system",
-                "outside",
-                "secret",
-                "home",
-                "own",
-                "start",
-            }:
+            if place_of(path, command.cwd, folders) in _ELSEWHERE:
                 yield from _written(path, command.cwd, folders)
+    yield from _git_outputs(command, words[len(before) :], folders)
+
+
+def _git_outputs(command: Simple, given: Sequence[str], folders: Map) -> Iterator[Finding]:
+    """What a subcommand of git may write where its options say, or where a file of its own is meant."""
+    reads = bool(given) and _READING_GIT.fullmatch(given[0]) is not None
+    for word, before in zip(given[1:], given, strict=False):
+        name, is_set, value = word.partition("=")
+        path = value if word.startswith("-") else word
+        if not path or UNKNOWN in path or before in MESSAGES or _GIT_TAKES.fullmatch(name):
+            continue
+        place = place_of(path, command.cwd, folders)
+        is_output = _GIT_OUTPUT.fullmatch(name if is_set else before) and not _GIT_TAKES.fullmatch(before)
+        guarded = _ELSEWHERE if is_set else frozenset() if reads else _NOT_OURS_TO_WRITE
+        if is_output or place in guarded:
+            yield from _written(path, command.cwd, folders)
 
 
 def _shown(path: str) -> str:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from hermes.config.sensitive import is_loader
 from hermes.lib.repository import is_plain_setting
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.options import after_options, has_option, operands, option_values
@@ -29,8 +30,19 @@ _STARTS_NOTHING: Final = re.compile(
 )
 
 
+_READ: Final = re.compile(r"GIT_\w+|HOME|XDG_CONFIG_HOME")
+"""Variables by which git finds what it reads, runs and writes."""
+_PLAIN_VARIABLES: Final = re.compile(
+    r"GIT_(?:(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|TERMINAL_PROMPT|OPTIONAL_LOCKS|LFS_SKIP_SMUDGE|MERGE_AUTOEDIT"
+    r"|CEILING_DIRECTORIES|FLUSH|ADVICE|NO_\w+|LITERAL_PATHSPECS|GLOB_PATHSPECS|ICASE_PATHSPECS|PAGER_IN_USE)"
+)
+_EXPORTS: Final = frozenset({"export", "declare", "typeset"})
+
+
 def of_git_settings(command: Simple) -> Iterator[Finding]:
     """What a git command makes git run or reach by its settings, at once or later."""
+    if command.program == "git" or command.program in _EXPORTS:
+        yield from _variables(command)
     if command.program != "git":
         return
     words = command.argv[1:]
@@ -40,8 +52,21 @@ def of_git_settings(command: Simple) -> Iterator[Finding]:
         if not _is_plain(*setting.partition("=")[::2]):
             reason = f"it sets {_shown(setting)} for git, which may run or reach something else by it"
             yield Finding("git-setting", "opaque", reason)
+    yield from (_elsewhere("--git-dir") for _ in option_values(before, "--git-dir"))
     if _writes(given):
         yield from _written(given[1:])
+
+
+def _variables(command: Simple) -> Iterator[Finding]:
+    """What variables tell git, unless they are known to choose nothing that it runs or writes."""
+    for name, _ in command.assignments:
+        if _READ.fullmatch(name) and not _PLAIN_VARIABLES.fullmatch(name) and not is_loader(name):
+            yield _elsewhere(name)
+
+
+def _elsewhere(name: str) -> Finding:
+    reason = f"{name} tells git where its settings and files are, by which it may run or write something else"
+    return Finding("git-setting", "opaque", reason)
 
 
 def settings_files(words: Sequence[str]) -> Sequence[str]:
