@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from fnmatch import fnmatchcase
 from functools import cache
 from itertools import chain
 from typing import Final
@@ -15,6 +16,12 @@ _HOME: Final = r"(?:/home/[^/]+|/Users/[^/]+|/root|/var/root|~[^/]*)/"
 _OF_PROCESSES: Final = (
     r"/proc/(?:\d+|self|thread-self)(?:/task/\d+)?/(?:environ|mem|maps|fd/.*|root(?:/.*)?|cwd(?:/.*)?)"
 )
+
+
+_COPIES: Final = re.compile(
+    r"(?:~|#|\.~\d+~|[ ._-](?:\(?(?:bak|backup|old|orig|original|saved?|copy|sw[nop])\)?\d*|\d+))+$"
+)
+_MAGIC: Final = re.compile(r"[*?\[]")
 
 
 class Sensitive(Struct, frozen=True, kw_only=True):
@@ -51,10 +58,31 @@ def of_machine(kind: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
 
 
 def is_secret_path(path: str, home: str) -> bool:
-    """Whether an absolute path is, or lies in, what holds secrets; `home` is the user's, others are known by
-    their usual place.
+    """Whether an absolute path is, lies in, or as a pattern may mean, what holds secrets, in any case of its
+    letters, or a copy of it; `home` is the user's, others are known by their usual place.
     """
-    return bool(_secrets().search(_usual(path, home)))
+    usual = _usual(path, home)
+    folder, slash, name = usual.rpartition("/")
+    plain = f"{folder.lower()}{slash}{plain_name(name)}"
+    return any(_secrets().search(one) for one in dict.fromkeys((usual, plain))) or _may_mean_secret(usual)
+
+
+def plain_name(name: str) -> str:
+    """A file's name in small letters, without what an editor or a person adds to that of a copy."""
+    return _COPIES.sub("", name.lower().removeprefix(".#").removeprefix("#"))
+
+
+def fits_pattern(name: str, pattern: str) -> bool:
+    """Whether a shell finds a name by a pattern: none that begins with a dot, unless that is written."""
+    return name.startswith(".") <= pattern.startswith(".") and fnmatchcase(name, pattern)
+
+
+def _may_mean_secret(usual: str) -> bool:
+    parts = usual.split("/")[3:] if usual.startswith("/home/~/.") and _MAGIC.search(usual) else []
+    return any(
+        len(name) <= len(parts) and all(map(fits_pattern, name, parts))
+        for name in (one.split("/") for one in (at_home(sensitive().secrets) if parts else ()))
+    )
 
 
 def is_start_path(path: str, home: str) -> bool:

@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 from msgspec import Struct
 
-from hermes.config.sensitive import is_secret_path, is_start_path, starter_of
+from hermes.config.sensitive import fits_pattern, is_secret_path, is_start_path, plain_name, starter_of
 from hermes.lib.repository import steers_git
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.own_paths import may_lie_in
@@ -36,8 +36,11 @@ _SYSTEM: Final = re.compile(
 _TOP: Final = re.compile(r"/(?:[^/]+/?)?\**|/(?:usr|var|home|Users|System)/[^/]+/?\**")
 _HARMLESS: Final = re.compile(r"/dev/(?:null|zero|full|u?random|std(?:in|out|err)|tty|fd/\d+|shm/.*)")
 _ENV_FILE: Final = re.compile(
-    r"(?:^|/)\.env(?:rc|\.(?!(?:[\w-]+\.)?example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+)?$"
+    r"[\w.-]*\.env|\.htpasswd|\.envrc|\.env\.(?!(?:[\w-]+\.)?example$|sample$|template$|dist$|defaults?$|test$)[\w.-]+"
 )
+_TEMPLATES: Final = re.compile(r"\.?(?:[\w.-]+\.)?(?:example|sample|template|dist|defaults?|test)\.env")
+_ENV_NAMES: Final = (".env", ".envrc", ".env.local")
+"""What such a file is mostly called: a pattern that one of them fits means it."""
 _REPOSITORY: Final = re.compile(r"(?:^|/)(?:\.git|\.hg|\.svn)(?:/|$)")
 _RUNS_LATER: Final = re.compile(
     r"(?:^|/)\.(?:husky|idea|devcontainer)(?:/|$)"
@@ -139,8 +142,14 @@ def _in_workspace(below: str, is_itself: bool) -> Place:  # noqa: FBT001
 
 
 def is_env_file(path: str) -> bool:
-    """Whether a path names a file of environment variables with real values, not a template."""
-    return bool(_ENV_FILE.search(path))
+    """Whether a path names, or as a pattern may mean, a file of environment variables with real values, or a
+    copy of one, not a template.
+    """
+    name = path.rpartition("/")[2]
+    plain = plain_name(name)
+    if _ENV_FILE.fullmatch(plain) and not _TEMPLATES.fullmatch(plain):
+        return True
+    return name.startswith(".") and any(fits_pattern(one, name) for one in _ENV_NAMES)
 
 
 def is_disposable(path: str) -> bool:
