@@ -131,6 +131,29 @@ def test_a_known_key_is_not_in_a_session_as_markdown(
     assert '- `terminal` {"command": "echo [redacted] [redacted]"}' in shown
 
 
+@pytest.mark.parametrize("form", [(), ("--json",)])
+def test_a_known_key_is_not_in_what_a_search_finds(
+    run: Run, environ: dict[str, str], form: tuple[str, ...]
+) -> None:
+    key = "mysecret-1234567890"
+    long = User(id="x", at=3.0, text=f"elm {'.' * 45} {key} elm")
+    raw = json.dumps({"command": f"echo {key}"})
+    calls = (ToolCall(id="c", name="terminal", arguments=json.loads(raw), raw=raw),)
+
+    async def add() -> None:
+        home = Path(environ["HERMES_HOME"])
+        async with open_store(home / "sessions.db", home / "search.db") as opened:
+            await opened.create(row("2001_a", title=f"about {key}"), system="", tools=[])
+            await opened.append("2001_a", long, replace(LOG[1], id="b", calls=calls))
+
+    anyio.run(add)
+    (Path(environ["HERMES_HOME"]) / ".env").write_text(f"HOME_API_KEY={key}\n")
+    found = run("sessions", "search", "elm", *form).stdout
+    listed = run("sessions", "list").stdout
+    assert ("Grüße [redacted]" in found, "about [redacted]" in found) == (True, True)
+    assert [part for part in ("mysecret", "1234567890") if part in found + listed] == []
+
+
 def test_branches_stand_below_their_session(run: Run, work: Path, environ: dict[str, str]) -> None:
     del work
     origins = {"b": "a", "c": "", "d": "b", "e": "a", "f": "e"}

@@ -20,7 +20,7 @@ from hermes.agent.trajectories import add_to, trajectory
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import to_change
-from hermes.apps.cli.redaction import redactor_for
+from hermes.apps.cli.redaction import clean_hits, clean_rows, redactor_for
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.config.home import locate
@@ -52,7 +52,7 @@ def sessions() -> None:
 def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
     """Sessions, the last used first."""
     cwd = str(Path.cwd()) if here else ""
-    rows = _in_store(choices, lambda store: store.recent(limit=limit, cwd=cwd))
+    rows = clean_rows(choices, _in_store(choices, lambda store: store.recent(limit=limit, cwd=cwd)))
     if not rows:
         click.echo("There is no session yet.", err=True)
         return
@@ -72,7 +72,7 @@ def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
 @click.pass_obj
 def show_tree(choices: Choices, limit: int) -> None:
     """Sessions with their branches, the last used first."""
-    rows = _in_store(choices, lambda store: store.recent(limit=limit))
+    rows = clean_rows(choices, _in_store(choices, lambda store: store.recent(limit=limit)))
     if not rows:
         click.echo("There is no session yet.", err=True)
         return
@@ -114,7 +114,7 @@ def search(
     if not hits:
         click.echo("Nothing was found.", err=True)
         sys.exit(1)
-    for hit in hits:
+    for hit in clean_hits(choices, hits, " ".join(words)):
         click.echo(msgspec.json.encode(described(hit)) if as_json else spelled_out(_found(hit)))
 
 
