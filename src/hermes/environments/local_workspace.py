@@ -27,6 +27,7 @@ from hermes.environments.sandbox.proxy import Resolve
 from hermes.environments.sandbox.sandbox import Sandbox, SandboxOptions
 from hermes.environments.search import find_files, search_lines
 from hermes.environments.searched_files import Search
+from hermes.environments.second_names import linked_files, secret_names
 from hermes.environments.shell import FileCarrier, Shell
 from hermes.environments.tool_socket import SocketChannel
 from hermes.environments.workspace import QUIET, Authorize, WorkspaceOptions
@@ -78,7 +79,7 @@ class LocalWorkspace(KernelWorkspace):
                 note=chosen.note,
                 spawn=chosen.spawn,
             ),
-            files=LocalFiles(sandbox, chosen.concealed, find_program("rg", environ, (root,))),
+            files=LocalFiles(root, sandbox, chosen.concealed, find_program("rg", environ, (root,))),
             shell=Shell(
                 cwd=str(root),
                 env={**QUIET, **children.given},
@@ -165,12 +166,14 @@ class LocalWorkspace(KernelWorkspace):
 class LocalFiles:
     """The files of this machine: implements `Files`.
 
-    What confined commands call /tmp is a folder of their own.
+    What confined commands call /tmp is a folder of their own. A hard link to a concealed file of the folder
+    `root` is that file.
     """
 
     def __init__(
-        self, sandbox: Sandbox | None, concealed: Callable[[str], bool], ripgrep: str | None
+        self, root: Path, sandbox: Sandbox | None, concealed: Callable[[str], bool], ripgrep: str | None
     ) -> None:
+        self._root = str(root)
         self._sandbox = sandbox
         self._concealed = concealed
         self._ripgrep = ripgrep
@@ -182,6 +185,8 @@ class LocalFiles:
         """
         place = self._place(nominal, for_reading=operation == "read")
         at = _real(place.parent) / place.name if operation == "delete" else _real(place)
+        if operation == "read":
+            at = Path((await self._secrets([str(at)])).get(str(at), at))
         in_git = "" if operation == "read" else git_name(str(at))
         return Located(name=self._inside(str(at)), at=str(at), in_git=in_git)
 
@@ -213,12 +218,21 @@ class LocalFiles:
         """Lines that match a regular expression."""
         where = Search(root=_existing(place), file_glob=file_glob, limit=limit, concealed=self._concealed)
         found = await search_lines(pattern, where, self._ripgrep)
-        return [replace(match, path=self._inside(match.path)) for match in found]
+        secret = await self._secrets(dict.fromkeys(match.path for match in found))
+        shown = (match for match in found if match.path not in secret)
+        return [replace(match, path=self._inside(match.path)) for match in shown]
 
     async def find(self, place: Located, glob: str, limit: int) -> Sequence[FileStat]:
         """Files whose name or path fits a glob, newest first."""
         where = Search(root=_existing(place), limit=limit, concealed=self._concealed)
         return [self._named(found) for found in await find_files(glob, where)]
+
+    async def _secrets(self, paths: Iterable[str]) -> Mapping[str, str]:
+        """The concealed files that some of these are by another name."""
+        linked = linked_files(paths)
+        if not linked:
+            return {}
+        return await anyio.to_thread.run_sync(secret_names, linked, self._root, self._concealed)
 
     def _place(self, nominal: str, *, for_reading: bool) -> Path:
         """Where a nominal path lies: what confined commands call /tmp is a folder of their own, the machine's
