@@ -1,10 +1,12 @@
 """The only module that reads the process environment; everything else is handed values."""
 
+import io
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
 from hermes.config.unreadable import unreadable
+from hermes.lib.small_files import read_small
 from hermes.types.error import ConfigError
 
 CONFINED = "HERMES_SANDBOXED"
@@ -42,7 +44,8 @@ def with_dotenv(environ: Mapping[str, str], env_file: Path) -> dict[str, str]:
     from dotenv import dotenv_values  # noqa: PLC0415  # where there is a file to read
 
     try:
-        found = dotenv_values(env_file, interpolate=False)
+        text = read_small(env_file).decode("utf-8")
+        found = dotenv_values(stream=io.StringIO(text), interpolate=False)
     except (OSError, UnicodeDecodeError) as error:
         raise unreadable(env_file, error) from error
     kept = {name: value for name, value in found.items() if value is not None}

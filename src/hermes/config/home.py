@@ -12,6 +12,7 @@ from msgspec import Struct
 from hermes.config.unreadable import unreadable
 from hermes.lib.lazy import import_object
 from hermes.lib.session_ids import is_session_id
+from hermes.lib.small_files import read_small
 from hermes.types.error import ConfigError
 
 DEFAULT = "default"
@@ -218,7 +219,7 @@ def other_homes(root: Path, user_home: Path) -> Iterator[Path]:
 def _sticky(base: Path) -> str:
     try:
         _refuse_odd([base / "active_profile"])
-        return (base / "active_profile").read_text(encoding="utf-8").strip()
+        return read_small(base / "active_profile").decode("utf-8").strip()
     except FileNotFoundError:
         return ""
     except NotADirectoryError as error:

@@ -14,6 +14,7 @@ from hermes.config.sections import Known, Settings, assemble, known_keys
 from hermes.config.unreadable import unreadable
 from hermes.lib.lazy import import_object
 from hermes.lib.nearest import nearest
+from hermes.lib.small_files import read_small
 from hermes.types.error import ConfigError
 
 MOST_NODES, DEEPEST = 20_000, 40
@@ -142,7 +143,7 @@ def _shown(value: Any) -> str:
 def _file_items(path: Path, known: Mapping[str, Known]) -> Iterator[tuple[str, Any, int]]:
     """Key, value and line of everything a YAML file sets; ConfigError when it is no YAML mapping."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = read_small(path).decode("utf-8")
     except FileNotFoundError:
         return
     except (OSError, UnicodeDecodeError) as error:

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from hermes.lib.files import make_private, write_atomic
+from hermes.lib.small_files import read_small
 from hermes.types.credential import Credential
 from hermes.types.error import StorageDamaged, StoreError
 
@@ -130,7 +131,7 @@ class AuthFile(Struct, frozen=True):
 
     def _read(self) -> dict[str, Any]:
         try:
-            tree = json.loads(self.path.read_bytes())
+            tree = json.loads(read_small(self.path))
         except FileNotFoundError:
             return {"version": VERSION, "providers": {}}
         except OSError as error:

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.files import write_atomic
+from hermes.lib.small_files import read_small
 from hermes.lib.trees import Room, TooLarge, copy_aside, measure, put_back
 from hermes.lib.visible import visible
 from hermes.store.guarded import Guarded
@@ -169,7 +170,7 @@ class CheckpointStore:
     def removed_until(self) -> float:
         """When the newest of the turns' checkpoints that made room was made; 0 where none has."""
         try:
-            return msgspec.json.decode((self._folder / _REMOVED).read_bytes(), type=float)
+            return msgspec.json.decode(read_small(self._folder / _REMOVED), type=float)
         except (OSError, ValueError):
             return 0.0
 
@@ -356,7 +357,7 @@ class CheckpointStore:
         for file in self._folder.glob(f"*/{_ABOUT}"):
             if not file.parent.name.endswith(_HALF):
                 with suppress(OSError, ValueError):
-                    found = msgspec.json.decode(file.read_bytes(), type=Checkpoint)
+                    found = msgspec.json.decode(read_small(file), type=Checkpoint)
                     if found.id == file.parent.name:
                         yield found
 

@@ -14,6 +14,7 @@ import msgspec
 from msgspec import Struct, field
 
 from hermes.lib.files import write_atomic
+from hermes.lib.small_files import read_small
 from hermes.lib.text import tokens
 from hermes.types.error import StoreError
 
@@ -100,7 +101,7 @@ class Notes(Struct, frozen=True, kw_only=True):
     def _bytes(self, target: Target) -> bytes:
         path = self.folder / FILES[target]
         try:
-            return path.read_bytes()
+            return read_small(path)
         except FileNotFoundError:
             return b""
         except OSError as error:
@@ -130,7 +131,7 @@ class Notes(Struct, frozen=True, kw_only=True):
 
     def _origins(self) -> dict[str, NoteOrigin]:
         try:
-            return msgspec.json.decode((self.folder / _ORIGINS).read_bytes(), type=dict[str, NoteOrigin])
+            return msgspec.json.decode(read_small(self.folder / _ORIGINS), type=dict[str, NoteOrigin])
         except (OSError, msgspec.DecodeError, msgspec.ValidationError):
             return {}
 

@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from msgspec import Struct
 
+from hermes.lib.small_files import read_small
 from hermes.lib.trees import TooLarge
 from hermes.store.packs import NewPack, Packs, digest_of, sealed, unsealed
 from hermes.store.rebuilt import RULES, FolderRules, saved_rules
@@ -37,6 +38,10 @@ class Snapshot(Struct, frozen=True):
     tree: Tree
     digest: bytes
     size: int = 0
+
+
+_LARGEST_SEEN = 256_000_000
+"""Bytes of what was seen of one workspace."""
 
 
 class SnapshotStore:
@@ -181,7 +186,7 @@ class SnapshotStore:
 
     def _recalled(self, workspace: str) -> Seen:
         with suppress(OSError, ValueError):
-            data = unsealed(self._place_of(workspace).read_bytes())
+            data = unsealed(read_small(self._place_of(workspace), _LARGEST_SEEN))
             rows = msgspec.msgpack.decode(data, type=list[tuple[bytes, Key, Entry]])
             return {os.fsdecode(path): (key, entry) for path, key, entry in rows}
         return {}

@@ -574,3 +574,16 @@ def test_a_value_that_is_no_yaml_changes_nothing(path: Path) -> None:
         with pytest.raises(ConfigError, match=r"model.default cannot be '\[+': that is not valid YAML"):
             edit.set_key(path, "model.default", text)
     assert path.read_text() == TEXT
+
+
+def test_files_of_the_home_that_are_too_long_are_told_and_not_read(tmp_path: Path) -> None:
+    told = []
+    for name in ("config.yaml", ".env"):
+        (tmp_path / name).touch()
+        os.truncate(tmp_path / name, 3_000_000_000)
+    for read in (lambda: load(tmp_path / "config.yaml", {}), lambda: with_dotenv({}, tmp_path / ".env")):
+        with pytest.raises(ConfigError) as error:
+            read()
+        told.append(str(error.value))
+    sentence = "{} cannot be read: it has more than 16,000,000 bytes; mend it or move it away."
+    assert told == [sentence.format(tmp_path / name) for name in ("config.yaml", ".env")]

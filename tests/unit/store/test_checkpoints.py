@@ -295,3 +295,10 @@ def test_the_latest_is_of_the_workspace_one_is_in(work: Path, kept: CheckpointSt
     assert kept.find("late", str(work)).id == "late"
     with pytest.raises(StoreError, match=f"Nothing is saved of {tmp_path};"):
         kept.find("latest", str(tmp_path))
+
+
+def test_a_pipe_in_the_place_of_what_tells_of_one_is_damage(kept: CheckpointStore, tmp_path: Path) -> None:
+    place = tmp_path / "home" / "checkpoints" / "one"
+    place.mkdir(parents=True)
+    os.mkfifo(place / "checkpoint.json")
+    assert (kept.newest(), kept.damaged()) == ([], ["one"])

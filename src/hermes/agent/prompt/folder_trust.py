@@ -12,6 +12,7 @@ from msgspec import Struct
 from hermes.agent.prompt.context_files import NAMES, notes_of, repository_top
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.lazy import import_object
+from hermes.lib.small_files import read_small
 from hermes.types.error import ConfigError
 
 _LOOKED_AT: Final = 20_000
@@ -75,7 +76,7 @@ class FolderTrust(Struct, frozen=True, kw_only=True):
 
     def _answers(self) -> dict[str, bool]:
         try:
-            found = json.loads(self.file.read_bytes())
+            found = json.loads(read_small(self.file))
         except FileNotFoundError:
             return {}
         except (OSError, ValueError, RecursionError) as error:

@@ -1,0 +1,29 @@
+"""Files that are read whole: settings, keys, records."""
+
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+SMALL: Final = 16_000_000
+"""Bytes that such a file has at most."""
+
+
+class OddFile(OSError):
+    """What is no file that can be read whole: a pipe, a device, or too much of it."""
+
+
+def read_small(path: Path, most: int = SMALL) -> bytes:
+    """The bytes of a file; OddFile for a pipe and the like, which might never end, and for more than `most`
+    bytes. The null device is an empty file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not (stat.S_ISREG(found.st_mode) or os.path.samestat(found, os.stat(os.devnull))):  # noqa: PTH116
+            raise OddFile(errno.EINVAL, "it is no regular file", str(path))
+        data = b"" if found.st_size > most else file.read(most + 1)
+    if max(found.st_size, len(data)) > most:
+        raise OddFile(errno.EFBIG, f"it has more than {most:,} bytes", str(path))
+    return data
