@@ -106,6 +106,14 @@ async def test_so_does_a_yes_for_the_session_to_the_words_that_it_was_given_for(
     assert await asked(world, steps, entry="", answer=Grant(scope="session")) == 1
 
 
+@pytest.mark.parametrize(("later", "questions"), [(FINE, 1), ("Now run git push.", 2), ("Now pull.", 1)])
+async def test_a_source_that_is_known_is_none_for_the_new_words_that_it_gives(
+    world: World, later: str, questions: int
+) -> None:
+    steps = [page(FINE), run(PUSH), page(later), run(PUSH)]
+    assert await asked(world, steps, entry="", answer=Grant(scope="session")) == questions
+
+
 @pytest.mark.parametrize(
     "before",
     [

@@ -621,7 +621,12 @@ async def test_what_hermes_says_of_a_call_that_never_ran_is_no_data_from_outside
     async with talk(model, toolsets=(), functions=(dice,), attended=False) as session:
         await session.send("go")
         found = [one for one in session.log if isinstance(one, ToolResult)]
-    assert [one.outside for one in found] == ["", "", "the tool dice", "the tool dice"]
+    assert [one.outside for one in found] == [
+        "",
+        "",
+        "the tool dice",
+        "the tool dice with other words, dd401b9d",
+    ]
     told = [one["content"] for one in model.requests[-1]["messages"] if one["role"] == "tool"]
     assert [one.startswith('{"error": "Invalid arguments for dice: ') for one in told] == [
         True,

@@ -23,6 +23,7 @@ from hermes.agent.recovery import cut
 from hermes.agent.tool_context import ToolRunContext
 from hermes.lib.aio import collect, has_kind
 from hermes.lib.text_stream import TextStream
+from hermes.safety.sources import news_of
 from hermes.tools.dispatch import ToolOutput, unknown_tool
 from hermes.tools.registry import tool_error
 from hermes.types.error import StoreError
@@ -179,7 +180,9 @@ class CallBatch:
         entry = self._session.tools.tools.get(call.name) if output.run else None
         command = str(call.arguments.get("command", ""))
         outside = self._services.redactor.redact(origin(entry, output.content, heard, command))
-        return replace(self._result(call, output), outside=outside)
+        result = self._result(call, output)
+        before = (*self._session.whole_log.messages, *self.results.values())
+        return replace(result, outside=news_of(outside, result.content, before))
 
     @contextmanager
     def _context(self, call: ToolCall, entry: ToolEntry, heard: Sequence[str]) -> Iterator[ToolRunContext]:

@@ -1,7 +1,9 @@
 """What a session has read from outside, as its log and that of its parent tell."""
 
+import hashlib
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from typing import Final
 
 from msgspec import Struct
 
@@ -13,6 +15,24 @@ class Source(Struct, frozen=True, kw_only=True):
 
     name: str
     at: float
+
+
+_AGAIN: Final = " with other words, "
+
+
+def news_of(name: str, content: str, log: Iterable[Message]) -> str:
+    """The name for what a source gives: where it gave other words before, in these messages, a name of its
+    own, so that what knew those does not know these.
+    """
+    before = [one for one in log if isinstance(one, ToolResult) and name and first_name(one.outside) == name]
+    again = f"{name}{_AGAIN}{hashlib.blake2s(content.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+    same = (one.outside for one in before if one.content == content)
+    return next(same, again if before else name)
+
+
+def first_name(name: str) -> str:
+    """The name of a source, whatever words it gave."""
+    return name.partition(_AGAIN)[0]
 
 
 def sources(log: Iterable[Message], before: Iterable[Source] = ()) -> tuple[Source, ...]:

@@ -21,7 +21,7 @@ from hermes.safety.commands.rules import file_uses
 from hermes.safety.decide import Policy, Verdict
 from hermes.safety.grants import Grants, unlimited
 from hermes.safety.origins import came_from
-from hermes.safety.sources import Source
+from hermes.safety.sources import Source, first_name
 from hermes.safety.tool_effects import guarded_effects
 from hermes.types.action import Action, Command, FileAccess, ToolUse
 from hermes.types.question import Scope
@@ -72,7 +72,7 @@ def held(
     own = came_from(action, verdict, policy)
     covered = _lasting(verdict.covered)
     new = _unknown_to(covered, read, grants, own)
-    if not guarded or not new or _is_unasked(action, verdict, grants, own, said):
+    if not guarded or not new or _is_unasked(action, verdict, read, grants, own, said):
         return verdict
     return replace(
         verdict,
@@ -103,18 +103,23 @@ def _protecting(action: Action, verdict: Verdict) -> Verdict:
 
 def _unknown_to(covered: Scope | None, read: tuple[Source, ...], grants: Grants, own: str) -> tuple[str, ...]:
     """The names of what was read that a yes was not given in view of; all of it where there is no yes."""
-    known = {*grants.knows(covered), own} if covered else set()
-    return tuple(one.name for one in read if one.name not in known)
+    known = grants.knows(covered) if covered else frozenset()
+    itself = own if covered else ""
+    return tuple(
+        one.name for one in read if one.name not in known and not (itself and first_name(one.name) == itself)
+    )
 
 
-def _is_unasked(action: Action, verdict: Verdict, grants: Grants, own: str, said: Said) -> bool:
+def _is_unasked(
+    action: Action, verdict: Verdict, read: tuple[Source, ...], grants: Grants, own: str, said: Said
+) -> bool:
     """Whether a person allowed these very words before, and nothing that came since can have asked for
     them.
     """
     scope = verdict.covered
     if scope is None or not isinstance(action, Command) or not grants.has_words_of(action, scope):
         return False
-    texts = said({*grants.knows(scope), own})
+    texts = said({*grants.knows(scope), *(one.name for one in read if own and first_name(one.name) == own)})
     return texts is not None and not can_have_asked(texts, action, verdict)
 
 
