@@ -4,18 +4,18 @@ It is asked only of commands whose very words a person allowed before the text c
 chosen them; what is left to find is one that wants them run now. Whatever cannot be told counts as a yes.
 """
 
-import base64
-import binascii
 import codecs
 import html
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Final
 from urllib.parse import unquote
 
 from hermes.lib.lazy import import_object
 from hermes.safety.decide import Verdict
+from hermes.safety.text.encoded import decodings, unescaped
 from hermes.types.action import Command
 
 MOST: Final = 40_000
@@ -32,7 +32,6 @@ _LONG: Final = 4
 _KIND: Final = 5
 _LIKE: Final = str.maketrans("013457@$!|", "oieastasil")
 _GAP: Final = r"[\W_]{0,8}"
-_ESCAPED: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))")
 
 
 def can_have_asked(texts: Sequence[str], action: Command, verdict: Verdict) -> bool:
@@ -69,17 +68,15 @@ def _parts(word: str) -> Iterable[str]:
 
 
 def _spelling(word: str) -> str:
-    """An expression for a short word; for a long one, whose letters may stand apart, and others that begin
-    like it.
-    """
-    return rf"{word}(?![^\W_])" if len(word) < _LONG else _GAP.join(word)
+    """An expression for a word whose letters may stand apart; one for a long word fits longer ones, too."""
+    return _GAP.join(word) + ("(?![^\\W_])" if len(word) < _LONG else "")
 
 
 def _forms(text: str) -> Iterator[str]:
     """A text as it is read: as it stands, without markup, backwards, turned, and what digits in it stand
     for.
     """
-    plain = _ESCAPED.sub(lambda found: chr(int(found[1] or found[2], 16)), unquote(html.unescape(text)))
+    plain = unescaped(unquote(html.unescape(text)))
     folded = _folded(plain)
     yield folded
     yield _TAG.sub("", folded)
@@ -97,15 +94,8 @@ def _folded(text: str) -> str:
 
 
 def _decoded(text: str) -> Iterator[str]:
-    """What words of a text say that may be base64 or hexadecimal digits."""
+    """What words of a text say that may be digits of a coding."""
     for found in _DIGITS.finditer(text):
-        digits = found[0].rstrip("=").replace("-", "+").replace("_", "/")
-        for decode in (bytes.fromhex, _unbase64):
-            try:
-                yield decode(digits).decode("ascii")
-            except (ValueError, binascii.Error):
-                continue
-
-
-def _unbase64(digits: str) -> bytes:
-    return base64.b64decode(digits + "=" * (-len(digits) % 4))
+        for _, data in decodings(found[0]):
+            with suppress(UnicodeDecodeError):
+                yield data.decode("ascii")

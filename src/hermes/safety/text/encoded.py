@@ -7,6 +7,7 @@ import binascii
 import html
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Final
 from urllib.parse import unquote
 
@@ -18,7 +19,6 @@ from hermes.safety.text.spans import TextSpan
 _DIGITS: Final = re.compile(r"(?<![\w+/=-])[A-Za-z0-9+/_-]{16,}={0,6}(?![\w+/=])")
 _BASE64_LINE: Final = re.compile(r"[ \t>]{0,8}[A-Za-z0-9+/]{40,100}={0,2}\r?")
 _BASE64_END: Final = re.compile(r"[ \t>]{0,8}[A-Za-z0-9+/]{1,100}={0,2}\r?")
-_HEX: Final = re.compile(r"(?:0x)?((?:[0-9a-fA-F]{2}){10,})")
 _ROW: Final = re.compile(
     r"(?<![\w:.])(?:0x)?[0-9a-fA-F]{2,8}(?:[ :,;-]{1,2}(?:0x)?[0-9a-fA-F]{2,8}){7,}(?!\w)"
 )
@@ -31,8 +31,9 @@ _ESCAPES: Final = re.compile(
 )
 _POINTS: Final = re.compile(r"(?:U\+[0-9a-fA-F]{4,6}[ ,]{0,2}){6,}")
 _PRINTABLE: Final = re.compile(r"(?:=[0-9A-F]{2}){6,}")
-_BASE32: Final = re.compile(r"[A-Z2-7]{24,}={0,6}")
-_ESCAPE: Final = re.compile(r"\\(?:([xuU])\{?([0-9a-fA-F]+)\}?|([0-7]{3}))")
+_ESCAPE: Final = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|u\{[0-9a-fA-F]{1,6}\}|([0-7]{3}))"
+)
 _SHOWN: Final = 80
 _FULL_LINE: Final = 40
 _FEWEST_CODES: Final = 6
@@ -77,11 +78,7 @@ def _said(plain: str, how: str, depth: int) -> str:
 def _decoded(text: str) -> Iterator[tuple[int, int, str, str]]:
     """Start, end, what stands behind it and the coding of each piece that can be decoded to text."""
     for start, end, digits in _runs_of_digits(text):
-        if number := _HEX.fullmatch(digits):
-            yield start, end, _text_of(bytes.fromhex(number[1])), _HEXADECIMAL
-        else:
-            yield start, end, _unbase64(digits), "base64"
-            yield start, end, _unbase32(digits), "base32"
+        yield from ((start, end, _text_of(data), how) for how, data in decodings(digits))
     for how, mark, pattern, decode in _CODINGS:
         if mark in text:
             for run in pattern.finditer(text):
@@ -120,20 +117,33 @@ def _base64_blocks(text: str) -> Iterator[tuple[int, int, str]]:
         at += len(line) + 1
 
 
-def _unbase64(piece: str) -> str:
-    core = piece.rstrip("=").replace("-", "+").replace("_", "/")
+def decodings(digits: str) -> Iterator[tuple[str, bytes]]:
+    """Each coding whose digits these may be, however few, with the bytes that they stand for."""
+    for how, decode in ((_HEXADECIMAL, _unhex), ("base64", _unbase64), ("base32", _unbase32)):
+        with suppress(binascii.Error, ValueError):
+            yield how, decode(digits)
+
+
+def unescaped(text: str) -> str:
+    """A text with each character that is escaped by its number, hexadecimal or octal, as it is read."""
+    return _ESCAPE.sub(
+        lambda one: _char(int(one[1], 8) if one[1] else int(one[0].strip("\\xuU{}"), 16)), text
+    )
+
+
+def _unhex(digits: str) -> bytes:
+    return bytes.fromhex(digits.removeprefix("0x"))
+
+
+def _unbase64(digits: str) -> bytes:
+    core = digits.rstrip("=").replace("-", "+").replace("_", "/")
     core = core[: len(core) - (len(core) % 4 == 1)]
-    try:
-        return _text_of(base64.b64decode(core + "=" * (-len(core) % 4)))
-    except (binascii.Error, ValueError):
-        return ""
+    return base64.b64decode(core + "=" * (-len(core) % 4))
 
 
-def _unbase32(piece: str) -> str:
-    core = piece.rstrip("=")
-    if not _BASE32.fullmatch(piece) or len(core) % 8 in {1, 3, 6}:
-        return ""
-    return _text_of(base64.b32decode(core + "=" * (-len(core) % 8)))
+def _unbase32(digits: str) -> bytes:
+    core = digits.rstrip("=")
+    return base64.b32decode(core + "=" * (-len(core) % 8))
 
 
 def _of_row(row: str) -> str:
@@ -165,7 +175,7 @@ def _of_entities(run: str) -> str:
 
 
 def _of_escapes(run: str) -> str:
-    return _ascii_of(_ESCAPE.sub(lambda one: _char(int(one[2], 16) if one[1] else int(one[3], 8)), run))
+    return _ascii_of(unescaped(run))
 
 
 def _text_of(data: bytes) -> str:
