@@ -2,6 +2,13 @@
 servers answer either way, whatever was asked for.
 """
 
+from typing import Final
+
+from hermes.models.transports.base import BadReplyError
+
+MOST: Final = 32_000_000
+"""Bytes of one event, or of a whole body: more would fill the memory before anything is read."""
+
 
 class Events:
     """Splits a byte stream into the data of its events; lines may end in LF or CRLF and may be cut
@@ -11,9 +18,13 @@ class Events:
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
+        self._held = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The data of every event that these bytes complete."""
+        self._held += len(data)
+        if self._held > MOST:
+            raise _too_long()
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
         done: list[bytes] = []
@@ -24,11 +35,17 @@ class Events:
             elif pending and line in {b"", b"\r"}:
                 done.append(pending[0] if len(pending) == 1 else b"\n".join(pending))
                 pending.clear()
+        if not pending:
+            self._held = len(self._rest)
         return done
 
     def finish(self) -> list[bytes]:
         """The event that the stream's end completes, if one was open."""
         return self.feed(b"\n\n")
+
+
+def _too_long() -> BadReplyError:
+    return BadReplyError(f"The server sent more than {MOST:,} bytes of a reply in one piece.")
 
 
 _BODIES = (b"{", b"[", b"<")
@@ -43,6 +60,7 @@ class BodyDetector:
     def __init__(self) -> None:
         self.streams: bool | None = None
         self._body: list[bytes] = []
+        self._held = 0
 
     def streamed(self, data: bytes) -> bytes:
         """The bytes, if they are a stream's; else nothing."""
@@ -50,6 +68,9 @@ class BodyDetector:
             self.streams = not data.lstrip().startswith(_BODIES)
         if self.streams:
             return data
+        self._held += len(data)
+        if self._held > MOST:
+            raise _too_long()
         self._body.append(data)
         return b""
 
