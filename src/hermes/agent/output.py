@@ -83,7 +83,7 @@ def output_by(schema: Any) -> OutputForm[Any]:
     """The form that a JSON Schema (2020-12) says, whose value is the JSON itself; ValueError where it is no
     schema.
     """
-    validator = import_object("jsonschema:Draft202012Validator")
+    validator = import_object("hermes.lib.schema_patterns:schema_checker")()
     if not isinstance(schema, dict):
         raise ValueError("it is no JSON Schema, which is an object")  # noqa: TRY004  # as for any other fault
     try:

@@ -57,7 +57,7 @@ class Arguments(Struct, frozen=True):
             return arguments
         arguments = _coerce_object(arguments, self.schema)
         if self.quick is None or not self.quick(arguments):
-            validator = import_object("jsonschema:Draft202012Validator")(self.schema)
+            validator = import_object("hermes.lib.schema_patterns:schema_checker")()(self.schema)
             faults = [_sentence(error) for error in validator.iter_errors(arguments)]
             if faults:
                 raise ArgumentError(f"{'; '.join(faults[:3])}. {_allowed(self.schema)}")
