@@ -418,7 +418,28 @@ def test_an_answer_that_never_fits_is_no_output_and_has_its_exit_code(run: Run, 
     (work / "schema.json").write_text(SCHEMA)
     done = ask(run, ScriptedModel("a", "b", "c"), "-z", "how many?", "--output-schema", "schema.json")
     assert (done.returncode, done.stdout) == (5, "")
-    assert done.stderr == "hermes: No answer of the form came: it is not one JSON value.\n"
+    assert done.stderr == "✗ No answer of the form came: it is not one JSON value.\n"
+
+
+def said_last(lines: list[dict[str, Any]]) -> str:
+    """What a program has that joins texts as the lines tell it to."""
+    text = ""
+    for one in lines:
+        text = "" if one["kind"] == "restart" else text + one.get("text", "")
+    return text
+
+
+@pytest.mark.parametrize(("last", "reasons"), [('{"n": 5}', []), ("c", ["it is not one JSON value."])])
+def test_the_lines_tell_which_try_counts_and_why_none_does(
+    run: Run, work: Path, last: str, reasons: list[str]
+) -> None:
+    (work / "schema.json").write_text(SCHEMA)
+    done = ask(run, ScriptedModel("a", "b", last), "--json", "-z", "n?", "--output-schema", "schema.json")
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert said_last(lines) == last
+    assert [line["message"] for line in lines if line["kind"] == "error"] == [
+        f"No answer of the form came: {why}" for why in reasons
+    ]
 
 
 @pytest.mark.parametrize(("last", "status", "code"), [('{"n": 5}', "done", 0), ("c", "failed", 5)])

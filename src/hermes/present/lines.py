@@ -175,7 +175,7 @@ _CAUSES = {
 }
 
 
-RESTARTED = "↺ The reply was cut; it begins again:"
+RESTARTED = "↺ What was said so far does not count; it begins again:"
 
 
 def attempt_line(event: Attempted, remaining: float, width: int) -> Line:

@@ -44,7 +44,9 @@ class TextLine(Line, frozen=True, kw_only=True):
 
 
 class RestartLine(Line, frozen=True, kw_only=True):
-    """The text of this reply so far is void: it is written anew."""
+    """The text of the answer so far is void: it is written anew, after a cut or because it did not fit the
+    schema.
+    """
 
 
 class ToolStartLine(Line, frozen=True, kw_only=True):
@@ -151,7 +153,9 @@ class UsageLine(Line, frozen=True, kw_only=True):
 
 
 class ErrorLine(Line, frozen=True, kw_only=True):
-    """What made the turn fail; `status` is that of HTTP, `address` the server's."""
+    """What made the turn fail, or that no answer fits the schema; `status` is that of HTTP, `address` the
+    server's.
+    """
 
     reason: str
     message: str

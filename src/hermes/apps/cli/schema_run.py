@@ -6,14 +6,13 @@ from operator import add
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
 import msgspec
 from msgspec.structs import replace
 
 from hermes.agent.output import OutputForm, answered, output_by
 from hermes.apps.cli.oneshot import CODES, one_turn
-from hermes.lib.visible import visible
-from hermes.types.error import ConfigError, OutputInvalid
+from hermes.types.error import ConfigError, Failure, OutputInvalid
+from hermes.types.event import ReplyRestarted
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -42,24 +41,36 @@ async def fitting(
     consumer: "JsonLines | Steps",
     attachments: "Sequence[Attachment]",
 ) -> "tuple[TurnFinished, int, Any]":
-    """The last turn with what all took, the exit code, and the JSON of the answer; where none fits, which
-    stderr tells, None and a turn that failed without words.
+    """The last turn with what all took, the exit code, and the JSON of the answer; where none fits, None and
+    a turn that failed by that.
+
+    The consumer hears before each further try that the text of the one before is void.
     """
     ends: list[TurnFinished] = []
 
     async def send(text: str, *, attachments: "Sequence[Attachment]" = ()) -> "TurnFinished":
+        if ends:
+            consumer.feed(ReplyRestarted(void=ends[-1].text))
         ends.append(await one_turn(session, text, consumer, attachments, form.schema))
         return ends[-1]
 
     try:
         output = await answered(form, text, send, attachments)
     except OutputInvalid as error:
-        if ends[-1].failure is None and ends[-1].outcome != "interrupted":
-            click.echo(f"hermes: {visible(str(error))}", err=True)
-        code = CODES[ends[-1].outcome] or NOT_FITTING
-        failed = "failed" if code == NOT_FITTING else ends[-1].outcome
-        return replace(_all_of(ends), text="", outcome=failed), code, None
+        end, code = _unanswered(_all_of(ends), error), CODES[ends[-1].outcome] or NOT_FITTING
+        if ends[-1].failure is None and end.failure is not None:
+            consumer.feed(end)
+        return end, code, None
     return _all_of(ends), CODES[ends[-1].outcome], output
+
+
+def _unanswered(end: "TurnFinished", error: OutputInvalid) -> "TurnFinished":
+    """The end of a turn whose answer is of no use: failed by what stopped it, else because nothing fits."""
+    end = replace(end, text="")
+    if end.failure is not None or end.outcome == "interrupted":
+        return end
+    outcome = "failed" if end.outcome in {"done", "cut"} else end.outcome
+    return replace(end, outcome=outcome, failure=Failure(reason="unknown", message=str(error)))
 
 
 def _all_of(ends: "Sequence[TurnFinished]") -> "TurnFinished":

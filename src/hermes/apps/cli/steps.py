@@ -107,7 +107,7 @@ class Steps:
             self._answer(end.text if output is None else json.dumps(output, ensure_ascii=False))
         if end.outcome == "refused":
             sys.stderr.write(f"hermes: {visible(self._redact(_why(end.refused)))}\n")
-        if end.outcome == "budget" and end.failure is None:
+        if end.outcome == "budget" and (end.failure is None or end.failure.reason != "budget"):
             sys.stderr.write("hermes: the step limit was reached; --max-turns raises it.\n")
 
     def _answer(self, text: str) -> None:
