@@ -43,6 +43,15 @@ def test_the_answer_alone_is_on_stdout_and_the_steps_on_stderr(run: Run) -> None
     assert "notes.txt" in done.stderr
 
 
+def test_verbose_adds_what_was_said_before_the_answer_and_no_keys_of_the_screen(run: Run) -> None:
+    long = call("terminal", {"command": "seq 12"}, text="Let me count.")
+    done = ask(run, ScriptedModel(long, say("Twelve.")), "-v", "-z", "how many?")
+    said, head, *tail = done.stderr.splitlines()
+    assert (done.stdout, said) == ("Twelve.\n", "Let me count.")
+    assert "seq 12" in head
+    assert [row.strip() for row in tail] == ["8", "9", "10", "11", "12", "… 7 earlier lines"]
+
+
 @pytest.mark.parametrize("form", ["--json", "-v"])
 def test_a_known_key_in_a_call_or_a_question_is_not_told(run: Run, form: str) -> None:
     key = "8sJq2LmX4vTz9RkW1bYc"

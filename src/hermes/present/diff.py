@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from hermes.lib.text import strip_escapes
-from hermes.present.spans import Line, Span, cut, line
+from hermes.present.spans import MORE_BY_KEY, Line, Span, cut, line
 
 _HUNK = re.compile(r"@@ -(?P<old>\d+)(?:,(?P<olds>\d+))? \+(?P<new>\d+)(?:,(?P<news>\d+))? @@")
 _COUNT = re.compile(r": \+(?P<added>\d+) −(?P<removed>\d+)(?: \(deleted\))?$")
@@ -105,10 +105,10 @@ def change(diff: str, width: int, *, longest: int = _LONGEST, named: bool = Fals
         rows += own[:fits]
         hidden += len(own) - fits
     if hidden:
-        rows.append(line(f"… {hidden} more lines of the change · Ctrl-O", "dim"))
+        rows.append((Span(f"… {hidden} more lines of the change", "dim"), MORE_BY_KEY))
     rows += [cut(file.head, width) for file in listed[:_LISTED]]
     if len(listed) > _LISTED:
-        rows.append(line(f"… {len(listed) - _LISTED} more files · Ctrl-O", "dim"))
+        rows.append((Span(f"… {len(listed) - _LISTED} more files", "dim"), MORE_BY_KEY))
     added, removed = sum(one.added for one in files), sum(one.removed for one in files)
     return Change(added=added, removed=removed, rows=tuple(rows))
 

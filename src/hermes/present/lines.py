@@ -5,7 +5,7 @@ from hermes.lib.visible import visible
 from hermes.present.diff import change, files_changed
 from hermes.present.outcome import Outcome, outcome
 from hermes.present.plan import plan_lines
-from hermes.present.spans import Line, Span, columns, cut, line, pad, wrap
+from hermes.present.spans import MORE_BY_KEY, Line, Span, columns, cut, line, pad, wrap
 from hermes.present.words import Words, call_words, dollars, tokens
 from hermes.types.error import Failure
 from hermes.types.event import Attempted, Notice, PrefixBroken
@@ -101,7 +101,7 @@ def _tail(end: Outcome, width: int, *, whole: bool) -> list[Line]:
     hidden = len(rows) - len(shown)
     if hidden:
         earlier = "1 earlier line" if hidden == 1 else f"{hidden} earlier lines"
-        lines.append(line(f"… {earlier} · Ctrl-O", "dim"))
+        lines.append((Span(f"… {earlier}", "dim"), MORE_BY_KEY))
     return _indented(lines)
 
 
@@ -175,7 +175,7 @@ _CAUSES = {
 }
 
 
-RESTARTED = "↺ What was said so far does not count; it begins again:"
+RESTARTED = "↺ The reply was cut; it begins again:"
 
 
 def attempt_line(event: Attempted, remaining: float, width: int) -> Line:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from hermes.lib.text import strip_escapes
-from hermes.present.spans import Line, Span, cut
+from hermes.present.spans import MORE_BY_KEY, Line, Span, cut
 
 _SIGNS: Final = {
     "completed": ("☑", "dim"),
@@ -24,9 +24,9 @@ def plan_lines(items: Sequence[Mapping[str, Any]], width: int, *, longest: int =
     start = max(0, min(first - before, len(items) - longest))
     shown = items[start : start + longest]
     rows = [_row(one, width) for one in shown]
-    earlier = [(Span(f"… {start} earlier · Ctrl-O", "dim"),)] if start else []
+    earlier = [(Span(f"… {start} earlier", "dim"), MORE_BY_KEY)] if start else []
     left = len(items) - start - len(shown)
-    return [*earlier, *rows, *([(Span(f"… {left} more · Ctrl-O", "dim"),)] if left else [])]
+    return [*earlier, *rows, *([(Span(f"… {left} more", "dim"), MORE_BY_KEY)] if left else [])]
 
 
 def plan_word(items: Sequence[Mapping[str, Any]]) -> str:

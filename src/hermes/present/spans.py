@@ -27,6 +27,8 @@ class Span(Struct, frozen=True):
 
 
 Line = tuple[Span, ...]
+MORE_BY_KEY = Span(" · Ctrl-O", "dim")
+"""Ends a line that says how much is left out, where a key of the screen shows it; elsewhere there is none."""
 _RUNS = re.compile(" +|[^ ]+")
 
 

@@ -21,7 +21,7 @@ from hermes.present.lines import (
     receipt_lines,
     tool_lines,
 )
-from hermes.present.spans import Line, line, plain
+from hermes.present.spans import MORE_BY_KEY, Line, line, plain
 from hermes.types.event import (
     NEVER,
     PLANNED,
@@ -40,7 +40,7 @@ from hermes.types.event import (
     ToolStarted,
     TurnFinished,
 )
-from hermes.types.message import Compaction, Message, ToolCall, ToolResult
+from hermes.types.message import Assistant, Compaction, Message, ToolCall, ToolResult
 from hermes.types.question import Question
 
 WIDEST = 100
@@ -57,7 +57,7 @@ _FIXES: Mapping[str, str] = {
 
 
 class Steps:
-    """Tells on stderr what happens; `verbose` adds the output of each call and the text between calls.
+    """Tells on stderr what happens; `verbose` adds the output of calls and what was said before the answer.
 
     `out` gets the answer; `live` shows there what the model says as it comes, for somebody who reads along.
     `redact` takes secrets out of what a model wrote.
@@ -69,6 +69,7 @@ class Steps:
         self._out, self._redact, self._verbose, self._live = out, redact, verbose, live
         self._reply, self._shown = TextStream(EscapeFilter(), self._show), ""
         self._width = min(WIDEST, shutil.get_terminal_size((WIDEST, 24)).columns)
+        self._held = ""
         self._calls: dict[str, tuple[ToolCall, str]] = {}
         self._finished: dict[str, ToolFinished] = {}
         self._questions: dict[str, Question] = {}
@@ -78,6 +79,7 @@ class Steps:
         """Tell of one event."""
         match event:
             case ToolStarted(call=call, emoji=emoji):
+                self._tell_held()
                 self._calls[call.id] = (shown_call(call, self._redact), emoji)
             case ToolFinished():
                 self._finished[event.call_id] = event
@@ -91,7 +93,7 @@ class Steps:
                 self._told([attempt_line(event, event.delay, self._width)])
             case Notice() | ChildChanged() | GoalChanged():
                 self._told(self._noticed(event))
-            case TextDelta() | ReplyRestarted() | StepStarted() if self._verbose or self._live:
+            case TextDelta() | ReplyRestarted() | StepStarted():
                 self._replied(event)
             case _:
                 pass
@@ -100,6 +102,7 @@ class Steps:
         """The answer on stdout, as JSON where it has a form; what went wrong on stderr."""
         self._close()
         if end.failure is not None:
+            self._tell_held()
             self._told(failure_lines(end.failure, _WHOLE, fix=_FIXES.get(end.failure.reason, "")))
         elif end.outcome == "interrupted":
             sys.stderr.write("hermes: stopped.\n")
@@ -128,6 +131,9 @@ class Steps:
         match message:
             case ToolResult():
                 return self._tool(message)
+            case Assistant():
+                self._held = message.text
+                return []
             case Compaction():
                 return [compaction_line(message)]
             case _:
@@ -143,7 +149,16 @@ class Steps:
         lines = tool_lines(call, result, seconds, self._width, emoji=emoji, diff=diff)
         return lines if self._verbose or result.failed else lines[:1]
 
+    def _tell_held(self) -> None:
+        """What was said last, where it is not the answer and does not stand there yet."""
+        text, self._held = self._held, ""
+        if self._verbose and not self._live and text.strip():
+            self._told([line(row) for row in for_terminal(text).splitlines()])
+
     def _replied(self, event: TextDelta | ReplyRestarted | StepStarted) -> None:
+        self._tell_held()
+        if not self._live:
+            return
         if isinstance(event, TextDelta):
             self._reply.add(event.text)
             return
@@ -158,9 +173,8 @@ class Steps:
         self._write(text)
 
     def _write(self, text: str) -> None:
-        stream = self._out if self._live else sys.stderr
-        stream.write(text.encode("utf-8", "replace").decode())
-        stream.flush()
+        self._out.write(text.encode("utf-8", "replace").decode())
+        self._out.flush()
         self._open = not text.endswith("\n") if text else self._open
 
     def _close(self) -> None:
@@ -174,7 +188,8 @@ class Steps:
             return
         self._close()
         for styled in lines:
-            sys.stderr.write(plain(styled).rstrip() + "\n")
+            shown = plain(span for span in styled if span != MORE_BY_KEY)
+            sys.stderr.write(shown.rstrip() + "\n")
         sys.stderr.flush()
 
 
