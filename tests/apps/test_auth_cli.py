@@ -243,6 +243,16 @@ def test_the_model_is_shown_and_chosen(run: Run) -> None:
     assert run("config", "get", "model.default").stdout == "openai/gpt-5.2\n"
 
 
+def test_a_model_of_ones_own_server_is_chosen_with_its_address(run: Run) -> None:
+    address = "http://127.0.0.1:9/v1"
+    assert run("--base-url", address, "model").stdout == f"custom/default {address}\n"
+    chosen = run("--base-url", address, "model", "org/mine")
+    assert chosen.stdout == f"custom/org/mine answers from now on. It is at {address}.\n"
+    assert run("model").stdout == f"custom/org/mine {address}\n"
+    assert run("model", "org/other").stdout == f"custom/org/other answers from now on. It is at {address}.\n"
+    assert told(run("model", "groq/x"))[1].startswith("No key for groq: set GROQ_API_KEY")
+
+
 def test_models_are_listed_searched_and_explained(run: Run) -> None:
     listed = run("models", "list", CEREBRAS_API_KEY="k").stdout
     assert re.search(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -96,12 +97,12 @@ def _tell(talk: CommandContext, key: str = "") -> None:
 
 
 async def _use(talk: CommandContext, wish: ModelArgs) -> None:
-    """Take the name as it stands. A bare one is a model of the server in use where that is somebody's own;
-    elsewhere it may be a part of one that is known.
+    """Take the name as it stands. Where somebody's own server is in use, it is a model of that server if it
+    is bare or no provider can be had by it; elsewhere a bare one may be a part of one that is known.
     """
     own = talk.session.endpoint if talk.session is not None else None
-    if own is not None and own.provider == CUSTOM and _is_bare(wish):
-        await talk.use_model(wish.model, own.base_url, wish.key or own.credential)
+    if own is not None and own.provider == CUSTOM and wish.model and not wish.base_url:
+        await _use_beside(talk, wish, own)
         return
     try:
         await talk.use_model(wish.model, wish.base_url, wish.key)
@@ -118,6 +119,15 @@ async def _use(talk: CommandContext, wish: ModelArgs) -> None:
             ) from error
         else:
             raise
+
+
+async def _use_beside(talk: CommandContext, wish: ModelArgs, own: Endpoint) -> None:
+    """Take a name where one's own server is in use."""
+    if not _is_bare(wish):
+        with suppress(ConfigError):
+            await talk.use_model(wish.model, "", wish.key)
+            return
+    await talk.use_model(wish.model, own.base_url, wish.key or own.credential)
 
 
 def _is_bare(wish: ModelArgs) -> bool:

@@ -1,5 +1,6 @@
 """`/model` with names that are not whole."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import httpx2
@@ -10,24 +11,27 @@ from hermes.commands.model_choices import chosen_endpoint
 from hermes.models.catalog.catalogue import models
 from hermes.runtime import open_runtime
 from hermes.types.error import ConfigError
+from hermes.types.request import Endpoint
 
 
 class Person:
     """A conversation that knows whole names alone and notes what it was asked for."""
 
-    session = None
-
-    def __init__(self) -> None:
+    def __init__(self, endpoint: Endpoint | None = None) -> None:
+        self.session = SimpleNamespace(endpoint=endpoint, context_tokens=0, busy=False) if endpoint else None
         self.asked: list[tuple[str, str, str]] = []
+
+    def tell(self, text: str) -> None:
+        """Nobody looks."""
 
     async def use_model(self, name: str, base_url: str, key: str) -> None:
         self.asked.append((name, base_url, key))
-        if "/" not in name and not base_url:
+        if not base_url and not name.startswith(("openai/", "mistral/")):
             raise ConfigError(f"Model {name!r} names no provider.")
 
 
-async def say(words: str) -> list[tuple[str, str, str]]:
-    person: Any = Person()
+async def say(words: str, endpoint: Endpoint | None = None) -> list[tuple[str, str, str]]:
+    person: Any = Person(endpoint)
     await model(person, words)
     asked: list[tuple[str, str, str]] = person.asked
     return asked
@@ -65,6 +69,14 @@ async def test_a_name_that_may_mean_several_is_answered_with_them() -> None:
 async def test_a_name_that_means_nothing_keeps_its_own_sentence() -> None:
     with pytest.raises(ConfigError, match="Model 'zzzzzz' names no provider"):
         await say("zzzzzz")
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("name", ["other", "org/other"])
+async def test_beside_ones_own_server_a_name_that_is_no_provider_s_is_one_of_its_models(name: str) -> None:
+    own = Endpoint(provider="custom", base_url="http://127.0.0.1:9/v1", model="mine")
+    assert (await say(name, own))[-1] == (name, "http://127.0.0.1:9/v1", "")
+    assert await say("openai/x", own) == [("openai/x", "", "")]
 
 
 async def wished(environ: dict[str, str], name: str, answer: httpx2.Response) -> str:

@@ -83,6 +83,12 @@ class Catalog(Struct, frozen=True, kw_only=True):
         return known_providers(self.settings)
 
     @property
+    def provider_names(self) -> frozenset[str]:
+        """Their names and aliases."""
+        found = self.providers
+        return frozenset((*found, *(alias for one in found.values() for alias in one.aliases)))
+
+    @property
     def models(self) -> Mapping[str, Model]:
         """By `provider/id`."""
         return known_models(self.settings)
@@ -107,10 +113,11 @@ def resolve(
     environment; it is empty where the credential comes from auth.json or a command.
     """
     own = settings[ModelSettings]
-    chosen, place = model or own.default, base_url or ("" if _names_provider(model) else own.base_url)
+    known = Catalog(settings=settings, environ=environ, stored=stored)
+    chosen = model or own.default
+    place = base_url or ("" if own.base_url and _names_provider(model, known) else own.base_url)
     if not place and _is_local(chosen):
         return _limits(_local(chosen), own)
-    known = Catalog(settings=settings, environ=environ, stored=stored)
     if place:
         return _limits(_own_server(chosen, place, own.api_key_env, known), own, protocol=own.protocol)
     return _limits(_hosted(*_found(chosen, known), known), own, protocol="" if model else own.protocol)
@@ -196,8 +203,10 @@ def sibling(endpoint: Endpoint, model: str, settings: Settings) -> Endpoint:
     )
 
 
-def _names_provider(model: str) -> bool:
-    return "/" in model and not model.startswith(f"{CUSTOM}/")
+def _names_provider(model: str, known: Catalog) -> bool:
+    """Whether what is before the slash is a provider; servers of one's own have names with slashes, too."""
+    name, slash, _ = model.partition("/")
+    return bool(slash) and (name == LOCAL or name in known.provider_names)
 
 
 def _is_local(chosen: str) -> bool:
@@ -214,8 +223,7 @@ def _found(chosen: str, known: Catalog) -> tuple[Provider, str]:
     has.
     """
     name, _, rest = chosen.partition("/")
-    names = {*known.providers, *(alias for one in known.providers.values() for alias in one.aliases)}
-    if rest and name in names:
+    if rest and name in known.provider_names:
         return provider(name, known.providers), rest
     having = [one for one in known.models.values() if one.id.lower() == chosen.lower()]
     if len(having) == 1:
