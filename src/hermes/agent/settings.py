@@ -4,10 +4,8 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hermes.config.sections import doc, section
+from hermes.config.sections import Amount, doc, section
 from hermes.models.settings import Effort
-
-_Limit = Annotated[float, Meta(ge=0)]
 
 
 @section("agent")
@@ -27,7 +25,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         doc("Model calls one turn may make before it must sum up, which takes one or two more."),
     ] = 90
     clarify_timeout: Annotated[
-        _Limit, doc("Seconds that a question of the model waits for a person; 0: however long it takes.")
+        Amount, doc("Seconds that a question of the model waits for a person; 0: however long it takes.")
     ] = 0.0
     clarify_policy: Annotated[
         Literal["decide", "first"],
@@ -43,7 +41,7 @@ class AgentSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = False
     long_seconds: Annotated[
-        _Limit,
+        Amount,
         doc(
             "Seconds after which a notice tells what a turn still does; the next ones come after twice as"
             " long, and so on. 0: none."
@@ -95,20 +93,20 @@ class BudgetSettings(Struct, frozen=True, kw_only=True):
     """What may be spent; 0 means no limit. No model call starts beyond it."""
 
     turn_tokens: Annotated[int, Meta(ge=0), doc("Tokens that one turn may use.")] = 0
-    turn_cost: Annotated[_Limit, doc("US dollars that one turn may cost.")] = 0.0
-    turn_seconds: Annotated[_Limit, doc("Seconds that one turn may take.")] = 0.0
+    turn_cost: Annotated[Amount, doc("US dollars that one turn may cost.")] = 0.0
+    turn_seconds: Annotated[Amount, doc("Seconds that one turn may take.")] = 0.0
     session_tokens: Annotated[int, Meta(ge=0), doc("Tokens that one session may use.")] = 0
-    session_cost: Annotated[_Limit, doc("US dollars that one session may cost.")] = 0.0
+    session_cost: Annotated[Amount, doc("US dollars that one session may cost.")] = 0.0
     day_tokens: Annotated[int, Meta(ge=0), doc("Tokens that all sessions of a day may use.")] = 0
-    day_cost: Annotated[_Limit, doc("US dollars that all sessions of a day may cost.")] = 0.0
+    day_cost: Annotated[Amount, doc("US dollars that all sessions of a day may cost.")] = 0.0
     unknown_price_input: Annotated[
-        _Limit,
+        Amount,
         doc(
             "US dollars for a million input tokens that a model without a known price counts as, in budgets."
         ),
     ] = 5.0
     unknown_price_output: Annotated[
-        _Limit,
+        Amount,
         doc(
             "US dollars for a million output tokens that a model without a known price counts as, in budgets."
         ),

@@ -1,7 +1,7 @@
 """Sections of the settings: each package keeps the classes of its own and registers them here."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct
@@ -10,6 +10,12 @@ from msgspec.inspect import Metadata, StructType, type_info
 from hermes.types.error import ConfigError
 
 S = TypeVar("S", bound=Struct)
+Count = Annotated[int, Meta(ge=0)]
+"""How many; 0 where a setting gives it a meaning of its own."""
+Amount = Annotated[float, Meta(ge=0)]
+"""How much; 0 as for a count."""
+Duration = Annotated[float, Meta(gt=0)]
+"""Seconds to wait, of which there must be some."""
 
 _SECTIONS: Final[dict[type[Struct], str]] = {}
 

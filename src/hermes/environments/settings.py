@@ -79,7 +79,9 @@ class TerminalSettings(Struct, frozen=True, kw_only=True):
     ] = 300
     ssh_host: Annotated[str, doc("Host for ssh, as your ssh config knows it.")] = ""
     ssh_user: Annotated[str, doc("User on that host; empty for what your ssh config says.")] = ""
-    ssh_port: Annotated[int, doc("Port of that host; 0 for what your ssh config says.")] = 0
+    ssh_port: Annotated[
+        int, Meta(ge=0, le=65_535), doc("Port of that host; 0 for what your ssh config says.")
+    ] = 0
     ssh_key: Annotated[str, doc("Key file for that host; empty for your agent and ssh config.")] = ""
     docker_image: Annotated[str, doc("Image for docker and podman; it needs bash.")] = (
         "nikolaik/python-nodejs:python3.11-nodejs20"

@@ -4,12 +4,11 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-from hermes.config.sections import doc, section
+from hermes.config.sections import Amount, Count, Duration, doc, section
 
 Effort = Literal["", "none", "minimal", "low", "medium", "high", "xhigh", "max"]
 WireName = Literal["", "chat_completions", "anthropic_messages", "bedrock_converse", "codex_responses"]
 Strategy = Literal["fill_first", "round_robin", "random", "least_used"]
-_Price = Annotated[float, Meta(ge=0)]
 
 
 @section("model")
@@ -23,24 +22,24 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
         str, doc("Address of an OpenAI-compatible server, such as http://127.0.0.1:8080/v1.")
     ] = ""
     api_key_env: Annotated[str, doc("Name of the environment variable that holds the key for base_url.")] = ""
-    context_window: Annotated[int, doc("Window in tokens; 0 takes it from the catalogue.")] = 0
-    max_output: Annotated[int, doc("Longest reply in tokens; 0 leaves it to the server.")] = 0
-    temperature: Annotated[float | None, doc("Sampling temperature; null leaves it to the server.")] = None
-    first_byte_timeout: Annotated[float, doc("Seconds to wait for the first byte of a reply.")] = 120.0
-    idle_timeout: Annotated[float, doc("Seconds to wait between two bytes of a reply.")] = 60.0
-    total_timeout: Annotated[float, doc("Seconds one model call may take in all, retries included.")] = 1800.0
+    context_window: Annotated[Count, doc("Window in tokens; 0 takes it from the catalogue.")] = 0
+    max_output: Annotated[Count, doc("Longest reply in tokens; 0 leaves it to the server.")] = 0
+    temperature: Annotated[Amount | None, doc("Sampling temperature; null leaves it to the server.")] = None
+    first_byte_timeout: Annotated[Duration, doc("Seconds to wait for the first byte of a reply.")] = 120.0
+    idle_timeout: Annotated[Duration, doc("Seconds to wait between two bytes of a reply.")] = 60.0
+    total_timeout: Annotated[Duration, doc("Seconds one model call may take in all, retries included.")] = (
+        1800.0
+    )
     continuations: Annotated[
-        int, doc("How often an answer that was cut by its length is continued; 0 leaves it cut.")
+        Count, doc("How often an answer that was cut by its length is continued; 0 leaves it cut.")
     ] = 4
     repetition_limit: Annotated[
-        int,
-        Meta(ge=0),
+        Count,
         doc("Characters of the same, over and over, after which a reply is stopped; 0 never stops it."),
     ] = 3000
-    max_retries: Annotated[int, Meta(ge=0), doc("Attempts after the first one, on faults that may pass.")] = 4
+    max_retries: Annotated[Count, doc("Attempts after the first one, on faults that may pass.")] = 4
     first_retry: Annotated[
-        float,
-        Meta(ge=0),
+        Amount,
         doc(
             "Seconds before the first attempt after a lost connection or a reply that broke off, and up to"
             " half of it more; 5 waits as after any other fault."
@@ -56,10 +55,10 @@ class ModelSettings(Struct, frozen=True, kw_only=True):
 class PriceSettings(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """US dollars for a million tokens."""
 
-    input: _Price
-    output: _Price
-    cache_read: _Price | None = None
-    cache_write: _Price | None = None
+    input: Amount
+    output: Amount
+    cache_read: Amount | None = None
+    cache_write: Amount | None = None
 
 
 class OwnModel(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -67,8 +66,8 @@ class OwnModel(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unk
     the catalogue's word.
     """
 
-    context_window: int = 0
-    max_output: int = 0
+    context_window: Count = 0
+    max_output: Count = 0
     price: PriceSettings | None = None
     family: str = ""
 
@@ -81,7 +80,7 @@ class SignInSettings(Struct, frozen=True, kw_only=True, omit_defaults=True, forb
     authorize_url: str = ""
     token_url: str = ""
     scope: str = ""
-    redirect_port: int = 0
+    redirect_port: Annotated[int, Meta(ge=0, le=65_535)] = 0
 
 
 class OwnProvider(Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -162,9 +161,9 @@ class TaskSettings(Struct, frozen=True, kw_only=True):
         str, doc("Model for this task; empty takes the provider's small model, or the session's own.")
     ] = ""
     base_url: Annotated[str, doc("Address of a server for this task.")] = ""
-    timeout: Annotated[float, doc("Seconds this task may take.")] = 30.0
-    max_tokens: Annotated[int, doc("Longest reply in tokens; 0 leaves it to the task.")] = 0
-    max_output: Annotated[int, doc("Another name for max_tokens.")] = 0
+    timeout: Annotated[Duration, doc("Seconds this task may take.")] = 30.0
+    max_tokens: Annotated[Count, doc("Longest reply in tokens; 0 leaves it to the task.")] = 0
+    max_output: Annotated[Count, doc("Another name for max_tokens.")] = 0
 
 
 @section("auxiliary")

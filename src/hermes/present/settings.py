@@ -4,7 +4,7 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Struct, field
 
-from hermes.config.sections import doc, section
+from hermes.config.sections import Amount, doc, section
 
 StatusItem = Literal["model", "goal", "context", "cost", "background", "protection", "directory"]
 
@@ -19,7 +19,7 @@ class DisplaySettings(Struct, frozen=True, kw_only=True):
         Literal["", "off", "bell", "desktop"],
         doc("How to call you to a question and to the end of a long turn; empty: by the bell, if it is on."),
     ] = ""
-    notify_after: Annotated[float, doc("Seconds after which a turn is a long one.")] = 10.0
+    notify_after: Annotated[Amount, doc("Seconds after which a turn is a long one.")] = 10.0
     status: Annotated[
         list[StatusItem],
         doc("What stands in the status line, in this order; the protection stays also where it is left out."),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
-from hermes.config.sections import doc, section
+from hermes.config.sections import Amount, doc, section
 
 
 @section("approvals")
@@ -40,7 +40,7 @@ class ApprovalSettings(Struct, frozen=True, kw_only=True):
         ),
     ] = "free"
     timeout: Annotated[
-        float, doc("Seconds after which a question without an answer is a no; 0 waits for a person.")
+        Amount, doc("Seconds after which a question without an answer is a no; 0 waits for a person.")
     ] = 0.0
     untrusted: Annotated[
         Literal["ask", "strict", "trust"],

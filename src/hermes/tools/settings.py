@@ -11,11 +11,11 @@ from hermes.config.sections import doc, section
 class ToolOutputSettings(Struct, frozen=True, kw_only=True):
     """How much output goes to the model."""
 
-    max_bytes: Annotated[int, doc("Characters of a command's output that the model gets, head and tail.")] = (
-        50_000
-    )
-    max_lines: Annotated[int, doc("Lines of a file that one read gives at most.")] = 2000
-    max_line_length: Annotated[int, doc("Characters of one line before it is clipped.")] = 2000
+    max_bytes: Annotated[
+        int, Meta(ge=1), doc("Characters of a command's output that the model gets, head and tail.")
+    ] = 50_000
+    max_lines: Annotated[int, Meta(ge=1), doc("Lines of a file that one read gives at most.")] = 2000
+    max_line_length: Annotated[int, Meta(ge=1), doc("Characters of one line before it is clipped.")] = 2000
     keep_days: Annotated[
         int,
         Meta(ge=0),

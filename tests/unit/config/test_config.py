@@ -3,6 +3,7 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import msgspec
 import pytest
@@ -265,6 +266,66 @@ def test_what_was_set_is_what_is_loaded(item: object, number: int, flag: bool) -
         file = Path(folder) / "config.yaml"
         set_key(file, known.key, str(wanted).lower())
         assert load(file, {}).values[known.key].value == wanted
+
+
+def refuses(kind: Any, number: float) -> bool:
+    """Whether a kind of value that takes numbers does not take this one."""
+    try:
+        msgspec.convert(number, kind)
+    except msgspec.ValidationError as error:
+        return ">=" in str(error) or "> 0" in str(error)
+    return False
+
+
+def takes_numbers(kind: Any) -> bool:
+    try:
+        msgspec.convert(1, kind)
+    except msgspec.ValidationError as error:
+        return ">=" in str(error)
+    return True
+
+
+def tables_in(kind: Any) -> Iterator[type[msgspec.Struct]]:
+    """The tables that a key's value may hold."""
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+        yield kind
+        for inner in get_type_hints(kind, include_extras=True).values():
+            yield from tables_in(inner)
+    for part in get_args(kind):
+        yield from tables_in(part)
+
+
+def test_every_number_has_a_bound_below() -> None:
+    kinds = {item.key: item.kind for item in known_keys()}
+    within = {table for kind in kinds.values() for table in tables_in(kind)}
+    for table in within:
+        for name, kind in get_type_hints(table, include_extras=True).items():
+            kinds[f"{table.__name__}.{name}"] = kind
+    numbers = {key: kind for key, kind in kinds.items() if takes_numbers(kind)}
+    assert "OwnModel.context_window" in numbers
+    assert [key for key, kind in numbers.items() if not refuses(kind, -1)] == []
+
+
+@pytest.mark.parametrize(
+    ("key", "given", "taken"),
+    [
+        ("model.context_window", "-5", "a whole number >= 0"),
+        ("model.idle_timeout", "0", "a number > 0.0"),
+        ("auxiliary.title.timeout", "-1", "a number > 0.0"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_told_with_its_line_and_the_range(
+    tmp_path: Path, key: str, given: str, taken: str
+) -> None:
+    file, lines = tmp_path / "config.yaml", key.split(".")
+    file.write_text(
+        "".join(f"{' ' * depth}{name}:\n" for depth, name in enumerate(lines))[:-1] + f" {given}\n"
+    )
+    with pytest.raises(ConfigError) as told:
+        load(file, {})
+    assert re.fullmatch(
+        rf"config.yaml line {len(lines)}: {key} is {given}: expected {re.escape(taken)}\.", str(told.value)
+    )
 
 
 def test_every_key_has_words() -> None:

@@ -53,7 +53,7 @@ def get(choices: Choices, key: str) -> None:
     click.echo(_text(loaded.value_of(key)))
 
 
-@config.command("set")
+@config.command("set", context_settings={"ignore_unknown_options": True})  # a number may be below zero
 @click.argument("key")
 @click.argument("value")
 @click.pass_obj

@@ -46,7 +46,7 @@ def sessions() -> None:
 
 
 @sessions.command("list")
-@click.option("-n", "--limit", default=20, show_default=True, help="How many.")
+@click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many.")
 @click.option("--here", is_flag=True, help="Only those of this directory.")
 @click.pass_obj
 def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
@@ -68,7 +68,7 @@ def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
 
 
 @sessions.command("tree")
-@click.option("-n", "--limit", default=50, show_default=True, help="How many.")
+@click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(min=1), help="How many.")
 @click.pass_obj
 def show_tree(choices: Choices, limit: int) -> None:
     """Sessions with their branches, the last used first."""
@@ -92,8 +92,17 @@ def show(choices: Choices, session: str) -> None:
 
 @sessions.command()
 @click.argument("words", nargs=-1, required=True)
-@click.option("-n", "--limit", default=20, show_default=True, help="How many messages.")
-@click.option("-C", "--context", default=1, show_default=True, help="Messages before and after each.")
+@click.option(
+    "-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many messages."
+)
+@click.option(
+    "-C",
+    "--context",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Messages before and after each.",
+)
 @click.option("--sort", type=click.Choice(["best", "newest", "oldest"]), default="best", show_default=True)
 @click.option("--role", "roles", type=click.Choice(list(ROLES)), multiple=True, help="Only what these said.")
 @click.option("--json", "as_json", is_flag=True, help="A JSON object a message.")
