@@ -501,7 +501,7 @@ def test_no_call_starts_once_the_money_of_the_run_is_spent(run: Run, environ: di
     model = ScriptedModel(*[call("read_file", {"path": "notes.txt"})] * 5)
     done = ask(run, model, "-z", "go", "--max-cost", "0.002")
     assert (done.returncode, done.stdout) == (4, "")
-    assert "The money budget of this run is spent" in done.stderr
+    assert re.search(r"The money budget of this run is spent: \$0\.\d+ of \$0\.002\.", done.stderr)
     assert "--max-cost (max_cost) raises it." in done.stderr
     assert 1 <= len(model.requests) < 5
     assert run("-z", "hi", "--max-cost", "0").returncode == 2
@@ -737,6 +737,24 @@ def test_config_knows_where_each_value_comes_from(run: Run) -> None:
     assert run("config", "get", "tools.tool_search.enabled").stdout == "on\n"
     explained = run("config", "explain", "tools.tool_search.enabled").stdout
     assert "tools.tool_search.enabled = on\n  from:    config.yaml line" in explained
+
+
+def test_a_number_below_zero_is_a_value_and_told_with_the_range(run: Run) -> None:
+    for words in (("config", "set", "model.max_retries", "-1"), ("-z", "hi", "--max-cost", "-1")):
+        done = run(*words)
+        assert done.returncode == 2
+        assert "a whole number >= 0" in done.stderr or "-1.0 is not in the range x>0" in done.stderr
+
+
+def test_a_section_is_explained_by_its_keys_and_a_list_by_how_it_is_set(run: Run) -> None:
+    told = run("config", "explain", "goals").stdout.split()
+    assert told[:2] == ["goals.max_turns", "20"]
+    assert run("config", "explain", "goal").returncode == 2
+    for key in ("agent.disabled_toolsets", "display.status"):
+        shown = run("config", "explain", key).stdout
+        name, _, sample = shown.partition("hermes config set ")[2].strip().partition(" ")
+        assert name == key
+        assert run("config", "set", key, sample.strip("'")).returncode == 0
 
 
 def test_a_secret_goes_to_the_env_file_readable_by_its_owner_alone(run: Run, environ: dict[str, str]) -> None:

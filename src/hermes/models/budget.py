@@ -150,7 +150,9 @@ class Budget(Struct, kw_only=True):
             )
         if limits.cost and money >= limits.cost:
             raise self._spent(
-                "cost", f"The money budget of this {self.name} is spent: ${money:.4f} of ${limits.cost:.4f}."
+                "cost",
+                f"The money budget of this {self.name} is spent: {_dollars(round(money, 6))} of"
+                f" {_dollars(limits.cost)}.",
             )
         by_tokens = _no_room(tokens, self.held_tokens, wanted.tokens, limits.tokens)
         return by_tokens or _no_room(money, self.held_cost, wanted.cost, limits.cost)
@@ -158,6 +160,12 @@ class Budget(Struct, kw_only=True):
     def _spent(self, what: str, sentence: str) -> BudgetSpent:
         raised_by = self.raised_by or f"hermes config set budget.{self.name}_{what}"
         return BudgetSpent(f"{sentence} {raised_by} raises it.")
+
+
+def _dollars(amount: float) -> str:
+    """US dollars to the last digit: a limit is told as it was given."""
+    whole, _, part = f"{amount:,.9f}".partition(".")
+    return f"${whole}.{part.rstrip('0'):0<2}"
 
 
 def _no_room(spent: float, held: float, wanted: float, cap: float) -> bool:

@@ -40,7 +40,7 @@ async def test_a_spent_budget_lets_no_call_start_and_says_which_and_how_to_raise
         await budget.reserve(wanted, seconds=1)
     assert (
         str(fault.value)
-        == "The money budget of this session is spent: $0.6000 of $0.5000. hermes config set budget.session_cost raises it."
+        == "The money budget of this session is spent: $0.60 of $0.50. hermes config set budget.session_cost raises it."
     )
 
 

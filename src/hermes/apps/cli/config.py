@@ -1,5 +1,7 @@
 """`hermes config`: show, explain and change settings."""
 
+from typing import Any
+
 import click
 import msgspec
 
@@ -9,6 +11,8 @@ from hermes.apps.cli.cli_context import to_change
 from hermes.apps.settings import Loaded, edit, known_keys, load, unknown
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
+from hermes.config.load import Value
+from hermes.config.sections import Known
 from hermes.lib.visible import visible
 from hermes.safety.redact import redact
 
@@ -32,16 +36,17 @@ def list_settings(choices: Choices) -> None:
 @click.argument("key")
 @click.pass_obj
 def explain(choices: Choices, key: str) -> None:
-    """What a key means, its value and origin."""
+    """What a key means, its value and origin; of a section, what each of its keys means."""
     _, loaded = _loaded(choices)
-    item = next((one for one in known_keys() if one.key == key), None)
-    if item is None:
+    known = list(known_keys())
+    item = next((one for one in known if one.key == key), None)
+    if item is not None:
+        click.echo(_explained(item, loaded.values[key]))
+    elif inside := [one for one in known if one.key.startswith(f"{key}.")]:
+        rows = [(one.key, _text(loaded.values[one.key].value), one.description) for one in inside]
+        tables.show(rows, head=("KEY", "VALUE", "MEANING"))
+    else:
         raise unknown(key)
-    value = loaded.values[key]
-    click.echo(
-        f"{key} = {_text(value.value)}\n  from:    {value.origin}\n  default: {_text(item.default)}\n "
-        f" {item.description}"
-    )
 
 
 @config.command()
@@ -99,6 +104,29 @@ def migrate(choices: Choices) -> None:
 def path(choices: Choices) -> None:
     """Where config.yaml is."""
     click.echo(locate(environment(), choices.profile).config_file)
+
+
+def _explained(item: Known, value: Value) -> str:
+    """A key, its value and origin, what it means, and where that is no single word, how it is written."""
+    told = [
+        f"{item.key} = {_text(value.value)}",
+        f"from:    {value.origin}",
+        f"default: {_text(item.default)}",
+        item.description,
+    ]
+    if isinstance(item.default, list) and (sample := _sample(item)):
+        told.append(f"Set it so: hermes config set {item.key} '{_text(sample)}'")
+    return "\n  ".join(told)
+
+
+def _sample(item: Known) -> list[Any]:
+    """What a list may hold: its default, else two words where it takes any."""
+    if item.default:
+        return list(item.default)
+    try:
+        return list(msgspec.convert(["one", "two"], item.kind))
+    except msgspec.ValidationError:
+        return []
 
 
 def _loaded(choices: Choices) -> tuple[Home, Loaded]:
