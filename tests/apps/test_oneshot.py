@@ -565,7 +565,7 @@ def test_a_resumed_session_goes_on_with_the_same_log(run: Run) -> None:
         "second",
     ]
     listed = run("sessions", "list")
-    assert listed.stdout.split()[3:] == ["4", "first"]
+    assert listed.stdout.split()[3:5] == ["4", "custom/default"]
     assert run("sessions", "show").stdout.split("## ")[1:] == [
         "User\n\nfirst\n\n",
         "Hermes\n\none\n\n",

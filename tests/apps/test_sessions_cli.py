@@ -36,6 +36,41 @@ def row(name: str, **more: str) -> SessionRow:
     return replace(SessionRow(id=name, cwd="/elsewhere", model="p/m", created=1.0, updated=1.0), **more)
 
 
+def test_a_list_tells_model_and_directory_and_as_lines_all_of_it(run: Run, environ: dict[str, str]) -> None:
+    deep = "/srv/projects/a-rather-long-name/and/deeper/still"
+    store(environ, row("2001_a", title="mine", cwd=deep), row("2002_b", cwd=f"{environ['HOME']}/work"))
+    table = [line.split("  ") for line in run("sessions", "list").stdout.splitlines()]
+    assert [[cell.strip() for cell in cells if cell][2:] for cells in table] == [
+        ["2", "p/m", "~/work", "hi"],
+        ["2", "p/m", "…-long-name/and/deeper/still", "mine"],
+    ]
+    first, last = map(json.loads, run("sessions", "list", "--json").stdout.splitlines())
+    assert (first["session"], first["directory"]) == ("2002_b", f"{environ['HOME']}/work")
+    assert last == {
+        "session": "2001_a", "last_used": last["last_used"], "messages": 2, "model": "p/m",
+        "directory": deep, "title": "mine",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("models", "list"), ["model", "state", "where"]),
+        (("tools", "list"), ["tool", "toolset", "state", "what_it_does"]),
+        (("config", "list"), ["key", "value", "from"]),
+        (("approvals", "list"), ["number", "covers", "what", "left", "until"]),
+    ],
+)
+def test_every_list_comes_as_lines_of_json(
+    run: Run, environ: dict[str, str], words: tuple[str, ...], names: list[str]
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.yaml").write_text("command_allowlist: ['git status']\n")
+    lines = run(*words, "--json").stdout.splitlines()
+    assert {tuple(json.loads(line)) for line in lines} == {tuple(names)}
+
+
 def test_a_session_goes_out_and_in_again(run: Run, work: Path, environ: dict[str, str]) -> None:
     store(environ, row("2001_a", title="mine"))
     first = run("sessions", "export", "2001_a", "--format", "jsonl").stdout

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -103,3 +104,13 @@ def money(usage: Usage) -> str:
 def dollars(amount: float) -> str:
     """US dollars with as many digits as tell something."""
     return f"${amount:,.2f}" if amount >= 1 else f"${amount:.4f}"
+
+
+def short_path(path: Path, home: Path) -> str:
+    """A path with `~` for the home directory."""
+    return "~" if path == home else f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
+
+
+def cut_path(path: str, width: int) -> str:
+    """The end of a path in so many columns, which says more than its beginning."""
+    return path if len(path) <= width else f"…{path[1 - width :]}"

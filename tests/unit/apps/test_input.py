@@ -14,10 +14,11 @@ from hermes.apps.tui.files import Paths, list_files
 from hermes.apps.tui.menu import Item, complete, menu_lines
 from hermes.apps.tui.picker import Picker, age, last_exchange, picker_lines
 from hermes.apps.tui.region import KEYS, key_lines
-from hermes.apps.tui.status import Facts, header_lines, short_path, status_line
+from hermes.apps.tui.status import Facts, header_lines, status_line
 from hermes.apps.tui.terminal import is_light
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import columns, plain
+from hermes.present.words import short_path
 from hermes.store.protocol import SessionRow
 from hermes.types.message import Assistant, Message, User
 

@@ -153,6 +153,7 @@ def _checked(host: str) -> None:
 
 
 @approvals.command("list")
+@tables.lists
 @click.pass_obj
 def list_grants(choices: Choices) -> None:
     """What was allowed for good, as command_allowlist of config.yaml holds it."""
@@ -162,7 +163,7 @@ def list_grants(choices: Choices) -> None:
             "Nothing is allowed for good; the answer 'always' to a question adds to this list.", err=True
         )
         return
-    rows = [(str(number), *_entry(one)) for number, one in enumerate(held, 1)]
+    rows = [(number, *_entry(one)) for number, one in enumerate(held, 1)]
     tables.show(rows, head=("NUMBER", "COVERS", "WHAT", "LEFT", "UNTIL"))
 
 

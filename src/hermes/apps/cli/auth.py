@@ -116,6 +116,7 @@ def add(choices: Choices, /, provider_name: str, **given: Any) -> None:
 
 
 @auth.command("list")
+@tables.lists
 @click.pass_obj
 def list_credentials(choices: Choices) -> None:
     """Every credential, how it fares and how often it was used."""

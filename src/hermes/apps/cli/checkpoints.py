@@ -34,6 +34,7 @@ def checkpoints() -> None:
 
 
 @checkpoints.command("list")
+@tables.lists
 @click.option("--here", "only_here", is_flag=True, help="Only those of the workspace of this directory.")
 @click.pass_obj
 def list_checkpoints(choices: Choices, *, only_here: bool) -> None:

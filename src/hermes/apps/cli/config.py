@@ -23,6 +23,7 @@ def config() -> None:
 
 
 @config.command("list")
+@tables.lists
 @click.pass_obj
 def list_settings(choices: Choices) -> None:
     """Every key, its value and its origin."""

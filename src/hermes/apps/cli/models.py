@@ -86,6 +86,7 @@ def models() -> None:
 
 
 @models.command("list")
+@tables.lists
 @click.option(
     "--all", "everything", is_flag=True, help="The known models of every provider, with or without a key."
 )
@@ -104,6 +105,7 @@ def list_models(choices: Choices, everything: bool) -> None:  # noqa: FBT001
 
 
 @models.command("search")
+@tables.lists
 @click.argument("words", nargs=-1, required=True)
 @click.pass_obj
 def search_models(choices: Choices, words: tuple[str, ...]) -> None:

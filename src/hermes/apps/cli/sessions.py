@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeVar
+from typing import Any, BinaryIO, Final, Literal, TypeVar
 
 import anyio
 import click
@@ -21,12 +21,14 @@ from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import to_change
 from hermes.apps.cli.redaction import clean_hits, clean_rows, redactor_for
+from hermes.apps.cli.tables import Cell
 from hermes.composition import SYSTEM_PORTS
 from hermes.config.environ import environment
 from hermes.config.home import locate
 from hermes.lib.text import clip, strip_escapes
 from hermes.lib.visible import spelled_out
 from hermes.present.session_tree import session_tree
+from hermes.present.words import cut_path, short_path
 from hermes.store.protocol import Hit, Owner, Selection, SessionRow, SessionStore, StoredSession
 from hermes.store.search import text_of
 from hermes.store.session_file import FIRST_MESSAGE, import_session, read_session, session_lines
@@ -37,6 +39,8 @@ from hermes.types.message import Assistant, Compaction, Message, ToolResult, Use
 RESULT_LINES = 12
 LINE = 160
 """Characters of a message around one that was found."""
+PLACE = 28
+"""Columns of a directory in a list."""
 T = TypeVar("T")
 
 
@@ -46,6 +50,7 @@ def sessions() -> None:
 
 
 @sessions.command("list")
+@tables.lists
 @click.option("-n", "--limit", default=20, show_default=True, type=click.IntRange(min=1), help="How many.")
 @click.option("--here", is_flag=True, help="Only those of this directory.")
 @click.pass_obj
@@ -56,15 +61,24 @@ def list_sessions(choices: Choices, limit: int, *, here: bool) -> None:
     if not rows:
         click.echo("There is no session yet.", err=True)
         return
-    tables.show([(row.id, _when(row.updated), str(row.messages),
-    row.title or title_of(row.first_text)) for row in rows],
-                head=("SESSION", "LAST USED", "MESSAGES", "TITLE"))  # fmt: skip
+    user_home = Path.home()
+    tables.show([_listed(row, user_home) for row in rows], head=_HEAD)
     for row in rows:
         if row.damaged:
             click.echo(
                 f"hermes: session {row.id} has bytes that are no text; hermes store check --full tells more.",
                 err=True,
             )
+
+
+_HEAD: Final = ("SESSION", "LAST USED", "MESSAGES", "MODEL", "DIRECTORY", "TITLE")
+
+
+def _listed(row: SessionRow, user_home: Path) -> tuple[object, ...]:
+    """A session as one row of a list."""
+    place = Cell(row.cwd, cut_path(short_path(Path(row.cwd), user_home), PLACE))
+    title = row.title or title_of(row.first_text)
+    return row.id, Cell(row.updated, _when(row.updated)), row.messages, row.model, place, title
 
 
 @sessions.command("tree")

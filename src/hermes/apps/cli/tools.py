@@ -38,6 +38,7 @@ def tools() -> None:
 
 
 @tools.command("list")
+@tables.lists
 @click.option("--toolsets", "by_toolset", is_flag=True, help="Show toolsets instead of tools.")
 @click.pass_obj
 def list_tools(choices: Choices, *, by_toolset: bool) -> None:

@@ -175,6 +175,7 @@ def worktrees() -> None:
 
 
 @worktrees.command("list")
+@tables.lists
 @click.pass_obj
 def list_worktrees(choices: Choices) -> None:
     """All of them, with what is in them and on no other branch, and the session that last worked there;

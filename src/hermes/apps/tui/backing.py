@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
-from hermes.apps.tui.status import short_path
 from hermes.config.environ import environment
 from hermes.config.home import Home, locate
 from hermes.lib.lazy import import_object
+from hermes.present.words import short_path
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session

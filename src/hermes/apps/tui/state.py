@@ -23,13 +23,14 @@ from hermes.apps.tui.prints import flush_standard, printed_lines
 from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import LiveRegion, Overlay
 from hermes.apps.tui.screen import Screen, Views
-from hermes.apps.tui.status import Facts, cost_of, header_lines, short_path
+from hermes.apps.tui.status import Facts, cost_of, header_lines
 from hermes.apps.tui.transcript import Transcript
 from hermes.lib.threads import waker
 from hermes.present.goals import goal_short
 from hermes.present.lines import notice_lines
 from hermes.present.settings import DisplaySettings
 from hermes.present.spans import Line, line
+from hermes.present.words import short_path
 from hermes.types.actor import Actor
 from hermes.types.event import (
     Added,

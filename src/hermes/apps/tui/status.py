@@ -1,7 +1,6 @@
 """The few facts that are always in sight: the header, the status line, directory and branch."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -109,11 +108,6 @@ def _context(facts: Facts) -> Line:
     if share >= _HOT:
         return line(f"{text} nearly full: /compress", "error")
     return line(text, "warning" if share >= _WARM else "dim")
-
-
-def short_path(path: Path, home: Path) -> str:
-    """A path with `~` for the home directory."""
-    return "~" if path == home else f"~/{path.relative_to(home)}" if path.is_relative_to(home) else str(path)
 
 
 def cost_of(session: "Session") -> tuple[str, ...]:
