@@ -497,6 +497,36 @@ def test_a_picture_goes_with_the_question(run: Run, work: Path) -> None:
     assert "a.bin is neither a picture nor a PDF nor text." in refused.stderr
 
 
+def piped_in(environ: dict[str, str], work: Path, data: bytes, *words: str) -> tuple[int, bytes, str]:
+    """Exit code, stdout and stderr of the program with these bytes on its standard input."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hermes", *words],
+        cwd=work,
+        env=environ,
+        input=data,
+        capture_output=True,
+        check=False,
+    )
+    return done.returncode, done.stdout, done.stderr.decode()
+
+
+def test_a_picture_on_stdin_goes_with_the_question_and_other_bytes_are_refused(
+    environ: dict[str, str], work: Path
+) -> None:
+    with ScriptedServer(
+        model := ScriptedModel("a dot", say("a log", breaks_prefix=True))
+    ).running() as server:
+        asked = ("-z", "what is it?", "--base-url", server.base_url)
+        assert piped_in(environ, work, b"\x89PNG\r\n\x1a\n", *asked)[:2] == (0, b"a dot\n")
+        refused = piped_in(environ, work, b"\x1f\x8b\0\xff" * 50, *asked)
+        assert refused[:2] == (2, b"")
+        assert refused[2].startswith("hermes: What is on stdin is neither a picture nor a PDF nor text. A me")
+        assert piped_in(environ, work, b"a line of J\xf6rg and more\n", *asked)[:2] == (0, b"a log\n")
+    picture, log = (request["messages"][-1]["content"] for request in model.requests)
+    assert picture[1] == {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
+    assert log == "what is it?\n\na line of J\ufffdrg and more\n"
+
+
 def test_no_call_starts_once_the_money_of_the_run_is_spent(run: Run, environ: dict[str, str]) -> None:
     model = ScriptedModel(*[call("read_file", {"path": "notes.txt"})] * 5)
     done = ask(run, model, "-z", "go", "--max-cost", "0.002")

@@ -38,12 +38,21 @@ def attachment(path: str | Path) -> Attachment:
         size, data = _read(file)
     except OSError as error:
         raise HermesError(f"{path} cannot be read: {error.strerror or error}.") from error
-    if (size := max(size, len(data))) > LARGEST:
-        raise HermesError(f"{path} is too large to send: {size / 1e6:.0f} MB, at most {LARGEST // 10**6}.")
+    return _attached(data, str(path), max(size, len(data)), _name(file))
+
+
+def piped_attachment(data: bytes) -> Attachment:
+    """The same of what was piped in."""
+    return _attached(data, "What is on stdin", len(data), "stdin")
+
+
+def _attached(data: bytes, called: str, size: int, name: str) -> Attachment:
+    if size > LARGEST:
+        raise HermesError(f"{called} is too large to send: {size / 1e6:.0f} MB, at most {LARGEST // 10**6}.")
     kind = media_type(data)
     if not kind:
-        raise HermesError(f"{path} is neither a picture nor a PDF nor text. {_TAKEN}")
-    return Attachment(media_type=kind, data=base64.b64encode(data).decode(), name=_name(file))
+        raise HermesError(f"{called} is neither a picture nor a PDF nor text. {_TAKEN}")
+    return Attachment(media_type=kind, data=base64.b64encode(data).decode(), name=name)
 
 
 def _read(file: Path) -> tuple[int, bytes]:

@@ -23,7 +23,7 @@ from hermes.agent.prompt.folder_trust import NotesInQuestion
 from hermes.agent.session import Session
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.jsonlines import JsonLines
-from hermes.apps.cli.piped import fitted
+from hermes.apps.cli.piped import fitted, understood
 from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.steps import Steps
 from hermes.apps.cli.streams import reserved_stdout
@@ -51,20 +51,22 @@ def answer(question: str, choices: Choices) -> int:
 
     Where a session is resumed and nothing is asked, its turn that was cut off goes on, or its goal.
     """
-    piped = _piped()
+    found = _understood(_piped())
+    piped, attached = (found, ()) if isinstance(found, str) else ("", (found,))
     if not (question.strip() or piped.strip()) and choices.resume in {"", "?"}:
         raise click.UsageError("There is no question: give it after -z, or on stdin.")
     if choices.goal and choices.output_schema:
         raise click.UsageError("--goal and --output-schema do not go together.")
     with reserved_stdout() as out:
-        return anyio.run(_run, Said(question, piped), choices, out)
+        return anyio.run(_run, Said(question, piped, attached), choices, out)
 
 
 class Said(Struct, frozen=True):
-    """What is asked: the words of the command line, and what came on stdin."""
+    """What is asked: the words of the command line, and what came on stdin: a text, or a picture or PDF."""
 
     question: str
     piped: str
+    attached: tuple[Attachment, ...] = ()
 
     def text(self, session: Session, folder: Path) -> str:
         """The message; what was piped is in a file where it would fill the model's window."""
@@ -78,7 +80,7 @@ async def _run(said: Said, choices: Choices, out: TextIO) -> int:
     if choices.output_schema:
         form = import_object("hermes.apps.cli.schema_run:wanted_form")(choices.output_schema)
     try:
-        attachments = tuple(map(attachment, choices.images))
+        attachments = (*said.attached, *map(attachment, choices.images))
     except HermesError as error:
         raise ConfigError(str(error)) from error
     async with open_runtime(profile=choices.profile) as runtime:
@@ -191,14 +193,21 @@ async def interrupt_on_signal(
             interrupt()
 
 
-def _piped() -> str:
+def _understood(data: bytes) -> str | Attachment:
+    try:
+        return understood(data)
+    except HermesError as error:
+        raise ConfigError(str(error)) from error
+
+
+def _piped() -> bytes:
     """All of stdin when something was piped or redirected there; a terminal or /dev/null adds nothing."""
     try:
         mode = os.fstat(0).st_mode
     except OSError:
-        return ""
+        return b""
     if not (stat.S_ISREG(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)):
-        return ""
+        return b""
     if not select.select([0], [], [], PATIENCE)[0]:
         click.echo("hermes: waiting for stdin to end (</dev/null if there is nothing to add)", err=True)
-    return sys.stdin.buffer.read().decode("utf-8", "replace")
+    return sys.stdin.buffer.read()
