@@ -39,6 +39,7 @@ from hermes.lib.aio import background
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
 from hermes.store.protocol import SessionStore, StoredQuestion
+from hermes.store.questions import suited
 from hermes.store.sqlite_store import open_store
 from hermes.tools.registry import ToolRegistry
 from hermes.tools.schemas import Schemas
@@ -150,10 +151,12 @@ class Runtime(Struct, kw_only=True):
         """Answer a question of any process; False when it is not open (any more), or not addressed to `by`.
 
         A process that waits for it learns of it within seconds; where none does, the answer is used when the
-        session is resumed. TypeError and ValueError when it is no answer.
+        session is resumed. TypeError and ValueError when it is no answer, or none to a question of this kind.
         """
         if any(session.questions.is_answered(question_id) for session in self.opener.living):
             return False  # its row may not be written yet
+        if asked := await self.store.question(question_id):
+            suited(answer, asked.question)
         return await self.store.answer(question_id, answer, by=by.origin, at=self.ports.now())
 
     def close(self) -> None:

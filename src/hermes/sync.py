@@ -108,7 +108,7 @@ class SyncSession:
         self._session.interrupt(reason)
 
     def answer(self, question_id: str, answer: Answer) -> bool:
-        """Answer an open question."""
+        """Answer an open question; TypeError for an answer of another kind than it wants."""
         return self._session.answer(question_id, answer)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from hermes.agent.spec import SessionSpec
 from hermes.lib.aio import Async, first_of
 from hermes.store.protocol import SessionStore, StoredQuestion
-from hermes.store.questions import checked
+from hermes.store.questions import checked, suited
 from hermes.types.actor import Actor
 from hermes.types.error import StoreError
 from hermes.types.event import Answered, Asked, Event
@@ -181,11 +181,14 @@ class Questions(Struct, kw_only=True):
         """Settle a question, once; whether it was open, as far as is known here, and `by` may answer it.
 
         Where another process answers it at the same time the store decides, but a no from here stays a no;
-        `Answered` tells what counts. TypeError and ValueError when it is no answer. Call it on the loop.
+        `Answered` tells what counts. TypeError and ValueError when it is no answer, or none to a question of
+        this kind. Call it on the loop.
         """
         answer = checked(answer)
         origin = (by or self.actor).origin
         waiting, standing = self._waiting.get(number), self._standing.get(number)
+        if asked := waiting or standing:
+            suited(answer, asked.question)
         if waiting is not None and waiting.answer is None and waiting.to == origin:
             waiting.answer, waiting.by = answer, origin
             waiting.came.set()

@@ -168,7 +168,10 @@ class Session:
                 self._on_loop(stop.now, reason)
 
     def answer(self, question_id: str, answer: Answer, *, by: Actor | None = None) -> bool:
-        """Answer an open question; False when it is not open (any more), or not addressed to who answers."""
+        """Answer an open question: an approval with a Grant or a Deny, one of the model with a Reply or a
+        Deny, TypeError for another kind. False when it is not open (any more), or not addressed to who
+        answers.
+        """
         return self._on_loop(self.questions.answer, question_id, answer, by or self.spec.actor)
 
     # ------------------------------------------------------------------ watching

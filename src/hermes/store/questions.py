@@ -1,6 +1,7 @@
 """The questions of sessions to people, as a table of the store's file."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
@@ -33,6 +34,24 @@ def checked(answer: object) -> Answer:
         raise ValueError(
             f"The {type(answer).__name__} cannot be taken as an answer ({error}); mend that field."
         ) from error
+
+
+def suited(answer: object, question: Question) -> Answer:
+    """The same; TypeError where it answers another kind of question, too: a yes is no answer to one that
+    wants words.
+    """
+    given = checked(answer)
+    kinds, about = _EXPECTED[type(question)]
+    if not isinstance(given, kinds):
+        names = " or ".join(f"a {kind.__name__}" for kind in kinds)
+        raise TypeError(f"{about} is answered with {names}, not with a {type(given).__name__}.")
+    return given
+
+
+_EXPECTED: Final[Mapping[type, tuple[tuple[type[Answer], ...], str]]] = {
+    Approve: ((Grant, Deny), "An approval"),
+    Clarify: ((Reply, Deny), "A question of the model"),
+}
 
 
 class QuestionTable:

@@ -263,6 +263,35 @@ async def test_what_is_no_answer_is_refused_at_once_and_the_question_waits_on(
     assert bench.answers == [Deny()]
 
 
+@pytest.mark.parametrize(
+    ("question", "wrong", "sentence"),
+    [
+        (DELETE, Reply(text="yes"), "An approval is answered with a Grant or a Deny, not with a Reply."),
+        (COLOUR, Grant(), "A question of the model is answered with a Reply or a Deny, not with a Grant."),
+    ],
+)
+async def test_an_answer_to_another_kind_of_question_is_refused_with_what_is_expected(
+    question: Question, wrong: Answer, sentence: str
+) -> None:
+    bench = await Bench().opened()
+    bench.questions.restore([await bench.left(question)])
+    with pytest.raises(TypeError) as told:
+        bench.questions.answer("q", wrong)
+    assert (str(told.value), bench.questions.open) == (sentence, ("q",))
+
+
+async def test_an_answer_to_another_kind_of_question_is_refused_by_the_runtime_too(
+    environ: dict[str, str],
+) -> None:
+    async with open_runtime(environ=environ) as runtime:
+        row = SessionRow(id="s", cwd="", model="", source="cli", created=0.0, updated=0.0)
+        await runtime.store.create(row, system="", tools=())
+        await runtime.store.append("s", User(id="u", at=0.0, text="go"))
+        await runtime.store.ask(StoredQuestion(id="q", session="s", question=DELETE, to="cli", asked=1.0))
+        with pytest.raises(TypeError, match="with a Grant or a Deny, not with a Reply"):
+            await runtime.answer("q", Reply(text="yes"), by=Actor(app="cli"))
+
+
 async def test_an_answer_is_used_by_one_of_two_that_wait_for_it() -> None:
     bench, other = await Bench().opened(), Bench()
     left = await bench.left(DELETE)
