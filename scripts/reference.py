@@ -30,6 +30,7 @@ from hermes.types import delegation, event, goal, message, question, usage
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE = "This page is made from the code by `scripts/reference.py`."
 _OWN = ("OwnProvider", "SignInSettings", "OwnModel", "PriceSettings", "Fallback")
+_ENVIRONMENT = tuple(setting_names().environment.items())
 _VALUES = (
     (message, ("User", "Assistant", "ToolResult", "Compaction", "ToolCall", "ContextBlock", "Attachment")),
     (usage, ("Usage",)),
@@ -48,6 +49,9 @@ def settings() -> str:
         *(_section(kind, name) for kind, name in known_sections()),
         *(_struct(model_settings, name) for name in _OWN),
         "## Variables\n\n" + _names("variable", setting_names().variables),
+        "## Other variables\n\nBeside them the program reads these, and the keys of"
+        " [providers](../guide/providers.md).\n\n"
+        + words.table(("variable", "what it says"), ((f"`{name}`", told) for name, told in _ENVIRONMENT)),
         "## Older names\n\nThey are read; `hermes config migrate` renames them.\n\n"
         + _names("older name", setting_names().renamed),
         "## Second names\n\nBoth are read; the first counts where both are set.\n\n"

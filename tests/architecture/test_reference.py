@@ -1,5 +1,6 @@
 """The pages of the reference that are made from the code are what the code says."""
 
+import re
 from types import ModuleType
 from typing import get_args
 
@@ -23,6 +24,17 @@ def test_every_setting_has_a_row_with_words() -> None:
     told = {row[0].strip("| `"): row[-1].strip(" |") for row in rows if len(row) == 4}
     assert {one.key for one in known_keys()} == told.keys()
     assert [key for key, words in told.items() if not words] == []
+
+
+READ = re.compile(r"\benviron(?:ment\(\))?(?:\.get\(|\[)\s*['\"](\w+)['\"](?!\]\s*=[^=])")
+
+
+def test_every_variable_that_the_code_reads_has_its_row() -> None:
+    sources = [path.read_text() for path in (FOLDER.parents[1] / "src").rglob("*.py")]
+    read = {name for source in sources for name in READ.findall(source)}
+    page = PAGES["settings.md"]()
+    assert "HERMES_CACHE" in read
+    assert sorted(name for name in read if f"\n| `{name}` | " not in page) == []
 
 
 def test_every_event_has_its_heading_and_words() -> None:

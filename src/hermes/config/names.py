@@ -9,11 +9,13 @@ from hermes.lib.data_files import data_table
 
 
 class SettingNames(Struct, frozen=True):
-    """`variables` set a key; `renamed` maps the old name of a key to the new one, `also` a second name to the
-    first. `meant` says of keys of others what says the same here.
+    """`variables` set a key, those of the `environment` say something else; `renamed` maps the old name of a
+    key to the new one, `also` a second name to the first. `meant` says of keys of others what says the same
+    here.
     """
 
     variables: Mapping[str, str]
+    environment: Mapping[str, str]
     renamed: Mapping[str, str]
     also: Mapping[str, str]
     meant: Mapping[str, str]

@@ -8,6 +8,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from hermes.apps.cli.main import SUBCOMMANDS, cli
+from hermes.config.names import setting_names
 from hermes.lib.lazy import import_object
 
 _HEAD: Final = '.TH HERMES 1 "" "hermes {version}" "User Commands"'
@@ -26,11 +27,6 @@ _FILES: Final = (
     ("~/.hermes/.env", "keys"),
     ("~/.hermes/sessions.db", "what was said"),
     ("~/.hermes/tools", "tools of your own"),
-)
-_ENVIRONMENT: Final = (
-    ("HERMES_HOME", "the folder to use in place of ~/.hermes"),
-    ("HERMES_PROFILE", "the profile to use where -p names none"),
-    ("NO_COLOR", "no colours"),
 )
 _SHELLS: Final = ("bash", "zsh", "fish")
 
@@ -68,7 +64,7 @@ def page() -> Iterator[str]:
     yield ".SH EXIT STATUS"
     yield from _pairs(ENDS)
     yield ".SH ENVIRONMENT"
-    yield from _pairs(_ENVIRONMENT)
+    yield from _pairs(tuple(setting_names().environment.items()))
     yield ".SH FILES"
     yield from _pairs(_FILES)
 
