@@ -5,7 +5,7 @@ from typing import Any
 import click
 import msgspec
 
-from hermes.apps.cli import tables
+from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import to_change
 from hermes.apps.settings import Loaded, edit, known_keys, load, unknown
@@ -34,7 +34,7 @@ def list_settings(choices: Choices) -> None:
 
 
 @config.command()
-@click.argument("key")
+@click.argument("key", shell_complete=values.of("settings"))
 @click.pass_obj
 def explain(choices: Choices, key: str) -> None:
     """What a key means, its value and origin; of a section, what each of its keys means."""
@@ -51,7 +51,7 @@ def explain(choices: Choices, key: str) -> None:
 
 
 @config.command()
-@click.argument("key")
+@click.argument("key", shell_complete=values.of("settings"))
 @click.pass_obj
 def get(choices: Choices, key: str) -> None:
     """The value of one key."""
@@ -60,7 +60,7 @@ def get(choices: Choices, key: str) -> None:
 
 
 @config.command("set", context_settings={"ignore_unknown_options": True})  # a number may be below zero
-@click.argument("key")
+@click.argument("key", shell_complete=values.of("settings"))
 @click.argument("value")
 @click.pass_obj
 def set_value(choices: Choices, key: str, value: str) -> None:
@@ -78,7 +78,7 @@ def set_value(choices: Choices, key: str, value: str) -> None:
 
 
 @config.command()
-@click.argument("key")
+@click.argument("key", shell_complete=values.of("settings"))
 @click.pass_obj
 def unset(choices: Choices, key: str) -> None:
     """Remove a key; its default is in force."""

@@ -12,6 +12,7 @@ import click
 from click.exceptions import NoSuchCommand
 
 from hermes import __version__
+from hermes.apps.cli import values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.streams import abandon_stdout, prepare
 from hermes.config.environ import environment
@@ -117,6 +118,7 @@ _OPTIONS = (
         "-m",
         "--model",
         default="",
+        shell_complete=values.of("models"),
         metavar="PROVIDER/NAME",
         help="Model to use, such as openrouter/z-ai/glm-5 or local.",
     ),
@@ -134,6 +136,7 @@ _OPTIONS = (
         default=None,
         is_flag=False,
         flag_value="?",
+        shell_complete=values.of("sessions"),
         metavar="SESSION",
         help="Go on with a session: id, start of an id, title, or latest; without a name, choose.",
     ),
@@ -145,7 +148,12 @@ _OPTIONS = (
         help="Go on with the last session here; without a question, with its turn that was cut off.",
     ),
     click.option(
-        "-p", "--profile", default="", metavar="NAME", help="Profile to use instead of the default one."
+        "-p",
+        "--profile",
+        default="",
+        shell_complete=values.of("profiles"),
+        metavar="NAME",
+        help="Profile to use instead of the default one.",
     ),
     click.option(
         "--yolo",

@@ -40,7 +40,7 @@ def man() -> None:
 @click.command()
 @click.argument("shell", type=click.Choice(_SHELLS))
 def completion(shell: str) -> None:
-    """Print what makes a shell complete commands and options; eval "$(hermes completion bash)" uses it."""
+    """Print what makes a shell complete commands and names; eval "$(hermes completion bash)" uses it."""
     made = get_completion_class(shell)
     if made is None:
         raise AssertionError("click knows each of them")

@@ -4,6 +4,7 @@ import sys
 
 import click
 
+from hermes.apps.cli import values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import to_change
 from hermes.apps.cli.models import Shelf, shelf
@@ -19,7 +20,7 @@ SHOWN_OF_ONE = 12
 
 
 @click.command()
-@click.argument("name", metavar="[PROVIDER/MODEL]", default="")
+@click.argument("name", metavar="[PROVIDER/MODEL]", default="", shell_complete=values.of("models"))
 @click.pass_obj
 def model(choices: Choices, name: str) -> None:
     """Choose the model for later sessions; without a name and without a terminal, show the one in force."""

@@ -9,7 +9,7 @@ import click
 from msgspec import Struct
 
 from hermes.agent.spec import SessionOptions
-from hermes.apps.cli import tables
+from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here
 from hermes.apps.cli.own_server import listed_window, own_server
@@ -121,7 +121,7 @@ def search_models(choices: Choices, words: tuple[str, ...]) -> None:
 
 
 @models.command()
-@click.argument("name")
+@click.argument("name", shell_complete=values.of("models"))
 @click.pass_obj
 def info(choices: Choices, name: str) -> None:
     """What is known of one model, PROVIDER/MODEL, and where each value comes from."""

@@ -2,7 +2,7 @@
 
 import click
 
-from hermes.apps.cli import tables
+from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import to_change
 from hermes.config.environ import environment
@@ -35,7 +35,7 @@ def create(name: str) -> None:
 
 
 @profiles.command()
-@click.argument("name")
+@click.argument("name", shell_complete=values.of("profiles"))
 def use(name: str) -> None:
     """Work with a profile from now on, where -p and HERMES_PROFILE name none."""
     to_change(Choices(profile=DEFAULT))

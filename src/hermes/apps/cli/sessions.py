@@ -17,7 +17,7 @@ from hermes.agent.past_sessions import ROLES, described, role_of
 from hermes.agent.spec import new_session_id
 from hermes.agent.title import title_of
 from hermes.agent.trajectories import add_to, trajectory
-from hermes.apps.cli import tables
+from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import to_change
 from hermes.apps.cli.redaction import clean_hits, clean_rows, redactor_for
@@ -96,7 +96,7 @@ def show_tree(choices: Choices, limit: int) -> None:
 
 
 @sessions.command()
-@click.argument("session", default="latest")
+@click.argument("session", default="latest", shell_complete=values.of("sessions"))
 @click.pass_obj
 def show(choices: Choices, session: str) -> None:
     """One session, as Markdown."""
@@ -142,7 +142,7 @@ def search(
 
 
 @sessions.command()
-@click.argument("session")
+@click.argument("session", shell_complete=values.of("sessions"))
 @click.argument("title", nargs=-1, required=True)
 @click.pass_obj
 def rename(choices: Choices, session: str, title: tuple[str, ...]) -> None:
@@ -158,7 +158,7 @@ def rename(choices: Choices, session: str, title: tuple[str, ...]) -> None:
 
 
 @sessions.command()
-@click.argument("session", default="latest")
+@click.argument("session", default="latest", shell_complete=values.of("sessions"))
 @click.option(
     "--format",
     "form",
@@ -239,7 +239,7 @@ def import_(choices: Choices, file: BinaryIO) -> None:
 
 
 @sessions.command()
-@click.argument("session")
+@click.argument("session", shell_complete=values.of("sessions"))
 @click.pass_obj
 def release(choices: Choices, session: str) -> None:
     """Take a session from the process that has it open, so that another can go on with it."""
@@ -256,7 +256,7 @@ def release(choices: Choices, session: str) -> None:
 
 
 @sessions.command()
-@click.argument("session")
+@click.argument("session", shell_complete=values.of("sessions"))
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def delete(choices: Choices, session: str, *, yes: bool) -> None:

@@ -1,0 +1,53 @@
+"""The names that a shell offers, by kind, each with a few words; all from this machine, without network."""
+
+from collections.abc import Iterator
+
+import anyio
+
+from hermes.agent.title import title_of
+from hermes.apps.settings import known_keys, load
+from hermes.config.environ import environment, with_dotenv
+from hermes.config.home import Home, locate, profiles_of
+from hermes.lib.text import strip_escapes
+from hermes.lib.visible import visible
+from hermes.models.catalog.catalogue import known_models
+from hermes.models.local import catalogue
+from hermes.store.protocol import SessionRow
+from hermes.store.sqlite_store import open_store
+
+MOST = 200
+"""Sessions that are offered."""
+
+
+def profiles(_: str) -> Iterator[tuple[str, str]]:
+    """The profiles that there are."""
+    for name in profiles_of(environment()):
+        yield name, ""
+
+
+def settings(_: str) -> Iterator[tuple[str, str]]:
+    """Every key of the settings."""
+    for item in known_keys():
+        yield item.key, item.description.partition(".")[0]
+
+
+def models(profile: str) -> Iterator[tuple[str, str]]:
+    """Local models and the known ones of all providers, the user's own too."""
+    home = locate(environment(), profile)
+    loaded = load(home.config_file, with_dotenv(environment(), home.env_file))
+    for one in catalogue.entries():
+        yield f"local/{one.alias}", ""
+    for name in known_models(loaded.settings):
+        yield name, ""
+
+
+def sessions(profile: str) -> Iterator[tuple[str, str]]:
+    """The last sessions of the home."""
+    home = locate(environment(), profile)
+    for row in anyio.run(_recent, home) if home.sessions_db.is_file() else ():
+        yield row.id, visible(strip_escapes(row.title or title_of(row.first_text)))
+
+
+async def _recent(home: Home) -> list[SessionRow]:
+    async with open_store(home.sessions_db, home.search_db) as store:
+        return await store.recent(limit=MOST)
