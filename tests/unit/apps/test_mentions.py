@@ -1,13 +1,17 @@
 """Which files a message names, and which pasted paths are pictures."""
 
+import base64
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from hermes.apps.tui.mentions import mention, mentioned, missing, pasted_picture
+from hermes.apps.tui.mentions import gathered, mention, mentioned, missing, pasted_picture
 
 
 @pytest.fixture
@@ -53,6 +57,40 @@ def test_a_message_names_the_files_and_folders_that_are_there(
 )
 def test_a_missing_file_is_told_and_other_words_stay_words(folder: Path, text: str, told: list[str]) -> None:
     assert missing(text, folder) == told
+
+
+def calls_of(work: Callable[[], object]) -> int:
+    """How many calls of functions some work makes, which is what it costs on any machine."""
+    made = count()
+    sys.setprofile(lambda _frame, kind, _: next(made) if kind in {"call", "c_call"} else None)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return next(made)
+
+
+def test_twenty_names_that_are_not_there_cost_little_more_than_one(tmp_path: Path) -> None:
+    for number in range(600):
+        (tmp_path / f"chapter-{number:04}.md").touch()
+    one, *others = (f"@chaptre-{number:04}.md" for number in range(20))
+    told = missing(one, tmp_path)
+    assert told[0].startswith("There is no file chaptre-0000.md; did you mean chapter-0000.md or ")
+    together = calls_of(lambda: missing(" ".join([one, *others]), tmp_path))
+    assert together < 6 * calls_of(lambda: missing(one, tmp_path))
+
+
+def test_a_folder_of_many_files_costs_a_few_of_its_names(tmp_path: Path) -> None:
+    session: Any = SimpleNamespace(
+        services=SimpleNamespace(redactor=SimpleNamespace(redact=str)),
+        endpoint=SimpleNamespace(context_window=100_000, profile=None),
+    )
+    for number in range(3_000):
+        (tmp_path / f"{number:04}").touch()
+    listed = [gathered("@.", session, tmp_path)]
+    assert calls_of(lambda: listed.append(gathered("@.", session, tmp_path))) < 30_000
+    lines = base64.b64decode(listed[0].files[0].data).decode().splitlines()
+    assert (lines[:2], lines[199:]) == (["0000", "0001"], ["0199", "… and 2800 more"])
 
 
 @pytest.mark.parametrize("name", ["pipe", "nothing", "round"])

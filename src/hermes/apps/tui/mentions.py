@@ -3,6 +3,7 @@
 import base64
 import os
 import re
+from heapq import nsmallest
 from itertools import islice
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Final
@@ -28,7 +29,7 @@ _SUFFIX: Final = re.compile(r"\w\.\w{1,4}$", re.ASCII)
 _LISTED: Final = 200
 """Names of a folder that are sent; the model's own tools find the rest."""
 _COMPARED: Final = 2_000
-"""Names of a folder among which one that looks like a missing one is sought, which takes 0.1 ms each."""
+"""Names of folders among which those that look like the missing ones of a message are sought: 0.1 ms each."""
 _SHARE: Final = 0.25
 """What of the model's window one text may take; a longer one is left for the model to read."""
 
@@ -58,7 +59,8 @@ def missing(text: str, folder: Path) -> list[str]:
     something that cannot be sent.
     """
     names = dict.fromkeys(name.rstrip(_TRAILING) for name in _names(text) if _meant(folder, name) is None)
-    return [told for name in names if (told := _why_missing(folder, name))]
+    most = _COMPARED // max(len(names), 1)
+    return [told for name in names if (told := _why_missing(folder, name, most))]
 
 
 def gathered(text: str, session: "Session", folder: Path) -> Mentions:
@@ -111,11 +113,11 @@ def _there(folder: Path, name: str) -> Path | None:
         return None
 
 
-def _why_missing(folder: Path, name: str) -> str:
-    """Empty where the name may be just a word."""
+def _why_missing(folder: Path, name: str, most: int) -> str:
+    """Empty where the name may be just a word; what it may mean is sought among so many names."""
     if _is_odd(folder, name):
         return f"{name} is no file that can be sent."
-    if near := _similar(folder, name):
+    if near := _similar(folder, name, most):
         return f"There is no file {name}; did you mean {' or '.join(near)}?"
     return f"There is no file {name}." if _SUFFIX.search(name) or _is_below(folder, name) else ""
 
@@ -136,12 +138,12 @@ def _is_below(folder: Path, name: str) -> bool:
     return bool(slash) and _there(folder, first or "/") is not None
 
 
-def _similar(folder: Path, name: str) -> list[str]:
+def _similar(folder: Path, name: str, most: int) -> list[str]:
     """Names that look like a missing one, in the folder where it would be."""
     path = PurePath(name)
     where = _there(folder, str(path.parent))
     try:
-        found = islice(where.iterdir(), _COMPARED) if where and path.name else ()
+        found = islice(where.iterdir(), most) if where and path.name else ()
         names = [one.name for one in found]
     except OSError:
         return []
@@ -151,11 +153,12 @@ def _similar(folder: Path, name: str) -> list[str]:
 def _listing(path: Path, folder: Path) -> Attachment:
     """What is in a folder, as a text to send; HermesError where it cannot be read."""
     try:
-        names = [visible(f"{one.name}/" if one.is_dir() else one.name) for one in sorted(path.iterdir())]
+        names = os.listdir(path)  # noqa: PTH208  # a path for each takes seconds where there are many
     except OSError as error:
         raise HermesError(f"{path} cannot be read: {error.strerror or error}.") from error
+    listed = [visible(f"{one}/" if (path / one).is_dir() else one) for one in nsmallest(_LISTED, names)]
     more = [f"… and {len(names) - _LISTED} more"] if len(names) > _LISTED else []
-    text = "\n".join([*names[:_LISTED], *more]) or "(empty)"
+    text = "\n".join([*listed, *more]) or "(empty)"
     shown = path.relative_to(folder) if path.is_relative_to(folder) else path
     data = base64.b64encode(text.encode()).decode()
     return Attachment(media_type="text/plain", data=data, name=f"list of {visible(str(shown))}/")
