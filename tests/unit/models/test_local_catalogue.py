@@ -130,6 +130,24 @@ def test_heads_of_their_own_width_are_counted_as_such(tmp_path: Path) -> None:
     assert gguf_header(path) == GgufHeader(context_length=2048, token_bytes=2 * 4 * 150 * 2)
 
 
+@pytest.mark.parametrize("items", [1_500_000, 1_500_001])
+def test_a_header_that_would_take_long_to_read_says_nothing(tmp_path: Path, items: int) -> None:
+    path = _file(
+        tmp_path / "x.gguf",
+        _text("x.texts") + struct.pack("<IIQ", 9, 8, items) + bytes(8 * items),
+        _count("x.context_length", 2048),
+    )
+    assert gguf_header(path) == GgufHeader(context_length=2048 if items == 1_500_000 else 0)
+
+
+def test_a_text_of_a_header_without_measure_says_nothing(tmp_path: Path) -> None:
+    text = struct.pack("<Q", 20_000_000) + bytes(20_000_000)
+    path = _file(
+        tmp_path / "x.gguf", _text("x.t") + struct.pack("<I", 8) + text, _count("x.context_length", 9)
+    )
+    assert gguf_header(path) == GgufHeader()
+
+
 def test_the_marks_of_a_models_template_are_its_control_tokens(tmp_path: Path) -> None:
     words = ("hello", "<|im_start|>", "[INST]", "<s>", "<tool_call>", "[PAD1]")
     path = _file(

@@ -4,8 +4,9 @@ window takes in memory, and which texts are marks of its own.
 
 import struct
 from collections.abc import Mapping, Sequence
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -26,6 +27,10 @@ _STRING, _ARRAY = 8, 9
 _MOST_KEYS: Final = 10_000
 _TOKENIZER: Final = b"tokenizer."
 _MOST_TOKENS: Final = 2_000_000
+_MOST_ITEMS: Final = 1_500_000
+"""Items of arrays that are read one by one, which takes a second; a large vocabulary with merges has half."""
+_LONGEST: Final = 16_000_000
+"""Bytes of one text."""
 _CONTROL: Final = 3
 _CACHE_BYTES: Final = 2
 """Of a number in the cache of keys and values, which the engine keeps as f16."""
@@ -40,6 +45,18 @@ _UNREADABLE: Final = (
 )
 
 
+class _Header(BufferedReader):
+    """A file whose arrays have so many items at most, those of all together; OverflowError for more."""
+
+    left = _MOST_ITEMS
+
+    def spend(self, items: int) -> None:
+        """Count items that are to be read."""
+        self.left -= items
+        if self.left < 0:
+            raise OverflowError
+
+
 class GgufHeader(Struct, frozen=True):
     """`context_length` in tokens and `token_bytes`, what the engine keeps of a token; 0 where the file does
     not say, or is no GGUF file.
@@ -52,7 +69,7 @@ class GgufHeader(Struct, frozen=True):
 def gguf_header(path: Path) -> GgufHeader:
     """The header of a file."""
     try:
-        with path.open("rb") as stream:
+        with _Header(path.open("rb", buffering=0)) as stream:
             facts = _facts(stream) if stream.read(4) == b"GGUF" else {}
     except _UNREADABLE:
         return GgufHeader()
@@ -64,7 +81,7 @@ def control_tokens(path: Path) -> tuple[str, ...]:
     between speakers; none where the file does not say, or is no GGUF file. Takes half a second.
     """
     try:
-        with path.open("rb") as stream:
+        with _Header(path.open("rb", buffering=0)) as stream:
             texts, kinds = _vocabulary(stream) if stream.read(4) == b"GGUF" else ((), ())
             found = zip(texts, kinds, strict=False)
             marks = [_decoded(text) for text, kind in found if kind == _CONTROL]
@@ -81,7 +98,7 @@ def _decoded(token: bytes) -> str:
         return ""
 
 
-def _vocabulary(stream: BinaryIO) -> tuple[Sequence[bytes], Sequence[int]]:
+def _vocabulary(stream: "_Header") -> tuple[Sequence[bytes], Sequence[int]]:
     """The tokens and their kinds."""
     _version, _tensors, keys = struct.unpack("<IQQ", stream.read(20))
     texts: Sequence[bytes] = ()
@@ -98,7 +115,7 @@ def _vocabulary(stream: BinaryIO) -> tuple[Sequence[bytes], Sequence[int]]:
     return texts, kinds
 
 
-def _count(stream: BinaryIO) -> int:
+def _count(stream: "_Header") -> int:
     """How many elements an array has, whose kind is known."""
     found = int(struct.unpack("<IQ", stream.read(12))[1])
     if found > _MOST_TOKENS:
@@ -106,7 +123,7 @@ def _count(stream: BinaryIO) -> int:
     return found
 
 
-def _facts(stream: BinaryIO) -> Mapping[str, Any]:
+def _facts(stream: "_Header") -> Mapping[str, Any]:
     """The facts about the model by the last parts of their names; those of the tokenizer, which are long, end
     it.
     """
@@ -134,7 +151,7 @@ def _number(facts: Mapping[str, Any], name: str) -> int:
     return max(found, 0) if isinstance(found, int) else 0
 
 
-def _value(stream: BinaryIO, kind: int) -> Any:
+def _value(stream: "_Header", kind: int) -> Any:
     if kind == _STRING:
         return _string(stream)
     if kind == _ARRAY:
@@ -143,17 +160,21 @@ def _value(stream: BinaryIO, kind: int) -> Any:
     return _scalar(stream, _SCALARS[kind])
 
 
-def _skip_array(stream: BinaryIO, kind: int, count: int) -> None:
+def _skip_array(stream: "_Header", kind: int, count: int) -> None:
     if kind in _SCALARS:
         stream.seek(struct.calcsize(_SCALARS[kind]) * count, 1)
         return
+    stream.spend(count)
     for _ in range(count):
         _value(stream, kind)
 
 
-def _scalar(stream: BinaryIO, form: str) -> Any:
+def _scalar(stream: "_Header", form: str) -> Any:
     return struct.unpack(form, stream.read(struct.calcsize(form)))[0]
 
 
-def _string(stream: BinaryIO) -> bytes:
-    return stream.read(_scalar(stream, "<Q"))
+def _string(stream: "_Header") -> bytes:
+    size = _scalar(stream, "<Q")
+    if size > _LONGEST:
+        raise OverflowError
+    return stream.read(size)

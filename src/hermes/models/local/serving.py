@@ -135,9 +135,10 @@ class LocalServer:
         `context_window` is in tokens, 0 takes what memory has room for; `states` is a folder for what `prime`
         keeps.
         """
+        window = context_window or await anyio.to_thread.run_sync(_fitting, path, abandon_on_cancel=True)
         asked = {
             "path": str(path),
-            "context_window": context_window or _fitting(path),
+            "context_window": window,
             "key": key or secrets.token_hex(16),
             "states": str(states or ""),
         }
