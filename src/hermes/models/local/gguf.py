@@ -45,7 +45,7 @@ _UNREADABLE: Final = (
 )
 
 
-class _Header(BufferedReader):
+class _HeaderFile(BufferedReader):
     """A file whose arrays have so many items at most, those of all together; OverflowError for more."""
 
     left = _MOST_ITEMS
@@ -69,7 +69,7 @@ class GgufHeader(Struct, frozen=True):
 def gguf_header(path: Path) -> GgufHeader:
     """The header of a file."""
     try:
-        with _Header(path.open("rb", buffering=0)) as stream:
+        with _HeaderFile(path.open("rb", buffering=0)) as stream:
             facts = _facts(stream) if stream.read(4) == b"GGUF" else {}
     except _UNREADABLE:
         return GgufHeader()
@@ -81,7 +81,7 @@ def control_tokens(path: Path) -> tuple[str, ...]:
     between speakers; none where the file does not say, or is no GGUF file. Takes half a second.
     """
     try:
-        with _Header(path.open("rb", buffering=0)) as stream:
+        with _HeaderFile(path.open("rb", buffering=0)) as stream:
             texts, kinds = _vocabulary(stream) if stream.read(4) == b"GGUF" else ((), ())
             found = zip(texts, kinds, strict=False)
             marks = [_decoded(text) for text, kind in found if kind == _CONTROL]
@@ -98,7 +98,7 @@ def _decoded(token: bytes) -> str:
         return ""
 
 
-def _vocabulary(stream: "_Header") -> tuple[Sequence[bytes], Sequence[int]]:
+def _vocabulary(stream: "_HeaderFile") -> tuple[Sequence[bytes], Sequence[int]]:
     """The tokens and their kinds."""
     _version, _tensors, keys = struct.unpack("<IQQ", stream.read(20))
     texts: Sequence[bytes] = ()
@@ -115,7 +115,7 @@ def _vocabulary(stream: "_Header") -> tuple[Sequence[bytes], Sequence[int]]:
     return texts, kinds
 
 
-def _count(stream: "_Header") -> int:
+def _count(stream: "_HeaderFile") -> int:
     """How many elements an array has, whose kind is known."""
     found = int(struct.unpack("<IQ", stream.read(12))[1])
     if found > _MOST_TOKENS:
@@ -123,7 +123,7 @@ def _count(stream: "_Header") -> int:
     return found
 
 
-def _facts(stream: "_Header") -> Mapping[str, Any]:
+def _facts(stream: "_HeaderFile") -> Mapping[str, Any]:
     """The facts about the model by the last parts of their names; those of the tokenizer, which are long, end
     it.
     """
@@ -151,7 +151,7 @@ def _number(facts: Mapping[str, Any], name: str) -> int:
     return max(found, 0) if isinstance(found, int) else 0
 
 
-def _value(stream: "_Header", kind: int) -> Any:
+def _value(stream: "_HeaderFile", kind: int) -> Any:
     if kind == _STRING:
         return _string(stream)
     if kind == _ARRAY:
@@ -160,7 +160,7 @@ def _value(stream: "_Header", kind: int) -> Any:
     return _scalar(stream, _SCALARS[kind])
 
 
-def _skip_array(stream: "_Header", kind: int, count: int) -> None:
+def _skip_array(stream: "_HeaderFile", kind: int, count: int) -> None:
     if kind in _SCALARS:
         stream.seek(struct.calcsize(_SCALARS[kind]) * count, 1)
         return
@@ -169,11 +169,11 @@ def _skip_array(stream: "_Header", kind: int, count: int) -> None:
         _value(stream, kind)
 
 
-def _scalar(stream: "_Header", form: str) -> Any:
+def _scalar(stream: "_HeaderFile", form: str) -> Any:
     return struct.unpack(form, stream.read(struct.calcsize(form)))[0]
 
 
-def _string(stream: "_Header") -> bytes:
+def _string(stream: "_HeaderFile") -> bytes:
     size = _scalar(stream, "<Q")
     if size > _LONGEST:
         raise OverflowError
