@@ -806,6 +806,22 @@ def test_tools_list_shows_tools_and_files_that_failed(run: Run, environ: dict[st
     assert "broken.py could not be loaded: ModuleNotFoundError: No module named 'nowhere'" in done.stderr
 
 
+def test_every_line_of_doctor_that_is_not_fine_says_what_to_do(
+    run: Run, environ: dict[str, str], bare: dict[str, str]
+) -> None:
+    told = run("doctor", **{**bare, "HERMES_SANDBOX": "off"}).stdout.splitlines()
+    found = {line.partition(":")[0]: line for line in told if line.startswith(("!", "✗"))}
+    assert found.pop("! model").endswith("or with hermes models pull qwen2.5-coder-1.5b")
+    assert {name: line.partition("; ")[2] for name, line in found.items()} == {
+        "! sandbox": "dangerous commands ask. hermes config set terminal.sandbox auto has it on",
+        "✗ bash": "commands cannot run until it is installed",
+        "! git": "no branch in the prompt, and no worktrees; install git",
+        "! rg": "searches use a slower way; the package ripgrep has it",
+    }
+    unenforced = [one for one in run("doctor").stdout.splitlines() if one.startswith("! sandbox, ")]
+    assert [one for one in unenforced if one.count("; ") < 1 or one.endswith("; ")] == []
+
+
 def test_doctor_reads_only_and_its_exit_code_says_it(run: Run, environ: dict[str, str], work: Path) -> None:
     before = sorted(Path(environ["HOME"]).rglob("*"))
     done = run("doctor", "--help")

@@ -35,7 +35,7 @@ def test_a_tool_whose_secret_is_missing_is_told_with_the_reason(
 
     assert told() == (
         ["probe", "probes", "ready;", "PROBE_KEY", "not", "set", "Probes."],
-        ["! tool probe: it names PROBE_KEY, which is not set"],
+        ["! tool probe: it names PROBE_KEY, which is not set; hermes config set PROBE_KEY VALUE does"],
     )
     assert told(PROBE_KEY="x") == (["probe", "probes", "ready", "Probes."], [])
     (tools.parent / ".env").write_text("PROBE_KEY=x\n")

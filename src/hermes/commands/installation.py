@@ -79,7 +79,10 @@ def examine(profile: str, *, model: str, base_url: str) -> Iterator[CheckResult]
     yield _memory(home, loaded, environ)
     settings = loaded.settings
     folder = open_tools(home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings])
-    yield from (CheckResult("warning", f"tool file {one.path}: {one.reason}") for one in folder.faults)
+    yield from (
+        CheckResult("warning", f"tool file {one.path}: {one.reason}. Mend it, or move it away")
+        for one in folder.faults
+    )
     yield from _tools(folder.registry, environ)
 
 
@@ -145,7 +148,11 @@ def _elsewhere(home: Home, terminal: TerminalSettings, environ: dict[str, str]) 
 def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Iterator[CheckResult]:
     terminal = loaded.settings[TerminalSettings]
     if terminal.sandbox == "off":
-        yield CheckResult("warning", "sandbox: off by terminal.sandbox; dangerous commands ask")
+        yield CheckResult(
+            "warning",
+            "sandbox: off by terminal.sandbox; dangerous commands ask. hermes config set terminal.sandbox"
+            " auto has it on",
+        )
         return
     with _opened(terminal, environ) as found:
         if found is None:
@@ -153,7 +160,8 @@ def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Iterator[CheckResult]:
             yield CheckResult(
                 state,
                 "sandbox: none, so commands that could do harm ask first;"
-                f" {why_none(environ, Path.cwd()) or 'it does not work here'}",
+                f" {why_none(environ, Path.cwd()) or 'it does not work here'};"
+                " hermes sandbox status tells what helps",
             )
             return
         yield CheckResult(
@@ -163,7 +171,7 @@ def _sandbox(loaded: Loaded, environ: dict[str, str]) -> Iterator[CheckResult]:
         )
         for layer in layers(found, network=network_of(terminal)):
             if not layer.enforced:
-                yield CheckResult("warning", f"sandbox, {layer.name}: {layer.what}")
+                yield CheckResult("warning", f"sandbox, {layer.name}: {layer.what}; {layer.remedy}")
 
 
 def _passed(home: Home, terminal: TerminalSettings, environ: dict[str, str]) -> CheckResult:
@@ -200,15 +208,17 @@ def _tools(registry: ToolRegistry, environ: dict[str, str]) -> Iterator[CheckRes
         missing = missing_variables(entry, environ)
         if missing:
             yield CheckResult(
-                "warning", f"tool {entry.name}: it names {', '.join(missing)}, which is not set"
+                "warning",
+                f"tool {entry.name}: it names {', '.join(missing)}, which is not set; hermes config set"
+                f" {missing[0]} VALUE does",
             )
 
 
 def _programs(environ: dict[str, str]) -> Iterator[CheckResult]:
     for name, use in (
-        ("bash", "commands cannot run"),
-        ("git", "no branch in the prompt"),
-        ("rg", "searches use a slower way"),
+        ("bash", "commands cannot run until it is installed"),
+        ("git", "no branch in the prompt, and no worktrees; install git"),
+        ("rg", "searches use a slower way; the package ripgrep has it"),
     ):
         there = find_program(name, environ, (Path.cwd(),))
         yield (

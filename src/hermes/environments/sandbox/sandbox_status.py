@@ -11,11 +11,12 @@ from hermes.environments.sandbox.sandbox import Sandbox
 
 
 class Layer(Struct, frozen=True, kw_only=True):
-    """One layer: whether it is in force, and what it does or why it does not."""
+    """One layer: whether it is in force, and what it does or why it does not; `remedy` is what helps then."""
 
     name: str
     enforced: bool
     what: str
+    remedy: str = ""
 
 
 def layers(sandbox: Sandbox, *, network: bool | tuple[str, ...]) -> Iterator[Layer]:
@@ -40,6 +41,7 @@ def _network(network: bool | tuple[str, ...]) -> Layer:  # noqa: FBT001  # as ab
             name="network",
             enforced=False,
             what="open by terminal.network; abstract sockets of other programs can be reached with it",
+            remedy="hosts in terminal.network in place of true open no more than these",
         )
     what = (
         "cut off, but for the named hosts through a proxy of ours"
@@ -55,6 +57,7 @@ def _calls(sandbox: Sandbox) -> Layer:
             name="seccomp",
             enforced=False,
             what=f"no filter of kernel calls is known for {platform.machine()}",
+            remedy="the other layers hold; an x86-64 or 64-bit ARM machine has this one, too",
         )
     tracing = "" if sandbox.options.tracing else "debugging, "
     what = (
@@ -79,7 +82,10 @@ def _rules(sandbox: Sandbox) -> Layer:
         if not landlock.launcher()
         else ""
     )
-    return Layer(name="landlock", enforced=False, what=why or "the kernel does not let it work")
+    remedy = "install perl" if why.startswith("it needs") else "the other layers hold; a newer kernel has it"
+    return Layer(
+        name="landlock", enforced=False, what=why or "the kernel does not let it work", remedy=remedy
+    )
 
 
 def _limits(sandbox: Sandbox) -> Layer:
@@ -89,6 +95,7 @@ def _limits(sandbox: Sandbox) -> Layer:
             name="limits",
             enforced=False,
             what="no core files; the kernel does not count the processes of root",
+            remedy="start Hermes as a user of your own, and they are counted",
         )
     processes = f"{set_.processes} processes, " if set_.processes else ""
     files = f"files up to {set_.file_gigabytes} GB, " if set_.file_gigabytes else ""
