@@ -239,7 +239,10 @@ def test_the_model_is_shown_and_chosen(run: Run) -> None:
     assert run("model").stdout.startswith("local/")
     assert run("model", "gpt-5.2", OPENAI_API_KEY="k").stdout == "openai/gpt-5.2 answers from now on.\n"
     assert run("model", OPENAI_API_KEY="k").stdout == "openai/gpt-5.2\n"
-    assert told(run("model", "groq/x"))[1].startswith("No key for groq: set GROQ_API_KEY")
+    assert told(run("model", "groq/x"))[1].startswith(
+        "No key for groq: set GROQ_API_KEY in the environment or in .env (hermes config set GROQ_API_KEY KEY), or"
+        " store it with: hermes auth add groq."
+    )
     assert run("config", "get", "model.default").stdout == "openai/gpt-5.2\n"
 
 

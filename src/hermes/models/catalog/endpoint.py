@@ -286,6 +286,8 @@ def _no_key(found: Provider, key_env: str) -> str:
     ways = [f"set {name} in the environment or in .env (hermes config set {name} KEY)"] if name else []
     if found.kind in {"device_code", "pkce"}:
         ways.append(f"sign in with: hermes auth add {found.name}")
+    elif found.kind == "api_key" and not key_env:
+        ways.append(f"store it with: hermes auth add {found.name}")
     return (
         f"No key for {found.name}: {', or '.join(ways)}. {found.how}".rstrip()
         if ways
