@@ -38,6 +38,13 @@ def test_what_its_words_name_may_be_allowed_for_longer(command: str, needs: Need
     [
         "pytest t.py",
         "uv run pytest t.py",
+        "npm test",
+        "npx jest",
+        "jest",
+        "bunx vitest run",
+        "vitest",
+        "bats t",
+        "rspec",
         "python3 main.py",
         ".venv/bin/python main.py",
         "env A=1 python3 main.py",

@@ -8,14 +8,11 @@ from hermes.safety.commands.code import SHELLS
 from hermes.safety.commands.exfiltration import DOWNLOADERS, is_remote
 from hermes.safety.commands.options import CLONE_VALUES, operands
 from hermes.safety.commands.paths import absolute
+from hermes.safety.commands.rules import table
 from hermes.safety.commands.script import Simple
 
 INTERPRETERS: Final = re.compile(
     r"(?:python|pypy|perl|ruby|php|node|nodejs|deno|bun|lua|osascript|rscript|julia|tclsh)[\d.]*|source|\.|iex|cmd"
-)
-_BUILDERS: Final = re.compile(
-    r"g?make|ninja|meson|cmake|npm|pnpm|yarn|bun|npx|pip3?|pipx|poetry|pdm|uv|hatch|tox|nox|pytest|cargo|go|mvnw?|gradlew?|ant|sbt|bazel|just|task|rake"
-    r"|bundle|composer|mix|dotnet|swift|stack|cabal|zig|scons|setup\.py|java|docker|docker-compose|podman|vagrant|ansible-playbook|terraform|conda|rebar3|dune"
 )
 _PROGRAM_FOLDERS: Final = re.compile(r"(?:/usr(?:/local)?)?/s?bin/[\w.+-]+")
 _CLONERS: Final[Mapping[str, tuple[tuple[str, ...], ...]]] = {
@@ -71,7 +68,7 @@ def script_of(command: Simple) -> str:
 
 def builds(command: Simple) -> bool:
     """Whether a program is one that runs what files of its folder tell: it builds, tests or installs."""
-    return _BUILDERS.fullmatch(command.program) is not None
+    return command.program in table().groups["builders"]
 
 
 def upstream(command: Simple) -> Iterator[Simple]:

@@ -98,7 +98,7 @@ class Table:
 def table() -> Table:
     """The table, read once; a fault in the file is raised as it is."""
     tree = data_table("danger.toml")
-    groups = {name: frozenset(text.split()) for name, text in tree["groups"].items()}
+    groups = {name: frozenset(_members(name, tree["groups"])) for name in tree["groups"]}
     return Table(
         effects={name: _effect(entry) for name, entry in tree["effects"].items()},
         values={name: frozenset(text.split()) for name, text in tree["values"].items()},
@@ -291,6 +291,15 @@ def _effect(entry: Mapping[str, Any]) -> Effect:
 
 def _as_pattern(name: str) -> str:
     return name if "\\" in name or "*" in name else re.escape(name)
+
+
+def _members(name: str, groups: Mapping[str, str]) -> Iterator[str]:
+    """The programs of a kind, with those of the kinds that it takes in."""
+    for word in groups[name].split():
+        if word.startswith("@"):
+            yield from _members(word[1:], groups)
+        else:
+            yield word
 
 
 def _rule(entry: Mapping[str, Any], groups: Mapping[str, frozenset[str]]) -> Rule:
