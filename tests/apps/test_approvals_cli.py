@@ -260,7 +260,7 @@ def test_a_rule_is_explained_with_its_examples(run: Run) -> None:
 def test_a_rule_that_nobody_knows_leads_to_near_ones(run: Run) -> None:
     done = run("approvals", "explain", "git-psh")
     assert done.returncode == 2
-    assert done.stderr.startswith("hermes: There is no rule git-psh; did you mean git-push")
+    assert done.stderr.startswith("hermes: There is no rule git-psh. Did you mean git-push")
     assert done.stderr.endswith("hermes approvals explain lists them all.\n")
 
 

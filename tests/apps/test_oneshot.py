@@ -762,7 +762,7 @@ def test_config_knows_where_each_value_comes_from(run: Run) -> None:
         "from:    HERMES_MAX_ITERATIONS"
         in run("config", "explain", "agent.max_turns", HERMES_MAX_ITERATIONS="5").stdout
     )
-    assert "did you mean agent.max_turns?" in run("config", "get", "agent.max_turn").stderr
+    assert "Did you mean agent.max_turns?" in run("config", "get", "agent.max_turn").stderr
     assert run("config", "set", "tools.tool_search.enabled", "on").returncode == 0
     assert run("config", "get", "tools.tool_search.enabled").stdout == "on\n"
     explained = run("config", "explain", "tools.tool_search.enabled").stdout

@@ -114,7 +114,7 @@ def test_doctor_tells_of_a_key_without_effect_and_of_damage_behind_settings_it_c
     assert faults(home) == (
         1,
         [
-            "✗ config.yaml line 2: nobody knows the key modle.default (did you mean model.default?); it has no effect."
+            "✗ config.yaml line 2: nobody knows the key modle.default; it has no effect. Did you mean model.default?"
         ],
     )
     (home / "config.yaml").write_text("model:\n  context_window: many\n")

@@ -79,8 +79,8 @@ def load(config_file: Path, environ: Mapping[str, str], flags: Mapping[str, Any]
             continue
         if key not in known:
             bound = _nearest_bound(key, known)
-            told = f"{origin}: nobody knows the key {key}{_nearest(key, known)}"
-            (faults if bound else ignored).append(f"{told}{bound or '; it has no effect'}.")
+            told = f"{origin}: nobody knows the key {key}{bound or '; it has no effect'}."
+            (faults if bound else ignored).append(told + _nearest(key, known))
             continue
         _take(
             values,
@@ -118,7 +118,7 @@ def unknown(key: str) -> ConfigError:
     if new := setting_names().renamed.get(key):
         return ConfigError(f"{key} is called {new} now.", key=key)
     near = _nearest(key, {item.key: item for item in known_keys()})
-    return ConfigError(f"There is no key {key}{near}; hermes config list shows them all.", key=key)
+    return ConfigError(f"There is no key {key}.{near} hermes config list shows them all.", key=key)
 
 
 def _take(values: dict[str, Value], known: Known, given: Value, faults: list[str]) -> None:
@@ -240,7 +240,8 @@ def _nearest_bound(key: str, known: Mapping[str, Known]) -> str:
 
 
 def _nearest(key: str, known: Mapping[str, Known]) -> str:
+    """A sentence with what is meant by a key of others, or the known key closest to it; "" without either."""
     if told := meant(key):
-        return f" ({told})"
+        return f" Here {told}."
     close = nearest(key, known)
-    return f" (did you mean {close[0]}?)" if close else ""
+    return f" Did you mean {close[0]}?" if close else ""

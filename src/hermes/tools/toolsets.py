@@ -75,8 +75,8 @@ def _walk(name: str, registry: ToolRegistry, table: Mapping[str, Toolset], path:
     toolset = table.get(name)
     if toolset is None and not registered:
         near = nearest(name, {*table, *registry.get_registered_toolset_names()})
-        hint = f" (did you mean {near[0]}?)" if near else ""
-        raise ConfigError(f"There is no toolset {name!r}{hint}; hermes tools list --toolsets shows them.")
+        hint = f" Did you mean {near[0]}?" if near else ""
+        raise ConfigError(f"There is no toolset {name!r}.{hint} hermes tools list --toolsets shows them.")
     if toolset is None:
         return set(registered)
     included = (_walk(each, registry, table, (*path, name)) for each in toolset.includes)

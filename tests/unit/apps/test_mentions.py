@@ -44,12 +44,12 @@ def test_a_message_names_the_files_and_folders_that_are_there(
     ("text", "told"),
     [
         ("see @notes.md, and @notes.md", ["There is no file notes.md."]),
-        ('@"three words.md"', ["There is no file three words.md; did you mean two words.md?"]),
+        ('@"three words.md"', ["There is no file three words.md. Did you mean two words.md?"]),
         (
             "@src/c.py @src/whatever",
-            ["There is no file src/c.py; did you mean src/b.py?", "There is no file src/whatever."],
+            ["There is no file src/c.py. Did you mean src/b.py?", "There is no file src/whatever."],
         ),
-        ("@shto.png @shot", ["There is no file shto.png; did you mean shot.png or my shot.png?"]),
+        ("@shto.png @shot", ["There is no file shto.png. Did you mean shot.png or my shot.png?"]),
         ("@media @types/node ada@example.org @pytest.fixture() @octocat: @ @\0", []),
         ("@a.py and @src/", []),
         ("@" + "x" * 5000, []),
@@ -75,7 +75,7 @@ def test_twenty_names_that_are_not_there_cost_little_more_than_one(tmp_path: Pat
         (tmp_path / f"chapter-{number:04}.md").touch()
     one, *others = (f"@chaptre-{number:04}.md" for number in range(20))
     told = missing(one, tmp_path)
-    assert told[0].startswith("There is no file chaptre-0000.md; did you mean chapter-0000.md or ")
+    assert told[0].startswith("There is no file chaptre-0000.md. Did you mean chapter-0000.md or ")
     together = calls_of(lambda: missing(" ".join([one, *others]), tmp_path))
     assert together < 6 * calls_of(lambda: missing(one, tmp_path))
 
@@ -110,7 +110,7 @@ class EndlessFolder(type(Path())):  # type: ignore[misc]  # the class for this s
 
 def test_of_a_huge_folder_some_names_are_compared(tmp_path: Path) -> None:
     assert missing("@file1200x", EndlessFolder(tmp_path)) == [
-        "There is no file file1200x; did you mean file1200 or file200 or file120?"
+        "There is no file file1200x. Did you mean file1200 or file200 or file120?"
     ]
 
 

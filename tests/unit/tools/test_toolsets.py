@@ -35,8 +35,8 @@ def test_tools_registered_for_a_toolset_join_it() -> None:
 
 def test_a_toolset_may_exist_only_because_tools_were_registered_for_it() -> None:
     assert resolve("weather", registry(("weather", "weather"))) == {"weather"}
-    for name, meant in (("weather", ""), ("termnal", r" \(did you mean terminal\?\)")):
-        told = f"There is no toolset '{name}'{meant}; hermes tools list --toolsets shows them."
+    for name, meant in (("weather", ""), ("termnal", r" Did you mean terminal\?")):
+        told = f"There is no toolset '{name}'.{meant} hermes tools list --toolsets shows them."
         with pytest.raises(ConfigError, match=told):
             resolve(name, registry())
 

@@ -200,7 +200,7 @@ def explain(choices: Choices, /, what: tuple[str, ...], *, as_json: bool, **give
     near = nearest(what[0], (one.id for one in known), most=3)
     if len(what) == 1 and near and re.fullmatch(r"[a-z]+(-[a-z]+)+", what[0]):
         raise ConfigError(
-            f"There is no rule {what[0]}; did you mean {' or '.join(near)}? hermes approvals explain lists"
+            f"There is no rule {what[0]}. Did you mean {' or '.join(near)}? hermes approvals explain lists"
             " them all."
         )
     judged = _judged(here(choices), choices, what, **given)

@@ -118,7 +118,7 @@ def _why_missing(folder: Path, name: str, most: int) -> str:
     if _is_odd(folder, name):
         return f"{name} is no file that can be sent."
     if near := _similar(folder, name, most):
-        return f"There is no file {name}; did you mean {' or '.join(near)}?"
+        return f"There is no file {name}. Did you mean {' or '.join(near)}?"
     return f"There is no file {name}." if _SUFFIX.search(name) or _is_below(folder, name) else ""
 
 
