@@ -25,6 +25,7 @@ def skills() -> None:
 
 
 @skills.command("list")
+@tables.lists
 @click.pass_obj
 def list_skills(choices: Choices) -> None:
     """Every skill, by category; what could not be used stands on stderr."""
@@ -78,6 +79,7 @@ def review(choices: Choices, change: str, *, answer: bool | None) -> None:
 
 
 @skills.command()
+@tables.lists
 @click.pass_obj
 def changes(choices: Choices) -> None:
     """The changes that were made."""
