@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from hermes.agent.prompt.notes import TextRules, readable
 from hermes.agent.prompt.skill_index import surface_of
-from hermes.agent.skill_changes import SkillEditor
+from hermes.lib.lazy import import_object
 from hermes.lib.text import clip
 from hermes.skills.conditions import of_use
 from hermes.skills.index import categories
@@ -91,8 +91,9 @@ class SessionSkills(Struct, frozen=True):
 
     async def change(self, wanted: Mapping[str, Any], reason: str) -> Mapping[str, object]:
         """Make a change of a skill or have it wait for a person."""
-        editor = SkillEditor(self.session)
-        return await self.session.home.run(partial(editor.change, wanted, reason))
+        editor = import_object("hermes.agent.skill_changes:SkillEditor")(self.session)
+        told: Mapping[str, object] = await self.session.home.run(partial(editor.change, wanted, reason))
+        return told
 
     def _of_use(self) -> list[Skill]:
         services = self.session.services

@@ -97,6 +97,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "cache" / "skills.json"
 
     @property
+    def skill_quarantine(self) -> Path:
+        """Where skills from elsewhere are looked through."""
+        return self.root / "cache" / "quarantine"
+
+    @property
     def results(self) -> Path:
         """Whole results of tools that were too long for the model."""
         return self.root / "results"

@@ -7,6 +7,7 @@ import click
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here, to_change
+from hermes.apps.cli.skill_hub import audit, browse, install, list_installed, uninstall, update
 from hermes.composition import skills_of
 from hermes.lib.text import strip_escapes
 from hermes.skills.changes import SkillChange
@@ -98,6 +99,10 @@ def revert(choices: Choices, change: str) -> None:
         raise ConfigError(f"{found.id} was not made; hermes skills review {found.id} shows it.")
     journal.revert(found)
     click.echo(f"{found.skill} is as it was before {found.id}.")
+
+
+for command in (install, browse, list_installed, uninstall, audit, update):
+    skills.add_command(command)
 
 
 def _library(choices: Choices) -> SkillLibrary:

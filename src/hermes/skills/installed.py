@@ -1,0 +1,212 @@
+"""Skills that were installed from elsewhere: looked through in quarantine, kept out or put in their place,
+and held in a lock file with the digest of what came.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+from msgspec import Struct
+
+from hermes.lib.beneath import FOLDER, held, open_path
+from hermes.lib.files import make_private, write_atomic
+from hermes.lib.removal import remove_tree
+from hermes.lib.trees import Room, TooLarge, copy_aside
+from hermes.lib.walk import walk
+from hermes.skills.guard import MOST_BYTES, MOST_FILES, GuardVerdict, examine, keeps_out
+from hermes.skills.skill_file import FILE, Skill, check_name, parse
+from hermes.types.error import SkillError
+
+Trust = Literal["builtin", "trusted", "community"]
+_LOCK_SECONDS: Final = 30.0
+
+
+class Installed(Struct, frozen=True, kw_only=True):
+    """A skill that came from `source`: its place in the folder of skills, the digest of its files as they
+    came, what the guard said of them, and when that was (epoch seconds).
+    """
+
+    name: str
+    place: str
+    source: str
+    trust: Trust
+    digest: str
+    level: str
+    at: float
+
+
+class KeptOut(SkillError):
+    """The guard found something; `verdict` has it."""
+
+    def __init__(self, message: str, verdict: GuardVerdict) -> None:
+        super().__init__(message)
+        self.verdict = verdict
+
+
+class Candidate(Struct, frozen=True, kw_only=True):
+    """A skill in quarantine: where it lies, what it says of itself, and what the guard says of it."""
+
+    folder: Path
+    skill: Skill
+    source: str
+    trust: Trust
+    verdict: GuardVerdict
+
+
+class InstalledSkills:
+    """The installed skills in the folder of a home's skills; in `quarantine` others are looked through."""
+
+    def __init__(self, folder: Path, quarantine: Path) -> None:
+        self.folder, self._quarantine = folder, quarantine
+        self._file = folder / ".hub" / "lock.json"
+
+    def every(self) -> dict[str, Installed]:
+        """The installed skills by name."""
+        with suppress(FileNotFoundError):
+            try:
+                return msgspec.json.decode(self._file.read_bytes(), type=dict[str, Installed])
+            except (msgspec.DecodeError, msgspec.ValidationError) as error:
+                raise SkillError(f"{self._file} cannot be read: {error}. Move it away.") from error
+        return {}
+
+    @contextmanager
+    def candidate(
+        self, source: Path, name: str, token: str, *, origin: str, trust: Trust
+    ) -> Iterator[Candidate]:
+        """A copy of the skill in a folder in quarantine, with the verdict; it is gone afterwards unless it
+        was installed. `name` is what it is called where its front matter names none.
+        """
+        place = self._quarantine / token / name
+        make_private(place.parent)
+        try:
+            _copy(source, place)
+            verdict = examine(place)
+            skill = (
+                parse((place / FILE).read_text("utf-8", "replace"), place)
+                if (place / FILE).is_file()
+                else None
+            )
+            if skill is None:
+                raise SkillError(f"There is no SKILL.md in {origin}.")
+            check_name(skill.name)
+            yield Candidate(folder=place, skill=skill, source=origin, trust=trust, verdict=verdict)
+        finally:
+            _remove(place.parent)
+
+    def install(self, one: Candidate, *, category: str, at: float, force: bool) -> Installed:
+        """Put a candidate in its place; KeptOut where the guard says no and nobody forces it, SkillError
+        where another skill has the name, or the one that is there was changed.
+        """
+        if keeps_out(one.verdict, one.trust) and not force:
+            raise KeptOut(f"{one.skill.name} from {one.source} was not installed.", one.verdict)
+        if category:
+            check_name(category)
+        with self._locked():
+            known = self.every()
+            place = known[one.skill.name].place if one.skill.name in known else f"{category}/{one.skill.name}"
+            place = place.strip("/")
+            self._refuse_taken(one, known, self.folder / place, force=force)
+            made = Installed(
+                name=one.skill.name,
+                place=place,
+                source=one.source,
+                trust=one.trust,
+                digest=digest(one.folder),
+                level=one.verdict.level,
+                at=at,
+            )
+            self._put(one.folder, self.folder / place)
+            self._save({**known, made.name: made})
+        return made
+
+    def uninstall(self, name: str) -> Installed:
+        """Remove an installed skill, its folder with it; SkillError where none of this name was installed."""
+        with self._locked():
+            known = self.every()
+            if name not in known:
+                raise SkillError(f"No skill {name[:80]!r} was installed; your own you delete by yourself.")
+            _remove(self.folder / known[name].place)
+            self._save({key: one for key, one in known.items() if key != name})
+        return known[name]
+
+    def is_changed(self, one: Installed) -> bool:
+        """Whether its files are others than those that came."""
+        return digest(self.folder / one.place) != one.digest
+
+    def audit(self, one: Installed) -> GuardVerdict:
+        """What the guard says of its files as they are now."""
+        return examine(self.folder / one.place)
+
+    def _refuse_taken(
+        self, one: Candidate, known: Mapping[str, Installed], place: Path, *, force: bool
+    ) -> None:
+        mine = known.get(one.skill.name)
+        if mine is None and place.exists():
+            raise SkillError(f"There is a skill {one.skill.name} of yours in {place}; rename one of the two.")
+        if mine is not None and mine.source != one.source and not force:
+            raise SkillError(f"{mine.name} was installed from {mine.source}; uninstall that first.")
+        if mine is not None and place.exists() and self.is_changed(mine) and not force:
+            raise SkillError(
+                f"{mine.name} was changed in {place} since it was installed; --force replaces it."
+            )
+
+    def _put(self, source: Path, target: Path) -> None:
+        """Move a folder to its place; what was there goes first, so that a kill in between leaves none of it
+        half there.
+        """
+        make_private(target.parent)
+        aside = source.parent / ".before"
+        if target.exists():
+            target.rename(aside)
+        source.rename(target)
+
+    def _save(self, every: Mapping[str, Installed]) -> None:
+        write_atomic(self._file, msgspec.json.format(msgspec.json.encode(every, order="sorted")) + b"\n")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        from filelock import FileLock, Timeout  # noqa: PLC0415  # few commands change what is installed
+
+        make_private(self._file.parent)
+        try:
+            with FileLock(self._file.parent / ".lock").acquire(timeout=_LOCK_SECONDS):
+                yield
+        except Timeout as error:
+            raise SkillError(f"{self._file.parent} is locked by another process; try again.") from error
+
+
+def digest(folder: Path) -> str:
+    """A hash of the names, rights to run and contents of all files in a folder."""
+    made = hashlib.sha256()
+    for place, folders, names in walk(str(folder)):
+        folders.sort()
+        for name in sorted(names):
+            path = Path(place) / name
+            runs = bool(path.lstat().st_mode & 0o100)
+            content = bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
+            below = str(path.relative_to(folder))
+            made.update(msgspec.json.encode([below, runs, hashlib.sha256(content).hexdigest()]))
+    return made.hexdigest()
+
+
+def _copy(source: Path, target: Path) -> None:
+    try:
+        copy_aside(source.resolve(), target, Room(MOST_BYTES, MOST_FILES * 2, skips=_is_of_git))
+    except TooLarge as error:
+        raise SkillError(
+            f"{source} has more than {MOST_FILES} files or {MOST_BYTES:,} bytes, too much for a skill."
+        ) from error
+    except OSError as error:
+        raise SkillError(f"{source} cannot be copied: {error.strerror or error}.") from error
+
+
+def _is_of_git(path: str) -> bool:
+    return path.endswith("/.git")
+
+
+def _remove(folder: Path) -> None:
+    with suppress(FileNotFoundError), held(open_path(folder.parent, FOLDER)) as above:
+        remove_tree(above, folder.name)
