@@ -810,9 +810,12 @@ def test_a_session_whose_folder_is_gone_says_so_when_it_is_opened(place: Place, 
 def test_a_setting_that_nobody_knows_is_told_under_the_header(place: Place) -> None:
     settings(place, "display: {belll: true}\n")
     with place.open() as terminal:
-        assert "\n\nwarning: config.yaml line 1: nobody knows the key display.belll" in terminal.until(
-            "it has no effect."
-        )
+        shown = terminal.until("Did you mean display.bell?")
+    warning = (
+        "\n\nwarning: config.yaml line 1: nobody knows the key display.belll; it has no\n"
+        "effect. Did you mean display.bell?\n"
+    )
+    assert warning in shown
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -881,6 +884,7 @@ def test_without_escapes_lines_typed_in_a_turn_are_commands_notes_and_what_comes
         terminal.until("all of it")
         terminal.until("> and then this")
         terminal.until("the next answer")
+        terminal.until(lambda: terminal.text.endswith("\n>"))
         terminal.type("\n")
         assert terminal.wait() == 0
     assert "look left, too" in seen[0]
@@ -903,6 +907,7 @@ def test_without_escapes_the_answer_to_a_question_is_not_taken_for_the_next_mess
         terminal.until("Type a number or your own answer; an empty line leaves it open >")
         terminal.type("1\n")
         terminal.until("painted")
+        terminal.until(lambda: terminal.text.endswith("\n>"))
         terminal.type("\n")
         assert (terminal.wait(), "unasked" in terminal.everything) == (0, False)
     assert heard == ["red"]
@@ -936,6 +941,7 @@ def test_without_escapes_a_summary_is_told(place: Place) -> None:
             terminal.until(f"w{part}x1499")
         terminal.type("/compress\n")
         terminal.until("summed up")
+        terminal.until(lambda: terminal.text.endswith("\n>"))
         terminal.type("\n")
         assert terminal.wait() == 0
 
@@ -953,6 +959,7 @@ def test_without_escapes_a_command_typed_at_a_question_runs_and_is_no_answer(
             terminal.until(
                 "now: waiting for an answer" if part == "/status\n" else "painted" if said else "✗ stopped"
             )
+        terminal.until(lambda: terminal.text.endswith("\n>"))  # an empty line leaves from there alone
         terminal.type("\n")
         assert terminal.wait() == 0
     assert heard == said

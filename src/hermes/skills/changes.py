@@ -18,7 +18,7 @@ from hermes.skills.skill_file import FILE, Skill, check, check_name
 from hermes.types.error import SkillError
 
 Action = Literal["create", "patch", "edit", "delete", "write_file", "remove_file"]
-FOLDERS: Final = ("references", "templates", "scripts", "assets", "examples")
+FOLDERS: Final = ("references", "templates", "scripts", "assets")
 """Where the other files of a skill lie."""
 _PREVIEW: Final = 500
 

@@ -2,11 +2,10 @@
 and held in a lock file with the digest of what came.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -15,13 +14,13 @@ from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.removal import remove_tree
 from hermes.lib.trees import Room, TooLarge, copy_aside
-from hermes.lib.walk import walk
+from hermes.skills.digest import digest
 from hermes.skills.guard import MOST_BYTES, MOST_FILES, GuardVerdict, examine, keeps_out
+from hermes.skills.lock import lock
 from hermes.skills.skill_file import FILE, Skill, check_name, parse
 from hermes.types.error import SkillError
 
 Trust = Literal["builtin", "trusted", "community"]
-_LOCK_SECONDS: Final = 30.0
 
 
 class Installed(Struct, frozen=True, kw_only=True):
@@ -104,7 +103,7 @@ class InstalledSkills:
             raise KeptOut(f"{one.skill.name} from {one.source} was not installed.", one.verdict)
         if category:
             check_name(category)
-        with self._locked():
+        with lock(self.folder):
             known = self.every()
             place = known[one.skill.name].place if one.skill.name in known else f"{category}/{one.skill.name}"
             place = place.strip("/")
@@ -124,7 +123,7 @@ class InstalledSkills:
 
     def uninstall(self, name: str) -> Installed:
         """Remove an installed skill, its folder with it; SkillError where none of this name was installed."""
-        with self._locked():
+        with lock(self.folder):
             known = self.every()
             if name not in known:
                 raise SkillError(f"No skill {name[:80]!r} was installed; your own you delete by yourself.")
@@ -165,31 +164,6 @@ class InstalledSkills:
 
     def _save(self, every: Mapping[str, Installed]) -> None:
         write_atomic(self._file, msgspec.json.format(msgspec.json.encode(every, order="sorted")) + b"\n")
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        from filelock import FileLock, Timeout  # noqa: PLC0415  # few commands change what is installed
-
-        make_private(self._file.parent)
-        try:
-            with FileLock(self._file.parent / ".lock").acquire(timeout=_LOCK_SECONDS):
-                yield
-        except Timeout as error:
-            raise SkillError(f"{self._file.parent} is locked by another process; try again.") from error
-
-
-def digest(folder: Path) -> str:
-    """A hash of the names, rights to run and contents of all files in a folder."""
-    made = hashlib.sha256()
-    for place, folders, names in walk(str(folder)):
-        folders.sort()
-        for name in sorted(names):
-            path = Path(place) / name
-            runs = bool(path.lstat().st_mode & 0o100)
-            content = bytes(path.readlink()) if path.is_symlink() else path.read_bytes()
-            below = str(path.relative_to(folder))
-            made.update(msgspec.json.encode([below, runs, hashlib.sha256(content).hexdigest()]))
-    return made.hexdigest()
 
 
 def _copy(source: Path, target: Path) -> None:

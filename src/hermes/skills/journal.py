@@ -4,8 +4,7 @@ Each is a file, written before anything else is. A change is made only where the
 when it was thought of; one that was cut off midway can be taken back like any other.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -14,11 +13,11 @@ from msgspec.structs import replace
 
 from hermes.lib.files import write_atomic
 from hermes.skills.changes import SkillChange, Texts
+from hermes.skills.lock import lock
 from hermes.types.error import SkillError
 
 _WAITING: Final = ".proposals"
 _MADE: Final = ".changes"
-_LOCK_SECONDS: Final = 10.0
 
 
 class ChangeJournal:
@@ -53,7 +52,7 @@ class ChangeJournal:
 
     def make(self, change: SkillChange) -> None:
         """Make a change, which does not wait any more then; SkillError where the files are others by now."""
-        with self._locked():
+        with lock(self.folder):
             self._refuse_others(change, change.before)
             self._write(_MADE, change)
             self._put(change, change.after)
@@ -67,7 +66,7 @@ class ChangeJournal:
         """Take back a change that was made, as far as it was; SkillError where its files are others by
         now.
         """
-        with self._locked():
+        with lock(self.folder):
             self._refuse_others(change, change.before, change.after)
             self._put(change, change.before)
             (self.folder / _MADE / f"{change.id}.json").unlink(missing_ok=True)
@@ -103,19 +102,6 @@ class ChangeJournal:
                 change = msgspec.json.decode(path.read_bytes(), type=SkillChange)
                 found.append(replace(change, id=path.stem))
         return sorted(found, key=lambda one: (one.at, one.id))
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        from filelock import FileLock, Timeout  # noqa: PLC0415  # most sessions change no skill
-
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        try:
-            with FileLock(self.folder / ".lock").acquire(timeout=_LOCK_SECONDS):
-                yield
-        except Timeout as error:
-            raise SkillError(
-                f"{self.folder} has been locked by another process for {_LOCK_SECONDS:.0f} s."
-            ) from error
 
 
 def _text(path: Path) -> str | None:

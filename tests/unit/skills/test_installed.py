@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from hermes.skills.digest import digest
 from hermes.skills.guard import MOST_FILES
-from hermes.skills.installed import Installed, InstalledSkills, KeptOut, Trust, digest
+from hermes.skills.installed import Installed, InstalledSkills, KeptOut, Trust
 from hermes.types.error import SkillError
 
 HEAD = "---\nname: {name}\ndescription: d\n---\n"

@@ -3,6 +3,7 @@ look at it.
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,7 +14,8 @@ from hermes.config.environ import CONFINED, environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.environments.process_tree import MARKER, is_below_a_call
 from hermes.environments.settings import TerminalSettings
-from hermes.types.error import ConfigError
+from hermes.lib.lazy import import_object
+from hermes.types.error import ConfigError, HermesError
 
 
 class Here(Struct, frozen=True, kw_only=True):
@@ -44,6 +46,17 @@ def here(choices: Choices) -> Here:
         cwd=Path(loaded.settings[TerminalSettings].cwd).expanduser().resolve(),
         user_home=Path(environ.get("HOME") or Path.home()),
     )
+
+
+def home_with_skills(choices: Choices) -> Home:
+    """The home in force, with the skills that come with the program in it; one that cannot be written goes
+    without.
+    """
+    home = locate(environment(), choices.profile)
+    bundled = import_object("hermes.skills.bundled")
+    with suppress(HermesError, OSError):
+        bundled.seed(home.skills, bundled.bundled_folder())
+    return home
 
 
 def to_change(choices: Choices) -> Home:

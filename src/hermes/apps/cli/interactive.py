@@ -3,8 +3,8 @@
 import anyio
 
 from hermes.apps.cli.choices import Choices, session_options
-from hermes.config.environ import environment, publish
-from hermes.config.home import locate
+from hermes.apps.cli.cli_context import home_with_skills
+from hermes.config.environ import publish
 from hermes.lib.lazy import import_object
 
 
@@ -14,6 +14,6 @@ def run(choices: Choices) -> int:
 
 
 async def _run(choices: Choices) -> int:
-    publish(locate(environment(), choices.profile).env_file)
+    publish(home_with_skills(choices).env_file)
     code: int = await import_object("hermes.apps.tui.app:run")(choices, session_options)
     return code

@@ -22,13 +22,13 @@ from hermes.agent.output import OutputForm
 from hermes.agent.prompt.folder_trust import NotesInQuestion
 from hermes.agent.session import Session
 from hermes.apps.cli.choices import Choices, session_options
+from hermes.apps.cli.cli_context import home_with_skills
 from hermes.apps.cli.jsonlines import JsonLines
 from hermes.apps.cli.piped import fitted, understood
 from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.steps import Steps
 from hermes.apps.cli.streams import reserved_stdout
-from hermes.config.environ import environment, publish
-from hermes.config.home import locate
+from hermes.config.environ import publish
 from hermes.environments.settings import TerminalSettings
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
@@ -75,7 +75,7 @@ class Said(Struct, frozen=True):
 
 
 async def _run(said: Said, choices: Choices, out: TextIO) -> int:
-    publish(locate(environment(), choices.profile).env_file)
+    publish(home_with_skills(choices).env_file)
     form: OutputForm[Any] | None = None
     if choices.output_schema:
         form = import_object("hermes.apps.cli.schema_run:wanted_form")(choices.output_schema)

@@ -9,6 +9,7 @@ from hermes.agent.compaction.sizes import written
 from hermes.agent.prompt.builder import PromptSpan
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices, session_options
+from hermes.apps.cli.cli_context import home_with_skills
 from hermes.lib.text import strip_escapes, tokens
 from hermes.runtime import open_runtime
 from hermes.types.tool import ToolSnapshot
@@ -42,6 +43,7 @@ def show(choices: Choices, *, whole: bool, as_json: bool) -> None:
 
 
 async def _spans(choices: Choices) -> tuple[Spans, ToolSnapshot]:
+    home_with_skills(choices)
     async with open_runtime(profile=choices.profile) as runtime:
         return await runtime.prompt_spans(session_options(choices, attended=True))
 

@@ -13,8 +13,9 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here, to_change
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.text import strip_escapes
+from hermes.skills.digest import digest
 from hermes.skills.guard import GuardVerdict, keeps_out
-from hermes.skills.installed import Candidate, Installed, InstalledSkills, KeptOut, digest
+from hermes.skills.installed import Candidate, Installed, InstalledSkills, KeptOut
 from hermes.skills.sources import SkillSource, chosen, fetched, skill_folders, source_of
 from hermes.types.error import HermesError, SkillError
 

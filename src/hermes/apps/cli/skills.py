@@ -6,7 +6,7 @@ import click
 
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.cli_context import here, to_change
+from hermes.apps.cli.cli_context import here, home_with_skills, to_change
 from hermes.apps.cli.skill_hub import audit, browse, install, list_installed, uninstall, update
 from hermes.composition import skills_of
 from hermes.lib.text import strip_escapes
@@ -106,8 +106,7 @@ for command in (install, browse, list_installed, uninstall, audit, update):
 
 
 def _library(choices: Choices) -> SkillLibrary:
-    found = here(choices)
-    return skills_of(found.home, found.settings[SkillSettings])
+    return skills_of(home_with_skills(choices), here(choices).settings[SkillSettings])
 
 
 def _journal(choices: Choices) -> ChangeJournal:
