@@ -25,7 +25,7 @@ def change(skills: Path) -> SkillChange:
         id="abc123",
         action="patch",
         skill="haiku",
-        category="writing",
+        place="writing/haiku",
         before={"SKILL.md": TEXT},
         after={"SKILL.md": TEXT.replace("five.", "five. No rhyme.")},
         reason="It rhymed.",

@@ -3,7 +3,7 @@ own skills may be set free of it.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
@@ -11,6 +11,8 @@ import msgspec
 from msgspec import Struct
 
 from hermes.agent.outside import sources_of
+from hermes.lib.visible import spelled_out, visible
+from hermes.safety.plan import WORDS
 from hermes.skills.changes import SkillChange, SkillRequest, texts
 from hermes.skills.journal import ChangeJournal
 from hermes.skills.skill_file import Skill
@@ -34,7 +36,10 @@ class SkillEditor(Struct, frozen=True):
         """Make a change or have it wait, and say which; SkillError says in words for a model what cannot
         be.
         """
+        if self.session.is_planning:
+            raise SkillError(WORDS)
         change = self._change(_wanted(wanted), reason)
+        self._journal.refuse_taken(change)
         if self._is_free(change):
             return await self._made(change)
         if not self.session.spec.attended:
@@ -52,7 +57,7 @@ class SkillEditor(Struct, frozen=True):
     def _is_free(self, change: SkillChange) -> bool:
         if self.session.services.skill_settings.self_edit != "direct" or change.outside:
             return False
-        return change.action == "create" or change.skill in self._journal.owned()
+        return change.action == "create" or self._journal.is_own(change)
 
     async def _made(self, change: SkillChange) -> Mapping[str, object]:
         await anyio.to_thread.run_sync(self._journal.make, change)
@@ -65,7 +70,7 @@ class SkillEditor(Struct, frozen=True):
             id=services.ports.token(),
             action=wanted.action,
             skill=wanted.name,
-            category=self._category(skill) if skill else wanted.category,
+            place=self._place(skill) if skill else str(PurePosixPath(wanted.category, wanted.name)),
             before=before,
             after=after,
             reason=reason,
@@ -78,21 +83,21 @@ class SkillEditor(Struct, frozen=True):
         """The skill of this name, if there is one; SkillError for one that is only read."""
         library = self.session.services.skills
         found = next((one for one in library.skills() if one.name == name), None)
-        if found is not None and not Path(found.folder).is_relative_to(library.own):
+        if found is not None and not Path(found.folder).resolve().is_relative_to(library.own.resolve()):
             raise SkillError(f"The skill {name} lies in {found.folder}, which is only read.")
         return found
 
-    def _category(self, skill: Skill) -> str:
-        return str(Path(skill.folder).relative_to(self.session.services.skills.own).parent)
+    def _place(self, skill: Skill) -> str:
+        return str(Path(skill.folder).relative_to(self.session.services.skills.own))
 
     def _question(self, change: SkillChange) -> Approve:
         redactor = self.session.services.redactor
         return Approve(
             command=f"skill_manage {change.action} {change.skill}",
             cwd=str(self.session.services.skills.own),
-            reasons=(change.reason or _WHY,),
+            reasons=(visible(change.reason) or _WHY,),
             rule="skill",
-            diff=redactor.redact(change.diff),
+            diff=redactor.redact(spelled_out(change.diff)),
         )
 
 

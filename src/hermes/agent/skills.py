@@ -67,7 +67,7 @@ class SessionSkills(Struct, frozen=True):
         found = categories(self._of_use())
         shown = [one for name, some in found.items() if category in ("", name) for one in some]
         return [
-            {"name": one.name, "description": clip(one.description, _LISTED, notice="…", head_share=1.0)}
+            {"name": one.name, "description": clip(self._said(one), _LISTED, notice="…", head_share=1.0)}
             | ({"category": one.category} if one.category else {})
             for one in shown
         ]
@@ -80,7 +80,7 @@ class SessionSkills(Struct, frozen=True):
         _, body = split(read_skill_file(skill))
         told: dict[str, object] = {
             "name": skill.name,
-            "description": skill.description,
+            "description": self._said(skill),
             "content": self._readable(skill, body.strip(), FILE),
             "folder": skill.folder,
             "files": files_of(skill),
@@ -99,6 +99,9 @@ class SessionSkills(Struct, frozen=True):
         services = self.session.services
         surface = surface_of(self.session.tools.offered, services.dispatcher.registry, remote=False)
         return of_use(services.skills.skills(), surface)
+
+    def _said(self, skill: Skill) -> str:
+        return self._readable(skill, skill.description, FILE)
 
     def _text(self, skill: Skill, path: str) -> str:
         return self._readable(skill, read_skill_file(skill, path), path)

@@ -29,6 +29,7 @@ BeforeAfter = tuple[Texts, Texts]
 
 class SkillChange(Struct, frozen=True, kw_only=True):
     """What becomes of the files of a skill: `before` are their texts now, `after` those that they get.
+    `place` is its folder, by its path in the folder of skills.
 
     `reason` says why, `at` is in epoch seconds, `session` made it, which had read from `outside` by then.
     """
@@ -36,18 +37,13 @@ class SkillChange(Struct, frozen=True, kw_only=True):
     id: str
     action: Action
     skill: str
-    category: str
+    place: str
     before: Texts
     after: Texts
     reason: str = ""
     at: float = 0.0
     session: str = ""
     outside: tuple[str, ...] = ()
-
-    @property
-    def place(self) -> str:
-        """The skill's folder, by its path in the folder of skills."""
-        return str(PurePosixPath(self.category, self.skill))
 
     @property
     def diff(self) -> str:

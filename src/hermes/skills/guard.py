@@ -5,7 +5,6 @@ Commands are read by the same rules that approvals go by (`safety.commands`), te
 here wrote (`safety.text`); the guard adds what only a folder has: its size, its links, its binaries.
 """
 
-import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -18,14 +17,18 @@ from hermes.lib.text import clip
 from hermes.lib.walk import walk
 from hermes.safety.commands.findings import inspect
 from hermes.safety.commands.paths import Map
+from hermes.safety.commands.rules import Finding
 from hermes.safety.text.quarantine import findings as hidden_in
-from hermes.skills.skill_file import FILE
+from hermes.skills.programs import Program, programs
+from hermes.skills.skill_file import FILE, split
+from hermes.types.error import BeyondReading, SkillError
 
 Level = Literal["safe", "caution", "dangerous"]
 
 MOST_FILES: Final = 200
 MOST_BYTES: Final = 5_242_880
 LARGEST_TEXT: Final = 524_288
+_LONGEST_PROGRAM: Final = 30_000
 _ORDINARY: Final = frozenset({"network", "change", "needs-network", "process", "container", "outside"})
 """What a procedure may say that is done, without a word: each is decided when it is about to be done."""
 _DANGEROUS: Final = frozenset(
@@ -38,16 +41,13 @@ _MAYBE: Final = ("download-and-run", "")
 """The rule and words of what is found where a program fetches something and runs something else, which may be
 what it fetched.
 """
-_FENCE: Final = re.compile(r"^([ \t]*)(```+|~~~+)[ \t]*(\w*)[^\n]*\n(.*?)^\1\2", re.DOTALL | re.MULTILINE)
-_LANGUAGES: Final = {
-    **dict.fromkeys(("sh", "bash", "shell", "zsh", "console", "terminal", ""), "sh"),
-    **dict.fromkeys(("py", "python", "python3"), "python3"),
-    **dict.fromkeys(("js", "javascript", "node"), "node"),
-}
-_SUFFIXES: Final = {".sh": "sh", ".bash": "sh", ".zsh": "sh", ".py": "python3", ".js": "node", ".mjs": "node"}
-_SHEBANG: Final = re.compile(r"\A#![^\n]*?\b(sh|bash|zsh|python3?|node)\b")
-_PROMPT: Final = re.compile(r"^\s*[$❯>] ", re.MULTILINE)
-_FOLDERS: Final = Map(workspace="/work", home="/home/user", hermes_home="/home/user/.hermes", temp=("/tmp",))  # noqa: S108  # a place in words, nothing is put there
+_IMAGES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".ico", ".tiff"})
+_FOLDERS: Final = Map(
+    workspace="/work",
+    home="/home/user",
+    hermes_home="/home/user/.hermes",
+    temp=("/tmp",),  # noqa: S108  # a place in words, nothing is put there
+)
 _WORDS: Final = 160
 
 
@@ -70,7 +70,7 @@ class GuardVerdict(Struct, frozen=True, kw_only=True):
 
 def examine(folder: Path) -> GuardVerdict:
     """The verdict on the skill in a folder; nothing in it is run, and no link is followed."""
-    found = tuple(_of_folder(folder))
+    found = tuple(dict.fromkeys(_of_folder(folder)))
     levels = {one.level for one in found}
     level: Level = "dangerous" if "dangerous" in levels else "caution" if levels else "safe"
     return GuardVerdict(level=level, findings=found)
@@ -99,6 +99,8 @@ def _files(folder: Path) -> Iterator[str]:
 
 
 def _of_file(file: Path, path: str, mode: int, size: int) -> Iterator[GuardFinding]:
+    if not path.isprintable():
+        yield _whole(path, "dangerous", "its name has characters that hide what it is")
     if stat.S_ISLNK(mode):
         yield _whole(path, "dangerous", "it is a link, which may lead anywhere")
         return
@@ -108,7 +110,7 @@ def _of_file(file: Path, path: str, mode: int, size: int) -> Iterator[GuardFindi
     if mode & (stat.S_ISUID | stat.S_ISGID):
         yield _whole(path, "dangerous", "it runs with the rights of another user")
     data = file.read_bytes()[: LARGEST_TEXT + 1]
-    if is_image(data):
+    if is_image(data) and file.suffix.lower() in _IMAGES:
         return
     if is_binary(data):
         yield _whole(path, "caution", "it is binary, so that nobody can read what it does")
@@ -119,45 +121,62 @@ def _of_file(file: Path, path: str, mode: int, size: int) -> Iterator[GuardFindi
 
 
 def _of_text(path: str, text: str) -> Iterator[GuardFinding]:
+    if path == FILE and not _says_what_it_is(text):
+        yield _whole(path, "caution", "it does not say what it is for")
     for one in hidden_in(text):
         why = f"it hides or forges text: {one.span.why}"
-        yield GuardFinding(file=path, line=one.line, level="dangerous", why=why, words=clip(one.text, _WORDS))
-    for line, language, code in _programs(path, text):
-        yield from _of_program(path, line, language, code)
+        words = clip(one.text, _WORDS)
+        yield GuardFinding(file=path, line=one.line, level="dangerous", why=why, words=words)
+    for program in programs(path, text):
+        yield from _of_program(path, program)
 
 
-def _programs(path: str, text: str) -> Iterator[tuple[int, str, str]]:
-    """The programs in a file: it is one, or it is a text with such between fences."""
-    shebang = _SHEBANG.match(text)
-    language = _LANGUAGES.get(shebang[1], "") if shebang else _SUFFIXES.get(Path(path).suffix, "")
-    if language:
-        yield 1, language, text
+def _says_what_it_is(text: str) -> bool:
+    try:
+        return bool(split(text)[0].get("description"))
+    except SkillError:
+        return False
+
+
+def _of_program(path: str, program: Program) -> Iterator[GuardFinding]:
+    if not program.language or len(program.code) > _LONGEST_PROGRAM:
+        why = "is too long to be read" if program.language else "is in a language that is not read"
+        yield GuardFinding(file=path, line=program.line, level="caution", why=f"a program {why}")
         return
-    for fence in _FENCE.finditer(text):
-        if (language := _LANGUAGES.get(fence[3].lower(), "")) != "":
-            code = _PROMPT.sub("", fence[4]) if language == "sh" else fence[4]
-            yield text.count("\n", 0, fence.start(4)) + 1, language, code
+    try:
+        found = inspect(program.command, cwd="/work", folders=_FOLDERS)
+    except (RecursionError, BeyondReading):
+        why = "a program is too deep to be read"
+        yield GuardFinding(file=path, line=program.line, level="dangerous", why=why)
+        return
+    for one in found:
+        level = _level(one, program)
+        if level != "safe":
+            at, words = _line_of(one.words, program), clip(one.words.partition("\n")[0], _WORDS)
+            yield GuardFinding(file=path, line=at, level=level, why=one.reason, words=words)
 
 
-def _of_program(path: str, line: int, language: str, code: str) -> Iterator[GuardFinding]:
-    command = code if language == "sh" else f"{language} - <<'END_OF_SKILL'\n{code}\nEND_OF_SKILL"
-    for one in inspect(command, cwd="/work", folders=_FOLDERS):
-        if one.effect in _ORDINARY:
-            continue
-        level: Level = (
-            "dangerous" if one.effect in _DANGEROUS and (one.rule, one.words) != _MAYBE else "caution"
-        )
-        words = clip(one.words.partition("\n")[0], _WORDS)
-        yield GuardFinding(
-            file=path, line=_line_of(one.words, code, line), level=level, why=one.reason, words=words
-        )
+def _level(one: Finding, program: Program) -> Level:
+    """How bad a finding is: what is only mentioned, or may be no command at all, is judged milder."""
+    if one.effect in _ORDINARY or (program.certainty != "program" and one.effect == "opaque"):
+        return "safe"
+    is_dangerous = one.effect in _DANGEROUS and (one.rule, one.words) != _MAYBE
+    if program.certainty == "words":
+        return "caution" if is_dangerous else "safe"
+    return "dangerous" if is_dangerous else "caution"
 
 
-def _line_of(words: str, code: str, first: int) -> int:
-    """The line that a finding is about, as far as its first word tells it; the first of the program else."""
+def _line_of(words: str, program: Program) -> int:
+    """The line that a finding is about, as far as its words tell it; the first of the program else."""
     start = words.split(" ", 1)[0] if words else ""
-    at = code.find(words) if words and words in code else code.find(start) if start else 0
-    return first + code.count("\n", 0, max(at, 0))
+    at = (
+        program.code.find(words)
+        if words and words in program.code
+        else program.code.find(start)
+        if start
+        else 0
+    )
+    return program.line + program.code.count("\n", 0, max(at, 0))
 
 
 def _whole(path: str, level: Level, why: str) -> GuardFinding:

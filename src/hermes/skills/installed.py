@@ -13,11 +13,13 @@ from msgspec import Struct
 from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.files import make_private, write_atomic
 from hermes.lib.removal import remove_tree
+from hermes.lib.small_files import OddFile, read_small
 from hermes.lib.trees import Room, TooLarge, copy_aside
 from hermes.skills.digest import digest
 from hermes.skills.guard import MOST_BYTES, MOST_FILES, GuardVerdict, examine, keeps_out
+from hermes.skills.library import skill_files
 from hermes.skills.lock import lock
-from hermes.skills.skill_file import FILE, Skill, check_name, parse
+from hermes.skills.skill_file import FILE, LONGEST, Skill, check_name, parse
 from hermes.types.error import SkillError
 
 Trust = Literal["builtin", "trusted", "community"]
@@ -66,8 +68,8 @@ class InstalledSkills:
         """The installed skills by name."""
         with suppress(FileNotFoundError):
             try:
-                return msgspec.json.decode(self._file.read_bytes(), type=dict[str, Installed])
-            except (msgspec.DecodeError, msgspec.ValidationError) as error:
+                return msgspec.json.decode(read_small(self._file), type=dict[str, Installed])
+            except (OddFile, msgspec.DecodeError, msgspec.ValidationError) as error:
                 raise SkillError(f"{self._file} cannot be read: {error}. Move it away.") from error
         return {}
 
@@ -83,14 +85,9 @@ class InstalledSkills:
         try:
             _copy(source, place)
             verdict = examine(place)
-            skill = (
-                parse((place / FILE).read_text("utf-8", "replace"), place)
-                if (place / FILE).is_file()
-                else None
-            )
-            if skill is None:
+            if not (place / FILE).is_file() or (place / FILE).is_symlink():
                 raise SkillError(f"There is no SKILL.md in {origin}.")
-            check_name(skill.name)
+            skill = parse(read_small(place / FILE, LONGEST * 4).decode("utf-8", "replace"), place)
             yield Candidate(folder=place, skill=skill, source=origin, trust=trust, verdict=verdict)
         finally:
             _remove(place.parent)
@@ -143,14 +140,21 @@ class InstalledSkills:
         self, one: Candidate, known: Mapping[str, Installed], place: Path, *, force: bool
     ) -> None:
         mine = known.get(one.skill.name)
-        if mine is None and place.exists():
-            raise SkillError(f"There is a skill {one.skill.name} of yours in {place}; rename one of the two.")
+        others = [path for path in self._called(one.skill.name) if path != place]
+        if others or (mine is None and place.exists()):
+            yours = others[0] if others else place
+            raise SkillError(f"There is a skill {one.skill.name} of yours in {yours}; rename one of the two.")
         if mine is not None and mine.source != one.source and not force:
             raise SkillError(f"{mine.name} was installed from {mine.source}; uninstall that first.")
         if mine is not None and place.exists() and self.is_changed(mine) and not force:
             raise SkillError(
                 f"{mine.name} was changed in {place} since it was installed; --force replaces it."
             )
+
+    def _called(self, name: str) -> list[Path]:
+        """The folders of all skills of this name."""
+        folders = [Path(path).parent for path, _ in skill_files(self.folder)]
+        return [one for one in folders if (skill := _skill_in(one)) is not None and skill.name == name]
 
     def _put(self, source: Path, target: Path) -> None:
         """Move a folder to its place; what was there goes first, so that a kill in between leaves none of it
@@ -164,6 +168,12 @@ class InstalledSkills:
 
     def _save(self, every: Mapping[str, Installed]) -> None:
         write_atomic(self._file, msgspec.json.format(msgspec.json.encode(every, order="sorted")) + b"\n")
+
+
+def _skill_in(folder: Path) -> Skill | None:
+    with suppress(SkillError, OSError):
+        return parse(read_small(folder / FILE, LONGEST * 4).decode("utf-8", "replace"), folder)
+    return None
 
 
 def _copy(source: Path, target: Path) -> None:

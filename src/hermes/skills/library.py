@@ -60,7 +60,7 @@ class SkillLibrary:
             if name in (one.name, f"{one.category}/{one.name}"):
                 return one
         near = nearest(name, [one.name for one in found])
-        hint = f"did you mean {near[0]}?" if near else "skills_list shows those that are there."
+        hint = f"did you mean {near[0]}?" if near else "the list of skills has those that are there."
         raise SkillError(f"There is no skill {name[:80]!r}; {hint}")
 
     def _look(self) -> tuple[list[Skill], list[FaultySkill]]:
@@ -103,17 +103,22 @@ def _below(folder: str, deepest: int) -> Iterator[tuple[str, Stamp]]:
 
 def _folders(folder: str) -> list[str]:
     with suppress(OSError), os.scandir(folder) as found:
-        return sorted(one.name for one in found if one.name[0] != "." and one.is_dir())
+        return sorted(one.name for one in found if _is_entered(one.name) and one.is_dir())
     return []
+
+
+def _is_entered(name: str) -> bool:
+    """Whether skills are looked for in a folder: no hidden one, and none whose name is no text."""
+    return name[0] != "." and name.isprintable()
 
 
 def files_of(skill: Skill) -> list[str]:
     """The other files of a skill, by their paths in its folder, at most 200."""
     found: list[str] = []
     for folder, folders, names in walk(skill.folder):
-        folders[:] = sorted(one for one in folders if not one.startswith((".", "__")))
+        folders[:] = sorted(one for one in folders if _is_entered(one) and not one.startswith("__"))
         below = Path(folder).relative_to(skill.folder)
-        found += [str(below / name) for name in sorted(names) if name[0] != "." and name != FILE]
+        found += [str(below / name) for name in sorted(names) if _is_entered(name) and name != FILE]
         if len(found) > _MOST_FILES:
             break
     return found[:_MOST_FILES]

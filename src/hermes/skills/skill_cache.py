@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from hermes.lib.files import write_atomic
+from hermes.lib.small_files import read_small
 from hermes.skills.skill_file import LONGEST, Skill, parse
 from hermes.types.error import SkillError
 
@@ -52,14 +53,14 @@ class SkillCache:
         if kept is not None and kept.stamp == stamp:
             return kept
         try:
-            text = Path(path).read_bytes()[: LONGEST * 4].decode("utf-8", "replace")
+            text = read_small(Path(path), LONGEST * 4).decode("utf-8", "replace")
             return _CachedSkill(stamp, parse(text, Path(path).parent, category(Path(path))))
         except (SkillError, OSError) as error:
             return _CachedSkill(stamp, None, str(error))
 
     def _load(self) -> dict[str, _CachedSkill]:
         with suppress(OSError, msgspec.DecodeError, msgspec.ValidationError):
-            kept = msgspec.json.decode(self._file.read_bytes(), type=_CachedSkills)
+            kept = msgspec.json.decode(read_small(self._file), type=_CachedSkills)
             if kept.form == _FORM:
                 return kept.rows
         return {}

@@ -24,6 +24,10 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _PLAIN: Final = re.compile(r"^(\w+: +)([^\s\"'|>\[{&*!#][^\n]*)$", re.MULTILINE)
 _MOST_ITEMS: Final = 100
+_MOST_NODES: Final = 1_000
+_LONGEST_FRONT: Final = 16_000
+_MOST_BRACKETS: Final = 200  # the parser takes longer and longer for what lies deeper
+_NULL: Final = "tag:yaml.org,2002:null"
 
 
 class Conditions(Struct, frozen=True, kw_only=True):
@@ -61,7 +65,7 @@ def parse(text: str, folder: Path, category: str = "") -> Skill:
     extra = _table(_table(front.get("metadata")).get("hermes"))
     needs = _table(front.get("prerequisites"))
     return Skill(
-        name=_line(front.get("name")) or folder.name,
+        name=_name(_line(front.get("name")), folder),
         description=_line(front.get("description")) or _first_line(body),
         folder=str(folder),
         category=category or _line(extra.get("category")),
@@ -106,6 +110,7 @@ def check(text: str, name: str) -> None:
         raise SkillError(
             f"The description has {len(description)} characters; {LONGEST_DESCRIPTION} are the most."
         )
+    parse(text, Path(name))
     if not body.strip():
         raise SkillError("There is nothing below the front matter; the procedure belongs there.")
 
@@ -120,9 +125,11 @@ def check_name(name: str) -> None:
 
 
 def _front(text: str) -> Mapping[str, Any]:
-    """The table of the front matter. Many are written with colons in plain texts, which other agents take;
-    such values are read as if they were quoted.
+    """The table of the front matter, every value in it a text. Many are written with colons in plain texts,
+    which other agents take; such values are read as if they were quoted.
     """
+    if len(text) > _LONGEST_FRONT or text.count("[") + text.count("{") > _MOST_BRACKETS:
+        raise SkillError(f"The front matter is too long: {_LONGEST_FRONT:,} characters are the most.")
     try:
         value = _yaml(text)
     except SkillError:
@@ -130,19 +137,37 @@ def _front(text: str) -> Mapping[str, Any]:
         if quoted == text:
             raise
         value = _yaml(quoted)
-    if value is not None and not isinstance(value, dict):
+    if value != "" and not isinstance(value, dict):
         raise SkillError("The front matter is no table of names and values.")
     return value or {}
 
 
 def _yaml(text: str) -> Any:
+    """Texts, lists and tables of them: nothing is made of what a tag asks for, and what refers to itself
+    ends.
+    """
     try:
-        return import_object("ruamel.yaml:YAML")(typ="safe", pure=True).load(text)
-    except (import_object("ruamel.yaml.error:YAMLError"), RecursionError, ValueError) as error:
+        node = import_object("ruamel.yaml:YAML")(typ="safe", pure=True).compose(text)
+        return _plain(node, [_MOST_NODES]) if node is not None else ""
+    except RecursionError as error:
+        raise SkillError("The front matter refers to itself, or lies too deep.") from error
+    except (import_object("ruamel.yaml.error:YAMLError"), ValueError) as error:
         where = getattr(error, "problem_mark", None)
         line = f", line {where.line + 2}" if where is not None else ""
         problem = getattr(error, "problem", None) or type(error).__name__
         raise SkillError(f"The front matter is no YAML{line}: {problem}.") from error
+
+
+def _plain(node: Any, left: list[int]) -> Any:
+    """What a node says, as long as there are few; a reference counts as often as it is followed."""
+    left[0] -= 1
+    if left[0] < 0:
+        raise SkillError(f"The front matter has more than {_MOST_NODES} values.")
+    if isinstance(node.value, str):
+        return "" if node.tag == _NULL else node.value
+    if node.id == "sequence":
+        return [_plain(one, left) for one in node.value]
+    return {str(_plain(key, left)): _plain(one, left) for key, one in node.value}
 
 
 def _table(value: object) -> Mapping[str, Any]:
@@ -150,8 +175,9 @@ def _table(value: object) -> Mapping[str, Any]:
 
 
 def _line(value: object) -> str:
-    """A text in one line, without what a terminal would act on."""
-    return " ".join(strip_escapes(str(value)).split()) if isinstance(value, str | int | float) else ""
+    """A text in one line, without what a terminal would act on and what nobody sees."""
+    words = strip_escapes(value).split() if isinstance(value, str) else ()
+    return " ".join("".join(filter(str.isprintable, word)) for word in words)
 
 
 def _first_line(body: str) -> str:
@@ -165,6 +191,17 @@ def _words(value: object) -> tuple[str, ...]:
     if not isinstance(items, Sequence):
         return ()
     return tuple(filter(None, map(_line, items[:_MOST_ITEMS])))
+
+
+def _name(given: str, folder: Path) -> str:
+    """The name that a skill has: its own, or that of its folder where that is none; SkillError for
+    neither.
+    """
+    name = next(filter(_NAME.fullmatch, (given, folder.name.lower())), "")
+    if not name:
+        shown = clip(given or _line(folder.name), 80)
+        raise SkillError(f"{shown!r} is no name of a skill, nor is its folder's.")
+    return name
 
 
 def _variables(*lists: object) -> tuple[str, ...]:

@@ -83,9 +83,12 @@ def fetched(source: SkillSource, environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def skill_folders(top: Path) -> dict[str, Path]:
-    """The folders with a skill below a place, by their paths in it ("." for the place itself)."""
+    """The folders with a skill below a place, by their paths in it ("." for the place itself), without those
+    that a link leads to outside of it.
+    """
     folders = [Path(path).parent for path, _ in skill_files(top)]
-    return {str(one.relative_to(top)): one for one in folders}
+    within = [one for one in folders if one.resolve().is_relative_to(top.resolve())]
+    return {str(one.relative_to(top)): one for one in within}
 
 
 def chosen(top: Path, source: SkillSource) -> Path:

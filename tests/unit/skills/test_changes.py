@@ -30,7 +30,7 @@ def change(before: Mapping[str, str | None], after: Mapping[str, str | None], na
         id=name,
         action="patch",
         skill="review",
-        category="code",
+        place="code/review",
         before=dict(before),
         after=dict(after),
         session="s",
@@ -207,6 +207,63 @@ def test_a_change_that_was_cut_off_midway_can_be_taken_back(tmp_path: Path) -> N
     (journal.folder / "code" / "review" / "scripts" / "a.sh").unlink()
     journal.revert(two)
     assert files(journal.folder) == {}
+
+
+def test_a_change_that_was_killed_before_it_left_the_waiting_ones_can_be_taken_back(tmp_path: Path) -> None:
+    journal = ChangeJournal(tmp_path / "skills")
+    new = change({"SKILL.md": None}, {"SKILL.md": TEXT}, "abc")
+    journal.make(new)
+    journal.propose(new)  # as if it had not been dropped
+    assert (journal.waiting(), journal.find("abc")) == ([], new)
+    journal.revert(journal.find("abc"))
+    assert files(journal.folder) == {}
+
+
+def test_nothing_is_written_where_a_link_leads_out_of_the_skill(tmp_path: Path) -> None:
+    skill, victim = a_skill(tmp_path), tmp_path / "victim"
+    victim.mkdir()
+    Path(skill.folder, "scripts").symlink_to(victim)
+    Path(skill.folder, "references", "x.md").symlink_to(victim / "x.md")
+    journal = ChangeJournal(tmp_path / "skills")
+    for path in ("scripts/a.sh", "references/x.md"):
+        with pytest.raises(SkillError, match=f"code/review/{path} leads out of the skill"):
+            journal.make(change({path: None}, {path: "x"}))
+    assert list(victim.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("place", "why"),
+    [("code", "code is there already"), ("code/review/inner", "code/review is a skill; choose another")],
+)
+def test_a_new_skill_takes_no_place_of_others(tmp_path: Path, place: str, why: str) -> None:
+    a_skill(tmp_path)
+    journal = ChangeJournal(tmp_path / "skills")
+    new = replace(change({"SKILL.md": None}, {"SKILL.md": TEXT}), action="create", place=place)
+    with pytest.raises(SkillError, match=why):
+        journal.make(new)
+
+
+def test_a_skill_is_a_session_s_own_until_somebody_else_has_changed_it(tmp_path: Path) -> None:
+    journal = ChangeJournal(tmp_path / "skills")
+    journal.make(replace(change({"SKILL.md": None}, {"SKILL.md": TEXT}), action="create"))
+    mend = change({"SKILL.md": TEXT}, {"SKILL.md": TEXT + "3.\n"}, "2")
+    assert journal.is_own(mend)
+    journal.make(mend)
+    assert not journal.is_own(change({"SKILL.md": TEXT + "by hand\n"}, {"SKILL.md": TEXT}, "3"))
+    assert not journal.is_own(replace(mend, place="code/other"))
+
+
+@pytest.mark.parametrize("place", ["../../victim", "/etc", "a/../..", ".hub", ""])
+def test_a_record_that_no_session_wrote_does_not_count(tmp_path: Path, place: str) -> None:
+    journal = ChangeJournal(tmp_path / "skills")
+    journal.propose(replace(change({"SKILL.md": None}, {"SKILL.md": TEXT}), place=place))
+    assert journal.waiting() == []
+
+
+def test_a_script_that_is_written_may_run(tmp_path: Path) -> None:
+    skill = a_skill(tmp_path)
+    ChangeJournal(tmp_path / "skills").make(change({"scripts/a": None}, {"scripts/a": "#!/bin/sh\nls\n"}))
+    assert Path(skill.folder, "scripts", "a").stat().st_mode & 0o777 == 0o755
 
 
 def test_the_diff_names_the_files_by_their_place() -> None:

@@ -1,5 +1,6 @@
 """Skills from elsewhere: kept out or put in their place whole, held by digest, and removed with nothing left."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -104,6 +105,9 @@ def test_a_skill_of_the_user_and_one_from_elsewhere_keep_their_names(
         install(made(tmp_path / "from"), force=True)
     assert (mine / "SKILL.md").read_text().endswith("Mine.\n")
     install(made(tmp_path / "b", name="b"), origin="here")
+    made(home.folder / "ops" / "deploy", name="deploy")
+    with pytest.raises(SkillError, match="There is a skill deploy of yours in .*/ops/deploy"):
+        install(made(tmp_path / "c", name="deploy"), force=True)
     with pytest.raises(SkillError, match="b was installed from here; uninstall that first"):
         install(made(tmp_path / "b", name="b"), origin="there")
     with pytest.raises(SkillError, match="No skill 'a' was installed; your own you delete by yourself"):
@@ -114,11 +118,11 @@ def test_a_skill_of_the_user_and_one_from_elsewhere_keep_their_names(
 def test_no_name_leads_out_of_the_folder(
     home: InstalledSkills, install: Install, tmp_path: Path, name: str
 ) -> None:
-    with pytest.raises(SkillError, match="is no name of a skill"):
-        install(made(tmp_path / "from", name=name), force=True)
+    one = install(made(tmp_path / "from", name=f"'{name}'"), force=True)
+    assert (one.name, one.place, everything(home.folder)[-1]) == ("from", "from", "from/SKILL.md")
     with pytest.raises(SkillError, match="is no name of a skill"):
         install(made(tmp_path / "good"), category=name, force=True)
-    assert home.every() == {}
+    assert list(home.every()) == ["from"]
 
 
 def test_a_link_stays_a_link_and_is_found(home: InstalledSkills, install: Install, tmp_path: Path) -> None:
@@ -128,6 +132,25 @@ def test_a_link_stays_a_link_and_is_found(home: InstalledSkills, install: Instal
         install(source)
     install(source, force=True)
     assert (home.folder / "a" / "passwd").is_symlink()
+
+
+def test_pipes_neither_hang_a_look_nor_are_taken_for_files(
+    home: InstalledSkills, install: Install, tmp_path: Path
+) -> None:
+    one = install(made(tmp_path / "from"))
+    os.mkfifo(home.folder / "a" / "pipe")
+    assert (home.is_changed(one), home.audit(one).level) == (True, "dangerous")
+    (home.folder / ".hub" / "lock.json").unlink()
+    os.mkfifo(home.folder / ".hub" / "lock.json")
+    with pytest.raises(SkillError, match="it is no regular file"):
+        home.every()
+
+
+def test_a_link_in_the_place_of_skill_md_is_none(install: Install, tmp_path: Path) -> None:
+    (tmp_path / "from").mkdir()
+    (tmp_path / "from" / "SKILL.md").symlink_to(made(tmp_path / "victim") / "SKILL.md")
+    with pytest.raises(SkillError, match=r"There is no SKILL.md in o\."):
+        install(tmp_path / "from", force=True)
 
 
 def test_too_many_files_and_no_skill_are_refused(install: Install, tmp_path: Path) -> None:

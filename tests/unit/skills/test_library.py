@@ -73,6 +73,16 @@ def test_a_damaged_cache_is_made_anew(tmp_path: Path, damage: bytes) -> None:
     assert b'"a"' in (tmp_path / "cache" / "skills.json").read_bytes()
 
 
+def test_a_name_that_is_no_text_hides_no_other_skill(tmp_path: Path) -> None:
+    put(tmp_path / "skills" / "good", "good")
+    put(Path(os.fsdecode(os.fsencode(tmp_path / "skills") + b"/bad\xff")), "bad")
+    os.mkfifo(tmp_path / "skills" / "good" / "pipe\n")
+    (tmp_path / "skills" / "pipe").mkdir()
+    os.mkfifo(tmp_path / "skills" / "pipe" / "SKILL.md")
+    found = library(tmp_path)
+    assert ([one.name for one in found.skills()], files_of(found.find("good"))) == (["good"], [])
+
+
 def test_a_home_without_skills_has_none_and_gets_no_folder(tmp_path: Path) -> None:
     assert (library(tmp_path).skills(), library(tmp_path).faults()) == ([], [])
     assert list(tmp_path.iterdir()) == []
@@ -82,7 +92,9 @@ def test_a_skill_that_is_switched_off_is_not_there(tmp_path: Path) -> None:
     put(tmp_path / "skills" / "a", "a")
     off = library(tmp_path, disabled=("a",))
     assert off.skills() == []
-    with pytest.raises(SkillError, match="There is no skill 'a'; skills_list shows those that are there"):
+    with pytest.raises(
+        SkillError, match="There is no skill 'a'; the list of skills has those that are there"
+    ):
         off.find("a")
 
 

@@ -1,5 +1,6 @@
 """SKILL.md: what others wrote is read, what Hermes writes keeps the rules, and nothing else gets out than SkillError."""
 
+import itertools
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -74,6 +75,50 @@ def test_all_that_counts_is_read_from_the_front_matter() -> None:
 def test_what_others_write_is_read(front: str, name: str, description: str) -> None:
     skill = parse(f"---\n{front}\n---\n# Title\n\nThe first words.\n", Path("/s/folder"))
     assert (skill.name, skill.description) == (name, description)
+
+
+@pytest.mark.parametrize(
+    ("front", "description"),
+    [
+        ("description: !!bool maybe", "maybe"),
+        ("description: !!int ''", "The first words."),
+        ("description: !!python/object/apply:os.system [id]", "The first words."),
+        ("description: 0x" + "f" * 9000, "0x" + "f" * 9000),
+        (r'description: "\ud800x"', "x"),
+        ("description: fine\u200b\u202e\U000e0041", "fine"),
+        ("description: null", "The first words."),
+        ("x: &x\n  description: no\n<<: *x", "The first words."),
+    ],
+)
+def test_no_value_is_more_than_a_text(front: str, description: str) -> None:
+    assert parse(f"---\nname: x\n{front}\n---\nThe first words.\n", Path("/s/x")).description == description
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{new}: &{new} [{', '.join([f'*{old}'] * 8)}]\n" for old, new in itertools.pairwise("abcdefghij")
+)
+
+
+@pytest.mark.parametrize(
+    ("front", "why"),
+    [
+        (BOMB, "The front matter has more than 1000 values."),
+        ("a: &a [*a]\n", "The front matter refers to itself, or lies too deep."),
+        (f"a: {'[' * 5000}", "The front matter is too long: 16,000 characters are the most."),
+        ("x" * 16_001, "The front matter is too long: 16,000 characters are the most."),
+    ],
+)
+def test_what_grows_without_an_end_is_refused(front: str, why: str) -> None:
+    with pytest.raises(SkillError) as raised:
+        parse(f"---\n{front}\n---\n", Path("/s/x"))
+    assert str(raised.value) == why
+
+
+@pytest.mark.parametrize("name", ["../up", "PDF Tools", "/etc", "a/b", "'\u202e'"])
+def test_a_name_that_is_none_gives_way_to_that_of_the_folder(name: str) -> None:
+    assert parse(f"---\nname: {name}\n---\nx\n", Path("/s/Folder")).name == "folder"
+    with pytest.raises(SkillError, match="is no name of a skill, nor is its folder's"):
+        parse(f"---\nname: {name}\n---\nx\n", Path("/s/No Name"))
 
 
 def test_a_file_without_front_matter_is_a_skill_named_after_its_folder() -> None:

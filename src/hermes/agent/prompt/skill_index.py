@@ -7,6 +7,7 @@ from typing import Final
 from msgspec import Struct
 
 from hermes.agent.prompt.builder import PromptContext, PromptSpan
+from hermes.agent.prompt.notes import TextRules, readable
 from hermes.skills.conditions import Surface, of_use
 from hermes.skills.index import categories_text, index_text
 from hermes.skills.library import SkillLibrary
@@ -38,6 +39,7 @@ class SkillIndex(Struct, frozen=True):
     library: SkillLibrary
     settings: SkillSettings
     registry: ToolRegistry
+    rules: TextRules
     name: str = "skills"
     order: int = 450
 
@@ -50,4 +52,5 @@ class SkillIndex(Struct, frozen=True):
         if not skills:
             return []
         write = categories_text if self.settings.index == "categories" else index_text
-        return [PromptSpan("skills", f"{FRAME}\n\n{write(skills)}")]
+        words = readable(write(skills).encode(), "skills", self.rules)
+        return [PromptSpan("skills", f"{FRAME}\n\n{words}")]

@@ -32,7 +32,7 @@ def standard_prompt(settings: Settings, home: Home, services: "RuntimeServices")
             ModelGuidance(),
             RecordGuidance(),
             ToolGuidance(),
-            SkillIndex(services.skills, settings[SkillSettings], services.dispatcher.registry),
+            SkillIndex(services.skills, settings[SkillSettings], services.dispatcher.registry, rules),
             ContextFiles(files, rules),
             MemoryBlock(memory.notes(home.memories), memory, rules),
             ProviderBlock(services.recall),

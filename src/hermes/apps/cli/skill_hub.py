@@ -2,6 +2,7 @@
 used.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,6 +14,7 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here, to_change
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.text import strip_escapes
+from hermes.lib.visible import one_line
 from hermes.skills.digest import digest
 from hermes.skills.guard import GuardVerdict, keeps_out
 from hermes.skills.installed import Candidate, Installed, InstalledSkills, KeptOut
@@ -36,7 +38,7 @@ def install(choices: Choices, where: str, *, category: str, force: bool, yes: bo
         _tell(one.skill.name, one.verdict)
         click.echo(strip_escapes(f"{one.skill.name}: {one.skill.description}"))
         asks = not (yes or force or keeps_out(one.verdict, one.trust))
-        if asks and not click.confirm(f"Install it from {source.words}?", default=True):
+        if asks and not _agreed(f"Install it from {source.words}?"):
             click.echo("Nothing was installed.")
             return
         try:
@@ -114,8 +116,19 @@ def update(choices: Choices, names: Sequence[str], *, check: bool, force: bool) 
             click.echo(strip_escapes(f"{one.name}: {error}"), err=True)
 
 
+def _agreed(question: str) -> bool:
+    try:
+        return click.confirm(question, default=True)
+    except click.Abort as error:
+        if sys.stdin.isatty():
+            raise
+        raise SkillError("Nobody answered, so nothing was installed; --yes answers.") from error
+
+
 def _updated(choices: Choices, one: Installed, *, check: bool, force: bool) -> str:
     with _candidate(choices, source_of(one.source)) as fresh:
+        if fresh.skill.name != one.name:
+            raise SkillError(f"at its source it is called {fresh.skill.name} now; install that by its name.")
         if digest(fresh.folder) == one.digest:
             return "up to date"
         if check:
@@ -160,4 +173,4 @@ def _tell(name: str, verdict: GuardVerdict) -> None:
     for one in verdict.findings:
         place = f"{one.file}:{one.line}" if one.line else one.file or "the folder"
         words = f" · {one.words}" if one.words else ""
-        click.echo(strip_escapes(f"  {one.level}  {place}: {one.why}{words}"), err=True)
+        click.echo(one_line(strip_escapes(f"  {one.level}  {place}: {one.why}{words}")), err=True)

@@ -1,15 +1,19 @@
 """`hermes skills`: the procedures that are kept as files, and the changes that sessions want."""
 
 import datetime as dt
+from pathlib import Path
 
 import click
 
+from hermes.agent.services import Redactor
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here, home_with_skills, to_change
+from hermes.apps.cli.redaction import redactor_for
 from hermes.apps.cli.skill_hub import audit, browse, install, list_installed, uninstall, update
 from hermes.composition import skills_of
 from hermes.lib.text import strip_escapes
+from hermes.lib.visible import one_line, spelled_out
 from hermes.skills.changes import SkillChange
 from hermes.skills.journal import ChangeJournal
 from hermes.skills.library import SkillLibrary, files_of, read_skill_file
@@ -33,7 +37,7 @@ def list_skills(choices: Choices) -> None:
     library = _library(choices)
     found = library.skills()
     for fault in library.faults():
-        click.echo(strip_escapes(f"{fault.folder}: {fault.why}"), err=True)
+        click.echo(one_line(f"{fault.folder}: {fault.why}"), err=True)
     if not found:
         click.echo(_NONE.format(library.own), err=True)
         return
@@ -48,10 +52,10 @@ def list_skills(choices: Choices) -> None:
 def show(choices: Choices, name: str, file: str) -> None:
     """SKILL.md of a skill, or another FILE of it."""
     skill = _library(choices).find(name)
-    click.echo(strip_escapes(read_skill_file(skill, file)).rstrip())
+    click.echo(spelled_out(strip_escapes(read_skill_file(skill, file))).rstrip())
     if file == FILE:
         others = files_of(skill)
-        click.echo("\n".join([f"\nIn {skill.folder}:", FILE, *others]), err=True)
+        click.echo("\n".join([f"\nIn {one_line(skill.folder)}:", FILE, *map(one_line, others)]), err=True)
 
 
 @skills.command()
@@ -67,8 +71,8 @@ def review(choices: Choices, change: str, *, answer: bool | None) -> None:
     found = journal.find(change)
     if found not in journal.waiting():
         raise ConfigError(f"{found.id} was made already; hermes skills revert {found.id} takes it back.")
-    _tell(found)
     to_change(choices)
+    _tell(found, redactor_for(choices, Path.cwd()))
     if click.confirm("Make this change?") if answer is None else answer:
         journal.make(found)
         click.echo(
@@ -122,10 +126,14 @@ def _list(found: list[SkillChange], none: str) -> None:
 
 
 def _day(change: SkillChange) -> str:
-    return dt.datetime.fromtimestamp(change.at).astimezone().strftime("%Y-%m-%d %H:%M")
+    try:
+        return dt.datetime.fromtimestamp(change.at).astimezone().strftime("%Y-%m-%d %H:%M")
+    except (OverflowError, ValueError, OSError):  # no session wrote that
+        return "?"
 
 
-def _tell(change: SkillChange) -> None:
+def _tell(change: SkillChange, redactor: Redactor) -> None:
     after = f", after it had read text from {', '.join(change.outside)}" if change.outside else ""
-    click.echo(strip_escapes(f"{change.action} {change.place}: {change.reason}"))
-    click.echo(strip_escapes(f"Session {change.session}{after}\n\n{change.diff}"))
+    click.echo(one_line(redactor.redact(f"{change.action} {change.place}: {change.reason}")))
+    click.echo(one_line(f"Session {change.session}{after}"))
+    click.echo(f"\n{spelled_out(strip_escapes(redactor.redact(change.diff)))}")
