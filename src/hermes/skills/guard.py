@@ -19,7 +19,7 @@ from hermes.safety.commands.findings import inspect
 from hermes.safety.commands.paths import Map
 from hermes.safety.commands.rules import Finding
 from hermes.safety.text.quarantine import findings as hidden_in
-from hermes.skills.programs import Program, programs
+from hermes.skills.programs import SkillProgram, programs
 from hermes.skills.skill_file import FILE, split
 from hermes.types.error import BeyondReading, SkillError
 
@@ -138,7 +138,7 @@ def _says_what_it_is(text: str) -> bool:
         return False
 
 
-def _of_program(path: str, program: Program) -> Iterator[GuardFinding]:
+def _of_program(path: str, program: SkillProgram) -> Iterator[GuardFinding]:
     if not program.language or len(program.code) > _LONGEST_PROGRAM:
         why = "is too long to be read" if program.language else "is in a language that is not read"
         yield GuardFinding(file=path, line=program.line, level="caution", why=f"a program {why}")
@@ -156,7 +156,7 @@ def _of_program(path: str, program: Program) -> Iterator[GuardFinding]:
             yield GuardFinding(file=path, line=at, level=level, why=one.reason, words=words)
 
 
-def _level(one: Finding, program: Program) -> Level:
+def _level(one: Finding, program: SkillProgram) -> Level:
     """How bad a finding is: what is only mentioned, or may be no command at all, is judged milder."""
     if one.effect in _ORDINARY or (program.certainty != "program" and one.effect == "opaque"):
         return "safe"
@@ -166,7 +166,7 @@ def _level(one: Finding, program: Program) -> Level:
     return "dangerous" if is_dangerous else "caution"
 
 
-def _line_of(words: str, program: Program) -> int:
+def _line_of(words: str, program: SkillProgram) -> int:
     """The line that a finding is about, as far as its words tell it; the first of the program else."""
     start = words.split(" ", 1)[0] if words else ""
     at = (

@@ -45,7 +45,7 @@ _SHEBANG: Final = re.compile(r"\A#!\s*(\S+)[ \t]*([^\n]*)")
 _PROMPT: Final = re.compile(r"^\s*[$❯>] ", re.MULTILINE)
 
 
-class Program(Struct, frozen=True, kw_only=True):
+class SkillProgram(Struct, frozen=True, kw_only=True):
     """Code with the line that it begins in and its language: `sh`, `python3`, `node`, or "" for one that is
     not read. `certainty`: it is a program, a block that does not say what it is, or words between others.
     """
@@ -64,15 +64,15 @@ class Program(Struct, frozen=True, kw_only=True):
         return f"{self.language} - <<'{end}'\n{self.code}\n{end}"
 
 
-def programs(path: str, text: str) -> Iterator[Program]:
+def programs(path: str, text: str) -> Iterator[SkillProgram]:
     """The programs in a file: it is one, or it is a text with some, or data without any."""
     name, suffix = Path(path).name, Path(path).suffix.lower()
     if (shebang := _SHEBANG.match(text)) is not None:
-        yield Program(line=1, language=_LANGUAGES.get(_runner(shebang), ""), code=text)
+        yield SkillProgram(line=1, language=_LANGUAGES.get(_runner(shebang), ""), code=text)
     elif suffix in _TEXTS or (not suffix and name.isupper()):
         yield from _in_markdown(text)
     elif suffix[1:] not in _DATA:
-        yield Program(line=1, language=_LANGUAGES.get(suffix[1:], ""), code=text)
+        yield SkillProgram(line=1, language=_LANGUAGES.get(suffix[1:], ""), code=text)
 
 
 def _runner(shebang: re.Match[str]) -> str:
@@ -81,23 +81,23 @@ def _runner(shebang: re.Match[str]) -> str:
     return next((one for one in names if one != "env"), "")
 
 
-def _in_markdown(text: str) -> Iterator[Program]:
+def _in_markdown(text: str) -> Iterator[SkillProgram]:
     """Blocks of code, also in lists and quotations, and code between words."""
     for token in import_object("markdown_it:MarkdownIt")("commonmark").parse(text):
         line = (token.map or [0])[0] + 1
         for inner in token.children or ():
             if inner.type == "code_inline":
-                yield Program(line=line, language="sh", code=inner.content, certainty="words")
+                yield SkillProgram(line=line, language="sh", code=inner.content, certainty="words")
         if token.type in {"fence", "code_block"}:
             yield from _of_block(line + (token.type == "fence"), token.info, token.content)
 
 
-def _of_block(line: int, info: str, code: str) -> Iterator[Program]:
+def _of_block(line: int, info: str, code: str) -> Iterator[SkillProgram]:
     language = info.strip().partition(" ")[0].strip("{}.").lower()
     if not language:
-        yield Program(line=line, language="sh", code=_PROMPT.sub("", code), certainty="block")
+        yield SkillProgram(line=line, language="sh", code=_PROMPT.sub("", code), certainty="block")
     elif language in _READ:
-        yield Program(line=line, language="sh", code=_PROMPT.sub("", code), certainty="words")
+        yield SkillProgram(line=line, language="sh", code=_PROMPT.sub("", code), certainty="words")
     elif language not in _DATA:
         known = _LANGUAGES.get(language, "")
-        yield Program(line=line, language=known, code=_PROMPT.sub("", code) if known == "sh" else code)
+        yield SkillProgram(line=line, language=known, code=_PROMPT.sub("", code) if known == "sh" else code)
