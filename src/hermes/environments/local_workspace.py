@@ -35,7 +35,7 @@ from hermes.environments.workspace_files import Located, Operation
 from hermes.lib.beneath import make_folders
 from hermes.lib.files import make_private
 from hermes.lib.programs import find_program
-from hermes.lib.repository import git_name
+from hermes.lib.repository import git_name, names_programs
 from hermes.types.action import Command, Permit
 from hermes.types.capabilities import ALL, is_below, shared
 from hermes.types.error import ExecError, Refused, WorkspaceGone
@@ -152,7 +152,8 @@ class LocalWorkspace(KernelWorkspace):
         beside = action.beside or self._local.runs()  # first: what has ended by then changes nothing after
         found = named_files(action.command, action.cwd, self._options.named(action))
         beside = beside and bool(found.content)
-        return replace(action, content=found.content, runners=found.runners, beside=beside)
+        steered = names_programs(Path(action.cwd))
+        return replace(action, content=found.content, runners=found.runners, beside=beside, steered=steered)
 
     def _accept(self, permit: Permit) -> Permit:
         if permit.confined and self._sandbox is None:

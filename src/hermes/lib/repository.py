@@ -117,6 +117,33 @@ def git_name(path: str) -> str:
     return ""
 
 
+def names_programs(folder: Path) -> bool:
+    """Whether the repository that a folder lies in has git run programs: by a hook, or by a setting that is
+    not known to be harmless. True where that cannot be told.
+    """
+    git = next((one / ".git" for one in (folder, *folder.parents) if (one / ".git").exists()), None)
+    try:
+        return git is not None and _names_programs(_common(git))
+    except (OSError, ValueError):
+        return True
+
+
+def _common(git: Path) -> Path:
+    """The folder that has the hooks and settings of a repository, also for a worktree or submodule."""
+    if git.is_file():
+        git = git.parent / read_plain(str(git)).strip().removeprefix("gitdir: ")
+    shared = git / "commondir"
+    return git / read_plain(str(shared)).strip() if shared.is_file() else git
+
+
+def _names_programs(git: Path) -> bool:
+    hooks, settings = git / "hooks", [git / "config", git / "config.worktree"]
+    if hooks.is_dir() and any(one.suffix != ".sample" for one in hooks.iterdir()):
+        return True
+    texts = [read_plain(str(one)) for one in settings if one.exists()]
+    return any(plain_config(text) != text for text in texts)
+
+
 def branch_of(folder: Path) -> str:
     """The branch that a folder's repository, worktree or submodule is on, as its HEAD says; the beginning of
     a commit's name where it is on none, "" outside of a repository.

@@ -10,11 +10,13 @@ from hermes.safety.commands.dataflow import INTERPRETERS, builds, run_by, script
 from hermes.safety.commands.expansion import UNKNOWN
 from hermes.safety.commands.findings import read_command
 from hermes.safety.commands.local_programs import is_plain
+from hermes.safety.commands.options import has_option
 from hermes.safety.commands.paths import Map, absolute, place_of
 from hermes.safety.commands.script import Simple, program_name
 from hermes.types.action import Command
 
 _SHELL_OWN: Final = frozenset({".", "source"})
+_OTHER_REPOSITORY: Final = ("-C", "--git-dir", "--work-tree")
 
 
 def named_paths(action: Command, folders: Map) -> tuple[str, ...]:
@@ -54,6 +56,8 @@ def runs_unbound(commands: Sequence[Simple], action: Command, folders: Map) -> s
 def _is_unbound(command: Simple, action: Command, folders: Map) -> bool:
     if is_plain(command):
         return False
+    if command.program == "git":  # its hooks and settings are the user's own, what they run may be anybody's
+        return action.steered or command.cwd != action.cwd or has_option(command.argv[1:], *_OTHER_REPOSITORY)
     if script := _interpreted(command, action):
         return place_of(script, command.cwd, folders) != "system"
     named = run_by(command)

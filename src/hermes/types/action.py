@@ -20,7 +20,8 @@ class Command(Struct, frozen=True, kw_only=True):
     `carried` is shell text: the aliases and functions that earlier commands have left. `content` stands for
     what is in the files that its words name, as far as they are known, and `beside` says that a process which
     the session started before still runs, and may change them; `runners` are the paths of those that name in
-    their first line the program that runs them, with it. `needs` is what it declares; without it a
+    their first line the program that runs them, with it; `steered` says that the repository there has git run
+    programs. `needs` is what it declares; without it a
     sandbox gives nothing beyond the usual. `fresh` says that earlier commands have left nothing in the shell
     that changes what this one does.
     """
@@ -34,6 +35,7 @@ class Command(Struct, frozen=True, kw_only=True):
     content: str = ""
     beside: bool = False
     runners: tuple[tuple[str, str], ...] = ()
+    steered: bool = False
     fresh: bool = False
     needs: Needs = NO_NEEDS
     kind: Literal["command"] = "command"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hermes.environments.sandbox.git_folders import git_files, git_folders
-from hermes.lib.repository import branch_of, plain_config, plain_steps, steers_git
+from hermes.lib.repository import branch_of, names_programs, plain_config, plain_steps, steers_git
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,56 @@ from hermes.lib.repository import branch_of, plain_config, plain_steps, steers_g
 )
 def test_what_chooses_what_git_runs_is_known_by_its_path(path: str, *, does: bool) -> None:
     assert steers_git(path) is does
+
+
+def test_a_repository_names_programs_by_a_hook_or_a_setting_and_not_as_it_is_made(
+    tmp_path: Path, environ: dict[str, str]
+) -> None:
+    def git(*words: str, at: Path) -> None:
+        subprocess.run(["git", *words], cwd=at, env=environ, check=True, capture_output=True)
+
+    def made(name: str) -> Path:
+        git("init", "-q", name, at=tmp_path)
+        (tmp_path / name / "sub").mkdir()
+        return tmp_path / name
+
+    found = {}
+    for name, words in {
+        "fresh": (),
+        "plain": ("config", "user.name", "me"),
+        "remote": ("remote", "add", "origin", "https://example.org/x.git"),
+        "alias": ("config", "alias.pp", "!./tool"),
+        "filter": ("config", "filter.x.clean", "./tool"),
+        "ssh": ("config", "core.sshCommand", "./tool"),
+        "hooks path": ("config", "core.hooksPath", ".husky"),
+    }.items():
+        place = made(name)
+        if words:
+            git(*words, at=place)
+        found[name] = names_programs(place / "sub")
+    hook = made("hook") / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\n./tool\n")
+    assert found | {"hook": names_programs(tmp_path / "hook"), "none": names_programs(tmp_path)} == {
+        **dict.fromkeys(("fresh", "plain", "remote", "none"), False),
+        **dict.fromkeys(("alias", "filter", "ssh", "hooks path", "hook"), True),
+    }
+
+
+def test_a_worktree_names_the_programs_of_its_repository(tmp_path: Path, environ: dict[str, str]) -> None:
+    def git(*words: str) -> None:
+        who = ("-c", "user.name=a", "-c", "user.email=a@b")
+        subprocess.run(
+            ["git", *who, *words], cwd=tmp_path / "r", env=environ, check=True, capture_output=True
+        )
+
+    (tmp_path / "r").mkdir()
+    git("init", "-q")
+    git("commit", "-q", "--allow-empty", "-m", "x")
+    git("worktree", "add", "-q", "../side")
+    assert names_programs(tmp_path / "side") is False
+    git("config", "alias.pp", "!./tool")
+    assert names_programs(tmp_path / "side") is True
 
 
 def test_the_folders_of_submodules_are_found_at_any_depth_and_links_are_not_followed(tmp_path: Path) -> None:

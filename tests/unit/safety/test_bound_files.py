@@ -27,6 +27,26 @@ def offers(command: str, needs: Needs) -> tuple[bool, bool, bool]:
 
 
 @pytest.mark.parametrize("needs", NEEDS)
+@pytest.mark.parametrize(
+    ("command", "steered", "lasts"),
+    [
+        ("git commit -m x", False, True),
+        ("git commit -m x", True, False),
+        ("git pp", True, False),
+        ("git add f && git push", True, False),
+        ("git -C other commit -m x", False, False),
+        ("cd other && git commit -m x", False, False),
+        ("git --git-dir=x/.git commit -m x", False, False),
+    ],
+)
+def test_git_is_allowed_once_where_its_repository_has_it_run_programs(
+    command: str, needs: Needs, *, steered: bool, lasts: bool
+) -> None:
+    action = Command(command=command, cwd="/ws", needs=needs, content="0" * 20, steered=steered)
+    assert (decide(action, SANDBOX).session is not None) == lasts
+
+
+@pytest.mark.parametrize("needs", NEEDS)
 @pytest.mark.parametrize("command", ["./run.sh", "bash run.sh", "timeout 5 ./run.sh", "cp a b"])
 def test_what_its_words_name_may_be_allowed_for_longer(command: str, needs: Needs) -> None:
     assert offers(command, needs) == (True, True, False)
