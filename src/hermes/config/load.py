@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 from msgspec import Struct
@@ -151,13 +151,17 @@ def _file_items(path: Path, known: Mapping[str, Known]) -> Iterator[tuple[str, A
     yield from _leaves("", _parse(path, text), known)
 
 
+_ODD_VALUES: Final = (KeyError, IndexError, ValueError, TypeError, AttributeError)
+"""What the library raises for values that are not what their tag says."""
+
+
 def _parse(path: Path, text: str) -> Any:
     yaml = import_object("ruamel.yaml:YAML")(typ="rt")
     try:
         tree = yaml.load(text)
     except RecursionError as error:
         raise _too_large(path) from error
-    except import_object("ruamel.yaml.error:YAMLError") as error:
+    except (import_object("ruamel.yaml.error:YAMLError"), *_ODD_VALUES) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}" if mark else ""
         raise ConfigError(

@@ -147,6 +147,8 @@ def test_all_faults_are_told_at_once(path: Path) -> None:
         ("a: [1", "config.yaml line 1: this is not valid YAML"),
         ("- a\n- b\n", "holds keys and values"),
         ("\x00", "not valid YAML"),
+        ("model: {default: !!bool maybe}", "not valid YAML"),
+        ("model: !!int ''", "not valid YAML"),
     ],
 )
 def test_what_is_no_settings_file_is_told(path: Path, text: str, words: str) -> None:

@@ -9,6 +9,9 @@ from hermes.models.transports.base import BadReplyError
 MOST: Final = 32_000_000
 """Bytes of one event, or of a whole body: more would fill the memory before anything is read."""
 
+MOST_TOGETHER: Final = 8 * MOST
+"""Bytes of all events of a reply: several times what the longest takes with an event for each token."""
+
 
 class Events:
     """Splits a byte stream into the data of its events; lines may end in LF or CRLF and may be cut
@@ -18,12 +21,13 @@ class Events:
     def __init__(self) -> None:
         self._rest = b""
         self._data: list[bytes] = []
-        self._held = 0
+        self._held = self._taken = 0
 
     def feed(self, data: bytes) -> list[bytes]:
         """The data of every event that these bytes complete."""
         self._held += len(data)
-        if self._held > MOST:
+        self._taken += len(data)
+        if self._held > MOST or self._taken > MOST_TOGETHER:
             raise _too_long()
         lines = (self._rest + data).split(b"\n")
         self._rest = lines.pop()
@@ -45,7 +49,9 @@ class Events:
 
 
 def _too_long() -> BadReplyError:
-    return BadReplyError(f"The server sent more than {MOST:,} bytes of a reply in one piece.")
+    return BadReplyError(
+        f"The server sent more than {MOST:,} bytes of a reply in one piece, or without an end."
+    )
 
 
 _BODIES = (b"{", b"[", b"<")
