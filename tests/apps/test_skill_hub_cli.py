@@ -43,7 +43,7 @@ def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
         "good: Does good",
         f"Installed in {place}. It counts in sessions that begin now.",
     ]
-    assert run("skills", "list").stdout == "good  code  Does good\n"
+    assert run("skills", "list").stdout.split("\n")[0].split() == ["good", "code", "Does", "good"]
     assert run("skills", "installed").stdout == f"good  {address}#good  community  safe\n"
     assert run("skills", "update").stdout == "good: up to date\n"
     (repository / "skills" / "good" / "SKILL.md").write_text(GOOD + "2. Say.\n")

@@ -1,9 +1,11 @@
 """`hermes skills`, as a program: skills are listed and shown, changes reviewed, made, forgotten and taken back."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
+from hermes.skills.bundled import OPT_OUT
 from hermes.skills.changes import SkillChange
 from hermes.skills.journal import ChangeJournal
 from tests.apps.conftest import Run
@@ -14,6 +16,8 @@ TEXT = "---\nname: haiku\ndescription: Write a haiku\n---\nFive, seven, five.\n"
 @pytest.fixture
 def skills(environ: dict[str, str]) -> Path:
     folder = Path(environ["HERMES_HOME"]) / "skills"
+    folder.mkdir(parents=True)
+    (folder / OPT_OUT).touch()
     (folder / "writing" / "haiku").mkdir(parents=True)
     (folder / "writing" / "haiku" / "SKILL.md").write_text(TEXT)
     return folder
@@ -46,9 +50,22 @@ def test_skills_are_listed_and_what_cannot_be_used_is_told(skills: Path, run: Ru
 
 
 def test_without_skills_the_list_says_where_they_lie(environ: dict[str, str], run: Run) -> None:
+    folder = Path(environ["HERMES_HOME"]) / "skills"
+    folder.mkdir(parents=True)
+    (folder / OPT_OUT).touch()
     done = run("skills", "list")
     told = f"There are no skills yet; a folder with a SKILL.md in {environ['HERMES_HOME']}/skills is one.\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, "", told)
+
+
+def test_the_skills_that_come_with_the_program_are_there_from_the_first_start(
+    environ: dict[str, str], run: Run
+) -> None:
+    names = [row.split()[0] for row in run("skills", "list").stdout.splitlines()]
+    assert (len(names), "review-change" in names) == (27, True)
+    folder = Path(environ["HERMES_HOME"]) / "skills"
+    shutil.rmtree(folder / "software" / "review-change")
+    assert "review-change" not in run("skills", "list").stdout
 
 
 @pytest.mark.usefixtures("skills")

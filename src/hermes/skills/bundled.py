@@ -34,7 +34,7 @@ class _Manifest(Struct, frozen=True):
 
 def bundled_folder() -> Path:
     """Where the program has its skills."""
-    return Path(str(files("hermes.data"))) / "skills"
+    return Path(str(files("hermes"))) / "data" / "skills"
 
 
 def seed(target: Path, source: Path) -> list[str]:

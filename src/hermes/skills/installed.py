@@ -2,10 +2,11 @@
 and held in a lock file with the digest of what came.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec import Struct
@@ -22,6 +23,7 @@ from hermes.skills.lock import lock
 from hermes.skills.skill_file import FILE, LONGEST, Skill, check_name, parse
 from hermes.types.error import SkillError
 
+_DAY: Final = 86_400
 Trust = Literal["builtin", "trusted", "community"]
 
 
@@ -82,6 +84,7 @@ class InstalledSkills:
         """
         place = self._quarantine / token / name
         make_private(place.parent)
+        self._forget_old()
         try:
             _copy(source, place)
             verdict = examine(place)
@@ -141,12 +144,13 @@ class InstalledSkills:
     ) -> None:
         mine = known.get(one.skill.name)
         others = [path for path in self._called(one.skill.name) if path != place]
-        if others or (mine is None and place.exists()):
+        is_left = place.exists() and digest(place) == digest(one.folder)  # put there by what was killed then
+        if others or (mine is None and place.exists() and not is_left):
             yours = others[0] if others else place
             raise SkillError(f"There is a skill {one.skill.name} of yours in {yours}; rename one of the two.")
         if mine is not None and mine.source != one.source and not force:
             raise SkillError(f"{mine.name} was installed from {mine.source}; uninstall that first.")
-        if mine is not None and place.exists() and self.is_changed(mine) and not force:
+        if mine is not None and place.exists() and self.is_changed(mine) and not (is_left or force):
             raise SkillError(
                 f"{mine.name} was changed in {place} since it was installed; --force replaces it."
             )
@@ -155,6 +159,13 @@ class InstalledSkills:
         """The folders of all skills of this name."""
         folders = [Path(path).parent for path, _ in skill_files(self.folder)]
         return [one for one in folders if (skill := _skill_in(one)) is not None and skill.name == name]
+
+    def _forget_old(self) -> None:
+        """Remove what looks that were killed have left in quarantine a day ago or more."""
+        for one in self._quarantine.iterdir():
+            with suppress(OSError):
+                if time.time() - one.stat().st_mtime > _DAY:  # noqa: TID251  # the file system's own time
+                    _remove(one)
 
     def _put(self, source: Path, target: Path) -> None:
         """Move a folder to its place; what was there goes first, so that a kill in between leaves none of it

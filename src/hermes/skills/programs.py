@@ -33,7 +33,21 @@ _DATA: Final = frozenset(
             "mdx",
             "mermaid",
         ),
-        *("properties", "rst", "sql", "svg", "template", "tex", "tmpl", "toml", "tree", "tsv", "xml", "yaml"),
+        *(
+            "properties",
+            "rst",
+            "service",
+            "sql",
+            "svg",
+            "template",
+            "tex",
+            "tmpl",
+            "toml",
+            "tree",
+            "tsv",
+            "xml",
+            "yaml",
+        ),
         "yml",
     }
 )

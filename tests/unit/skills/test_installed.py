@@ -134,6 +134,26 @@ def test_a_link_stays_a_link_and_is_found(home: InstalledSkills, install: Instal
     assert (home.folder / "a" / "passwd").is_symlink()
 
 
+def test_what_a_kill_left_halfway_is_taken_up_again(
+    home: InstalledSkills, install: Install, tmp_path: Path
+) -> None:
+    source = made(tmp_path / "from")
+    lock = home.folder / ".hub" / "lock.json"
+    install(source)
+    lock.unlink()  # killed between the two
+    assert (install(source), list(home.every())) == (home.every()["a"], ["a"])
+    made(source, "Do more.\n")
+    before = lock.read_bytes()
+    again = install(source)
+    lock.write_bytes(before)
+    assert install(source) == again
+    old = tmp_path / "quarantine" / "killed"
+    old.mkdir()
+    os.utime(old, (0, 0))
+    install(source)
+    assert not old.exists()
+
+
 def test_pipes_neither_hang_a_look_nor_are_taken_for_files(
     home: InstalledSkills, install: Install, tmp_path: Path
 ) -> None:

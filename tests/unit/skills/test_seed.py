@@ -88,4 +88,4 @@ def test_two_processes_that_start_at_once_copy_each_whole(source: Path, target: 
 
 
 def test_the_program_has_a_folder_of_them() -> None:
-    assert bundled_folder().name == "skills"
+    assert (bundled_folder() / "software" / "review-change" / "SKILL.md").is_file()

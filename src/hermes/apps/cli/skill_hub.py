@@ -129,7 +129,7 @@ def _updated(choices: Choices, one: Installed, *, check: bool, force: bool) -> s
     with _candidate(choices, source_of(one.source)) as fresh:
         if fresh.skill.name != one.name:
             raise SkillError(f"at its source it is called {fresh.skill.name} now; install that by its name.")
-        if digest(fresh.folder) == one.digest:
+        if digest(fresh.folder) == one.digest and not _installed(choices).is_changed(one):
             return "up to date"
         if check:
             return "changed at its source"
