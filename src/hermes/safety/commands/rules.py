@@ -12,7 +12,7 @@ from hermes.safety.commands.options import has_option, operands, option_values
 from hermes.safety.commands.prefixes import only_runs, prefixes
 from hermes.safety.commands.script import Simple
 
-MESSAGES: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "-F", "--trailer"})
+MESSAGES: Final = frozenset({"-m", "--message", "--grep", "-S", "-G", "--author", "--trailer"})
 """Options of git whose value is text."""
 
 _CONDITION: Final = re.compile(
