@@ -11,6 +11,7 @@ from hermes.agent.spec import SessionOptions
 from hermes.runtime import open_runtime
 from hermes.safety.plan import WORDS
 from hermes.skills.journal import ChangeJournal
+from hermes.skills.lock_file import Installed, Trust, write_lock
 from hermes.testing import ScriptedModel, call, say
 from hermes.testing.script import Turn
 from hermes.types.event import Asked
@@ -239,6 +240,28 @@ async def test_set_free_the_agent_changes_its_own_skills_and_no_other(home: Path
     theirs = {"action": "patch", "old_string": "Run", "new_string": "Do", "reason": "r"}
     given, _ = await managed(home, None, NEW, {**mend, "name": "tidy"}, {**theirs, "name": "review"})
     assert [one["state"] for one in given] == ["made", "made", "waits"]
+
+
+@pytest.mark.parametrize(("trust", "outside"), [("community", "the skill review of o/r"), ("trusted", "")])
+async def test_what_a_community_wrote_is_from_outside(home: Path, trust: Trust, outside: str) -> None:
+    write_lock(
+        home / "skills",
+        {
+            "review": Installed(
+                name="review", place="code/review", source="o/r", trust=trust, digest="", level="safe", at=0.0
+            )
+        },
+    )
+    model = ScriptedModel(call("skill_view", {"name": "review"}), say("done"), say("done"))
+    async with open_runtime(environ={"HERMES_HOME": str(home)}, http=model.http()) as runtime:
+        options = SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", cwd=home.parent)
+        session = await runtime.session(options)
+        await session.send("go")
+        (given,) = [one for one in session.log if isinstance(one, ToolResult)]
+        await session.send("/review it")
+        (said,) = [one for one in session.log[1:] if isinstance(one, User)]
+        await session.close()
+    assert (given.outside, said.blocks[0].outside) == (outside, outside)
 
 
 async def test_nothing_is_changed_or_proposed_in_plan_mode(home: Path) -> None:

@@ -13,11 +13,13 @@ from msgspec.structs import replace
 
 from hermes.agent.prompt.notes import TextRules, readable
 from hermes.agent.prompt.skill_index import surface_of
+from hermes.agent.provenance import tell
 from hermes.lib.lazy import import_object
 from hermes.lib.text import clip
 from hermes.skills.conditions import of_use
 from hermes.skills.index import categories
 from hermes.skills.library import SkillLibrary, files_of, missing_of, read_skill_file
+from hermes.skills.lock_file import read_lock
 from hermes.skills.skill_file import FILE, LONGEST, Skill, split
 from hermes.types.error import SkillError
 from hermes.types.event import Notice
@@ -47,7 +49,8 @@ def skill_blocks(session: "Session", text: str) -> Iterator[ContextBlock]:
             continue
         rest = {key: told[key] for key in ("folder", "files", "missing") if key in told}
         words = _CALLED.format(name=name, content=told.get("content", ""), rest=json.dumps(rest))
-        yield ContextBlock(kind="skill", text=words, source=str(told["folder"]))
+        outside = skills.outside(session.services.skills.find(name))
+        yield ContextBlock(kind="skill", text=words, source=str(told["folder"]), outside=outside)
 
 
 def called_for(text: str, library: SkillLibrary) -> list[str]:
@@ -73,8 +76,11 @@ class SessionSkills(Struct, frozen=True):
         ]
 
     def view(self, name: str, path: str = "") -> Mapping[str, object]:
-        """A skill with its procedure, or a file of it; SkillError says what is not there."""
+        """A skill with its procedure, or a file of it; SkillError says what is not there. What a community
+        wrote makes the call's result one from outside.
+        """
         skill = self.session.services.skills.find(name)
+        tell(self.outside(skill))
         if path and path != FILE:
             return {"name": skill.name, "file": path, "content": self._text(skill, path)}
         _, body = split(read_skill_file(skill))
@@ -94,6 +100,11 @@ class SessionSkills(Struct, frozen=True):
         editor = import_object("hermes.agent.skill_changes:SkillEditor")(self.session)
         told: Mapping[str, object] = await self.session.home.run(partial(editor.change, wanted, reason))
         return told
+
+    def outside(self, skill: Skill) -> str:
+        """Where a skill came from, if nobody here or whom we trust wrote it."""
+        found = read_lock(self.session.services.skills.own).get(skill.name)
+        return f"the skill {found.name} of {found.source}" if found and found.trust == "community" else ""
 
     def _of_use(self) -> list[Skill]:
         services = self.session.services

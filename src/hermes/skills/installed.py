@@ -6,39 +6,24 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
-import msgspec
 from msgspec import Struct
 
 from hermes.lib.beneath import FOLDER, held, open_path
-from hermes.lib.files import make_private, write_atomic
+from hermes.lib.files import make_private
 from hermes.lib.removal import remove_tree
-from hermes.lib.small_files import OddFile, read_small
+from hermes.lib.small_files import read_small
 from hermes.lib.trees import Room, TooLarge, copy_aside
 from hermes.skills.digest import digest
 from hermes.skills.guard import MOST_BYTES, MOST_FILES, GuardVerdict, examine, keeps_out
 from hermes.skills.library import skill_files
 from hermes.skills.lock import lock
+from hermes.skills.lock_file import Installed, Trust, read_lock, write_lock
 from hermes.skills.skill_file import FILE, LONGEST, Skill, check_name, parse
 from hermes.types.error import SkillError
 
 _DAY: Final = 86_400
-Trust = Literal["builtin", "trusted", "community"]
-
-
-class Installed(Struct, frozen=True, kw_only=True):
-    """A skill that came from `source`: its place in the folder of skills, the digest of its files as they
-    came, what the guard said of them, and when that was (epoch seconds).
-    """
-
-    name: str
-    place: str
-    source: str
-    trust: Trust
-    digest: str
-    level: str
-    at: float
 
 
 class KeptOut(SkillError):
@@ -64,16 +49,10 @@ class InstalledSkills:
 
     def __init__(self, folder: Path, quarantine: Path) -> None:
         self.folder, self._quarantine = folder, quarantine
-        self._file = folder / ".hub" / "lock.json"
 
     def every(self) -> dict[str, Installed]:
         """The installed skills by name."""
-        with suppress(FileNotFoundError):
-            try:
-                return msgspec.json.decode(read_small(self._file), type=dict[str, Installed])
-            except (OddFile, msgspec.DecodeError, msgspec.ValidationError) as error:
-                raise SkillError(f"{self._file} cannot be read: {error}. Move it away.") from error
-        return {}
+        return read_lock(self.folder)
 
     @contextmanager
     def candidate(
@@ -118,7 +97,7 @@ class InstalledSkills:
                 at=at,
             )
             self._put(one.folder, self.folder / place)
-            self._save({**known, made.name: made})
+            write_lock(self.folder, {**known, made.name: made})
         return made
 
     def uninstall(self, name: str) -> Installed:
@@ -128,7 +107,7 @@ class InstalledSkills:
             if name not in known:
                 raise SkillError(f"No skill {name[:80]!r} was installed; your own you delete by yourself.")
             _remove(self.folder / known[name].place)
-            self._save({key: one for key, one in known.items() if key != name})
+            write_lock(self.folder, {key: one for key, one in known.items() if key != name})
         return known[name]
 
     def is_changed(self, one: Installed) -> bool:
@@ -176,9 +155,6 @@ class InstalledSkills:
         if target.exists():
             target.rename(aside)
         source.rename(target)
-
-    def _save(self, every: Mapping[str, Installed]) -> None:
-        write_atomic(self._file, msgspec.json.format(msgspec.json.encode(every, order="sorted")) + b"\n")
 
 
 def _skill_in(folder: Path) -> Skill | None:

@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from hermes.lib.nearest import nearest
 from hermes.lib.safe_git import GitError, SafeGit
-from hermes.skills.installed import Trust
 from hermes.skills.library import skill_files
+from hermes.skills.lock_file import Trust
 from hermes.types.error import SkillError
 
 GITHUB: Final = "https://github.com"

@@ -8,7 +8,8 @@ import pytest
 
 from hermes.skills.digest import digest
 from hermes.skills.guard import MOST_FILES
-from hermes.skills.installed import Installed, InstalledSkills, KeptOut, Trust
+from hermes.skills.installed import InstalledSkills, KeptOut
+from hermes.skills.lock_file import Installed, Trust
 from hermes.types.error import SkillError
 
 HEAD = "---\nname: {name}\ndescription: d\n---\n"

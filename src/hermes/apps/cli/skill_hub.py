@@ -17,7 +17,8 @@ from hermes.lib.text import strip_escapes
 from hermes.lib.visible import one_line
 from hermes.skills.digest import digest
 from hermes.skills.guard import GuardVerdict, keeps_out
-from hermes.skills.installed import Candidate, Installed, InstalledSkills, KeptOut
+from hermes.skills.installed import Candidate, InstalledSkills, KeptOut
+from hermes.skills.lock_file import Installed
 from hermes.skills.sources import SkillSource, chosen, fetched, skill_folders, source_of
 from hermes.types.error import HermesError, SkillError
 
