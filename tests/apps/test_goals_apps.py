@@ -46,7 +46,7 @@ def test_on_the_screen_turns_follow_until_the_goal_is_reached(tmp_path: Path) ->
 
 def test_esc_pauses_a_goal_which_waits_also_when_its_session_is_opened_again(tmp_path: Path) -> None:
     place = Place(tmp_path)
-    with window(place, JudgedModel([say("one", size=1, pause=30)], [])) as terminal:
+    with window(place, JudgedModel([say("one", size=1, pause=4)], [])) as terminal:
         terminal.until("? keys", 40)
         terminal.type("/goal say one and two\r")
         terminal.until("A standing goal")
