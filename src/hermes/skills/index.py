@@ -1,15 +1,17 @@
 """The index of skills that stands in the prompt: the same skills give the same bytes."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from typing import Final
 
 from hermes.lib.text import clip
 from hermes.skills.skill_file import Skill
 
-_LONGEST: Final = 160
-_ROOM: Final = 8_000
-"""Characters of the whole index, some 2,000 tokens; where descriptions do not fit, names stand alone."""
+_WIDTHS: Final = (160, 100, 70, 50, 36)
+"""Characters of a description: the most that all have room with."""
+_ROOM: Final = 1_800
+"""Characters of the whole index, some 450 tokens; where descriptions do not fit, names stand alone."""
 _ELSEWHERE: Final = "other"
 
 
@@ -17,7 +19,7 @@ def index_text(skills: Sequence[Skill]) -> str:
     """A heading for each category and a line for each skill, as far as they have room; categories with the
     numbers of their skills where they have not.
     """
-    for line in (_described, _named):
+    for line in (*(partial(_described, width) for width in _WIDTHS), _named):
         text = "\n".join(_lines(skills, line))
         if len(text) <= _ROOM:
             return text
@@ -45,8 +47,9 @@ def _lines(skills: Iterable[Skill], line: Callable[[Sequence[Skill]], Iterable[s
         yield from line(found)
 
 
-def _described(skills: Sequence[Skill]) -> Iterable[str]:
-    return (f"- {one.name}: {clip(one.description, _LONGEST)}" for one in skills)
+def _described(width: int, skills: Sequence[Skill]) -> Iterable[str]:
+    for one in skills:
+        yield f"- {one.name}: {clip(one.description, width, notice='…', head_share=1.0)}"
 
 
 def _named(skills: Sequence[Skill]) -> Iterable[str]:

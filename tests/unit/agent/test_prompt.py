@@ -16,6 +16,7 @@ from hermes.agent.prompt.surroundings import Date, Surroundings
 from hermes.agent.spec import SessionOptions
 from hermes.lib.text import tokens
 from hermes.runtime import open_runtime
+from hermes.skills.bundled import bundled_folder, seed
 from hermes.testing import ScriptedModel
 
 pytestmark = pytest.mark.anyio
@@ -180,6 +181,7 @@ async def test_what_is_ephemeral_is_in_every_request_and_never_in_the_store(
 async def test_what_every_session_pays_for_stays_under_four_thousand_tokens(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
+    seed(Path(environ["HERMES_HOME"]) / "skills", bundled_folder())
     chosen = SessionOptions(model="openai/gpt-5", cwd=tmp_path)  # there is no key, and none is needed
     async with open_runtime(environ=environ, http=ScriptedModel().http()) as runtime:
         spans, tools = await runtime.prompt_spans(chosen)

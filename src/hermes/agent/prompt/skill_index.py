@@ -16,9 +16,8 @@ from hermes.tools.registry import ToolRegistry
 from hermes.tools.toolsets import bundled
 
 FRAME: Final = (
-    "# Skills\nProcedures that are kept as files, by category. When one fits what is asked, even in part,"
-    " load it with skill_view before anything else and follow it; it knows commands, pitfalls and conventions"
-    " that you do not. When none fits, go on without."
+    "# Skills\nProcedures by category. When one fits what is asked, even in part, load it with skill_view first"
+    " and follow it: it knows commands and pitfalls that you do not."
 )
 
 

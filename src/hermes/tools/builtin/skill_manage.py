@@ -10,11 +10,9 @@ from hermes.types.tool import Skills, ToolManifest
 SCHEMA = {
     "name": "skill_manage",
     "description": (
-        "Make and mend skills. When work took several tries, when the user corrected you, or when a skill"
-        " was wrong or lacked a step, offer to keep what was learned: patch the skill at once, or create one"
-        " for work that comes again. Prefer patch to edit. The user sees the diff. SKILL.md begins with ---,"
-        " name, description (what it does and when), ---; then numbered steps with exact commands, pitfalls,"
-        " and how to check the result."
+        "Make and mend skills; the user sees the diff. Offer it when work took several tries or you were"
+        " corrected; patch a wrong one. SKILL.md: ---, name, description (what and when),"
+        " ---, then steps with exact commands, pitfalls, how to check."
     ),
     "parameters": {
         "type": "object",
@@ -23,15 +21,15 @@ SCHEMA = {
                 "type": "string",
                 "enum": ["create", "patch", "edit", "delete", "write_file", "remove_file"],
             },
-            "name": {"type": "string", "description": "lower-case letters, digits, - . _"},
-            "content": {"type": "string", "description": "whole SKILL.md, for create and edit"},
-            "category": {"type": "string", "description": "for create"},
-            "old_string": {"type": "string", "description": "for patch; it must fit one place"},
+            "name": {"type": "string"},
+            "content": {"type": "string", "description": "SKILL.md, for create and edit"},
+            "category": {"type": "string"},
+            "old_string": {"type": "string", "description": "it must fit one place"},
             "new_string": {"type": "string"},
             "replace_all": {"type": "boolean"},
-            "file_path": {"type": "string", "description": "such as references/api.md; for patch too"},
-            "file_content": {"type": "string", "description": "for write_file"},
-            "reason": {"type": "string", "description": "why, in a sentence for the user"},
+            "file_path": {"type": "string", "description": "such as references/api.md"},
+            "file_content": {"type": "string"},
+            "reason": {"type": "string", "description": "a sentence for the user"},
         },
         "required": ["action", "name", "reason"],
     },

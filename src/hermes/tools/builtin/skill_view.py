@@ -10,8 +10,7 @@ from hermes.types.tool import Skills, ToolManifest
 SCHEMA = {
     "name": "skill_view",
     "description": (
-        "Load a skill: its procedure, the names of its files, and what it needs that is not there. With"
-        " file_path one of those files. Its scripts run from the folder that is given."
+        "Load a skill: its procedure, its folder and files, what is missing. With file_path one of the files."
     ),
     "parameters": {
         "type": "object",

@@ -8,10 +8,10 @@ from hermes.types.tool import Skills, ToolManifest
 
 SCHEMA = {
     "name": "skills_list",
-    "description": "Skills: procedures kept as files. Names and descriptions; skill_view gives one whole.",
+    "description": "Names and descriptions of skills.",
     "parameters": {
         "type": "object",
-        "properties": {"category": {"type": "string", "description": "only those of this category"}},
+        "properties": {"category": {"type": "string"}},
         "required": [],
     },
 }
