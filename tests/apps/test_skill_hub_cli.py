@@ -55,6 +55,18 @@ def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
     assert not place.exists()
 
 
+def test_a_repository_that_is_small_and_stands_for_much_is_not_written_out(
+    repository: Path, run: Run
+) -> None:
+    (repository / "large").write_bytes(b"x" * 201_000_000)
+    commit(repository)
+    done = run("skills", "browse", f"file://{repository}")
+    assert (done.returncode, done.stderr) == (
+        1,
+        f"hermes: file://{repository} has too much in it: 20,000 files and 200,000,000 bytes are the most.\n",
+    )
+
+
 def test_what_is_kept_out_is_told_line_by_line(repository: Path, run: Run) -> None:
     done = run("skills", "install", f"file://{repository}#bad", "--yes")
     assert (done.returncode, done.stderr.splitlines()) == (

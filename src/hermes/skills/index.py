@@ -12,6 +12,7 @@ _WIDTHS: Final = (160, 100, 70, 50, 36)
 """Characters of a description: the most that all have room with."""
 _ROOM: Final = 1_800
 """Characters of the whole index, some 450 tokens; where descriptions do not fit, names stand alone."""
+_Form = Callable[[Sequence[Skill]], Iterable[str]]
 _ELSEWHERE: Final = "other"
 
 
@@ -19,7 +20,8 @@ def index_text(skills: Sequence[Skill]) -> str:
     """A heading for each category and a line for each skill, as far as they have room; categories with the
     numbers of their skills where they have not.
     """
-    for line in (*(partial(_described, width) for width in _WIDTHS), _named):
+    forms: list[_Form] = [*(partial(_described, width) for width in _WIDTHS), _named]
+    for line in forms:
         text = "\n".join(_lines(skills, line))
         if len(text) <= _ROOM:
             return text
@@ -41,7 +43,7 @@ def _category(skill: Skill) -> str:
     return skill.category or _ELSEWHERE
 
 
-def _lines(skills: Iterable[Skill], line: Callable[[Sequence[Skill]], Iterable[str]]) -> Iterable[str]:
+def _lines(skills: Iterable[Skill], line: _Form) -> Iterable[str]:
     for name, found in categories(skills).items():
         yield f"{name}:"
         yield from line(found)

@@ -12,6 +12,7 @@ from typing import Final
 
 from msgspec import Struct
 
+from hermes.lib.bounded_process import Bounds
 from hermes.lib.nearest import nearest
 from hermes.lib.safe_git import GitError, SafeGit
 from hermes.skills.library import skill_files
@@ -24,6 +25,9 @@ TRUSTED: Final = frozenset({"openai/skills", "anthropics/skills"})
 _REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+")
 _ADDRESS: Final = re.compile(r"(?:https|file|http(?=://(?:127\.0\.0\.1|localhost|\[::1\])[:/]))://\S+")
 _ALLOWED: Final = {"GIT_ALLOW_PROTOCOL": "https:http:file", "GIT_LFS_SKIP_SMUDGE": "1"}
+_MOST_FILES, _MOST_BYTES = 20_000, 200_000_000
+_BOUNDS: Final = Bounds(seconds=120.0, output=16 << 20)
+_SIZE: Final = re.compile(rb"(?:\A|\0)\d+ blob [0-9a-f]+ +(\d+)\t")
 _WAY: Final = re.compile(r"(?i:https?|all|no)_proxy|GIT_SSL_CAINFO|SSL_CERT_FILE")
 """Variables that say how servers are reached."""
 
@@ -120,10 +124,21 @@ def _named(found: Mapping[str, Path]) -> str:
 
 
 def _clone(source: SkillSource, place: Path, environ: Mapping[str, str]) -> None:
-    command = ("clone", "--quiet", "--depth=1", "--no-tags", "--", source.address, "repository")
+    """Fetch a repository and write its files, if these are not too much: a few kB of it can stand for
+    anything.
+    """
+    way = {name: value for name, value in environ.items() if _WAY.fullmatch(name)}
+    repository = place / "repository"
     try:
-        way = {name: value for name, value in environ.items() if _WAY.fullmatch(name)}
-        SafeGit(place, environ, {**way, **_ALLOWED}).run(*command)
+        get = SafeGit(place, environ, {**way, **_ALLOWED}, _BOUNDS)
+        options = ("--quiet", "--depth=1", "--no-tags", "--no-checkout")
+        get.run("clone", *options, "--", source.address, repository.name)
+        git = SafeGit(repository, environ, bounds=_BOUNDS)
+        sizes = [int(size) for size in _SIZE.findall(git.run("ls-tree", "-r", "-l", "-z", "HEAD"))]
+        if len(sizes) > _MOST_FILES or sum(sizes) > _MOST_BYTES:
+            most = f"{_MOST_FILES:,} files and {_MOST_BYTES:,} bytes are the most"
+            raise SkillError(f"{source.name} has too much in it: {most}.")
+        git.run("checkout", "--quiet", "HEAD")
     except GitError as error:
         raise SkillError(f"{source.name} cannot be fetched: {error}.") from error
 

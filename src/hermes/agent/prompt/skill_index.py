@@ -16,8 +16,8 @@ from hermes.tools.registry import ToolRegistry
 from hermes.tools.toolsets import bundled
 
 FRAME: Final = (
-    "# Skills\nProcedures by category. When one fits what is asked, even in part, load it with skill_view first"
-    " and follow it: it knows commands and pitfalls that you do not."
+    "# Skills\nProcedures by category. When one fits what is asked, even in part, load it with skill_view"
+    " first and follow it: it knows commands and pitfalls that you do not."
 )
 
 
