@@ -1,14 +1,12 @@
-"""Answers to a question about an action, as a person types them, and what they cover."""
+"""The answers that a question offers, as a person chooses or types them, and what they cover."""
 
 import re
+from dataclasses import dataclass
 from typing import Final, Literal
 
 from hermes.lib.lazy import import_object
-from hermes.types.question import Answer, Deny, Grant, Scope
+from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply, Scope
 
-HOW: Final = (
-    "once, session or always, with a limit if you like: session 3 uses, session for 2 h, always for 7 days"
-)
 _WIDER: Final = re.compile(
     r"(?P<scope>session|always)(?: (?P<uses>[1-9]\d{0,3})(?: (?:uses?|times))?)?(?: for"
     r" (?P<count>[1-9]\d{0,3}) ?(?P<unit>[a-z]+))?"
@@ -20,6 +18,48 @@ _UNITS: Final = {
 }  # fmt: skip
 
 _DOING: Final = {"read": "reading", "write": "writing", "delete": "deleting"}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChoice:
+    """One answer and the keys that choose it, the first of which is shown; without an answer it asks for
+    words first.
+    """
+
+    keys: tuple[str, ...]
+    label: str
+    answer: Answer | None
+
+
+ONCE, SESSION, ALWAYS, NO, OTHERWISE = ("1",), ("2",), ("3",), ("4", "n"), ("5",)
+"""The keys of an answer: the same in each question, whichever answers it has."""
+
+
+def answer_choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
+    """What a question offers; `config_file` keeps an answer that is always to hold."""
+    if isinstance(question, Clarify):
+        given = ((option, Reply(text=option)) for option in question.options)
+        options = (*given, ("another answer: type it", None))
+        return tuple(AnswerChoice((str(number),), *option) for number, option in enumerate(options, 1))
+    rows = [AnswerChoice(ONCE, "once", Grant(scope="once"))]
+    if question.session_pattern:
+        told = f"this session: {covers(question.session_pattern)}"
+        rows.append(AnswerChoice(SESSION, told, Grant(scope="session")))
+    if question.always_pattern:
+        told = f"always: {covers(question.always_pattern)} (saved in {config_file})"
+        rows.append(AnswerChoice(ALWAYS, told, Grant(scope="always")))
+    return (
+        *rows,
+        AnswerChoice(NO, "no (n)", Deny()),
+        AnswerChoice(OTHERWISE, "no, and say what to do instead", None),
+    )
+
+
+def place_and_reasons(question: Approve) -> str:
+    """Where an action would run, and why it was stopped."""
+    return f"in {question.cwd}" + (
+        f" · stopped because: {'; '.join(question.reasons)}" if question.reasons else ""
+    )
 
 
 def covers(pattern: str) -> str:
@@ -62,3 +102,12 @@ def answer_from(text: str, now: float) -> Answer:
     scope: Literal["session", "always"] = "session" if found["scope"] == "session" else "always"
     until = now + int(found["count"]) * _SECONDS[unit] if found["count"] else 0.0
     return Grant(scope=scope, uses=int(found["uses"] or 0), until=until)
+
+
+def words_under_no(text: str, now: float) -> Answer:
+    """What words mean that a person typed after having chosen no: a yes only where it has a limit, for there
+    are choices for one without.
+    """
+    answer = answer_from(text, now)
+    unlimited = isinstance(answer, Grant) and not (answer.uses or answer.until)
+    return Deny(reason=text.strip()) if unlimited else answer

@@ -6,8 +6,9 @@ import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
-from hermes.apps.tui.question_box import ALWAYS, NO, AnswerChoice, Box
+from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.state import TuiState
+from hermes.present.consent import ALWAYS, NO, AnswerChoice
 from hermes.types.error import ConfigError
 from hermes.types.question import Answer, Approve, Deny, Grant
 

@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -24,7 +25,13 @@ from hermes.commands.run import is_command, run_command
 from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
-from hermes.present.consent import HOW, answer_from, covers
+from hermes.present.consent import (
+    AnswerChoice,
+    answer_choices,
+    answer_from,
+    place_and_reasons,
+    words_under_no,
+)
 from hermes.present.diff import change
 from hermes.present.goals import goal_lines
 from hermes.present.lines import asked_about, attempt_line
@@ -60,7 +67,11 @@ async def run_plain(start: StartFacts, theme: Theme) -> int:
     """
     async with start.opening() as runtime:
         display = runtime.settings[DisplaySettings]
-        lines = Lines(replace(theme, ascii=theme.ascii or display.ascii), show_thinking=display.show_thinking)
+        lines = Lines(
+            replace(theme, ascii=theme.ascii or display.ascii),
+            config_file=str(runtime.home.config_file),
+            show_thinking=display.show_thinking,
+        )
         for warning in runtime.loaded.warnings:
             print(f"warning: {warning}")
         async with anyio.create_task_group() as group:
@@ -73,9 +84,9 @@ async def run_plain(start: StartFacts, theme: Theme) -> int:
 class Lines:
     """One conversation, line by line; `code` is the exit code."""
 
-    def __init__(self, theme: Theme, *, show_thinking: bool) -> None:
+    def __init__(self, theme: Theme, *, config_file: str, show_thinking: bool) -> None:
         self.code = 0
-        self._theme, self._show_thinking = theme, show_thinking
+        self._theme, self._config_file, self._show_thinking = theme, config_file, show_thinking
         self._talk: PlainCommands | None = None
         self._asking, self._typing = anyio.CancelScope(), anyio.CancelScope()
         # invariant: one task reads the terminal; who was cancelled has left before the next one begins
@@ -222,19 +233,38 @@ class Lines:
     async def _answer(self, talk: PlainCommands, question: Question) -> Answer:
         if not isinstance(question, Approve):
             return await self._clarified(talk, question)
-        told = f"in {question.cwd}, stopped because: {'; '.join(question.reasons)}"
-        wider = [f"session covers: {covers(question.session_pattern)}"] if question.session_pattern else []
-        wider += [f"always covers: {covers(question.always_pattern)}"] if question.always_pattern else []
-        touches = touch_sentences(question.touches)
+        if not question.cwd:
+            question = replace(question, cwd=opened(talk).spec.cwd)
+        choices = answer_choices(question, self._config_file)
+        told = [place_and_reasons(question), *touch_sentences(question.touches)]
+        told += [f"  {choice.keys[0]}  {choice.label}" for choice in choices]
         for row in [
             "Make this change?" if question.diff else "Run this?",
             asked_about(question),
             *map(plain, change(visible(question.diff), WIDTH, longest=1_000_000).rows),
-            *(plain(part) for text in [told, *touches, *wider] for part in wrap(line(text), WIDTH)),
+            *(plain(part) for text in told for part in wrap(line(text), WIDTH)),
         ]:
             self._print(row)
-        said = await self._said(talk, f"Type {HOW}; or what to do instead > ")
-        return answer_from(said, time.time())  # noqa: TID251  # the user's own time
+        return await self._decided(
+            talk, choices, "Type a number, yes, no, or what to do instead", answer_from
+        )
+
+    async def _decided(
+        self,
+        talk: PlainCommands,
+        choices: tuple[AnswerChoice, ...],
+        asked: str,
+        meant: Callable[[str, float], Answer],
+    ) -> Answer:
+        """The answer of the number typed, or what words are `meant` for; a number is never words."""
+        said = (await self._said(talk, f"{asked} > ")).strip()
+        given = {key: choice.answer for choice in choices for key in choice.keys}
+        if said not in given and not said.isdecimal():
+            return meant(said, time.time())  # noqa: TID251  # the user's own time
+        if (answer := given.get(said)) is not None:
+            return answer
+        again = "Say what to do instead" if said in given else f"No choice is {said}. Type one, or words"
+        return await self._decided(talk, choices, again, words_under_no if said in given else meant)
 
     async def _clarified(self, talk: PlainCommands, question: Clarify) -> Answer:
         """The words typed, or the choice whose number was; no words leave the question unanswered. A number

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
-from hermes.present.consent import answer_from, covers
+from hermes.present.consent import AnswerChoice, answer_choices, place_and_reasons, words_under_no
 from hermes.present.diff import change
 from hermes.present.lines import asked_about
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
 from hermes.present.touches import has_list, touch_sentences
-from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
+from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
 STILL = 0.3
 BURST = 0.05
@@ -24,17 +24,6 @@ _ROWS = 12
 _DIFF_ROWS = 20
 _ALL = 1_000_000
 _SCROLL = 3
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerChoice:
-    """One row of the box and the keys that choose it, the first of which is shown; without an answer it asks
-    for words first.
-    """
-
-    keys: tuple[str, ...]
-    label: str
-    answer: Answer | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +35,6 @@ class KeyVerdict:
     draft: str = ""
     passed: bool = False
 
-
-ONCE, SESSION, ALWAYS, NO, OTHERWISE = ("1",), ("2",), ("3",), ("4", "n"), ("5",)
-"""The keys of an answer: the same in each question, whichever rows it has."""
 
 TAKEN = KeyVerdict()
 PASSED = KeyVerdict(passed=True)
@@ -85,7 +71,7 @@ class Box:
     _typed: str = field(init=False, default="")
 
     def __post_init__(self) -> None:
-        self.choices = self.offered or _choices(self.question, self.config_file)
+        self.choices = self.offered or answer_choices(self.question, self.config_file)
         self.cursor = self._default()
         self._last = self._text_at = self.opened
 
@@ -132,15 +118,9 @@ class Box:
             self._act()
 
     def words(self, text: str) -> None:
-        """Answer with words: a reason for a no, a yes with a limit, or a reply. A bare word of a yes is none:
-        there are rows for that, and this one says no.
-        """
-        if isinstance(self.question, Clarify):
-            self.answer = Reply(text=text)
-            return
-        answer = answer_from(text, self.now())
-        unlimited = isinstance(answer, Grant) and not (answer.uses or answer.until)
-        self.answer = Deny(reason=text.strip()) if unlimited else answer
+        """Answer with words: a reason for a no, a yes with a limit, or a reply."""
+        clarifies = isinstance(self.question, Clarify)
+        self.answer = Reply(text=text) if clarifies else words_under_no(text, self.now())
 
     @property
     def takes_words(self) -> bool:
@@ -201,25 +181,6 @@ def _text(key: str) -> str:
     return key if len(key) == 1 else ""
 
 
-def _choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
-    if isinstance(question, Clarify):
-        given = ((option, Reply(text=option)) for option in question.options)
-        options = (*given, ("another answer: type it", None))
-        return tuple(AnswerChoice((str(number),), *option) for number, option in enumerate(options, 1))
-    rows = [AnswerChoice(ONCE, "once", Grant(scope="once"))]
-    if question.session_pattern:
-        told = f"this session: {covers(question.session_pattern)}"
-        rows.append(AnswerChoice(SESSION, told, Grant(scope="session")))
-    if question.always_pattern:
-        told = f"always: {covers(question.always_pattern)} (saved in {config_file})"
-        rows.append(AnswerChoice(ALWAYS, told, Grant(scope="always")))
-    return (
-        *rows,
-        AnswerChoice(NO, "no (n)", Deny()),
-        AnswerChoice(OTHERWISE, "no, and say what to do instead", None),
-    )
-
-
 def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1, 1)) -> list[Line]:
     """The box in rows of `width` cells, in about `height` rows: a long command scrolls, it is never cut."""
     counter = f"{place[0]} of {place[1]}" if place[1] > 1 else ""
@@ -277,8 +238,7 @@ _IN: Line = (Span("  "),)
 def _reason_lines(question: Question, width: int) -> list[Line]:
     if isinstance(question, Clarify):
         return []
-    why = f" · stopped because: {'; '.join(question.reasons)}" if question.reasons else ""
-    told = [f"in {question.cwd}{why}", *touch_sentences(question.touches)]
+    told = [place_and_reasons(question), *touch_sentences(question.touches)]
     if has_list(question.touches):
         told[-1] += " · Ctrl-O lists them"
     return [row for part in told for row in wrap(line(part), width)]
