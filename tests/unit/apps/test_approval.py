@@ -139,6 +139,13 @@ def test_a_sentence_that_begins_with_no_goes_to_the_draft_whole() -> None:
     assert (person.answer, person.draft) == (None, "not now")
 
 
+def test_the_key_of_a_no_with_words_begins_the_words() -> None:
+    person = Person().wait(1).press("5").press(*"keep it", each=0.15)
+    assert (person.draft, person.box.takes_words, person.answer) == ("keep it", True, None)
+    question = Person(Clarify(text="Which one?", options=("left", "right"))).wait(1).press("3", *"none")
+    assert (question.draft, question.box.takes_words) == ("none", True)
+
+
 def test_only_what_the_question_allows_is_offered() -> None:
     question = Approve(command="x", cwd="/w", reasons=(), rule="r")
     assert [choice.label for choice in Person(question).box.choices] == [

@@ -135,11 +135,12 @@ class Box:
 
     def _act(self) -> None:
         held, self._held = self._held, ""
-        if held == "enter":
-            chosen = self.choices[self.cursor]
+        if held and held != "enter":
+            self.cursor = self._row(held)
+        chosen = self.choices[self.cursor]
+        if held == "enter" or (held and chosen.answer is None):  # words are an answer only once they are sent
             self.answer, self.wants_words = chosen.answer, chosen.answer is None
         elif held:
-            self.cursor = self._row(held)
             self._typed += held
 
     def _burst(self, key: str) -> KeyVerdict:
