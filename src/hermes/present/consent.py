@@ -90,24 +90,39 @@ def _covered(scope: Scope) -> str:
             return f"every command, in any directory, that does nothing else ({', '.join(scope.rules)})"
 
 
-def answer_from(text: str, now: float) -> Answer:
-    """What typed words mean; all but a plain yes is a no, and other words say what to do instead."""
+def limits(question: Approve) -> str:
+    """A sentence with words for a yes with a limit, where the question offers one that lasts."""
+    session = ("session 3 uses", "session for 2 h") if question.session_pattern else ()
+    offered = (*session, "always for 7 days") if question.always_pattern else session
+    return f"Or a limited yes: {', '.join(offered)}." if offered else ""
+
+
+def answer_from(text: str, question: Approve, now: float) -> Answer:
+    """What typed words mean; all but a plain yes that the question offers is a no, and other words say what
+    to do instead.
+    """
     said = " ".join(text.split()).lower()
     if said in {"yes", "once"}:
         return Grant()
-    found = _WIDER.fullmatch(said)
-    unit = _UNITS.get(found["unit"] or "s") if found else None
-    if found is None or unit is None:
-        return Deny(reason="" if said in {"", "no", "n"} else text.strip())
-    scope: Literal["session", "always"] = "session" if found["scope"] == "session" else "always"
-    until = now + int(found["count"]) * _SECONDS[unit] if found["count"] else 0.0
-    return Grant(scope=scope, uses=int(found["uses"] or 0), until=until)
+    return _wider(said, question, now) or Deny(reason="" if said in {"", "no", "n"} else text.strip())
 
 
-def words_under_no(text: str, now: float) -> Answer:
+def words_under_no(text: str, question: Approve, now: float) -> Answer:
     """What words mean that a person typed after having chosen no: a yes only where it has a limit, for there
     are choices for one without.
     """
-    answer = answer_from(text, now)
+    answer = answer_from(text, question, now)
     unlimited = isinstance(answer, Grant) and not (answer.uses or answer.until)
     return Deny(reason=text.strip()) if unlimited else answer
+
+
+def _wider(said: str, question: Approve, now: float) -> Grant | None:
+    found = _WIDER.fullmatch(said)
+    unit = _UNITS.get(found["unit"] or "s") if found else None
+    if found is None or unit is None:
+        return None
+    scope: Literal["session", "always"] = "session" if found["scope"] == "session" else "always"
+    if not (question.session_pattern if scope == "session" else question.always_pattern):
+        return None
+    until = now + int(found["count"]) * _SECONDS[unit] if found["count"] else 0.0
+    return Grant(scope=scope, uses=int(found["uses"] or 0), until=until)

@@ -228,3 +228,14 @@ def test_a_yes_with_a_limit_is_one() -> None:
     box = Person().box
     box.words("session 3 uses")
     assert box.answer == Grant(scope="session", uses=3)
+
+
+def test_the_box_offers_limits_only_of_what_it_offers() -> None:
+    edit = Approve(
+        command="x", cwd="/w", reasons=(), rule="edit", session_pattern="every edit of the workspace"
+    )
+    told = [plain(box_lines(Person(one).wait(1).press("5").box, 120, 20)[-2]) for one in (ALL, edit)]
+    assert told == [
+        "Say what to do instead. Or a limited yes: session 3 uses, session for 2 h, always for 7 days.",
+        "Say what to do instead. Or a limited yes: session 3 uses, session for 2 h.",
+    ]

@@ -26,9 +26,9 @@ from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
 from hermes.present.consent import (
-    AnswerChoice,
     answer_choices,
     answer_from,
+    limits,
     place_and_reasons,
     words_under_no,
 )
@@ -234,37 +234,37 @@ class Lines:
         if not isinstance(question, Approve):
             return await self._clarified(talk, question)
         if not question.cwd:
-            question = replace(question, cwd=opened(talk).spec.cwd)
+            question = replace(question, cwd=str(opened(talk).spec.cwd))
         choices = answer_choices(question, self._config_file)
         told = [place_and_reasons(question), *touch_sentences(question.touches)]
-        told += [f"  {choice.keys[0]}  {choice.label}" for choice in choices]
+        told += [*(f"  {choice.keys[0]}  {choice.label}" for choice in choices), limits(question)]
         for row in [
             "Make this change?" if question.diff else "Run this?",
             asked_about(question),
             *map(plain, change(visible(question.diff), WIDTH, longest=1_000_000).rows),
-            *(plain(part) for text in told for part in wrap(line(text), WIDTH)),
+            *(plain(part) for text in told if text for part in wrap(line(text), WIDTH)),
         ]:
             self._print(row)
-        return await self._decided(
-            talk, choices, "Type a number, yes, no, or what to do instead", answer_from
-        )
+        asked = "Type a number, yes, no, or what to do instead"
+        return await self._decided(talk, question, asked, answer_from)
 
     async def _decided(
         self,
         talk: PlainCommands,
-        choices: tuple[AnswerChoice, ...],
+        question: Approve,
         asked: str,
-        meant: Callable[[str, float], Answer],
+        meant: Callable[[str, Approve, float], Answer],
     ) -> Answer:
         """The answer of the number typed, or what words are `meant` for; a number is never words."""
         said = (await self._said(talk, f"{asked} > ")).strip()
+        choices = answer_choices(question, self._config_file)
         given = {key: choice.answer for choice in choices for key in choice.keys}
         if said not in given and not said.isdecimal():
-            return meant(said, time.time())  # noqa: TID251  # the user's own time
+            return meant(said, question, time.time())  # noqa: TID251  # the user's own time
         if (answer := given.get(said)) is not None:
             return answer
         again = "Say what to do instead" if said in given else f"No choice is {said}. Type one, or words"
-        return await self._decided(talk, choices, again, words_under_no if said in given else meant)
+        return await self._decided(talk, question, again, words_under_no if said in given else meant)
 
     async def _clarified(self, talk: PlainCommands, question: Clarify) -> Answer:
         """The words typed, or the choice whose number was; no words leave the question unanswered. A number

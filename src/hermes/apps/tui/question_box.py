@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from hermes.lib.text import duration, strip_escapes
 from hermes.lib.visible import visible
-from hermes.present.consent import AnswerChoice, answer_choices, place_and_reasons, words_under_no
+from hermes.present.consent import AnswerChoice, answer_choices, limits, place_and_reasons, words_under_no
 from hermes.present.diff import change
 from hermes.present.lines import asked_about
 from hermes.present.spans import Line, Span, columns, fitting, line, wrap
@@ -119,8 +119,10 @@ class Box:
 
     def words(self, text: str) -> None:
         """Answer with words: a reason for a no, a yes with a limit, or a reply."""
-        clarifies = isinstance(self.question, Clarify)
-        self.answer = Reply(text=text) if clarifies else words_under_no(text, self.now())
+        if isinstance(self.question, Clarify):
+            self.answer = Reply(text=text)
+        else:
+            self.answer = words_under_no(text, self.question, self.now())
 
     @property
     def takes_words(self) -> bool:
@@ -247,12 +249,7 @@ def _reason_lines(question: Question, width: int) -> list[Line]:
 
 def _choice_lines(box: Box, width: int) -> list[Line]:
     if box.wants_words:
-        asked = (
-            "Type your answer."
-            if isinstance(box.question, Clarify)
-            else "Say what to do instead. Or a limited yes: session 3 uses, always for 7 days."
-        )
-        return [line(asked, "strong")]
+        return wrap(line(_words_asked(box.question), "strong"), width)
     rows: list[Line] = []
     for number, choice in enumerate(box.choices):
         chosen = number == box.cursor
@@ -260,6 +257,12 @@ def _choice_lines(box: Box, width: int) -> list[Line]:
         first: Line = (Span("❯ " if chosen else "  ", role), Span(f"{choice.keys[0]}  ", role))
         rows += wrap(line(choice.label, role), width, first=first, rest=(Span("     "),))
     return rows
+
+
+def _words_asked(question: Question) -> str:
+    if isinstance(question, Clarify):
+        return "Type your answer."
+    return f"Say what to do instead. {limits(question)}".rstrip()
 
 
 def _hint(box: Box, width: int) -> str:
