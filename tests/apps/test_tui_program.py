@@ -515,12 +515,12 @@ def test_a_key_is_echoed_quickly_while_text_streams(place: Place) -> None:
 DANGEROUS = {"command": "rm -rf keep && echo removed"}
 
 
-def approving(place: Place, *replies: object) -> AbstractContextManager[Terminal]:
+def approving(place: Place, *replies: object, **size: int) -> AbstractContextManager[Terminal]:
     (place.project / "keep").mkdir(exist_ok=True)
     (place.home / ".hermes").mkdir(exist_ok=True)
     with (place.home / ".hermes" / "config.yaml").open("a") as config:
         config.write("checkpoints: {max_megabytes: 0}\n")
-    return place.open(call("terminal", DANGEROUS), *replies)
+    return place.open(call("terminal", DANGEROUS), *replies, **size)  # type: ignore[arg-type]  # numbers only
 
 
 def test_the_question_shows_the_whole_command_and_stands_on_no(place: Place) -> None:
@@ -587,6 +587,17 @@ def test_a_sentence_typed_as_the_question_opens_approves_nothing(
         assert (place.project / "keep").is_dir()
         terminal.type("\x1b")
         terminal.until("✗ denied by you")
+
+
+@pytest.mark.parametrize(("columns", "rows"), [(44, 14), (100, 10)])
+def test_in_a_low_window_the_question_and_the_command_are_in_sight(
+    place: Place, columns: int, rows: int
+) -> None:
+    with approving(place, "understood", columns=columns, rows=rows) as terminal:
+        terminal.type("go\r")
+        shown = terminal.until("Run this?")
+        assert re.search(r"Run this\?\n  rm -rf keep && echo removed\n(.*\n)?  lines 1 to", shown)
+        assert "❯ 4  no (n)" in shown
 
 
 def test_no_with_a_message_tells_the_model_what_to_do(place: Place) -> None:

@@ -1,8 +1,11 @@
 """A question is answered by nobody but a person who looks at it."""
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from hermes.apps.tui.question_box import BURST, STILL, Box, box_lines
 from hermes.present.spans import columns, plain
@@ -238,4 +241,38 @@ def test_the_box_offers_limits_only_of_what_it_offers() -> None:
     assert told == [
         "Say what to do instead. Or a limited yes: session 3 uses, session for 2 h, always for 7 days.",
         "Say what to do instead. Or a limited yes: session 3 uses, session for 2 h.",
+    ]
+
+
+@pytest.mark.parametrize(("width", "height"), [(44, 10), (100, 10), (44, 6), (44, 5)])
+@pytest.mark.parametrize("cursor", range(5))
+def test_in_a_low_window_the_question_and_its_command_stand_first(
+    width: int, height: int, cursor: int
+) -> None:
+    many = replace(
+        ALL, command="rm -rf ./build", reasons=("deletes files not in git", "writes outside " * 22)
+    )
+    person = Person(many).wait(1)
+    person.box.cursor = cursor
+    rows = [plain(row) for row in box_lines(person.box, width, height)]
+    assert ([row.strip() for row in rows[:2]], len(rows)) == (["Run this?", "rm -rf ./build"], height)
+    assert sum(bool(re.fullmatch(r"  lines 1 to \d+ of \d+ · PgUp PgDn", row)) for row in rows) == 1
+    assert any(row.startswith(f"❯ {cursor + 1}  ") for row in rows)
+    person.press("pagedown")
+    assert " ".join(plain(row) for row in box_lines(person.box, width, height)).count("writes outside") > 0
+
+
+def test_in_a_low_window_the_chosen_answer_is_whole() -> None:
+    long = Person(replace(ALL, reasons=("deletes files not in git",) * 4)).wait(1).press("3").box
+    assert [plain(row).rstrip() for row in box_lines(long, 44, 10)] == [
+        "Run this?",
+        "  rm -rf ./build",
+        "  lines 1 to 1 of 4 · PgUp PgDn",
+        "  1  once",
+        "  2  this session: exactly this command in …",
+        "❯ 3  always: exactly this command in any",
+        "     directory (saved in config.yaml)",
+        "  4  no (n)",
+        "  5  no, and say what to do instead",
+        "↑↓ Enter · Esc no · Tab from a draft to here",
     ]

@@ -14,7 +14,7 @@ from hermes.lib.visible import visible
 from hermes.present.consent import AnswerChoice, answer_choices, limits, place_and_reasons, words_under_no
 from hermes.present.diff import change
 from hermes.present.lines import asked_about
-from hermes.present.spans import Line, Span, columns, fitting, line, wrap
+from hermes.present.spans import Line, Span, columns, cut, fitting, line, wrap
 from hermes.present.touches import has_list, touch_sentences
 from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
 
@@ -24,6 +24,9 @@ _ROWS = 12
 _DIFF_ROWS = 20
 _ALL = 1_000_000
 _SCROLL = 3
+_FEWEST = _SCROLL + 1
+_AROUND = 5  # the head, the keys, and what is left empty around the box
+_LEAST = 2  # a row of what is asked about, and the one that tells of the rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,40 +188,65 @@ def _text(key: str) -> str:
 
 
 def box_lines(box: Box, width: int, height: int, *, place: tuple[int, int] = (1, 1)) -> list[Line]:
-    """The box in rows of `width` cells, in about `height` rows: a long command scrolls, it is never cut."""
+    """The box in rows of `width` cells, in at most `height` rows: its head and the beginning of what is asked
+    about come first, and what has no room scrolls, it is never cut.
+    """
+    head, asked, choices = _head(box, width, place), _asked_lines(box, width), _choice_lines(box, width)
+    reasons, hint = _reason_lines(box.question, width), line(_hint(box, width), "dim")
+    room = height - len(choices) - len(reasons) - _AROUND
+    if room < min(len(asked), _FEWEST):
+        return [head, *_low_lines(box, [*asked, *reasons], hint, width, height - 1)]
+    most = _DIFF_ROWS if isinstance(box.question, Approve) and box.question.diff else _ROWS
+    return [head, *_paged(box, asked, min(most, room)), *reasons, *choices, hint]
+
+
+def _low_lines(box: Box, text: list[Line], hint: Line, width: int, height: int) -> list[Line]:
+    """All below the head where there is little room: of the choices only the chosen one is whole."""
+    rows, at = _low_choices(box, width)
+    choices = rows[max(0, min(at, len(rows) - height + _LEAST)) :][: max(1, height - _LEAST)]
+    hints = [hint] if len(choices) + _LEAST < height else []
+    return [*_paged(box, text, max(_LEAST, height - len(choices) - len(hints))), *choices, *hints]
+
+
+def _low_choices(box: Box, width: int) -> tuple[list[Line], int]:
+    """The choices in a row each, but for the chosen one, and where that begins."""
+    whole = _choice_blocks(box, width)
+    blocks = [rows if number == box.cursor else [_cut_off(rows, width)] for number, rows in enumerate(whole)]
+    return [row for rows in blocks for row in rows], min(box.cursor, len(blocks) - 1)
+
+
+def _cut_off(rows: list[Line], width: int) -> Line:
+    return cut((*rows[0], *line(" …" if len(rows) > 1 else "", "dim")), width)
+
+
+def _head(box: Box, width: int, place: tuple[int, int]) -> Line:
     counter = f"{place[0]} of {place[1]}" if place[1] > 1 else ""
     title = box.title or _title(box.question)
     space = " " * max(1, width - columns(line(title)) - len(counter) - 1)
-    choices = _choice_lines(box, width)
-    reasons = _reason_lines(box.question, width)
-    most = _DIFF_ROWS if isinstance(box.question, Approve) and box.question.diff else _ROWS
-    rows = _asked_lines(box, width, max(_SCROLL + 1, min(most, height - len(choices) - len(reasons) - 3)))
-    head: Line = (Span(title, "title warning"), Span(f"{space}{counter}", "dim"))
-    return [head, *rows, *reasons, *choices, line(_hint(box, width), "dim")]
+    return (Span(title, "title warning"), Span(f"{space}{counter}", "dim"))
 
 
-def _asked_lines(box: Box, width: int, room: int) -> list[Line]:
+def _asked_lines(box: Box, width: int) -> list[Line]:
+    """What is asked about, whole."""
     approve = isinstance(box.question, Approve)
     text = (
         asked_about(box.question) if isinstance(box.question, Approve) else strip_escapes(box.question.text)
     )
-    text = text.expandtabs(4)
     rows = [
         row
-        for part in text.split("\n")
+        for part in text.expandtabs(4).split("\n")
         for row in wrap(line(part, "strong" if approve else ""), width, first=_IN, rest=_IN)
     ]
-    rows += _diff_lines(box.question, width)
+    return rows + _diff_lines(box.question, width)
+
+
+def _paged(box: Box, rows: list[Line], room: int) -> list[Line]:
     if len(rows) <= room:
         return rows
-    box.scroll = start = min(
-        box.scroll, len(rows) - (room - 1)
-    )  # only here is it known where the command ends
+    box.scroll = start = min(box.scroll, len(rows) - (room - 1))  # only here is it known where they end
     shown = rows[start : start + room - 1]
-    return [
-        *shown,
-        line(f"  lines {start + 1} to {start + len(shown)} of {len(rows)} · PgUp PgDn", "warning"),
-    ]
+    told = f"  lines {start + 1} to {start + len(shown)} of {len(rows)} · PgUp PgDn"
+    return [*shown, line(told, "warning")]
 
 
 def _diff_lines(question: Question, width: int) -> list[Line]:
@@ -248,15 +276,20 @@ def _reason_lines(question: Question, width: int) -> list[Line]:
 
 
 def _choice_lines(box: Box, width: int) -> list[Line]:
+    return [row for rows in _choice_blocks(box, width) for row in rows]
+
+
+def _choice_blocks(box: Box, width: int) -> list[list[Line]]:
+    """The rows of each choice, or of what stands in their place while words are typed."""
     if box.wants_words:
-        return wrap(line(_words_asked(box.question), "strong"), width)
-    rows: list[Line] = []
+        return [wrap(line(_words_asked(box.question), "strong"), width)]
+    blocks: list[list[Line]] = []
     for number, choice in enumerate(box.choices):
         chosen = number == box.cursor
         role = "chosen accent" if chosen else ""
         first: Line = (Span("❯ " if chosen else "  ", role), Span(f"{choice.keys[0]}  ", role))
-        rows += wrap(line(choice.label, role), width, first=first, rest=(Span("     "),))
-    return rows
+        blocks.append(wrap(line(choice.label, role), width, first=first, rest=(Span("     "),)))
+    return blocks
 
 
 def _words_asked(question: Question) -> str:

@@ -92,10 +92,8 @@ class LiveRegion(Struct, kw_only=True):
             return [*rows, *self.overlay.picker.lines(self.editor.text, width, height)]
         if self.overlay.box is not None:
             done = self.overlay.asked - len(self.overlay.boxes)
-            return [
-                *rows,
-                *box_lines(self.overlay.box, width, height - 2, place=(done + 1, self.overlay.asked)),
-            ]
+            place, room = (done + 1, self.overlay.asked), height - len(rows)
+            return [*rows, *box_lines(self.overlay.box, width, room, place=place)]
         if self.overlay.keys:
             return [*rows, *key_lines(width)]
         if self.transcript.turn is None and not self.conversation.busy:
