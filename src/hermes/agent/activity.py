@@ -14,6 +14,7 @@ from hermes.types.event import (
     Attempted,
     CompactionStarted,
     Event,
+    Notice,
     StepStarted,
     TextDelta,
     ThinkingDelta,
@@ -55,8 +56,8 @@ class Activity(Struct, frozen=True, kw_only=True):
 
     `phase` is what the model does, since `phase_since`; a request that failed is made again at `again`.
     `running` are the calls under way, `asked` the questions that wait, with since when. `heard` is when
-    anything last happened. `began` is when the turn did; `step`, `requests` (those that ended) and `calls`
-    are counted in it.
+    anything last happened, other than a notice. `began` is when the turn did; `step`, `requests` (those that
+    ended) and `calls` are counted in it.
     """
 
     phase: Phase = "idle"
@@ -133,7 +134,12 @@ def after(activity: Activity, event: Event, now: float) -> Activity:
         case TurnStarted() | StepStarted() | CompactionStarted() | TurnFinished():
             return _gone_on(activity, event, now)
         case _:
-            return replace(activity, heard=now)
+            return replace(activity, heard=activity.heard if _says_nothing(activity, event) else now)
+
+
+def _says_nothing(activity: Activity, event: Event) -> bool:
+    """Whether an event is the program's own words; before the first step they tell of a model made ready."""
+    return isinstance(event, Notice) and activity.phase != "starting"
 
 
 def _gone_on(

@@ -236,6 +236,13 @@ def test_silence_is_told_after_ten_seconds() -> None:
     assert working(transcript, 12.0) == "⠋ waiting for the model · 12s · nothing heard for 12s · Esc stops"
 
 
+def test_a_notice_of_the_program_does_not_end_a_silence() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    fed(TurnStarted(turn=1), StepStarted(step=1, model="m"), transcript=transcript)
+    transcript.feed(Notice(level="info", text="Still at it: waiting for the model, 1m 00s."), 60.0)
+    assert " · nothing heard for 1m 02s · " in working(transcript, 62.0)
+
+
 def test_a_retry_is_one_line_that_counts_down() -> None:
     transcript = Transcript(width=80, config_fix="")
     failure = Failure(reason="overloaded", message="busy", status=529, address="http://h")
