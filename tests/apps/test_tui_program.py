@@ -166,6 +166,21 @@ def test_control_c_stops_first_and_leaves_second(place: Place) -> None:
         assert re.search(r"^to go on: hermes -r \S+ · .* tokens$", terminal.text, re.MULTILINE)
 
 
+def test_control_c_with_a_draft_clears_it_then_stops_the_turn_then_leaves(place: Place) -> None:
+    with place.open(call("terminal", {"command": "sleep 30"}), "never") as terminal:
+        terminal.type("go\r")
+        terminal.until("running sleep")
+        terminal.type("a thought")
+        terminal.until("❯ a thought")
+        terminal.type("\x03")
+        terminal.until("Ctrl-C again stops what runs")
+        terminal.type("\x03")
+        terminal.until("✗ stopped")
+        terminal.until("Ctrl-C again leaves")
+        terminal.type("\x03")
+        assert terminal.wait() == 0
+
+
 def test_control_c_keeps_the_cleared_draft_for_up(place: Place) -> None:
     with place.open() as terminal:
         terminal.type("a long thought")

@@ -153,8 +153,12 @@ class DeskActions:
         """Clear the draft, stop the turn, or leave."""
         desk, now = self._desk, self._desk.now()
         twice, self._pressed_c = now - self._pressed_c < _TWICE, now
+        desk.overlay.hint = "Ctrl-C again leaves"
         if desk.editor.text:
             desk.editor.take()  # typed since: these words are not thrown away with the screen
+            if desk.conversation.busy or self._shell.busy:
+                self._pressed_c = -_TWICE  # what runs is stopped before anybody leaves
+                desk.overlay.hint = "Ctrl-C again stops what runs"
         elif twice:
             desk.screen.stop()
             return
@@ -166,7 +170,6 @@ class DeskActions:
             self._shell.stop()
         else:
             desk.conversation.stop()
-        desk.overlay.hint = "Ctrl-C again leaves"
         desk.spawn(self._forget_hint)
         desk.refresh()
 
