@@ -118,7 +118,7 @@ def test_a_call_shows_live_output_then_one_line_with_its_outcome(place: Place) -
     ) as terminal:
         terminal.type("go\r")
         running = terminal.until("line 4")
-        assert ("running for" in running, "Esc stops" in running) == (True, True)
+        assert ("running echo" in running, "Esc stops" in running) == (True, True)
         finished = terminal.until("✗ exit 3")
         terminal.until("all finished")
     assert "      … 4 earlier lines · Ctrl-O" in finished
@@ -224,7 +224,7 @@ def test_enter_steers_the_turn_and_tab_queues_after_it(place: Place) -> None:
     second = call("terminal", {"command": "echo seen"})
     with place.open(call("terminal", {"command": SLOW}), second, "all done", "queued answer") as terminal:
         terminal.type("go\r")
-        terminal.until("running for")
+        terminal.until("running echo")
         terminal.type("also this\r")
         terminal.until("into this turn: also this")
         terminal.type("and later\t")

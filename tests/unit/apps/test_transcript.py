@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from hermes.apps.tui.transcript import Transcript
 from hermes.present.spans import plain
 from hermes.present.theme import Theme
@@ -227,6 +229,25 @@ def test_the_working_line_tells_what_runs_how_long_and_the_tokens() -> None:
     transcript = Transcript(width=80, config_fix="")
     fed(TurnStarted(turn=1), replied("", ONE), ToolStarted(call=ONE, emoji=""), transcript=transcript)
     assert working(transcript, 18.4) == "⠋ running make · 18s · ↑4.3k ↓321 · Esc stops"
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("for i in 1 2; do make $i; done", "make"),
+        ("while [ ! -e x ]; do sleep 1; done", "sleep"),
+        ("if grep -q x y; then make; fi", "grep"),
+        ("CC=gcc make -j2", "make"),
+        ("X=1", "X=1"),
+    ],
+)
+def test_the_working_line_names_the_first_program_of_a_command(command: str, program: str) -> None:
+    transcript, run = (
+        Transcript(width=80, config_fix=""),
+        ToolCall(id="p", name="terminal", arguments={"command": command}),
+    )
+    fed(TurnStarted(turn=1), replied("", run), ToolStarted(call=run, emoji=""), transcript=transcript)
+    assert f" running {program} · " in working(transcript, 3.0)
 
 
 def test_silence_is_told_after_ten_seconds() -> None:

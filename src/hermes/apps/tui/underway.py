@@ -8,6 +8,7 @@ from itertools import takewhile
 from msgspec import Struct, field
 
 from hermes.agent.activity import Activity
+from hermes.lib.lazy import import_object
 from hermes.lib.text import duration
 from hermes.present.children import child_line
 from hermes.present.lines import head_line, running_lines, tool_lines
@@ -49,12 +50,13 @@ _MINUTE = 60
 
 class Running(Struct, kw_only=True):
     """A call between its start and its result; its children with when they were last heard of, and the calls
-    that a script makes.
+    that a script makes; of a command, the `program` that it runs first.
     """
 
     call: ToolCall
     emoji: str
     started: float
+    program: str = ""
     output: str = ""
     children: dict[str, tuple[ChildChanged, float]] = field(default_factory=dict)
     calls: dict[str, "Running"] = field(default_factory=dict)
@@ -98,7 +100,8 @@ def hear_call(
     if isinstance(event, ToolStarted):
         above = running.get(event.parent)
         calls = running if above is None else above.calls
-        calls[event.call.id] = Running(call=event.call, emoji=event.emoji, started=now)
+        program = first_program(event.call)
+        calls[event.call.id] = Running(call=event.call, emoji=event.emoji, started=now, program=program)
         return
     for calls in (running, *(one.calls for one in running.values())):
         if event.call_id not in calls:
@@ -134,10 +137,20 @@ def doing(calls: Sequence[Running]) -> str:
         return f"running {len(calls)} calls"
     if not calls:
         return ""
+    if calls[0].program:
+        return f"running {calls[0].program}"
     words = call_words(calls[0].call)
-    if words.verb == "run":
-        return f"running {words.argument.split(' ')[0]}"
     return f"{words.verb} {words.argument}".strip()
+
+
+def first_program(call: ToolCall) -> str:
+    """The first program of a command, whatever loop or condition it stands in; "" for other calls."""
+    if call.name != "terminal":
+        return ""
+    grammar = import_object("hermes.safety.commands.grammar")  # loaded by now: the command was decided by it
+    command = str(call.arguments.get("command") or "").strip()
+    named = next(grammar.nodes(grammar.parse(command), "command_name"), None)
+    return str(named.text, "utf-8", "replace") if named is not None else command.partition(" ")[0]
 
 
 def printer(calls: Sequence[Running], turn: TurnProgress | None) -> str:
