@@ -18,6 +18,19 @@ def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
+def test_a_skill_of_the_home_is_offered_by_name_with_what_it_does(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    folder = place.home / ".hermes" / "skills" / "greet-guests"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text("---\nname: greet-guests\ndescription: Greets who comes.\n---\nBow.\n")
+    with place.open() as terminal:
+        terminal.until("(main")
+        terminal.type("/gree")
+        terminal.until("❯ /greet-guests  Greets who comes.")
+        terminal.type("\t")
+        terminal.until("❯ /greet-guests\n")
+
+
 @pytest.mark.parametrize("term", ["xterm-256color", "dumb"])
 def test_doctor_tells_here_what_hermes_doctor_tells(place: Place, term: str) -> None:
     (place.home / ".hermes").mkdir()

@@ -39,6 +39,7 @@ async def help_(talk: CommandContext, argument: str) -> None:
     ]
     talk.tell(
         "\n".join(parts)
+        + "\n\n`/NAME` of a skill, before a message, brings the skill along."
         + "\n\n`?` on an empty line shows the keys. `!command` runs a command, `@` completes a file."
     )
 

@@ -10,13 +10,19 @@ from hermes.commands.run import kept
 
 
 class Editor:
-    """The input line's text and menu; `find` gives the files that fit what follows an `@`."""
+    """The input line's text and menu; `slash` gives what a `/` offers, `find` the files that fit what follows
+    an `@`.
+    """
 
     def __init__(
-        self, buffer: Buffer, chips: Chips, commands: Sequence[Item], find: Callable[[str], Sequence[Item]]
+        self,
+        buffer: Buffer,
+        chips: Chips,
+        slash: Callable[[], Sequence[Item]],
+        find: Callable[[str], Sequence[Item]],
     ) -> None:
         self._buffer, self._chips = buffer, chips
-        self._commands, self._find = commands, find
+        self._slash, self._find = slash, find
         self._closed_at = ""
         self.menu = Menu()
         buffer.on_text_changed += lambda _: self.update_menu()
@@ -35,7 +41,8 @@ class Editor:
         if before == self._closed_at and before:
             return
         self._closed_at = ""
-        fresh = complete(before, self._commands, self._find)
+        listed = self._slash() if before.startswith("/") else ()
+        fresh = complete(before, listed, self._find)
         self.menu = Menu(
             fresh.items,
             fresh.length,

@@ -1,4 +1,4 @@
-"""What can be completed at the cursor: commands after `/`, files after `@`."""
+"""What can be completed at the cursor: commands and skills after `/`, files after `@`."""
 
 import re
 from collections.abc import Callable, Sequence

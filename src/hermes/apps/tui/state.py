@@ -18,11 +18,11 @@ from hermes.apps.tui.editor import Editor
 from hermes.apps.tui.file_completion import FileCompletion
 from hermes.apps.tui.git import git_branch
 from hermes.apps.tui.mentions import gathered
-from hermes.apps.tui.menu import command_items
 from hermes.apps.tui.prints import flush_standard, printed_lines
 from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import LiveRegion, Overlay
 from hermes.apps.tui.screen import Screen, Views
+from hermes.apps.tui.slash_completion import SlashCompletion
 from hermes.apps.tui.status import Facts, cost_of, header_lines
 from hermes.apps.tui.transcript import Transcript
 from hermes.lib.threads import waker
@@ -68,13 +68,14 @@ class TuiState:
         self.session: Session | None = None
         self.failure: Failure | None = None
         self.chosen = ("", "")
-        self.files = FileCompletion(start.cwd, spawn=self.spawn, now=self.now, changed=self._offer_files)
+        self.files = FileCompletion(start.cwd, spawn=self.spawn, now=self.now, changed=self._offer)
         self.overlay = Overlay()
         self.transcript = Transcript(width=80, config_fix="/model takes another model, address or key.")
         self.conversation = Conversation(self.spawn, self, files=self._brought)
         self.screen = screen
         screen.buffer.on_text_changed += lambda _: self.conversation.typing()
-        self.editor = Editor(screen.buffer, chips, command_items(), self.files.items)
+        slash = SlashCompletion(self.spawn, lambda: self.session, self._offer)
+        self.editor = Editor(screen.buffer, chips, slash.items, self.files.items)
         self._home = Path(start.environ.get("HOME") or Path.home())
         self.region = LiveRegion(
             transcript=self.transcript,
@@ -367,7 +368,7 @@ class TuiState:
         self.region.facts = facts
         self.refresh()
 
-    def _offer_files(self) -> None:
+    def _offer(self) -> None:
         self.editor.update_menu()
         self.refresh()
 
