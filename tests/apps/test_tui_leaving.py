@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hermes import __version__
-from hermes.testing import ScriptedModel, ScriptedServer, say
+from hermes.testing import ScriptedModel, ScriptedServer, call, say
 from tests.apps.test_tui_program import Place
 
 
@@ -76,3 +76,16 @@ def test_the_last_line_names_the_program_where_no_shell_finds_hermes(tmp_path: P
         terminal.wait()
         last = terminal.text.split("\n")[-1]
     assert last.startswith(f"to go on: {sys.executable} -m hermes -r ")
+
+
+def test_the_processes_that_ended_with_the_session_are_named(tmp_path: Path) -> None:
+    begun = [call("terminal", {"command": f"sleep {n}", "background": True}) for n in (71, 72)]
+    with Place(tmp_path).open(*begun, "both run") as terminal:
+        terminal.type("go\r")
+        terminal.until("both run")
+        terminal.until("· 2 in background ·")
+        terminal.type("\x04")
+        terminal.wait()
+        rows = terminal.text.split("\n")
+    assert rows[-3:-1] == ["ended with it: sleep 71", "ended with it: sleep 72"]
+    assert rows[-1].startswith("to go on: hermes -r ")

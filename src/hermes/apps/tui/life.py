@@ -20,7 +20,8 @@ from hermes.apps.tui.state import TuiState
 from hermes.apps.tui.status import cost_of
 from hermes.lib.lazy import import_object
 from hermes.lib.text import duration
-from hermes.present.spans import fitting
+from hermes.lib.visible import visible
+from hermes.present.spans import cut_text, fitting
 from hermes.present.words import tokens
 from hermes.types.error import HermesError
 from hermes.types.event import Notice
@@ -41,7 +42,7 @@ class Life:
         screen.bind(bindings(self.actions, self._desk.editor))
         self._leaving, self._ended = anyio.Event(), anyio.Event()
         self.code = self._working = 0
-        self._model = ""
+        self._model, self._processes = "", list[str]()
 
     async def run(self) -> None:
         """Open, wait, close; a fault at opening is one sentence and the end."""
@@ -58,6 +59,7 @@ class Life:
                 if self._desk.session is not None:
                     self._model = other_model(self._desk.session, runtime)
                     self._working = sum(1 for _ in self._desk.session.children.tree())
+                    self._processes = self._desk.in_background()
                     await self._desk.session.close()
                     await self._desk.show_rest()
         except HermesError as error:
@@ -75,8 +77,9 @@ class Life:
             await self._ended.wait()
 
     def farewell(self) -> str:
-        """One line: how to go on, how many children ended with the session, the model where it is not the
-        default one, how long it took, what it used; nothing when nothing was said.
+        """How to go on, how many children ended with the session, the model where it is not the default one,
+        how long it took, what it used, in one line; above it the processes that ended with the session.
+        Nothing when nothing was said.
         """
         session = self._desk.session
         if session is None or not session.log:
@@ -90,7 +93,15 @@ class Life:
             duration(time.monotonic() - self._began),  # noqa: TID251  # the user's own time
             *dict.fromkeys((f"{tokens(used)} tokens", *cost_of(session))),
         ]
-        return fitting(parts, self._desk.screen.width) + "\n"
+        width = self._desk.screen.width
+        ended = "".join(
+            f"{cut_text(f'ended with it: {one}', width)}\n" for one in map(_in_a_line, self._processes)
+        )
+        return f"{ended}{fitting(parts, width)}\n"
+
+
+def _in_a_line(command: str) -> str:
+    return " ".join(visible(command).split())
 
 
 def other_model(session: "Session", runtime: "Runtime") -> str:

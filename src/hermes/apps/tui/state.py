@@ -247,7 +247,7 @@ class TuiState:
         if self._minding:
             return
         self._minding = True
-        while running := self._in_background():
+        while running := len(self.in_background()):
             self._tell_background(running)
             await anyio.sleep(_LOOK)
         self._tell_background(0)
@@ -258,10 +258,11 @@ class TuiState:
             self.region.facts = replace(self.region.facts, background=running)
             self.refresh()
 
-    def _in_background(self) -> int:
+    def in_background(self) -> list[str]:
+        """The commands of the processes that run in the background."""
         opened = self.session.opened if self.session is not None else None
         running = opened.workspace.processes.list() if opened is not None else []
-        return sum(1 for one in running if one.code is None)
+        return [one.command for one in running if one.code is None]
 
     def _asked(self, event: Asked) -> None:
         config = self.runtime.home.config_file if self.runtime else ""
