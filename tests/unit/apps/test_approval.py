@@ -149,6 +149,14 @@ def test_the_key_of_a_no_with_words_begins_the_words() -> None:
     assert (question.draft, question.box.takes_words) == ("none", True)
 
 
+def test_an_open_question_without_options_takes_words_at_once() -> None:
+    person = Person(Clarify(text="Which one?")).wait(1)
+    rows = [plain(row).rstrip() for row in box_lines(person.box, 80, 20)]
+    assert rows == ["A question for you", "  Which one?", "Type your answer.", "Enter sends · Esc no"]
+    assert Person(Clarify(text="Which one?")).press("escape").answer is None
+    assert person.press("escape").answer == Deny()
+
+
 def test_only_what_the_question_allows_is_offered() -> None:
     question = Approve(command="x", cwd="/w", reasons=(), rule="r")
     assert [choice.label for choice in Person(question).box.choices] == [

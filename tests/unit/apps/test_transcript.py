@@ -25,7 +25,7 @@ from hermes.types.event import (
     TurnStarted,
 )
 from hermes.types.message import Assistant, ToolCall, ToolResult
-from hermes.types.question import Approve, Deny, Grant
+from hermes.types.question import Approve, Clarify, Deny, Grant, Reply
 from hermes.types.usage import Usage
 
 ONE = ToolCall(id="1", name="terminal", arguments={"command": "make"})
@@ -417,3 +417,29 @@ def test_the_clock_of_a_call_leaves_out_the_time_of_its_question() -> None:
     fed(Answered(id="q", answer=Grant(), by="person"), at=61.0, transcript=transcript)
     (row,) = transcript.moving(63.0, Theme(), 0)[-1:]
     assert " 3.0s " in plain(row)
+
+
+def test_an_answer_stands_below_the_line_of_its_question() -> None:
+    ask = ToolCall(id="c", name="clarify", arguments={"question": "Which colour?"})
+    rows = fed(
+        TurnStarted(turn=1),
+        replied("", ask),
+        ToolStarted(call=ask, emoji=""),
+        Asked(id="q", question=Clarify(text="Which colour?", options=("red", "green"))),
+        Answered(id="q", answer=Reply(text="green"), by="person"),
+        ToolFinished(call_id="c", seconds=0.1, failed=False),
+        returned(ask, question="Which colour?", user_response="green"),
+    )
+    assert ["Which colour?" in rows[0], *rows[1:]] == [True, "❓ green"]
+
+
+def test_what_a_question_holds_up_waits_for_the_person() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    question = Approve(command="make", cwd="/w", reasons=(), rule="r")
+    fed(TurnStarted(turn=1), replied("", ONE, TWO), ToolStarted(call=ONE, emoji=""), transcript=transcript)
+    fed(Asked(id="q", question=question), transcript=transcript)
+    rows = [plain(row).split() for row in transcript.moving(3.0, Theme(), 0)]
+    assert [(row[1], row[-3:]) for row in rows] == [
+        ("run", ["waits", "for", "you"]),
+        ("read", ["waits", "for", "you"]),
+    ]

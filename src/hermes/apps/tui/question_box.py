@@ -75,6 +75,7 @@ class Box:
 
     def __post_init__(self) -> None:
         self.choices = self.offered or answer_choices(self.question, self.config_file)
+        self.wants_words = all(choice.answer is None for choice in self.choices)
         self.cursor = self._default()
         self._last = self._text_at = self.opened
 
@@ -133,7 +134,7 @@ class Box:
         return self.wants_words or isinstance(self.question, Clarify)
 
     def _unarmed(self, key: str) -> KeyVerdict:
-        if self.wants_words and key == "escape":
+        if self._armed and self.wants_words and key == "escape":
             self.answer = Deny()
             return TAKEN
         return PASSED

@@ -61,7 +61,7 @@ from hermes.types.event import (
     TurnStarted,
 )
 from hermes.types.message import Assistant, Compaction, ToolCall, ToolResult
-from hermes.types.question import Deny, Question
+from hermes.types.question import Clarify, Deny, Question
 
 _QUIET = 10.0
 _CENT = 0.01
@@ -93,6 +93,7 @@ class Transcript:
         self._thinking_since = 0.0
         self._retrying: tuple[Attempted, float] | None = None
         self._last, self._told_no = "", False
+        self._replies: list[Line] = []
 
     def feed(self, event: Event, now: float) -> list[Line]:
         """The lines that `event` finished, to be printed once."""
@@ -119,10 +120,7 @@ class Transcript:
                 return []
 
     def _changed_course(self, event: Attempted) -> list[Line]:
-        """What a person should find later: that another key or model answered, or that a part was left out.
-
-        Pauses pass.
-        """
+        """What a person should find later: another key or model, or a part left out. Pauses pass."""
         if event.goes_on and event.action != "wait":
             return self.block("notice", [attempt_line(event, 0.0, self.width)])
         return []
@@ -322,6 +320,8 @@ class Transcript:
         return [*own, *(self._running.get(name, call) for name, call in self._calls.items())]
 
     def _running_rows(self, run: Running | ToolCall, now: float, spinner: str) -> list[Line]:
+        if isinstance(run, ToolCall) and self.asked:
+            return [waiting_line(run, self.width, emoji="")]
         if isinstance(run, ToolCall):
             return [queued_line(run, held_up_by(run, self._calls, self._running), self.width)]
         if run.seconds is not None:
@@ -338,11 +338,11 @@ class Transcript:
     def _answered(self, event: Answered) -> list[Line]:
         question = self.asked.pop(event.id, None)
         self._told_no = isinstance(event.answer, Deny)
-        return (
-            self.block("tool", receipt_lines(question, event.answer, event.by, self.width))
-            if question
-            else []
-        )
+        rows = receipt_lines(question, event.answer, event.by, self.width) if question else []
+        if isinstance(question, Clarify) and self._running:  # its call's line, with the question, comes first
+            self._replies += rows
+            return []
+        return self.block("tool", rows)
 
     def _added(self, event: Added, now: float) -> list[Line]:
         if isinstance(event.message, Assistant):
@@ -376,7 +376,8 @@ class Transcript:
             self.turn.finished.append(done)
         rows = [*done.lines(self.width), *self.plan.take(call, result, self.width)]
         told, self._told_no = self._told_no and result.failed, False
-        return self.block("tool", [*(rows[:1] if told else rows), *inner_rows(run, now, self.width)])
+        rows, self._replies = [*(rows[:1] if told else rows), *self._replies], []
+        return self.block("tool", [*rows, *inner_rows(run, now, self.width)])
 
     def _ended(self, event: TurnFinished, now: float) -> list[Line]:
         rows = [*self._thought(now), *self._close_text(), *self.block("plan", self.plan.end(self.width))]
@@ -385,6 +386,7 @@ class Transcript:
         self._running.clear()
         self._calls.clear()
         self.asked.clear()
+        self._replies.clear()
         return [
             *rows,
             *self.block("end", end_rows(event, self.width, key=self.key, config_fix=self.config_fix)),
