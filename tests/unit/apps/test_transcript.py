@@ -443,3 +443,12 @@ def test_what_a_question_holds_up_waits_for_the_person() -> None:
         ("run", ["waits", "for", "you"]),
         ("read", ["waits", "for", "you"]),
     ]
+
+
+def test_a_call_that_is_cut_off_at_its_question_has_not_taken_the_time_of_it() -> None:
+    transcript = Transcript(width=80, config_fix="")
+    question = Approve(command="make", cwd="/w", reasons=(), rule="r")
+    fed(TurnStarted(turn=1), replied("", ONE), ToolStarted(call=ONE, emoji=""), transcript=transcript)
+    fed(Asked(id="q", question=question), at=1.0, transcript=transcript)
+    rows = fed(returned(ONE, output="", exit_code=-1, error="stopped"), at=61.0, transcript=transcript)
+    assert " 1.0s " in rows[0]

@@ -15,6 +15,7 @@ from hermes.present.lines import head_line, running_lines, tool_lines
 from hermes.present.spans import Line, Span, line
 from hermes.present.words import call_words
 from hermes.types.event import (
+    Added,
     Answered,
     Asked,
     Attempted,
@@ -114,10 +115,22 @@ def hear_call(
 
 
 def pass_over_wait(running: Mapping[str, Running], activity: Activity, event: Event, now: float) -> None:
-    """Put the clocks of calls forward by what a person took to answer the last open question."""
+    """Put the clocks of calls forward by what a person took to answer the last open question, or has taken
+    when a call is cut off that waits for it.
+    """
+    if not activity.asked:
+        return
+    for run in _let_go(running, activity, event):
+        run.started += now - max(run.started, activity.asked[0][1])
+
+
+def _let_go(running: Mapping[str, Running], activity: Activity, event: Event) -> list[Running]:
+    """The calls that wait no longer after an event."""
     if isinstance(event, Answered) and [number for number, _ in activity.asked] == [event.id]:
-        for run in at_work(running):
-            run.started += now - max(run.started, activity.asked[0][1])
+        return at_work(running)
+    if isinstance(event, Added) and isinstance(event.message, ToolResult):
+        return [run for run in at_work(running) if run.call.id == event.message.call_id]
+    return []
 
 
 def held_up_by(waiting: ToolCall, calls: Iterable[str], running: Mapping[str, Running]) -> ToolCall | None:
