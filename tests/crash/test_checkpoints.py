@@ -73,7 +73,7 @@ def test_a_snapshot_outlives_a_kill_whole_or_is_not_there(tmp_path: Path) -> Non
     assert {tuple(sorted(kept.files(one))) for one in found.values()} == {tuple(names)}
     for one in found.values():
         about = msgspec.structs.replace(one, id=f"back-{one.id}", at=11_100_000.0, message="")
-        roll_back(kept, one, about, force=True)
+        roll_back(kept, one, about, force=True, paths=(".",))
         assert (work / "number").read_text() == f"{one.command}\n" * 2_000
 
 

@@ -157,6 +157,25 @@ async def test_a_turn_of_which_no_file_goes_back_stays_until_that_is_forced(talk
         assert (session.turns, (work / "a.txt").read_text()) == (0, "one\n")
 
 
+async def test_what_the_turn_never_changed_is_neither_named_nor_taken_back(talk: Talk, work: Path) -> None:
+    model = ScriptedModel(*writes("two\n"), call("terminal", {"command": "sh -c :"}), say("looked"))
+    (work / "README.md").write_text("one\n")
+    async with talk(model, toolsets=("file", "terminal"), attended=False) as session:
+        person = Person(session)
+        await session.send("write")
+        await session.send("look")
+        (work / "README.md").write_text("by hand\n")
+        looked = await person.types("/undo both force")
+        shown = await person.types("/undo")
+        forced = await person.types("/undo both force")
+    assert looked == "The model has forgotten that turn; no file is known to have changed then."
+    assert [line for line in shown.splitlines() if line.startswith("- ") and "/undo" not in line] == [
+        "- `a.txt` goes back to what it was"
+    ]
+    assert "README.md" not in forced
+    assert ((work / "a.txt").read_text(), (work / "README.md").read_text()) == ("one\n", "by hand\n")
+
+
 async def test_files_outside_the_workspace_are_named_as_staying(talk: Talk, work: Path) -> None:
     outside = work.parent / "elsewhere.txt"
     both = calls(

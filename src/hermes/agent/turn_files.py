@@ -184,7 +184,7 @@ class TurnFiles:
                 self._store.snapshots.take(self._workspace)
                 return later[0].at > self._store.removed_until()
             now = self._store.now(made[-1]).tree
-            is_back = plan(self._store, made[-1], now) == RollbackPlan()
+            is_back = self._store.snapshots.tree(bytes.fromhex(made[-1].tree)) == now
         is_saved = all(entry.kind != "out" for entry in now.values())
         return is_back and is_saved and not any(path.is_file() for path in self._temp.rglob("*"))
 

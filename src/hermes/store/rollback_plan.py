@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -22,7 +23,8 @@ _MOVED_ASIDE: Final = re.compile(MOVED_ASIDE, re.DOTALL)
 class RollbackPlan(Struct, frozen=True, kw_only=True):
     """What going back takes, as paths in the workspace: to `write`, to `remove`, and to move `aside`, because
     what is there now cannot be saved and is in the place of something to write; `back` is what has made way
-    after the checkpoint and gets its name again, each with the one that it has now. Left as they are: what
+    after the checkpoint and gets its name again, each with the one that it has now. Only what the steps since
+    then have changed is told of, unless paths were named. Left as they are: what of that
     was `changed` by others since, and what was not saved then or could not be now (`unsaved`). Of what was
     `changed` it is not known who did it where that is `unknown`: it changed in a turn that was cut off, or
     after that.
@@ -39,16 +41,19 @@ class RollbackPlan(Struct, frozen=True, kw_only=True):
     doubtful: tuple[str, ...] = ()
 
 
-class _Gap(Struct, frozen=True):
-    """What was there at the end of one step and at the beginning of the next; `cut` where the step has no
-    known end, and its beginning stands for that.
+class _Step(Struct, frozen=True):
+    """What a step has changed, or may have where that is not known; what is known to have been there at its
+    end, and at the beginning of the next. It is `cut` where it has no known end, which its beginning stands
+    for then, or where what came next cannot be read.
     """
 
+    changed: frozenset[str]
     end: Tree
     next: Tree
     cut: bool
 
-    def changed(self) -> set[str]:
+    def changed_after(self) -> set[str]:
+        """What has changed since, before the next step."""
         return set(_differences(self.end, self.next))
 
 
@@ -61,14 +66,16 @@ def plan(
     paths: Sequence[str] = (),
     besides: str = "",
 ) -> RollbackPlan:
-    """What going back to a checkpoint takes from what is there `now`. The checkpoint with the id `besides`
+    """What going back to a checkpoint takes from what is there `now`: of what the steps since have changed,
+    or of all that is at or below `paths`. The checkpoint with the id `besides`
     counts for no step on the way. StoreError where the checkpoint's own tree cannot be read.
     """
     made = [one for one in steps(store, start) if one.id != besides]
     before = store.snapshots.tree(bytes.fromhex(start.tree))
-    gaps = list(_gaps(store, made, before, now))
-    others = set[str]() if force else _by_others(gaps, now)
-    differ = {path for path in _differences(before, now) if _is_chosen(path, paths)}
+    taken = list(_taken(store, made, before, now))
+    others = set[str]() if force else _by_others(taken, now)
+    ours = before.keys() | now.keys() if paths else _concerned(taken, before, now)
+    differ = {path for path in _differences(before, now) if path in ours and _is_chosen(path, paths)}
     back = [
         (path, name)
         for path, name in _moved(start.id, before, now)
@@ -80,7 +87,8 @@ def plan(
     inside = {path for path in differ if not unsaved.isdisjoint((path, *_above(path)))}
     changed = (differ & others) - inside
     free = differ - inside - changed
-    remove = {path for path in free if path not in before}
+    remove = {path for path in free if path not in before} - _shared(now.keys() - ours)
+    free = {path for path in free if path in before} | remove
     left = inside | changed
     aside = _in_the_way(free - remove, left, before, now)
     blocked = set(_blocked(free - remove, left - aside, before, now, remove, aside))
@@ -91,7 +99,7 @@ def plan(
         aside=tuple(sorted(path for path in aside - blocked if aside.isdisjoint(_above(path)))),
         back=tuple(back),
         changed=tuple(sorted(changed | blocked)),
-        unknown=tuple(sorted(changed - _by_others([one for one in gaps if not one.cut], now))),
+        unknown=tuple(sorted(changed - _by_others([one for one in taken if not one.cut], now))),
         unsaved=tuple(sorted(path for path in unsaved if aside.isdisjoint(_above(path)))),
         doubtful=tuple(sorted((write | remove) & _between_turns(store, made))),
     )
@@ -104,9 +112,9 @@ def steps(store: CheckpointStore, start: Checkpoint) -> list[Checkpoint]:
     return [start, *mine]
 
 
-def _by_others(gaps: Iterable[_Gap], now: Tree) -> set[str]:
-    """The paths that changed in these gaps, or that an earlier going back has moved aside."""
-    found = {path for one in gaps for path in one.changed()}
+def _by_others(taken: Iterable[_Step], now: Tree) -> set[str]:
+    """The paths that changed after these steps, or that an earlier going back has moved aside."""
+    found = {path for one in taken for path in one.changed_after()}
     mine = {path for path in found if _HALF_WRITTEN.fullmatch(PurePosixPath(path).name)}
     return (found | _moved_aside(now)) - mine
 
@@ -123,21 +131,38 @@ def _between_turns(store: CheckpointStore, made: Sequence[Checkpoint]) -> set[st
     }
 
 
-def _gaps(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now: Tree) -> Iterator[_Gap]:
-    """What lies between the end of a turn and the beginning of the next, or now; in a turn that was cut off
-    nobody knows who changed what.
+def _concerned(taken: Iterable[_Step], before: Tree, now: Tree) -> set[str]:
+    """The paths that these steps have changed, the folders that these were in and are gone, and what is now
+    in a folder that has taken the place of such a file.
     """
+    changed = {path for one in taken for path in one.changed}
+    above = {one for path in changed for one in _above(path) if one in before}
+    gone = {path for path in above if path not in now or now[path].kind != "folder"}
+    filled = {path for path in changed if path in now and now[path].kind == "folder"}
+    filled = {path for path in filled & before.keys() if before[path].kind != "folder"}
+    return changed | gone | {path for path in now if filled and not filled.isdisjoint(_above(path))}
+
+
+def _shared(others: Iterable[str]) -> set[str]:
+    """The folders that hold something that no step has changed."""
+    return {above for path in others for above in _above(path)}
+
+
+def _taken(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now: Tree) -> Iterator[_Step]:
+    """The steps with what was there around them; in one that was cut off nobody knows who changed what."""
     known = before
+    lost = {one.id for one, later in pairwise(made) if not store.snapshots.holds(later.tree)}
     made = list(_sound(store, made))
     for number, one in enumerate(made):
+        begin = saved = store.snapshots.tree(bytes.fromhex(one.tree))
         if one.after:
-            known = _known(known, store.snapshots.tree(bytes.fromhex(one.after)))
-        later = made[number + 1].tree if number + 1 < len(made) else ""
-        if later and later == one.after:
-            continue
-        new = _known(known, store.snapshots.tree(bytes.fromhex(later)) if later else now)
-        yield _Gap(known, new, cut=not one.after)
-        known = new
+            saved = store.snapshots.tree(bytes.fromhex(one.after))
+            known = _known(known, saved)
+        end, later = known, made[number + 1].tree if number + 1 < len(made) else ""
+        if not later or later != one.after:
+            known = _known(known, store.snapshots.tree(bytes.fromhex(later)) if later else now)
+        cut = not one.after or one.id in lost
+        yield _Step(frozenset(_differences(begin, known if cut else saved)), end, known, cut)
 
 
 def _moved_aside(now: Tree) -> set[str]:

@@ -98,6 +98,18 @@ def set_unchanging(path: Path, how: str) -> None:
         pytest.skip("chattr needs rights and a file system that are not here")
 
 
+def check_gone_back(now: Contents, first: Contents, left: Contents, edited: Contents) -> None:
+    """What a turn changed is as it was first, and all else as it was edited, but for what is in its way."""
+    ours = {path for path in first.keys() | left.keys() if first.get(path) != left.get(path)}
+    needed = {above for path in ours & first.keys() for above in map(str, Path(path).parents)}
+    for path in ours:
+        shared = any(one.startswith(f"{path}/") and one not in ours for one in now)
+        assert now.get(path) == first.get(path) or (path not in first and shared)
+    for path in edited.keys() - ours - needed:
+        in_the_way = any(str(above) in ours and str(above) in first for above in Path(path).parents)
+        assert now.get(path) == edited[path] or in_the_way
+
+
 def unsaved(contents: Contents) -> Counter[Any]:
     """What of a folder's contents no snapshot takes, whatever its place."""
     return Counter(
@@ -185,7 +197,7 @@ def test_what_somebody_did_by_hand_stays_unless_it_is_forced_and_then_it_is_save
         ]
         assert lost == []
         forced = desk.back(start, force=True)
-        assert there(desk.work) == flat(first)
+        check_gone_back(there(desk.work), flat(first), left, new)
         desk.back(forced.undo, force=True)
         assert there(desk.work) == now
 
@@ -204,7 +216,8 @@ def test_all_that_was_saved_comes_back_and_nothing_that_cannot_be_saved_is_lost(
         held = unsaved(was)
         done = desk.back(start, force=force)
         now = there(desk.work)
-        saved = {path: flat(first)[path] for path in saved_paths(desk, start)}
+        kept = {path for path in flat(first) if force and flat(first)[path] == flat(second).get(path)}
+        saved = {path: flat(first)[path] for path in saved_paths(desk, start) if path not in kept}
         assert ({path: now.get(path) for path in saved}, done.failed) == (saved, ())
         assert unsaved(now) == held
         again = desk.back(done.undo)
@@ -218,11 +231,26 @@ def test_each_file_is_told_by_name_with_what_became_of_it(desk: Desk) -> None:
     (desk.work / "mine").write_bytes(b"by hand")
     (desk.work / "own").write_bytes(b"by hand")
     plan = desk.back(start).plan
-    assert (plan.write, plan.remove, plan.changed) == (("gone", "turns"), ("new",), ("mine", "own"))
+    assert (plan.write, plan.remove, plan.changed) == (("gone", "turns"), ("new",), ("mine",))
     assert there(desk.work) == {
         name: (text, 0o644)
         for name, text in {"mine": b"by hand", "own": b"by hand", "turns": b"1", "gone": b"1"}.items()
     }
+
+
+def test_what_no_turn_changed_is_neither_told_of_nor_taken_back_by_force(desk: Desk) -> None:
+    become(desk.work, {"turns": (b"1", 0o644), "mine": (b"1", 0o644), "gone": (b"1", 0o644)})
+    start = desk.turn({"turns": (b"2", 0o644), "mine": (b"1", 0o644), "gone": (b"1", 0o644), "d": {}})
+    become(desk.work, {"turns": (b"2", 0o644), "mine": (b"by hand", 0o644), "d": {"own": (b"1", 0o644)}})
+    done = desk.back(start, force=True)
+    assert (done.written, done.removed, done.plan.changed, done.failed) == (("turns",), (), (), ())
+    assert there(desk.work) == {
+        "turns": (b"1", 0o644),
+        "mine": (b"by hand", 0o644),
+        "d": "folder",
+        "d/own": (b"1", 0o644),
+    }
+    assert desk.back(start, force=True, paths=("mine",)).written == ("mine",)
 
 
 def test_only_what_is_chosen_goes_back(desk: Desk) -> None:
@@ -234,7 +262,7 @@ def test_only_what_is_chosen_goes_back(desk: Desk) -> None:
 
 def test_what_another_session_changed_is_somebody_elses(desk: Desk) -> None:
     start = desk.turn({"a": (b"1", 0o644)})
-    desk.turn({"a": (b"2", 0o644)}, session="other")
+    desk.turn({"a": (b"2", 0o644), "b": (b"2", 0o644)}, session="other")
     assert desk.back(start).plan.changed == ("a",)
     assert [one.session for one in steps(desk.store, start)] == ["s", "s"]
 
