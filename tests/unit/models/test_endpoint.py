@@ -1,5 +1,6 @@
 import base64
 import json
+from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
@@ -67,9 +68,7 @@ def test_the_window_of_a_model_of_this_machine_is_not_known_before_it_runs() -> 
             {"default": "m", "base_url": "http://127.0.0.1:1/v1", "model": "openai/gpt-5"},
             ("openai", "gpt-5", "https://api.openai.com/v1", "oa-key"),
         ),
-        ({"model": "local/qwen"}, ("local", "qwen", "", "")),
-        ({"model": "local//models/a.gguf"}, ("local", "/models/a.gguf", "", "")),
-        ({"model": "./a.gguf"}, ("local", "./a.gguf", "", "")),
+        ({"model": "local/auto"}, ("local", "auto", "", "")),
         ({"model": "local/"}, ("local", catalogue.default().alias, "", "")),
         ({"default": "local"}, ("local", catalogue.default().alias, "", "")),
     ],
@@ -79,9 +78,18 @@ def test_a_choice_leads_to_its_endpoint(options: dict[str, str], expected: tuple
     assert (found.provider, found.model, found.base_url, found.credential) == expected
 
 
+def test_a_file_is_a_model_of_this_machine_by_its_path(tmp_path: Path) -> None:
+    file = tmp_path / "a.gguf"
+    file.touch()
+    assert [chosen(model=name).model for name in (str(file), f"local/{file}")] == [str(file)] * 2
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
+        ({"model": "local/nope"}, "There is no local model 'nope': it is neither a file nor one of "),
+        ({"default": "local/nope"}, "There is no local model 'nope'"),
+        ({"model": "./none.gguf"}, "There is no local model './none.gguf'"),
         ({"model": "groq/llama"}, "No key for groq: set GROQ_API_KEY"),
         ({"model": "opnai/x"}, "There is no provider 'opnai'. Did you mean openai?"),
         ({"model": "gpt-55"}, "Model 'gpt-55' names no provider; write provider/name"),

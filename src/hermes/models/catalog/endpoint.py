@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from hermes.config.sections import Settings
 from hermes.lib.data_files import data_table
 from hermes.lib.hosts import is_loopback
+from hermes.lib.lazy import import_object
 from hermes.models.catalog.catalogue import (
     UNNAMED,
     Model,
@@ -215,7 +216,14 @@ def _is_local(chosen: str) -> bool:
 
 def _local(chosen: str) -> Endpoint:
     name, _, rest = chosen.partition("/")
-    return local(rest if name == LOCAL else chosen)
+    return _checked(rest if name == LOCAL else chosen)
+
+
+def _checked(model: str) -> Endpoint:
+    """As `local`; ConfigError where no model of the catalogue and no file has that name."""
+    if model:
+        import_object("hermes.models.local.catalogue:find")(model)
+    return local(model)
 
 
 def _found(chosen: str, known: Catalog) -> tuple[Provider, str]:
@@ -333,7 +341,7 @@ def _fallback(entry: str | Fallback, known: Catalog, number: int) -> Endpoint:
         if isinstance(entry, str):
             return _local(entry) if _is_local(entry) else _hosted(*_found(entry, known), known)
         if entry.provider == LOCAL:
-            return local(entry.model)
+            return _checked(entry.model)
         if entry.base_url and entry.provider in {"", CUSTOM}:
             return _own_server(entry.model, entry.base_url, entry.api_key_env, known)
         if not entry.provider:
