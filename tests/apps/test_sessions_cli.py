@@ -58,6 +58,8 @@ def test_a_list_tells_model_and_directory_and_as_lines_all_of_it(run: Run, envir
         (("models", "list"), ["model", "state", "where"]),
         (("tools", "list"), ["tool", "toolset", "state", "what_it_does"]),
         (("config", "list"), ["key", "value", "from"]),
+        (("profiles", "list"), ["in_force", "name"]),
+        (("models", "pull"), ["model", "download", "memory", "state", "licence"]),
         (("approvals", "list"), ["number", "covers", "what", "left", "until"]),
     ],
 )
@@ -69,6 +71,24 @@ def test_every_list_comes_as_lines_of_json(
     (home / "config.yaml").write_text("command_allowlist: ['git status']\n")
     lines = run(*words, "--json").stdout.splitlines()
     assert {tuple(json.loads(line)) for line in lines} == {tuple(names)}
+
+
+def test_values_in_json_are_what_they_are_and_secrets_stay_hidden(run: Run, environ: dict[str, str]) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    key = f"sk-ant-api03-{'Ab1' * 30}"
+    (home / "config.yaml").write_text(
+        f"agent: {{max_turns: 7}}\nmodel: {{default: {key}}}\nmemory: {{provider: ''}}\n"
+    )
+    rows = {
+        one["key"]: one["value"]
+        for one in map(json.loads, run("config", "list", "--json").stdout.splitlines())
+    }
+    assert (rows["agent.max_turns"], rows["memory.provider"], rows["command_allowlist"]) == (7, "", [])
+    assert key not in rows["model.default"]
+    assert [json.loads(line) for line in run("profiles", "list", "--json").stdout.splitlines()] == [
+        {"in_force": True, "name": "default"}
+    ]
 
 
 def test_a_session_goes_out_and_in_again(run: Run, work: Path, environ: dict[str, str]) -> None:
@@ -197,6 +217,8 @@ def test_branches_stand_below_their_session(run: Run, work: Path, environ: dict[
     assert [line[: line.index("2001") + 6] for line in shown] == [
         "2001_c", "2001_a", "├─ 2001_b", "│  └─ 2001_d", "└─ 2001_e", "   └─ 2001_f",
     ]  # fmt: skip
+    named = map(json.loads, run("sessions", "tree", "--json").stdout.splitlines())
+    assert [(one["session"], one["from"]) for one in named][1:3] == [("2001_a", ""), ("2001_b", "2001_a")]
 
 
 @pytest.mark.parametrize("command", [("show", "2001_a"), ("search", "elm")])

@@ -28,7 +28,7 @@ def config() -> None:
 def list_settings(choices: Choices) -> None:
     """Every key, its value and its origin."""
     _, loaded = _loaded(choices)
-    rows = [(key, redact(_text(value.value)), value.origin) for key, value in loaded.values.items()]
+    rows = [(key, _cell(value.value), value.origin) for key, value in loaded.values.items()]
     tables.show(rows, head=("KEY", "VALUE", "FROM"))
     _warn(loaded)
 
@@ -139,6 +139,13 @@ def _loaded(choices: Choices) -> tuple[Home, Loaded]:
 def _warn(loaded: Loaded) -> None:
     for warning in loaded.warnings:
         click.echo(f"hermes: {visible(warning)}", err=True)
+
+
+def _cell(value: object) -> tables.Cell:
+    """A value as it is, and as a person reads it, without the secrets in it."""
+    text = _text(value)
+    shown = redact(text)
+    return tables.Cell(value if shown == text else shown, shown)
 
 
 def _text(value: object) -> str:

@@ -18,11 +18,12 @@ def profiles(context: click.Context) -> None:
 
 
 @profiles.command("list")
+@tables.lists
 def listed() -> None:
     """All profiles; a star marks the one in force."""
     now = in_force(environment())
-    rows = [("*" if name == now else "", name) for name in profiles_of(environment())]
-    tables.show(rows, head=("", "NAME"))
+    rows = [(tables.Cell(name == now, "*" * (name == now)), name) for name in profiles_of(environment())]
+    tables.show(rows, head=("IN FORCE", "NAME"))
 
 
 @profiles.command()

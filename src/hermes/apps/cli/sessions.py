@@ -82,6 +82,7 @@ def _listed(row: SessionRow, user_home: Path) -> tuple[object, ...]:
 
 
 @sessions.command("tree")
+@tables.lists
 @click.option("-n", "--limit", default=50, show_default=True, type=click.IntRange(min=1), help="How many.")
 @click.pass_obj
 def show_tree(choices: Choices, limit: int) -> None:
@@ -90,9 +91,17 @@ def show_tree(choices: Choices, limit: int) -> None:
     if not rows:
         click.echo("There is no session yet.", err=True)
         return
-    tables.show([(f"{lines}{row.id}", _when(row.updated), str(row.messages),
-    row.title or title_of(row.first_text)) for lines, row in session_tree(rows)],
-                head=("SESSION", "LAST USED", "MESSAGES", "TITLE"))  # fmt: skip
+    shown = [
+        (
+            Cell(row.id, f"{lines}{row.id}"),
+            Cell(row.updated, _when(row.updated)),
+            row.messages,
+            row.origin,
+            row.title or title_of(row.first_text),
+        )
+        for lines, row in session_tree(rows)
+    ]
+    tables.show(shown, head=("SESSION", "LAST USED", "MESSAGES", "FROM", "TITLE"))
 
 
 @sessions.command()

@@ -59,6 +59,7 @@ def show(choices: Choices, name: str, file: str) -> None:
 
 
 @skills.command()
+@tables.lists
 @click.argument("change", default="")
 @click.option("--yes/--no", "answer", default=None, help="Make the change, or forget it.")
 @click.pass_obj
