@@ -80,3 +80,13 @@ def test_a_model_that_cannot_be_had_is_told_with_the_setting_that_names_it(run: 
         (row,) = [row for row in said.splitlines() if told in row]
         assert row.endswith(where)
     assert "model.default" not in run("-m", "nowhere/m", "-z", "hi").stderr
+
+
+def test_the_list_of_models_has_the_addresses_in_force(run: Run) -> None:
+    shown = run("models", "list", GEMINI_BASE_URL="http://127.0.0.1:1/v1").stdout
+    places = {line.split()[0]: line.split()[-1] for line in shown.splitlines()}
+    assert (places["gemini/…"], places["novita/…"]) == (
+        "http://127.0.0.1:1/v1",
+        "https://api.novita.ai/openai/v1",
+    )
+    assert "${" not in shown

@@ -98,7 +98,7 @@ def list_models(choices: Choices, everything: bool) -> None:  # noqa: FBT001
     shown = [one for one in known.providers.values() if everything or _has_key(known, one)]
     models = [_row(known, one) for found in shown for one in models_of(found.name, known.models)]
     hosted = [
-        (f"{one.name}/…", known.state(one), one.unsupported or one.base_url)
+        (f"{one.name}/…", known.state(one), one.unsupported or known_address(one, known.environ))
         for one in known.providers.values()
     ]
     tables.show([*_here(known.environ), *models, *hosted], head=("MODEL", "STATE", "WHERE"))
@@ -144,6 +144,7 @@ def info(choices: Choices, name: str) -> None:
 
 
 @models.command()
+@tables.lists
 @click.argument("alias", required=False, default="")
 @click.pass_obj
 def pull(choices: Choices, alias: str) -> None:
