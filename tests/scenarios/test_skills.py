@@ -212,7 +212,10 @@ async def test_a_change_is_made_once_somebody_says_yes_to_its_diff(home: Path) -
     assert isinstance(question, Approve)
     assert (question.command, question.reasons) == (
         "skill_manage create tidy",
-        ("You asked for this twice.",),
+        (
+            "it changes a procedure that later sessions follow",
+            "the agent says: You asked for this twice.",
+        ),
     )
     assert question.diff == (
         "--- /dev/null\n+++ b/code/tidy/SKILL.md\n@@ -0,0 +1,5 @@\n"

@@ -22,7 +22,8 @@ from hermes.types.question import Approve, Deny
 if TYPE_CHECKING:
     from hermes.agent.session import Session
 
-_WHY = "The agent wants to change a procedure that later sessions follow."
+_WHY = "it changes a procedure that later sessions follow"
+_SAYS = "the agent says: {}"
 _WAITS = "It waits for the user, who sees it with hermes skills review. Go on without it."
 _MADE = "It counts from the next session on; hermes skills revert takes it back."
 
@@ -95,7 +96,7 @@ class SkillEditor(Struct, frozen=True):
         return Approve(
             command=f"skill_manage {change.action} {change.skill}",
             cwd=str(self.session.services.skills.own),
-            reasons=(visible(change.reason) or _WHY,),
+            reasons=(_WHY, *([_SAYS.format(visible(change.reason))] if change.reason else [])),
             rule="skill",
             diff=redactor.redact(spelled_out(change.diff)),
         )
