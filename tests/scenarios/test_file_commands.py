@@ -8,7 +8,9 @@ import pytest
 from msgspec.structs import replace
 
 from hermes.agent.session import Session
+from hermes.agent.undo import checkpoints_of
 from hermes.commands.run import run_command
+from hermes.safety.settings import CheckpointSettings
 from hermes.testing import ScriptedModel, Turn, call, calls, say
 
 from .conftest import Talk
@@ -248,7 +250,9 @@ async def test_rollback_brings_files_back_names_what_it_leaves_and_is_taken_back
 async def test_of_a_turn_of_words_nothing_is_said_to_stand(talk: Talk) -> None:
     async with talk(ScriptedModel(say("hello")), toolsets=("file", "terminal"), attended=False) as session:
         await session.send("hi")
+        diff = await Person(session).types("/diff 1")
         told = await Person(session).types("/undo")
+    assert diff == "No file is known to have changed since before turn 1."
     assert told == "The model has forgotten that turn; no file is known to have changed then."
 
 
@@ -274,11 +278,28 @@ async def test_a_turn_whose_commands_changed_nothing_is_not_listed(talk: Talk, w
         assert (work / "a.txt").read_text() == "one\n"
 
 
+async def test_what_was_saved_before_files_went_back_is_named_after_what_was_typed(
+    talk: Talk, environ: dict[str, str]
+) -> None:
+    async with talk(ScriptedModel(*writes("two\n"), *writes("three\n")), **OPTIONS) as session:
+        person = Person(session)
+        await session.send("first")
+        await session.send("second")
+        for line in ("/rollback 2 force", "/undo 2 files", "/undo 2 both force"):
+            await person.types(line)
+    kept = checkpoints_of(Path(environ["HERMES_HOME"]), CheckpointSettings(), Path(environ["HOME"]))
+    assert [one.command for one in kept.newest() if one.restores] == [
+        "/undo 2 both force",
+        "/undo 2 files",
+        "/rollback 2 force",
+    ]
+
+
 async def test_a_diff_is_shown_in_pages_that_no_file_can_leave(talk: Talk, work: Path) -> None:
     text = "````\n" + "".join(f"{number}\n" for number in range(300))
     async with talk(ScriptedModel(*writes(text)), **OPTIONS) as session:
         person = Person(session)
-        assert await person.types("/diff") == "error: No turn of this session has changed files."
+        assert await person.types("/diff") == "No turn of this session has changed files."
         await session.send("first")
         first = (await person.types("/diff")).splitlines()
         assert first[:6] == [

@@ -43,6 +43,12 @@ GONE: Final = (
 )
 _TITLE: Final = 60
 T = TypeVar("T")
+
+
+class NothingChanged(HermesError):
+    """No file is known to have changed since before a turn."""
+
+
 Expect = Callable[[CallChanges | None], object]
 
 
@@ -156,11 +162,13 @@ class TurnFiles:
         """What going back to before a turn would do; HermesError where that cannot be."""
         return await self._run(partial(self._plan, turn))
 
-    async def roll_back(self, turn: int, *, force: bool) -> RolledBack:
-        """Bring the files back to before a turn, with what is there now in a checkpoint; HermesError where
-        that cannot be. What others have changed since stays as it is without `force`.
+    async def roll_back(self, turn: int, *, force: bool, typed: str = "") -> RolledBack:
+        """Bring the files back to before a turn, with what is there now in a checkpoint that is named after
+        what was `typed`; HermesError where that cannot be. What others have changed since stays as it is
+        without `force`.
         """
-        return await self._run(partial(self._roll_back, turn, force=force))
+        typed = typed or f"/rollback {turn}"
+        return await self._run(partial(self._roll_back, turn, typed, force=force))
 
     async def saved_turns(self) -> list[SavedTurn]:
         """The turns that may have changed files, in order."""
@@ -262,9 +270,8 @@ class TurnFiles:
         redact = session.services.redactor.redact_file if session else _as_it_is
         return list(islice(changed_since(self._store, self._start(turn), redact), first, end))
 
-    def _roll_back(self, turn: int, *, force: bool) -> RolledBack:
-        about = self._about("", f"/rollback {turn}")
-        return roll_back(self._store, self._own_start(turn), about, force=force)
+    def _roll_back(self, turn: int, typed: str, *, force: bool) -> RolledBack:
+        return roll_back(self._store, self._own_start(turn), self._about("", typed), force=force)
 
     def _plan(self, turn: int) -> RollbackPlan:
         start = self._own_start(turn)
@@ -292,7 +299,7 @@ class TurnFiles:
             raise HermesError(GONE.format(turn))
         found = next((taken[user.id] for user in users[turn - 1 :] if user.id in taken), None)
         if found is None:
-            raise HermesError(f"No file is known to have changed since before turn {turn}.")
+            raise NothingChanged(f"No file is known to have changed since before turn {turn}.")
         return found[0]
 
     def _taken(self) -> dict[str, list[Checkpoint]]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from hermes.agent.delegation.changed_files import FileCalls
 from hermes.agent.log import first_turns
+from hermes.agent.turn_files import NothingChanged
 from hermes.commands.context import CommandContext, idle, opened
 from hermes.lib.visible import one_line
 from hermes.present.rollback import planned, told
@@ -33,6 +34,7 @@ _STANDS: Final = (
     "The model has forgotten {that}; what {it} did to files stands. `hermes checkpoints list` shows what"
     " was saved before."
 )
+_NO_TURN: Final = "No turn of this session has changed files."
 _NONE_CHANGED: Final = "No file is known to have changed in {that}."
 _UNCHANGED: Final = "The model has forgotten {that}; no file is known to have changed then."
 _OUTSIDE: Final = (
@@ -75,9 +77,14 @@ async def diff(talk: CommandContext, argument: str) -> None:
     saved = await files.saved_turns()
     turns = [int(words[0])] if words else [one.number for one in saved][-1:]
     if not turns:
-        raise HermesError("No turn of this session has changed files.")
+        talk.tell(_NO_TURN)
+        return
     page = int(words[1]) if words[1:] else 1
-    lines = await files.diff(turns[0], first=(page - 1) * _PAGE, most=_PAGE + 1)
+    try:
+        lines = await files.diff(turns[0], first=(page - 1) * _PAGE, most=_PAGE + 1)
+    except NothingChanged as nothing:
+        talk.tell(str(nothing))
+        return
     if not lines:
         talk.tell(f"Nothing differs from before turn {turns[0]}.")
         return
@@ -97,12 +104,12 @@ async def rollback(talk: CommandContext, argument: str) -> None:
         saved = await files.saved_turns()
         rows = [f"- before turn {one.number}{_whose(talk, one)}: {one.words}" for one in saved]
         how = "`/rollback N` brings the files back to before turn N, `/diff N` shows what changed since."
-        talk.tell("\n".join([*rows, "", how]) if rows else "No turn of this session has changed files.")
+        talk.tell("\n".join([*rows, "", how]) if rows else _NO_TURN)
         _warn_of_work(talk)
         return
     if found is None:
         raise HermesError("/rollback takes the number of a turn: /rollback 3, or /rollback 3 force.")
-    done = await files.roll_back(int(found[1]), force=bool(found[2]))
+    done = await files.roll_back(int(found[1]), force=bool(found[2]), typed=f"/rollback {argument}")
     talk.tell(told(done, f"`/rollback {found[1]} force`", _outside(opened(talk), int(found[1]))))
     _warn_of_work(talk)
 
@@ -158,7 +165,8 @@ async def _bring_back(talk: CommandContext, turn: int, wish: UndoArgs) -> "Rolle
     """Bring files back to before a turn, and say what came of it. Where the turn is forgotten then, only its
     checkpoint names it.
     """
-    done = await _files(talk).roll_back(turn, force=wish.force)
+    typed = f"/undo{_times(wish.turns)} {wish.what}{' force' * wish.force}"
+    done = await _files(talk).roll_back(turn, force=wish.force, typed=typed)
     again = (
         f"/undo{_times(wish.turns)} {wish.what} force"
         if wish.what == "files" or _stays(done, wish)
