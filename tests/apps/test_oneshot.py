@@ -242,9 +242,12 @@ def test_yolo_lets_it_run(run: Run, work: Path) -> None:
 
 def test_the_step_limit_has_its_exit_code(run: Run) -> None:
     step = call("read_file", {"path": "notes.txt"})
+    more = call("terminal", {"command": "cat notes.txt"})
     last = say("That is all I did.", breaks_prefix=True)
-    done = ask(run, ScriptedModel(step, last), "-z", "go", "--max-turns", "1")
+    done = ask(run, ScriptedModel(step, more, last), "-z", "go", "--max-turns", "1")
     assert (done.returncode, done.stdout) == (4, "That is all I did.\n")
+    left = [line.split() for line in done.stderr.splitlines() if line.endswith("not run")]
+    assert left == [["💻", "run", "cat", "notes.txt", "0.0s", "✗", "not", "run"]]
 
 
 def test_what_the_step_limit_leaves_out_is_said_where_it_is_named(run: Run) -> None:
@@ -383,6 +386,14 @@ def test_the_end_of_a_call_has_its_exit_code_and_output(run: Run) -> None:
     ran, read = (line for line in lines if line["kind"] == "tool_end")
     assert (ran["exit_code"], ran["output"], ran["failed"]) == (3, "out\n", True)
     assert (read["exit_code"], json.loads(read["output"])["total_lines"]) == (None, 2)
+
+
+def test_the_end_of_a_refused_call_says_why(run: Run) -> None:
+    model = ScriptedModel(call("terminal", {"command": "rm -rf /"}), "no")
+    lines = [json.loads(line) for line in ask(run, model, "--json", "-z", "go").stdout.splitlines()]
+    (end,) = (line for line in lines if line["kind"] == "tool_end")
+    told, _, _ = end["output"].partition(" Do not")
+    assert (end["failed"], told) == (True, "This is never allowed: it deletes /.")
 
 
 def test_the_schema_of_the_lines_is_printed_and_names_every_kind(run: Run) -> None:
@@ -633,6 +644,24 @@ def test_a_call_that_is_interrupted_has_an_end_in_json(environ: dict[str, str], 
     lines = [json.loads(line) for line in out.splitlines()]
     began, ended = ([one for one in lines if one["kind"] == kind] for kind in ("tool_start", "tool_end"))
     assert [(one["id"], one["name"], one["failed"]) for one in ended] == [(began[0]["id"], "terminal", True)]
+    assert (lines[-1]["status"], lines[-1]["answer"]) == ("interrupted", "")
+
+
+def test_a_cut_answer_is_the_model_s_own_words_at_a_cost_that_is_not_known(
+    environ: dict[str, str], work: Path
+) -> None:
+    with ScriptedServer(ScriptedModel(say("One of many words.", size=3, pause=2.0))).running() as server:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hermes", "-z", "talk", "--json", "--base-url", server.base_url],
+            cwd=work, env=environ, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        assert process.stdout is not None
+        while json.loads(process.stdout.readline())["kind"] != "text":
+            pass
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
+    end = json.loads(out.splitlines()[-1])
+    assert (end["status"], end["answer"], end["cost"]) == ("interrupted", "One", None)
 
 
 def test_an_interrupt_ends_with_130_and_leaves_nothing_running(environ: dict[str, str], work: Path) -> None:

@@ -57,10 +57,14 @@ def exit_code(result: ToolResult) -> int | None:
 
 
 def printed(result: ToolResult) -> str:
-    """What a call printed, its errors last; where it prints nothing its result as it is."""
+    """What a call printed, its errors last, or why there is none; where it prints nothing its result as it
+    is.
+    """
     fields = _parsed(result.content) or {}
     output, errors = fields.get("output"), fields.get("stderr", "")
-    return f"{output}{errors}" if isinstance(output, str) else result.content
+    return (
+        f"{output}{errors}" or str(fields.get("error") or "") if isinstance(output, str) else result.content
+    )
 
 
 def changed(result: ToolResult) -> str:

@@ -61,10 +61,10 @@ class ToolStartLine(Line, frozen=True, kw_only=True):
 class ToolEndLine(Line, frozen=True, kw_only=True):
     """A call ended.
 
-    `output` is what it printed, or its result as JSON where it prints nothing; `exit_code` is there for
-    commands. The output is as long as the model gets it; `full` is the path of the whole where it was cut.
-    `diff` is what it changed in files of the workspace, as far as that is known: a unified diff, with a line
-    in words for each file that is long, no text, renamed or removed.
+    `output` is what it printed, why it did not run, or its result as JSON where it prints nothing;
+    `exit_code` is there for commands. The output is as long as the model gets it; `full` is the path of the
+    whole where it was cut. `diff` is what it changed in files of the workspace, as far as that is known: a
+    unified diff, with a line in words for each file that is long, no text, renamed or removed.
     """
 
     id: str
@@ -175,9 +175,10 @@ class EndLine(Line, frozen=True, kw_only=True):
     """The last line, always.
 
     `output` is the answer as JSON where a schema was asked for and it fits; where none did, `status` is
-    failed. `tokens` and `seconds` are those of all tries. `cost` is in US dollars, null
-    where a part has no known price; `refused` are the actions that nobody could allow; those that nothing
-    ever allows end with " (never allowed)", those that plan mode kept back with " (plan mode)".
+    failed. `answer` is what the model said, be it cut short. `tokens` and `seconds` are those of all tries.
+    `cost` is in US dollars, null where a part has no known price, or was cut before its tokens were told;
+    `refused` are the actions that nobody could allow; those that nothing ever allows end with
+    " (never allowed)", those that plan mode kept back with " (plan mode)".
     """
 
     status: Outcome

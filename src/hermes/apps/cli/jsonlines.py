@@ -10,6 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from hermes.agent.session import Session
+from hermes.agent.stopping import without_stop
 from hermes.apps.cli import json_kinds as kinds
 from hermes.lib.codec import mended
 from hermes.present.cleaned import shown_call, shown_question
@@ -49,6 +50,7 @@ class JsonLines:
         self._redact = session.services.redactor.redact
         self._questions: dict[str, Question] = {}
         self._running: dict[str, ToolStarted] = {}
+        self._uncounted = False
         model, known = session.endpoint.full_name, session.tools
         tools = [name for name in known.tools if name in known.offered]
         self._write(kinds.StartLine(session=session.id, model=model, tools=tools))
@@ -57,6 +59,7 @@ class JsonLines:
         """Write what a program may want to know of an event."""
         match event:
             case TextDelta(text=text):
+                self._uncounted = True
                 self._write(kinds.TextLine(text=text))
             case ToolStarted() | ToolFinished():
                 self._tool(event)
@@ -145,7 +148,7 @@ class JsonLines:
                 kinds.CompactionLine(dropped=message.dropped, before=message.before, after=message.after)
             )
         if isinstance(message, Assistant) and message.usage.requests:
-            used = message.usage
+            used, self._uncounted = message.usage, False
             self._write(
                 kinds.UsageLine(
                     input=used.input_tokens,
@@ -187,11 +190,11 @@ class JsonLines:
         self._write(
             kinds.EndLine(
                 status=end.outcome,
-                answer="" if end.failure else end.text,
+                answer="" if end.failure else without_stop(end.text),
                 tokens=kinds.TokenCounts(
                     input=used.input_tokens, output=used.output_tokens, cached=used.cache_read
                 ),
-                cost=_cost(used),
+                cost=None if self._uncounted else _cost(used),
                 seconds=round(end.seconds, 2),
                 refused=list(map(self._redact, end.refused)),
                 session=self._session.id,

@@ -133,6 +133,8 @@ class Steps:
                 return self._tool(message)
             case Assistant():
                 self._held = message.text
+                for call in message.calls:  # one that never starts has its result all the same
+                    self._calls[call.id] = (shown_call(call, self._redact), "")
                 return []
             case Compaction():
                 return [compaction_line(message)]
