@@ -41,7 +41,7 @@ class RollbackPlan(Struct, frozen=True, kw_only=True):
     doubtful: tuple[str, ...] = ()
 
 
-class _Step(Struct, frozen=True):
+class _TakenStep(Struct, frozen=True):
     """What a step has changed, or may have where that is not known; what is known to have been there at its
     end, and at the beginning of the next. It is `cut` where it has no known end, which its beginning stands
     for then, or where what came next cannot be read.
@@ -112,7 +112,7 @@ def steps(store: CheckpointStore, start: Checkpoint) -> list[Checkpoint]:
     return [start, *mine]
 
 
-def _by_others(taken: Iterable[_Step], now: Tree) -> set[str]:
+def _by_others(taken: Iterable[_TakenStep], now: Tree) -> set[str]:
     """The paths that changed after these steps, or that an earlier going back has moved aside."""
     found = {path for one in taken for path in one.changed_after()}
     mine = {path for path in found if _HALF_WRITTEN.fullmatch(PurePosixPath(path).name)}
@@ -131,7 +131,7 @@ def _between_turns(store: CheckpointStore, made: Sequence[Checkpoint]) -> set[st
     }
 
 
-def _concerned(taken: Iterable[_Step], before: Tree, now: Tree) -> set[str]:
+def _concerned(taken: Iterable[_TakenStep], before: Tree, now: Tree) -> set[str]:
     """The paths that these steps have changed, the folders that these were in and are gone, and what is now
     in a folder that has taken the place of such a file.
     """
@@ -148,7 +148,9 @@ def _shared(others: Iterable[str]) -> set[str]:
     return {above for path in others for above in _above(path)}
 
 
-def _taken(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now: Tree) -> Iterator[_Step]:
+def _taken(
+    store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now: Tree
+) -> Iterator[_TakenStep]:
     """The steps with what was there around them; in one that was cut off nobody knows who changed what."""
     known = before
     lost = {one.id for one, later in pairwise(made) if not store.snapshots.holds(later.tree)}
@@ -162,7 +164,7 @@ def _taken(store: CheckpointStore, made: Sequence[Checkpoint], before: Tree, now
         if not later or later != one.after:
             known = _known(known, store.snapshots.tree(bytes.fromhex(later)) if later else now)
         cut = not one.after or one.id in lost
-        yield _Step(frozenset(_differences(begin, known if cut else saved)), end, known, cut)
+        yield _TakenStep(frozenset(_differences(begin, known if cut else saved)), end, known, cut)
 
 
 def _moved_aside(now: Tree) -> set[str]:
