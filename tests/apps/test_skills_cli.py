@@ -98,7 +98,16 @@ def test_a_change_that_was_made_is_listed_and_taken_back(skills: Path, run: Run)
     assert again.stderr == "hermes: abc123 was made already; hermes skills revert abc123 takes it back.\n"
     assert run("skills", "changes").stdout.split()[0] == "abc123"
     assert run("skills", "revert", "abc123").stdout == "haiku is as it was before abc123.\n"
+    assert "one that was taken back is in neither" in run("skills", "revert", "abc123").stderr
     assert (skills / "writing" / "haiku" / "SKILL.md").read_text() == TEXT
+
+
+@pytest.mark.usefixtures("change")
+@pytest.mark.parametrize(("begun", "found"), [("show ha", "haiku"), ("review ab", "abc123")])
+def test_shells_complete_skills_and_changes(run: Run, begun: str, found: str) -> None:
+    words = {"COMP_WORDS": f"hermes skills {begun}", "COMP_CWORD": "3"}
+    done = run(_HERMES_COMPLETE="bash_complete", **words)
+    assert (done.stdout.strip(), done.stderr) == (f"plain,{found}", "")
 
 
 @pytest.mark.usefixtures("change")

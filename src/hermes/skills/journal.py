@@ -55,7 +55,10 @@ class ChangeJournal:
         found = [one for one in (*self.waiting(), *self.made()) if one.id.startswith(change_id)]
         if len(found) != 1 or not change_id:
             many = "Several changes begin" if found else "There is no change whose id begins"
-            raise SkillError(f"{many} with {change_id[:80]!r}; hermes skills review lists those that wait.")
+            raise SkillError(
+                f"{many} with {change_id[:80]!r}; hermes skills review lists those that wait,"
+                " hermes skills changes those that were made; one that was taken back is in neither."
+            )
         return found[0]
 
     def refuse_taken(self, change: SkillChange) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
+import click
 from msgspec import Struct
 
 from hermes.apps.cli.choices import Choices
@@ -46,6 +47,14 @@ def here(choices: Choices) -> Here:
         cwd=Path(loaded.settings[TerminalSettings].cwd).expanduser().resolve(),
         user_home=Path(environ.get("HOME") or Path.home()),
     )
+
+
+def agreed(question: str, without: str, *, default: bool = False) -> bool:
+    """Whether the answer is yes. Where none comes, a UsageError that says what -y does `without` asking."""
+    try:
+        return click.confirm(question, default=default)
+    except click.Abort:
+        raise click.UsageError(f"There was no answer; -y {without} without asking.") from None
 
 
 def home_with_skills(choices: Choices) -> Home:

@@ -6,12 +6,16 @@ import anyio
 
 from hermes.agent.title import title_of
 from hermes.apps.settings import known_keys, load
+from hermes.composition import skills_of
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate, profiles_of
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import visible
 from hermes.models.catalog.catalogue import known_models
 from hermes.models.local import catalogue
+from hermes.skills.installed import InstalledSkills
+from hermes.skills.journal import ChangeJournal
+from hermes.skills.settings import SkillSettings
 from hermes.store.protocol import SessionRow
 from hermes.store.sqlite_store import open_store
 
@@ -46,6 +50,33 @@ def sessions(profile: str) -> Iterator[tuple[str, str]]:
     home = locate(environment(), profile)
     for row in anyio.run(_recent, home) if home.sessions_db.is_file() else ():
         yield row.id, visible(strip_escapes(row.title or title_of(row.first_text)))
+
+
+def skills(profile: str) -> Iterator[tuple[str, str]]:
+    """The skills that are used here."""
+    home = locate(environment(), profile)
+    loaded = load(home.config_file, with_dotenv(environment(), home.env_file))
+    for one in skills_of(home, loaded.settings[SkillSettings]).skills():
+        yield one.name, visible(strip_escapes(one.description))
+
+
+def installed_skills(profile: str) -> Iterator[tuple[str, str]]:
+    """The skills that were installed."""
+    home = locate(environment(), profile)
+    for one in InstalledSkills(home.skills, home.skill_quarantine).every().values():
+        yield one.name, visible(one.source)
+
+
+def waiting_changes(profile: str) -> Iterator[tuple[str, str]]:
+    """The changes of skills that wait."""
+    for one in ChangeJournal(locate(environment(), profile).skills).waiting():
+        yield one.id, visible(strip_escapes(one.place))
+
+
+def made_changes(profile: str) -> Iterator[tuple[str, str]]:
+    """The changes of skills that were made."""
+    for one in ChangeJournal(locate(environment(), profile).skills).made():
+        yield one.id, visible(strip_escapes(one.place))
 
 
 async def _recent(home: Home) -> list[SessionRow]:

@@ -9,7 +9,7 @@ import click
 from hermes.agent.memory import MemorySettings, described, described_fact
 from hermes.agent.memory_provider import FactKeeper, MemoryProvider, ProviderHome, shipped
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.cli_context import Here, here, to_change
+from hermes.apps.cli.cli_context import Here, agreed, here, to_change
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import visible
@@ -92,11 +92,7 @@ def reset(choices: Choices, *, target: str, yes: bool) -> None:
 
 def _ask(question: str) -> None:
     """Abort unless the answer is yes."""
-    try:
-        agreed = click.confirm(question)
-    except click.Abort:
-        raise click.UsageError("There was no answer; -y forgets without asking.") from None
-    if not agreed:
+    if not agreed(question, "forgets"):
         raise click.Abort
 
 

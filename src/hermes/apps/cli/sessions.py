@@ -19,7 +19,7 @@ from hermes.agent.title import title_of
 from hermes.agent.trajectories import add_to, trajectory
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.cli_context import to_change
+from hermes.apps.cli.cli_context import agreed, to_change
 from hermes.apps.cli.redaction import clean_hits, clean_rows, redactor_for
 from hermes.apps.cli.tables import Cell
 from hermes.composition import SYSTEM_PORTS
@@ -273,9 +273,7 @@ def delete(choices: Choices, session: str, *, yes: bool) -> None:
     row = _in_store(choices, lambda store: store.resolve(session))
     if not yes:
         asked = f"Delete {row.id} ({row.title or title_of(row.first_text)}, {row.messages} messages)?"
-        if not sys.stdin.isatty():
-            raise click.UsageError("There is nobody to ask; -y deletes without asking.")
-        if not click.confirm(asked):
+        if not agreed(asked, "deletes"):
             click.echo("Nothing was deleted.", err=True)
             sys.exit(1)
     scratch = locate(environment(), choices.profile).scratch_of(row.id)

@@ -2,16 +2,15 @@
 used.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
-from hermes.apps.cli import tables
+from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.cli_context import here, to_change
+from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import one_line
@@ -39,7 +38,7 @@ def install(choices: Choices, where: str, *, category: str, force: bool, yes: bo
         _tell(one.skill.name, one.verdict)
         click.echo(strip_escapes(f"{one.skill.name}: {one.skill.description}"))
         asks = not (yes or force or keeps_out(one.verdict, one.trust))
-        if asks and not _agreed(f"Install it from {source.words}?"):
+        if asks and not agreed(f"Install it from {source.words}?", "installs", default=True):
             click.echo("Nothing was installed.")
             return
         try:
@@ -80,17 +79,22 @@ def list_installed(choices: Choices) -> None:
 
 
 @click.command()
-@click.argument("name")
+@click.argument("name", shell_complete=values.of("installed_skills"))
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def uninstall(choices: Choices, name: str) -> None:
+def uninstall(choices: Choices, name: str, *, yes: bool) -> None:
     """Remove a skill that was installed."""
     to_change(choices)
+    (known,) = _named(_installed(choices), [name])
+    if not (yes or agreed(f"Remove {known.name} from {known.source}?", "removes")):
+        click.echo("Nothing was removed.")
+        return
     gone = _installed(choices).uninstall(name)
     click.echo(f"{gone.name} from {gone.source} is gone.")
 
 
 @click.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=values.of("installed_skills"))
 @click.pass_obj
 def audit(choices: Choices, names: Sequence[str]) -> None:
     """Look through installed skills again, and say which were changed since."""
@@ -102,7 +106,7 @@ def audit(choices: Choices, names: Sequence[str]) -> None:
 
 
 @click.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=values.of("installed_skills"))
 @click.option("--check", is_flag=True, help="Only say which have changed at their source.")
 @click.option("--force", is_flag=True, help="Update in spite of findings, and over changes.")
 @click.pass_obj
@@ -115,15 +119,6 @@ def update(choices: Choices, names: Sequence[str], *, check: bool, force: bool) 
             click.echo(f"{one.name}: {_updated(choices, one, check=check, force=force)}")
         except HermesError as error:
             click.echo(strip_escapes(f"{one.name}: {error}"), err=True)
-
-
-def _agreed(question: str) -> bool:
-    try:
-        return click.confirm(question, default=True)
-    except click.Abort as error:
-        if sys.stdin.isatty():
-            raise
-        raise SkillError("Nobody answered, so nothing was installed; --yes answers.") from error
 
 
 def _updated(choices: Choices, one: Installed, *, check: bool, force: bool) -> str:

@@ -6,9 +6,9 @@ from pathlib import Path
 import click
 
 from hermes.agent.services import Redactor
-from hermes.apps.cli import tables
+from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.cli_context import here, home_with_skills, to_change
+from hermes.apps.cli.cli_context import agreed, here, home_with_skills, to_change
 from hermes.apps.cli.redaction import redactor_for
 from hermes.apps.cli.skill_hub import audit, browse, install, list_installed, uninstall, update
 from hermes.composition import skills_of
@@ -46,7 +46,7 @@ def list_skills(choices: Choices) -> None:
 
 
 @skills.command()
-@click.argument("name")
+@click.argument("name", shell_complete=values.of("skills"))
 @click.argument("file", default=FILE)
 @click.pass_obj
 def show(choices: Choices, name: str, file: str) -> None:
@@ -60,8 +60,8 @@ def show(choices: Choices, name: str, file: str) -> None:
 
 @skills.command()
 @tables.lists
-@click.argument("change", default="")
-@click.option("--yes/--no", "answer", default=None, help="Make the change, or forget it.")
+@click.argument("change", default="", shell_complete=values.of("waiting_changes"))
+@click.option("-y/-n", "--yes/--no", "answer", default=None, help="Make the change, or forget it.")
 @click.pass_obj
 def review(choices: Choices, change: str, *, answer: bool | None) -> None:
     """The changes that wait for you; with the id of one its diff, and your answer to it."""
@@ -74,7 +74,7 @@ def review(choices: Choices, change: str, *, answer: bool | None) -> None:
         raise ConfigError(f"{found.id} was made already; hermes skills revert {found.id} takes it back.")
     to_change(choices)
     _tell(found, redactor_for(choices, Path.cwd()))
-    if click.confirm("Make this change?") if answer is None else answer:
+    if agreed("Make this change?", "makes it") if answer is None else answer:
         journal.make(found)
         click.echo(
             f"Made; hermes skills revert {found.id} takes it back. It counts in sessions that begin now."
@@ -93,7 +93,7 @@ def changes(choices: Choices) -> None:
 
 
 @skills.command()
-@click.argument("change")
+@click.argument("change", shell_complete=values.of("made_changes"))
 @click.pass_obj
 def revert(choices: Choices, change: str) -> None:
     """Take back a change that was made, by its id."""
