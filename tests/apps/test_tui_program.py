@@ -882,7 +882,7 @@ def test_status_tells_in_the_middle_of_a_turn_what_it_does(place: Place) -> None
     hold = "while [ ! -e released ]; do sleep 0.1; done"
     with place.open(call("terminal", {"command": hold}), say("let go")) as terminal:
         terminal.type("wait\r")
-        terminal.until("running while")
+        terminal.until("running sleep")
         terminal.type("/status\r")
         shown = terminal.until("protection:")
         assert "• now: running terminal while [ ! -e released ]" in shown

@@ -386,7 +386,8 @@ class TuiState:
         return found.files
 
     def _above(self, width: int, height: int) -> list[Line]:
-        return self.region.above(width, height, self.now())
+        waiting = self._rows[-height:] if height > 0 else []  # what a key paints before it is printed
+        return [*waiting, *self.region.above(width, height - len(waiting), self.now())]
 
     def _below(self, width: int, height: int) -> list[Line]:
         return self.region.below(width, height)
