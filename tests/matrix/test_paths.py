@@ -71,6 +71,7 @@ FREE: Final = {
     "environments/": "the machines behind ShellWorkspace, which redeems a permit before each use (see below)",
     "plugins/": "loads what the user has switched on",
     "skills/": "loads what the user has put there",
+    "data/skills/": "scripts that a session runs, like any other command",
     "safety/": "decides; what it keeps is our own record",
     "agent/": "the session's own files",
     "runtime.py": "makes our own folders",

@@ -217,7 +217,7 @@ async def stopped(talk: Talk, name: str, delay: float) -> float:
 @pytest.fixture
 def small(environ: dict[str, str], tmp_path: Path) -> None:
     """A window that some results fill."""
-    settings(environ, {"scripted": 20_000})
+    settings(environ, {"scripted": 20_500})
     config = Path(environ["HERMES_HOME"]) / "config.yaml"
     config.write_text(config.read_text() + "checkpoints: {max_megabytes: 0}\n")
     (tmp_path / "work" / "plans").mkdir(parents=True)

@@ -8,10 +8,10 @@ from typing import Final
 from hermes.lib.text import clip
 from hermes.skills.skill_file import Skill
 
-_WIDTHS: Final = (160, 100, 70, 50, 36)
+_WIDTHS: Final = (160, 100, 70, 50, 36, 30)
 """Characters of a description: the most that all have room with."""
-_ROOM: Final = 1_800
-"""Characters of the whole index, some 450 tokens; where descriptions do not fit, names stand alone."""
+_ROOM: Final = 1_100
+"""Characters of the whole index, some 275 tokens; where descriptions do not fit, names stand alone."""
 _Form = Callable[[Sequence[Skill]], Iterable[str]]
 _ELSEWHERE: Final = "other"
 

@@ -69,7 +69,7 @@ async def test_what_others_spent_today_counts() -> None:
         return 0, 1.2
 
     day = Budget(name="day", limits=SpendingLimits(cost=1.0), elsewhere=others)
-    with pytest.raises(BudgetSpent, match=r"\$1.2000 of \$1.0000"):
+    with pytest.raises(BudgetSpent, match=r"\$1.20 of \$1.00"):
         await day.reserve(Reservation(tokens=1, cost=0.0), seconds=1)
 
 

@@ -77,8 +77,8 @@ def test_the_names_of_commands_are_not_taken() -> None:
 
 def test_the_index_of_all_of_them_is_small(tmp_path: Path) -> None:
     text = index_text(skills(tmp_path))
-    assert len(text) <= 1_800
-    assert all(f"- {one.name}: {one.description[:30]}" in text for one in skills(tmp_path))
+    assert len(text) <= 1_100
+    assert all(f"- {one.name}: {one.description[:15]}" in text for one in skills(tmp_path))
 
 
 def test_the_guard_finds_nothing_that_would_surprise(tmp_path: Path) -> None:
