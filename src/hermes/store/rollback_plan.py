@@ -132,11 +132,11 @@ def _between_turns(store: CheckpointStore, made: Sequence[Checkpoint]) -> set[st
 
 
 def _concerned(taken: Iterable[_TakenStep], before: Tree, now: Tree) -> set[str]:
-    """The paths that these steps have changed, the folders that these were in and are gone, and what is now
-    in a folder that has taken the place of such a file.
+    """The paths that these steps have changed, the folders that were around those which come back and are
+    gone, and what is now in a folder that has taken the place of such a file.
     """
     changed = {path for one in taken for path in one.changed}
-    above = {one for path in changed for one in _above(path) if one in before}
+    above = {one for path in changed & before.keys() for one in _above(path) if one in before}
     gone = {path for path in above if path not in now or now[path].kind != "folder"}
     filled = {path for path in changed if path in now and now[path].kind == "folder"}
     filled = {path for path in filled & before.keys() if before[path].kind != "folder"}

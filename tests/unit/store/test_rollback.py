@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
@@ -181,6 +181,7 @@ def test_turns_are_taken_back_to_the_byte_and_that_is_taken_back_again(
 
 @settings(max_examples=150)
 @given(FOLDERS, FOLDERS, FOLDERS)
+@example({"a": {}}, {"a": {"a": "a"}}, {"a": "a"})  # a file by hand where a file of the turn had its folder
 def test_what_somebody_did_by_hand_stays_unless_it_is_forced_and_then_it_is_saved(
     first: Contents, second: Contents, edited: Contents
 ) -> None:
