@@ -13,14 +13,13 @@ from msgspec import Struct
 from hermes.lib.beneath import FOLDER, held, open_path
 from hermes.lib.files import make_private
 from hermes.lib.removal import remove_tree
-from hermes.lib.small_files import read_small
 from hermes.lib.trees import Room, TooLarge, copy_aside
 from hermes.skills.digest import digest
 from hermes.skills.guard import MOST_BYTES, MOST_FILES, GuardVerdict, examine, keeps_out
 from hermes.skills.library import skill_files
 from hermes.skills.lock import lock
 from hermes.skills.lock_file import Installed, Trust, read_lock, write_lock
-from hermes.skills.skill_file import FILE, LONGEST, Skill, check_name, parse
+from hermes.skills.skill_file import FILE, Skill, check_name, load
 from hermes.types.error import SkillError
 
 _DAY: Final = 86_400
@@ -69,8 +68,7 @@ class InstalledSkills:
             verdict = examine(place)
             if not (place / FILE).is_file() or (place / FILE).is_symlink():
                 raise SkillError(f"There is no SKILL.md in {origin}.")
-            skill = parse(read_small(place / FILE, LONGEST * 4).decode("utf-8", "replace"), place)
-            yield Candidate(folder=place, skill=skill, source=origin, trust=trust, verdict=verdict)
+            yield Candidate(folder=place, skill=load(place), source=origin, trust=trust, verdict=verdict)
         finally:
             _remove(place.parent)
 
@@ -85,14 +83,14 @@ class InstalledSkills:
         with lock(self.folder):
             known = self.every()
             place = known[one.skill.name].place if one.skill.name in known else f"{category}/{one.skill.name}"
-            place = place.strip("/")
-            self._refuse_taken(one, known, self.folder / place, force=force)
+            place, fresh = place.strip("/"), digest(one.folder)
+            self._refuse_taken(one, fresh, known, self.folder / place, force=force)
             made = Installed(
                 name=one.skill.name,
                 place=place,
                 source=one.source,
                 trust=one.trust,
-                digest=digest(one.folder),
+                digest=fresh,
                 level=one.verdict.level,
                 at=at,
             )
@@ -119,17 +117,18 @@ class InstalledSkills:
         return examine(self.folder / one.place)
 
     def _refuse_taken(
-        self, one: Candidate, known: Mapping[str, Installed], place: Path, *, force: bool
+        self, one: Candidate, fresh: str, known: Mapping[str, Installed], place: Path, *, force: bool
     ) -> None:
         mine = known.get(one.skill.name)
         others = [path for path in self._called(one.skill.name) if path != place]
-        is_left = place.exists() and digest(place) == digest(one.folder)  # put there by what was killed then
-        if others or (mine is None and place.exists() and not is_left):
+        now = digest(place) if place.exists() else ""
+        is_strange = now not in ("", fresh)  # what was killed when it had put it there has left the fresh one
+        if others or (mine is None and is_strange):
             yours = others[0] if others else place
             raise SkillError(f"There is a skill {one.skill.name} of yours in {yours}; rename one of the two.")
         if mine is not None and mine.source != one.source and not force:
             raise SkillError(f"{mine.name} was installed from {mine.source}; uninstall that first.")
-        if mine is not None and place.exists() and self.is_changed(mine) and not (is_left or force):
+        if mine is not None and is_strange and now != mine.digest and not force:
             raise SkillError(
                 f"{mine.name} was changed in {place} since it was installed; --force replaces it."
             )
@@ -159,7 +158,7 @@ class InstalledSkills:
 
 def _skill_in(folder: Path) -> Skill | None:
     with suppress(SkillError, OSError):
-        return parse(read_small(folder / FILE, LONGEST * 4).decode("utf-8", "replace"), folder)
+        return load(folder)
     return None
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from hermes.lib.files import write_atomic
 from hermes.lib.small_files import read_small
-from hermes.skills.skill_file import LONGEST, Skill, parse
+from hermes.skills.skill_file import Skill, load
 from hermes.types.error import SkillError
 
 Stamp = tuple[int, int]
@@ -53,8 +53,7 @@ class SkillCache:
         if kept is not None and kept.stamp == stamp:
             return kept
         try:
-            text = read_small(Path(path), LONGEST * 4).decode("utf-8", "replace")
-            return _CachedSkill(stamp, parse(text, Path(path).parent, category(Path(path))))
+            return _CachedSkill(stamp, load(Path(path).parent, category(Path(path))))
         except (SkillError, OSError) as error:
             return _CachedSkill(stamp, None, str(error))
 

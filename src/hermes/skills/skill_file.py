@@ -13,6 +13,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from hermes.lib.lazy import import_object
+from hermes.lib.small_files import read_small
 from hermes.lib.text import clip, strip_escapes
 from hermes.types.error import SkillError
 
@@ -57,6 +58,14 @@ class Skill(Struct, frozen=True, kw_only=True):
     conditions: Conditions = Conditions()
     variables: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
+
+
+def load(folder: Path, category: str = "") -> Skill:
+    """The skill in a folder; SkillError where its front matter cannot be read, OSError where its SKILL.md is
+    no regular file, or too large.
+    """
+    text = read_small(folder / FILE, LONGEST * 4).decode("utf-8", "replace")
+    return parse(text, folder, category)
 
 
 def parse(text: str, folder: Path, category: str = "") -> Skill:
