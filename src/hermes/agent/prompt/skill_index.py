@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
 from msgspec import Struct
@@ -13,7 +14,8 @@ from hermes.skills.index import categories_text, index_text
 from hermes.skills.library import SkillLibrary
 from hermes.skills.settings import SkillSettings
 from hermes.tools.registry import ToolRegistry
-from hermes.tools.toolsets import bundled
+from hermes.tools.toolsets import resolve
+from hermes.types.error import ConfigError
 
 FRAME: Final = (
     "# Skills\nProcedures by category. When one fits what is asked, even in part, load it with skill_view"
@@ -25,9 +27,9 @@ def surface_of(tools: frozenset[str], registry: ToolRegistry, *, remote: bool) -
     """What decides which skills are of use where these tools are on offer."""
 
     def has_toolset(name: str) -> bool:
-        known = bundled().get(name)
-        members = {*(known.tools if known else ()), *registry.get_tool_names_for_toolset(name)}
-        return not tools.isdisjoint(members)
+        with suppress(ConfigError):  # nobody knows it
+            return not tools.isdisjoint(resolve(name, registry))
+        return False
 
     return Surface(platform="remote" if remote else sys.platform, tools=tools, has_toolset=has_toolset)
 
