@@ -43,14 +43,14 @@ def skill_blocks(session: "Session", text: str) -> Iterator[ContextBlock]:
     skills = SessionSkills(session)
     for name in called_for(text, session.services.skills):
         try:
-            told = skills.view(name)
+            skill = session.services.skills.find(name)
+            told, outside = skills.whole(skill), skills.outside(skill)
         except SkillError as error:
             session.emit(Notice(level="warning", text=str(error)))
             continue
         rest = {key: told[key] for key in ("folder", "files", "missing") if key in told}
         words = _CALLED.format(name=name, content=told.get("content", ""), rest=json.dumps(rest))
-        outside = skills.outside(session.services.skills.find(name))
-        yield ContextBlock(kind="skill", text=words, source=str(told["folder"]), outside=outside)
+        yield ContextBlock(kind="skill", text=words, source=skill.folder, outside=outside)
 
 
 def called_for(text: str, library: SkillLibrary) -> list[str]:
@@ -82,7 +82,12 @@ class SessionSkills(Struct, frozen=True):
         skill = self.session.services.skills.find(name)
         tell(self.outside(skill))
         if path and path != FILE:
-            return {"name": skill.name, "file": path, "content": self._text(skill, path)}
+            content = self._readable(skill, read_skill_file(skill, path), path)
+            return {"name": skill.name, "file": path, "content": content}
+        return self.whole(skill)
+
+    def whole(self, skill: Skill) -> Mapping[str, object]:
+        """A skill with its procedure, its files, and what it needs that is not there."""
         _, body = split(read_skill_file(skill))
         told: dict[str, object] = {
             "name": skill.name,
@@ -113,9 +118,6 @@ class SessionSkills(Struct, frozen=True):
 
     def _said(self, skill: Skill) -> str:
         return self._readable(skill, skill.description, FILE)
-
-    def _text(self, skill: Skill, path: str) -> str:
-        return self._readable(skill, read_skill_file(skill, path), path)
 
     def _readable(self, skill: Skill, text: str, path: str) -> str:
         """The text with its variables filled in, and without what is hidden or forged in it."""
