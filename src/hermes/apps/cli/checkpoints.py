@@ -2,7 +2,6 @@
 throw history away, and bringing it back.
 """
 
-import datetime as dt
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -169,5 +168,4 @@ def _kept(choices: Choices) -> CheckpointStore:
 
 
 def _row(one: Checkpoint, command: str) -> tuple[str, ...]:
-    saved = f"{dt.datetime.fromtimestamp(one.at, tz=dt.UTC).astimezone():%Y-%m-%d %H:%M}"
-    return (one.id, saved, f"{one.size / 1e6:.1f} MB", visible(command), _one_line(one.cwd))
+    return (one.id, tables.moment(one.at), f"{one.size / 1e6:.1f} MB", visible(command), _one_line(one.cwd))

@@ -1,6 +1,5 @@
 """`hermes sessions`: list, show, search, rename, export and delete."""
 
-import datetime as dt
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
@@ -78,7 +77,7 @@ def _listed(row: SessionRow, user_home: Path) -> tuple[object, ...]:
     """A session as one row of a list."""
     place = Cell(row.cwd, cut_path(short_path(Path(row.cwd), user_home), PLACE))
     title = row.title or title_of(row.first_text)
-    return row.id, Cell(row.updated, _when(row.updated)), row.messages, row.model, place, title
+    return row.id, Cell(row.updated, tables.moment(row.updated)), row.messages, row.model, place, title
 
 
 @sessions.command("tree")
@@ -94,7 +93,7 @@ def show_tree(choices: Choices, limit: int) -> None:
     shown = [
         (
             Cell(row.id, f"{lines}{row.id}"),
-            Cell(row.updated, _when(row.updated)),
+            Cell(row.updated, tables.moment(row.updated)),
             row.messages,
             row.origin,
             row.title or title_of(row.first_text),
@@ -284,7 +283,7 @@ def delete(choices: Choices, session: str, *, yes: bool) -> None:
 
 def as_markdown(row: SessionRow, log: tuple[Message, ...]) -> str:
     """A session to read: who said what, calls with their results, long results cut."""
-    head = f"# {row.title or row.id}\n\n{row.id} · {_when(row.created)} · {row.model} · {row.cwd}"
+    head = f"# {row.title or row.id}\n\n{row.id} · {tables.moment(row.created)} · {row.model} · {row.cwd}"
     return "\n\n".join([head, *(_section(message) for message in log)])
 
 
@@ -292,7 +291,7 @@ def _found(hit: Hit) -> str:
     """A message that was found, with those around it, each in one line."""
     row = hit.session
     title = strip_escapes(row.title or title_of(row.first_text))
-    lines = [f"{row.id} · {title} · {_when(hit.message.at)} · message {hit.number}"]
+    lines = [f"{row.id} · {title} · {tables.moment(hit.message.at)} · message {hit.number}"]
     for mark, messages in (("  ", hit.before), ("> ", (hit.message,)), ("  ", hit.after)):
         for one in messages:
             text = hit.snippet if one is hit.message else text_of(one)
@@ -344,7 +343,3 @@ async def _read(store: SessionStore, session: str) -> StoredSession:
     for number in stored.unreadable:
         click.echo(f"hermes: message {number} of session {stored.row.id} cannot be read.", err=True)
     return stored
-
-
-def _when(at: float) -> str:
-    return f"{dt.datetime.fromtimestamp(at, tz=dt.UTC).astimezone():%Y-%m-%d %H:%M}"

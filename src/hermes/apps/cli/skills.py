@@ -1,6 +1,5 @@
 """`hermes skills`: the procedures that are kept as files, and the changes that sessions want."""
 
-import datetime as dt
 from pathlib import Path
 
 import click
@@ -122,15 +121,8 @@ def _list(found: list[SkillChange], none: str) -> None:
     if not found:
         click.echo(none, err=True)
         return
-    rows = [(one.id, _day(one), one.action, one.place, one.reason) for one in found]
+    rows = [(one.id, tables.moment(one.at), one.action, one.place, one.reason) for one in found]
     tables.show(rows, head=("ID", "WHEN", "WHAT", "SKILL", "WHY"))
-
-
-def _day(change: SkillChange) -> str:
-    try:
-        return dt.datetime.fromtimestamp(change.at).astimezone().strftime("%Y-%m-%d %H:%M")
-    except (OverflowError, ValueError, OSError):  # no session wrote that
-        return "?"
 
 
 def _tell(change: SkillChange, redactor: Redactor) -> None:

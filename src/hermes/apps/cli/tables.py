@@ -2,6 +2,7 @@
 with --json an object a row.
 """
 
+import datetime as dt
 import re
 import shutil
 import sys
@@ -45,6 +46,14 @@ def lists(command: F) -> F:
         callback=lambda context, _, wanted: context.meta.update({_AS_LINES: wanted}),
         help="A JSON object a line.",
     )(command)
+
+
+def moment(at: float) -> str:
+    """A time (epoch seconds) as people read it here; "?" for one that is no time."""
+    try:
+        return f"{dt.datetime.fromtimestamp(at, tz=dt.UTC).astimezone():%Y-%m-%d %H:%M}"
+    except (OverflowError, ValueError, OSError):
+        return "?"
 
 
 def show(rows: Sequence[Sequence[object]], *, head: Sequence[str]) -> None:
