@@ -23,12 +23,14 @@ from hermes.apps.tui.region import KEYS
 from hermes.commands.catalogue import commands
 from hermes.config.names import setting_names
 from hermes.config.sections import keys_of, known_sections
+from hermes.mcp import settings as mcp_settings
 from hermes.models import settings as model_settings
 from hermes.models.errors.classify import reasons
 from hermes.types import delegation, event, goal, message, question, usage
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE = "This page is made from the code by `scripts/reference.py`."
+_MCP = ("McpServer", "McpFilter", "McpSandbox", "McpOAuth", "McpSampling", "McpElicitation")
 _OWN = ("OwnProvider", "SignInSettings", "OwnModel", "PriceSettings", "Fallback")
 _ENVIRONMENT = tuple(setting_names().environment.items())
 _VALUES = (
@@ -48,6 +50,7 @@ def settings() -> str:
         " the variables [below](#variables), these before the file, and the file before the defaults.",
         *(_section(kind, name) for kind, name in known_sections()),
         *(_struct(model_settings, name) for name in _OWN),
+        *(_struct(mcp_settings, name) for name in _MCP),
         "## Variables\n\n" + _names("variable", setting_names().variables),
         "## Other variables\n\nBeside them the program reads these, and the keys of"
         " [providers](../guide/providers.md).\n\n"

@@ -57,7 +57,7 @@ from hermes.store.auth import AuthFile
 from hermes.store.protocol import SessionStore
 from hermes.tools.discovery import ToolFolder, discover_builtin_tools
 from hermes.tools.dispatch import Dispatcher
-from hermes.tools.registry import PROCESS, ToolRegistry
+from hermes.tools.registry import PROCESS, ToolRegistry, ToolSource
 from hermes.tools.results import Results
 from hermes.types.event import Notice
 from hermes.types.ports import Ports
@@ -362,12 +362,17 @@ def _routes(
 
 
 def open_tools(
-    home: Home, delegation: Callable[[], DelegationSettings], code: CodeExecutionSettings
+    home: Home,
+    delegation: Callable[[], DelegationSettings],
+    code: CodeExecutionSettings,
+    *others: ToolSource,
 ) -> ToolFolder:
-    """A home's tools: a registry of its own with the built-in tools below it, and the user's files in it."""
+    """A home's tools: a registry of its own with the built-in tools and others below it, and the user's files
+    in it.
+    """
     discover_builtin_tools()
     below = ToldOfKernel(LimitedDelegation(PROCESS, delegation), code)
-    folder = ToolFolder(home.tools, ToolRegistry(below), importing=old_names)
+    folder = ToolFolder(home.tools, ToolRegistry(below, *others), importing=old_names)
     folder.refresh()
     return folder
 

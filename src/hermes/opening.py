@@ -34,6 +34,7 @@ from hermes.lib.aio import collect
 from hermes.lib.lazy import import_object
 from hermes.lib.repository import branch_of
 from hermes.lib.text import mend_surrogates
+from hermes.mcp.servers import McpServers
 from hermes.models.settings import CachingSettings, Effort, ModelSettings
 from hermes.safety.settings import ApprovalSettings
 from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredSession
@@ -60,6 +61,7 @@ class SessionOpener(Struct, kw_only=True):
     routing: HomeRoutes
     environments: HomeEnvironments
     tool_folder: ToolFolder
+    servers: McpServers
     schemas: Schemas
     prompt: SystemPrompt
     living: WeakSet[Session] = field(default_factory=WeakSet)
@@ -86,6 +88,7 @@ class SessionOpener(Struct, kw_only=True):
         endpoint = self._endpoint(chosen, parent)
         now, cwd = self.ports.now(), self._cwd(chosen)
         session_id = new_session_id(self.ports)
+        await self.servers.ready()
         tools = self._tools(chosen, endpoint, parent)
         bounds = self._bounds(chosen, cwd)
         if chosen.parent:

@@ -28,6 +28,7 @@ from hermes.composition import (
     Connections,
     model_cache,
     open_tools,
+    secrets_of,
     services_for,
 )
 from hermes.config.environ import environment, with_dotenv
@@ -36,6 +37,9 @@ from hermes.config.load import Loaded, load
 from hermes.config.sections import Settings
 from hermes.hooks import Hooks
 from hermes.lib.aio import background
+from hermes.lib.secretvalues import SecretValues
+from hermes.mcp.opening import mcp_servers
+from hermes.mcp.servers import McpServers
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
 from hermes.store.protocol import SessionStore, StoredQuestion
@@ -107,6 +111,11 @@ class Runtime(Struct, kw_only=True):
         return self.opener.tool_folder.registry
 
     @property
+    def mcp(self) -> McpServers:
+        """The MCP servers of this home."""
+        return self.opener.servers
+
+    @property
     def settings(self) -> Settings:
         """The settings in force."""
         return self.loaded.settings
@@ -161,6 +170,7 @@ class Runtime(Struct, kw_only=True):
 
     def close(self) -> None:
         """Let go of everything that is not awaited."""
+        self.mcp.close()
         self.opener.routing.close()
         self.services.recall.close()
         self.services.dispatcher.guests.close()
@@ -184,14 +194,16 @@ async def open_runtime(
     delegation = CurrentSettings(
         home.config_file, loaded.settings, lambda: load(home.config_file, values, flags).settings
     )
-    tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings])
     async with (
         open_store(home.sessions_db, home.search_db) as store,
         http or client_for(loaded.settings, values) as client,
         background() as start,
     ):
-        registry = tool_folder.registry
         connections = Connections(store=store, http=client, spawn=start)
+        known = SecretValues(*secrets_of(values))
+        servers = mcp_servers(home, loaded.settings, values, known, ports, start)
+        tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings], servers)
+        registry = tool_folder.registry
         services, routing, environments = services_for(home, loaded, values, connections, ports, registry)
         opener = SessionOpener(
             settings=loaded.settings,
@@ -200,6 +212,7 @@ async def open_runtime(
             environments=environments,
             delegation=delegation.now,
             tool_folder=tool_folder,
+            servers=servers,
             schemas=Schemas(registry, config_file=home.config_file),
             prompt=standard_prompt(loaded.settings, home, services),
         )

@@ -12,6 +12,7 @@ import hermes.agent.prompt.settings
 import hermes.agent.settings
 import hermes.environments.settings
 import hermes.hooks
+import hermes.mcp.settings
 import hermes.models.settings
 import hermes.safety.settings
 import hermes.skills.settings

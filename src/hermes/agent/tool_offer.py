@@ -21,6 +21,7 @@ from hermes.tools.function import TOOLSET, FunctionSource, FunctionTool
 from hermes.tools.registry import ToolRegistry
 from hermes.tools.schemas import Schemas
 from hermes.tools.settings import ToolSearchSettings, ToolsetSettings, ToolSettings
+from hermes.tools.toolsets import server_toolsets
 from hermes.types.capabilities import Capabilities
 from hermes.types.request import Endpoint
 from hermes.types.tool import ToolSnapshot
@@ -36,7 +37,9 @@ def offered(
     endpoint: Endpoint,
 ) -> ToolSnapshot:
     """The tools of a new session."""
-    enabled = chosen.toolsets if chosen.toolsets is not None else tuple(settings[ToolsetSettings].toolsets)
+    enabled = chosen.toolsets
+    if enabled is None:
+        enabled = (*settings[ToolsetSettings].toolsets, *server_toolsets(schemas.registry))
     functions = FunctionSource(chosen.functions, environ)
     if functions.entries():
         enabled = (*enabled, TOOLSET)

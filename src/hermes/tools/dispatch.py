@@ -1,5 +1,6 @@
 """One call: hooks, check, run sync or async, error to JSON, size limit. The one path for every tool."""
 
+import json
 import logging
 import re
 import time
@@ -94,7 +95,7 @@ class Dispatcher(Struct):
             try:
                 ready = self._arguments(entry).prepare(args)
                 if authorize is not None:
-                    await authorize(ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest))
+                    await authorize(_use(entry, ready))
                 begun = True
                 with current_registry(self.registry):
                     if entry.is_async and not is_guest(entry):
@@ -218,6 +219,12 @@ class Dispatcher(Struct):
             return ToolOutput(content=clip(text, limit), failed=failed)
         content, full = self.results.fit(text, limit)
         return ToolOutput(content=content, failed=failed, full=full)
+
+
+def _use(entry: ToolEntry, args: Mapping[str, Any]) -> ToolUse:
+    """The call as it is decided on; its arguments are written out only where somebody may look at them."""
+    shown = json.dumps(args, ensure_ascii=False) if entry.manifest.asks else ""
+    return ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest, arguments=shown)
 
 
 def unknown_tool(name: str, names: Sequence[str]) -> str:
