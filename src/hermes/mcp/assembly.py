@@ -5,11 +5,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import TYPE_CHECKING
 
+import httpx2
+
 from hermes.mcp.calls import McpCalls
 from hermes.mcp.connection import ConnectionOptions, McpConnection
 from hermes.mcp.definitions import McpOffer
 from hermes.mcp.http import http_streams
-from hermes.mcp.oauth import SignedIn, TokenFile
+from hermes.mcp.identity import vouched_for
+from hermes.mcp.oauth import SignedIn, TokenFile, own_rights
 from hermes.mcp.place import ServerPlace
 from hermes.mcp.requests import CallRequests
 from hermes.mcp.settings import McpServer
@@ -56,10 +59,14 @@ def streams_to(
     return _local(name, server, home, traffic)
 
 
-def sign_in(name: str, server: McpServer, home: "McpHome") -> SignedIn | None:
+def sign_in(name: str, server: McpServer, home: "McpHome") -> httpx2.Auth | None:
     """What authenticates requests to a server that wants a sign-in; none where its headers say who we are."""
     if server.auth != "oauth" and not token_file(name, home).load().tokens:
         return None
+    if server.oauth.grant == "client_credentials":
+        return own_rights(server.url, server.oauth, token_file(name, home))
+    if server.oauth.grant == "identity_assertion":
+        return vouched_for(server.url, server.oauth, token_file(name, home), home.environ)
     redirect = server.oauth.redirect_uri or f"http://{server.oauth.redirect_host}/callback"
     return SignedIn(server.url, server.oauth, token_file(name, home), redirect)
 

@@ -1,6 +1,7 @@
 """Signing in to a server in the browser of whoever asks for it."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -24,12 +25,13 @@ CALLBACK: Final = "/callback"
 _FAULTS: Final = (OAuthFlowError, OAuthRegistrationError, OAuthTokenError, SignInError)
 
 
-async def sign_in(
+@asynccontextmanager
+async def signing_in(
     name: str, server: McpServer, home: "McpHome", show: Callable[[str], Awaitable[None]]
-) -> int:
-    """Sign in to a server and keep it; `show` is given the address to open. The number of its tools.
+) -> AsyncIterator[SignedIn]:
+    """What authenticates requests, by a new sign-in where one is wanted; `show` is given the address to open.
 
-    McpError says why it failed; ConnectionError and the like where the server is not there.
+    SignInError where the port for the browser is taken.
     """
     file, options = token_file(name, home), server.oauth
     listener = await listen(options.redirect_port or _port(file))
@@ -45,8 +47,15 @@ async def sign_in(
         query = await returned(listener, CALLBACK, states[-1], options.timeout)
         return AuthorizationCodeResult(code=query["code"], state=query.get("state"), iss=query.get("iss"))
 
-    auth = SignedIn(server.url, options, file, redirect, visit, came_back)
     async with listener:
+        yield SignedIn(server.url, options, file, redirect, visit, came_back)
+
+
+async def sign_in(
+    name: str, server: McpServer, home: "McpHome", show: Callable[[str], Awaitable[None]]
+) -> int:
+    """Sign in to a server and keep it; the number of its tools. McpError says why it failed."""
+    async with signing_in(name, server, home, show) as auth:
         return await _tools(server, home.environ, auth, Traffic(home.ports.monotonic))
 
 

@@ -14,6 +14,11 @@ import httpx2
 import msgspec
 from filelock import FileLock, Timeout
 from mcp.client.auth import OAuthClientProvider
+from mcp.client.auth.extensions.client_credentials import (
+    ClientCredentialsOAuthProvider,
+    PrivateKeyJWTOAuthProvider,
+    SignedJWTParameters,
+)
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -105,53 +110,21 @@ class TokenFile:
         self.save(replace(self.load(), client=_plain(client_info)))
 
 
-class SignedIn(OAuthClientProvider):
-    """Authenticates requests with the kept sign-in; without `visit`, McpError where a new one is wanted."""
+class _OneRefreshes(OAuthClientProvider):
+    """Has one process of a home get new tokens at a time, and the others adopt them."""
 
-    def __init__(
-        self,
-        url: str,
-        options: McpOAuth,
-        file: TokenFile,
-        redirect: str,
-        visit: Visit | None = None,
-        returned: Returned | None = None,
-    ) -> None:
-        super().__init__(
-            server_url=url,
-            client_metadata=OAuthClientMetadata.model_validate(
-                {
-                    "client_name": options.client_name,
-                    "redirect_uris": [redirect],
-                    "grant_types": ["authorization_code", "refresh_token"],
-                    "response_types": ["code"],
-                    "scope": options.scope or None,
-                }
-            ),
-            storage=file,
-            redirect_handler=visit or _nobody_visits,
-            callback_handler=returned or _nobody_returns,
-        )
-        self._file, self._options = file, options
+    _file: TokenFile
 
     async def _initialize(self) -> None:
+        """Load what is kept, and when it ends, which the library forgets."""
+        given = self.context.client_info
         await super()._initialize()
+        self.context.client_info = given or self.context.client_info
         kept = self._file.load()
         if kept.ends:
             self.context.token_expiry_time = kept.ends - EARLY
         if kept.metadata:
             self.context.oauth_metadata = OAuthMetadata.model_validate(kept.metadata)
-        if self._options.client_id:
-            self.context.client_info = OAuthClientInformationFull.model_validate(
-                {
-                    **_plain(self.context.client_metadata),
-                    "client_id": self._options.client_id,
-                    "client_secret": self._options.client_secret or None,
-                    "token_endpoint_auth_method": "client_secret_post"
-                    if self._options.client_secret
-                    else "none",
-                }
-            )
 
     async def _auth_flow(self, request: httpx2.Request) -> AsyncGenerator[httpx2.Request, httpx2.Response]:
         """The library's flow; while tokens change others are kept out, and what they have got counts."""
@@ -176,6 +149,100 @@ class SignedIn(OAuthClientProvider):
         await super()._handle_token_response(response)
         if self.context.oauth_metadata is not None:
             self._file.save(replace(self._file.load(), metadata=_plain(self.context.oauth_metadata)))
+
+
+class SignedIn(_OneRefreshes):
+    """Requests in the name of a person; without `visit`, McpError where a new sign-in is wanted."""
+
+    def __init__(
+        self,
+        url: str,
+        options: McpOAuth,
+        file: TokenFile,
+        redirect: str,
+        visit: Visit | None = None,
+        returned: Returned | None = None,
+    ) -> None:
+        self._file = file
+        super().__init__(
+            server_url=url,
+            client_metadata=_metadata(options, redirect),
+            storage=file,
+            redirect_handler=visit or _nobody_visits,
+            callback_handler=returned or _nobody_returns,
+            client_metadata_url=options.client_metadata_url or None,
+        )
+        if options.client_id:
+            self.context.client_info = _registered(options, redirect)
+
+
+class OwnRights(_OneRefreshes, ClientCredentialsOAuthProvider):
+    """Requests in the name of a client of its own, which proves itself by a secret."""
+
+    def __init__(self, url: str, options: McpOAuth, file: TokenFile) -> None:
+        self._file = file
+        super().__init__(
+            server_url=url,
+            storage=file,
+            client_id=options.client_id,
+            client_secret=options.client_secret,
+            token_endpoint_auth_method=options.client_secret_method,
+            scope=options.scope or None,
+        )
+
+
+class OwnKey(_OneRefreshes, PrivateKeyJWTOAuthProvider):
+    """Requests in the name of a client of its own, which proves itself by a key."""
+
+    def __init__(self, url: str, options: McpOAuth, file: TokenFile) -> None:
+        self._file = file
+        signing = SignedJWTParameters(
+            issuer=options.client_id,
+            subject=options.client_id,
+            signing_key=read_small(Path(options.private_key).expanduser()).decode(),
+            signing_algorithm=options.algorithm,
+        )
+        super().__init__(
+            server_url=url,
+            storage=file,
+            client_id=options.client_id,
+            assertion_provider=signing.create_assertion_provider(),
+            scope=options.scope or None,
+        )
+
+
+def own_rights(url: str, options: McpOAuth, file: TokenFile) -> OwnRights | OwnKey:
+    """What authenticates a client of its own; McpError where it has no key that can be read."""
+    if not options.private_key:
+        return OwnRights(url, options, file)
+    try:
+        return OwnKey(url, options, file)
+    except (OSError, UnicodeDecodeError) as error:
+        raise McpError(f"the key {options.private_key} cannot be read: {error}") from error
+
+
+def _metadata(options: McpOAuth, redirect: str) -> OAuthClientMetadata:
+    return OAuthClientMetadata.model_validate(
+        {
+            "client_name": options.client_name,
+            "redirect_uris": [redirect],
+            "grant_types": ["authorization_code", "refresh_token"],
+            "response_types": ["code"],
+            "scope": options.scope or None,
+        }
+    )
+
+
+def _registered(options: McpOAuth, redirect: str) -> OAuthClientInformationFull:
+    """What a server knows us as whose owner has registered us."""
+    return OAuthClientInformationFull.model_validate(
+        {
+            **_plain(_metadata(options, redirect)),
+            "client_id": options.client_id,
+            "client_secret": options.client_secret or None,
+            "token_endpoint_auth_method": options.client_secret_method if options.client_secret else "none",
+        }
+    )
 
 
 async def _nobody_visits(_url: str) -> None:

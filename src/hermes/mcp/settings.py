@@ -49,11 +49,33 @@ class McpElicitation(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     timeout: Annotated[Duration, doc("Seconds after which a question is withdrawn.")] = 300.0
 
 
+class McpIdentity(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Where a company's identity provider vouches for its users (the grant identity_assertion)."""
+
+    token_endpoint: Annotated[str, doc("The provider's address for tokens.")] = ""
+    client_id: Annotated[str, doc("What the provider knows us by.")] = ""
+    id_token: Annotated[str, doc("What it gave the user to sign in with, best as ${NAME}.")] = ""
+
+
 class McpOAuth(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How to sign in where a server does not say it all."""
 
+    grant: Annotated[
+        Literal["authorization_code", "client_credentials", "identity_assertion"],
+        doc("Whose rights are used: yours, by the browser or a company's word, or those of client_id."),
+    ] = "authorization_code"
     client_id: Annotated[str, doc("What the server knows us by; without one we register.")] = ""
     client_secret: Annotated[str, doc("The secret that goes with it, best as ${NAME}.")] = ""
+    client_secret_method: Annotated[
+        Literal["client_secret_basic", "client_secret_post"], doc("How the secret is sent.")
+    ] = "client_secret_basic"  # noqa: S105  # the name of a way
+    private_key: Annotated[str, doc("A file with the key (PEM) that stands for the secret.")] = ""
+    algorithm: Annotated[str, doc("How that key signs.")] = "ES256"
+    client_metadata_url: Annotated[
+        str, doc("The https address that describes us, for servers that take it in place of registration.")
+    ] = ""
+    issuer: Annotated[str, doc("The server that gives tokens, for identity_assertion.")] = ""
+    identity: Annotated[McpIdentity, doc("Who vouches for you, for identity_assertion.")] = McpIdentity()
     client_name: Annotated[str, doc("What we call ourselves when we register.")] = "Hermes"
     scope: Annotated[str, doc("The rights to ask for, with spaces; empty leaves that to the server.")] = ""
     redirect_uri: Annotated[str, doc("The whole address the browser comes back to.")] = ""
