@@ -30,7 +30,7 @@ from hermes.types import delegation, event, goal, message, question, usage
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE = "This page is made from the code by `scripts/reference.py`."
-_MCP = ("McpServer", "McpFilter", "McpSandbox", "McpOAuth", "McpSampling", "McpElicitation")
+_MCP = ("McpServer", "McpFilter", "McpSandbox", "McpOAuth", "McpIdentity", "McpSampling", "McpElicitation")
 _OWN = ("OwnProvider", "SignInSettings", "OwnModel", "PriceSettings", "Fallback")
 _ENVIRONMENT = tuple(setting_names().environment.items())
 _VALUES = (

@@ -3,14 +3,15 @@
 import math
 from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import Any, Final
 
 import anyio
 import mcp_types
-from mcp import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from msgspec import Struct, field
+from pydantic import ValidationError
 
 from hermes.lib.aio import Async, first_of
 from hermes.lib.lazy import import_object
@@ -22,8 +23,9 @@ from hermes.mcp.settings import McpServer
 from hermes.mcp.streams import Streams, Traffic
 from hermes.types.error import HermesError, McpError
 from hermes.types.ports import Ports
+from mcp import Client
 
-PAUSES: Final = (0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
+PAUSES: Final = (0.0, 0.0, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0)
 """Seconds that a server is left alone after so many failures in a row; the last one holds for all further."""
 STEADY: Final = 60.0
 """Seconds after which a connection that ends counts as one that had worked."""
@@ -56,14 +58,28 @@ class ConnectionOptions(Struct, frozen=True, kw_only=True):
     redact: Callable[[str], str] = str
 
 
+class _Run(Struct, eq=False):
+    """One time of being connected: `settled` once it is, or cannot be, `over` when nothing of it is left."""
+
+    traffic: Traffic
+    settled: anyio.Event = field(default_factory=anyio.Event)
+    over: anyio.Event = field(default_factory=anyio.Event)
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    client: Client | None = None
+    why: str = ""
+
+    @property
+    def is_up(self) -> bool:
+        """Whether calls may be made."""
+        return self.client is not None and not self.traffic.lost.is_set()
+
+
 class McpConnection:
     """The connection to one server, shared by a runtime's sessions. `why` says how the last one ended."""
 
     def __init__(self, options: ConnectionOptions) -> None:
         self._options = options
-        self._client: Client | None = None
-        self._settled: anyio.Event | None = None
-        self._scope: anyio.CancelScope | None = None
+        self._run: _Run | None = None
         self._changed = anyio.Event()
         self._failures, self._failed_at = 0, -math.inf
         self._calls, self._used_at = 0, 0.0
@@ -72,36 +88,31 @@ class McpConnection:
     @property
     def state(self) -> str:
         """How it stands, in a word."""
-        if self._client is not None:
-            return "connected"
-        return "connecting" if self._settled else "failed" if self._failures else "not connected"
+        if self._run is not None:
+            return "connected" if self._run.is_up else "connecting"
+        return "failed" if self._failures else "not connected"
 
     async def client(self) -> Client:
         """The connected client, which may take as long as the server's `connect_timeout`; McpError says why
         there is none.
         """
-        if (client := self._client) is not None:
-            return client
-        if self._settled is None:
-            self._refuse_early()
-            self._settled = anyio.Event()
-            self._options.spawn(self._run)
-        await self._settled.wait()
-        if (client := self._client) is None:
-            raise McpError(
-                f"The MCP server {self._options.name} cannot be used: {self.why or 'it was closed'}."
-            )
-        return client
+        return (await self._connected_run())[0]
 
     @asynccontextmanager
     async def using(self) -> AsyncIterator[Client]:
         """The client for one call; McpError says what became of it."""
-        client = await self.client()
+        client, run = await self._connected_run()
         self._calls += 1
         try:
             yield client
         except MCPError as error:
+            if error.code == mcp_types.CONNECTION_CLOSED:
+                run.traffic.lost.set()
+                await run.over.wait()
             raise self._told(error) from error
+        except (ValidationError, RuntimeError) as error:  # the library's words for what is no result
+            said = self._options.redact(clip(" ".join(str(error).split()), 500))
+            raise McpError(f"The MCP server {self._options.name} gave no proper result: {said}") from error
         finally:
             self._calls -= 1
             self._used_at = self._now()
@@ -112,11 +123,24 @@ class McpConnection:
 
     def close(self) -> None:
         """End it, and the server where that is a program of ours."""
-        if self._scope is not None:
-            self._scope.cancel()
+        if self._run is not None:
+            self._run.scope.cancel()
 
     def _now(self) -> float:
         return self._options.ports.monotonic()
+
+    async def _connected_run(self) -> tuple[Client, _Run]:
+        while (run := self._run) is not None and run.settled.is_set() and not run.is_up:
+            await run.over.wait()  # it is being taken down
+        if run is None:
+            self._refuse_early()
+            run = self._run = _Run(Traffic(self._options.ports.monotonic))
+            self._options.spawn(partial(self._be_connected, run))
+        await run.settled.wait()
+        if run.client is None:
+            why = run.why or "it was closed"
+            raise McpError(f"The MCP server {self._options.name} cannot be used: {why}.")
+        return run.client, run
 
     def _refuse_early(self) -> None:
         """McpError while a server that failed is left alone."""
@@ -140,36 +164,39 @@ class McpConnection:
             )
         return McpError(f"The MCP server {name} says: {said}")
 
-    async def _run(self) -> None:
+    async def _be_connected(self, run: _Run) -> None:
         """Be connected until it is lost, closed or idle."""
-        traffic, begun, why = Traffic(self._options.ports.monotonic), self._now(), "it was closed"
+        begun, why = self._now(), "it was closed"
         try:
-            why = await self._connected(traffic)
+            why = await self._connected(run)
         except Exception as error:  # noqa: BLE001  # whatever comes out of a library that speaks to a stranger
             why = _words(error)
         finally:
-            hint = sandbox_hint(self._options.name, self._options.server, traffic.said)
-            said = f" (it said: {clip(traffic.said, 600)}) {hint}".rstrip() if traffic.said else ""
-            self._end(self._options.redact(f"{why}{said}"), failed=self._now() - begun < STEADY)
+            said = run.traffic.said
+            hint = sandbox_hint(self._options.name, self._options.server, said)
+            more = f" (it said: {clip(said, 600)}) {hint}".rstrip() if said and why else ""
+            self._end(run, self._options.redact(f"{why}{more}"), failed=self._now() - begun < STEADY)
 
-    def _end(self, why: str, *, failed: bool) -> None:
-        self._client, self._scope, self.why = None, None, why
+    def _end(self, run: _Run, why: str, *, failed: bool) -> None:
+        run.why = self.why = why
         if why:
             self._failures, self._failed_at = (self._failures + 1 if failed else 1), self._now()
-        if self._settled is not None:
-            self._settled.set()
-            self._settled = None
+        self._run = None
+        run.settled.set()
+        run.over.set()
 
-    async def _connected(self, traffic: Traffic) -> str:
+    async def _connected(self, run: _Run) -> str:
         """Connect and stay connected; why that ended, "" where we have ended it."""
         options, limit, over = self._options, self._options.server.connect_timeout, ""
-        with anyio.CancelScope(deadline=anyio.current_time() + limit) as scope:
-            self._scope = scope
-            async with self._opened(options.open(traffic)) as client:
+        with run.scope as scope:
+            scope.deadline = anyio.current_time() + limit
+            async with self._opened(options.open(run.traffic)) as client:
                 offer = await listed(client)
                 scope.deadline = math.inf
-                self._begin(client, offer)
-                over = await self._until_over(client, traffic)
+                run.client, self.why, self._used_at = client, "", self._now()
+                options.listed(offer)
+                run.settled.set()
+                over = await self._until_over(client, run.traffic)
         late = scope.cancelled_caught and scope.deadline <= anyio.current_time()
         return f"it did not answer within {limit:g} s" if late else over
 
@@ -186,13 +213,6 @@ class McpConnection:
             list_roots_callback=requests.roots,
             message_handler=self._hear,
         )
-
-    def _begin(self, client: Client, offer: McpOffer) -> None:
-        self._client, self.why, self._used_at = client, "", self._now()
-        self._options.listed(offer)
-        if self._settled is not None:
-            self._settled.set()
-            self._settled = None
 
     async def _hear(self, message: object) -> None:
         """Take note of what a server tells unasked."""

@@ -1,5 +1,6 @@
 """The way to a server that is a program: lines of JSON on its standard streams, within bounds."""
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -63,7 +64,7 @@ class ServerProcess:
     ) -> None:
         self._traffic.count(len(line))
         try:
-            message = mcp_types.jsonrpc_message_adapter.validate_json(line, by_name=False)
+            message = _message(line)
         except ValueError:  # words of a program that takes its output for a screen
             self._traffic.count_other()
             return
@@ -101,6 +102,19 @@ async def _served(process: ServerProcess) -> AsyncIterator[Streams]:
         tasks.start_soon(process.read_errors)
         yield received, sent
         tasks.cancel_scope.cancel()
+
+
+def _message(line: bytes) -> mcp_types.JSONRPCMessage:
+    """The message of a line, halves of characters in it replaced; ValueError where it is none."""
+    read = mcp_types.jsonrpc_message_adapter.validate_json
+    try:
+        return read(line, by_name=False)
+    except ValueError:
+        if b"\\ud" not in line.lower():
+            raise
+        return read(
+            json.dumps(json.loads(line), ensure_ascii=False).encode("utf-8", "replace"), by_name=False
+        )
 
 
 async def _until_closed(job: Callable[[], Awaitable[None]]) -> None:

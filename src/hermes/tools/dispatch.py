@@ -222,8 +222,8 @@ class Dispatcher(Struct):
 
 
 def _use(entry: ToolEntry, args: Mapping[str, Any]) -> ToolUse:
-    """The call as it is decided on; its arguments are written out only where somebody may look at them."""
-    shown = json.dumps(args, ensure_ascii=False) if entry.manifest.asks else ""
+    """The call as it is decided on; its arguments are written out only where it is decided on as a whole."""
+    shown = "" if entry.manifest.workspace else json.dumps(args, ensure_ascii=False, default=str)
     return ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest, arguments=shown)
 
 
