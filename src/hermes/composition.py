@@ -28,7 +28,7 @@ from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.prompt.standard import folder_rules
 from hermes.agent.recall import Recall
 from hermes.agent.routes import Routes
-from hermes.agent.services import Redactor, RuntimeServices
+from hermes.agent.services import Redactor, RuntimeServices, ToolServers
 from hermes.agent.session import Session
 from hermes.agent.settings import BudgetSettings, DelegationSettings, TrajectorySettings
 from hermes.agent.trajectories import NoTrajectories, SavedTrajectories, Trajectories
@@ -79,11 +79,14 @@ SYSTEM_PORTS = Ports(
 
 
 class Connections(Struct, frozen=True, kw_only=True):
-    """What a runtime holds open: the store, the HTTP client, and a place for background jobs."""
+    """What a runtime holds open: the store, the HTTP client, and a place for background jobs; and the secrets
+    that are known, which grow.
+    """
 
     store: SessionStore
     http: httpx2.AsyncClient
     spawn: Callable[[Async[Any]], object]
+    known: SecretValues
 
 
 class HomeRoutes:
@@ -260,9 +263,10 @@ def services_for(
     connections: Connections,
     ports: Ports,
     registry: ToolRegistry,
+    servers: ToolServers,
 ) -> tuple[RuntimeServices, HomeRoutes, HomeEnvironments]:
     """Make the services of a home; its routes and environments also as what they are."""
-    settings, known = loaded.settings, SecretValues(*secrets_of(environ))
+    settings, known = loaded.settings, connections.known
     store, http = connections.store, connections.http
     redactor, ledger = Redactor(known), Ledger(settings[BudgetSettings], store, ports)
     results = Results(folder=home.results, name=ports.token, redact=redactor.redact)
@@ -289,6 +293,7 @@ def services_for(
         ),
         skills=skills_of(home, settings[SkillSettings]),
         skill_settings=settings[SkillSettings],
+        servers=servers,
         trust=_trust(home, settings, environ),
         environ=environ,
         notes=folder_rules(settings),

@@ -40,6 +40,7 @@ from hermes.lib.aio import background
 from hermes.lib.secretvalues import SecretValues
 from hermes.mcp.opening import mcp_servers
 from hermes.mcp.servers import McpServers
+from hermes.mcp.settings import McpSettings
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
 from hermes.store.protocol import SessionStore, StoredQuestion
@@ -199,12 +200,14 @@ async def open_runtime(
         http or client_for(loaded.settings, values) as client,
         background() as start,
     ):
-        connections = Connections(store=store, http=client, spawn=start)
         known = SecretValues(*secrets_of(values))
-        servers = mcp_servers(home, loaded.settings, values, known, ports, start)
+        connections = Connections(store=store, http=client, spawn=start, known=known)
+        servers = _servers(home, values, flags, connections, ports)
         tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings], servers)
         registry = tool_folder.registry
-        services, routing, environments = services_for(home, loaded, values, connections, ports, registry)
+        services, routing, environments = services_for(
+            home, loaded, values, connections, ports, registry, servers
+        )
         opener = SessionOpener(
             settings=loaded.settings,
             services=services,
@@ -217,14 +220,35 @@ async def open_runtime(
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)
+        servers.told = opener.tell
         runtime = Runtime(home=home, loaded=loaded, opener=opener)
-        if days := loaded.settings[ToolOutputSettings].keep_days:
-            folders, before = (home.scratch, home.results), ports.now() - days * DAY
-            start(partial(prune, store, folders, before=before))
-        start(partial(empty_temp, store, home.scratch, before=ports.now() - DAY))
+        _tidy(home, loaded.settings, connections, ports)
         try:
             yield runtime
         finally:
             with anyio.CancelScope(shield=True):
                 await opener.close_sessions()
             runtime.close()
+
+
+def _tidy(home: Home, settings: Settings, connections: Connections, ports: Ports) -> None:
+    """Take away, beside the sessions, what earlier ones have left."""
+    start, store = connections.spawn, connections.store
+    if days := settings[ToolOutputSettings].keep_days:
+        folders, before = (home.scratch, home.results), ports.now() - days * DAY
+        start(partial(prune, store, folders, before=before))
+    start(partial(empty_temp, store, home.scratch, before=ports.now() - DAY))
+
+
+def _servers(
+    home: Home,
+    values: Mapping[str, str],
+    flags: Mapping[str, Any] | None,
+    connections: Connections,
+    ports: Ports,
+) -> McpServers:
+    """The MCP servers of a home, on the running loop."""
+    configured = lambda: load(home.config_file, values, flags).settings[McpSettings].mcp_servers  # noqa: E731
+    servers = mcp_servers(home, configured, values, connections.known, ports, connections.spawn)
+    servers.enter()
+    return servers

@@ -99,6 +99,7 @@ async def main(url: str, folder: Path) -> None:
             known=SecretValues(),
             redact=str,
             spawn=start,
+            configured=dict,
         )
         auth: Any = None
         if server.oauth.grant != "authorization_code":

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
 async def opened(session: "Session", *, resumed: bool) -> None:
     """Tell that a session was opened."""
     await session.services.recall.started(session)
+    if session.spec.attended:
+        session.services.servers.warm({one.toolset for one in session.tools.tools.values()})
     await session.services.dispatcher.hooks.observe("on_session_start", **_about(session), resumed=resumed)
 
 

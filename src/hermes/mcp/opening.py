@@ -6,25 +6,25 @@ from typing import Any
 
 from hermes.agent.services import Redactor
 from hermes.config.home import Home
-from hermes.config.sections import Settings
 from hermes.lib.aio import Async
 from hermes.lib.secretvalues import SecretValues
 from hermes.mcp.servers import McpHome, McpServers
-from hermes.mcp.settings import McpSettings
+from hermes.mcp.settings import McpServer
 from hermes.types.ports import Ports
 
 
 def mcp_servers(
     home: Home,
-    settings: Settings,
+    configured: Callable[[], Mapping[str, McpServer]],
     environ: Mapping[str, str],
     known: SecretValues,
     ports: Ports,
     spawn: Callable[[Async[Any]], object],
 ) -> McpServers:
-    """The MCP servers of a home, on the running loop; none is connected to. `spawn` runs jobs beside."""
-    servers = McpServers(
-        settings[McpSettings].mcp_servers,
+    """The MCP servers of a home; none is connected to. `configured` reads the settings, `spawn` runs jobs
+    beside.
+    """
+    return McpServers(
         McpHome(
             folder=home.mcp,
             results=home.results,
@@ -35,7 +35,13 @@ def mcp_servers(
             known=known,
             redact=Redactor(known).redact,
             spawn=spawn,
-        ),
+            configured=configured,
+        )
     )
-    servers.enter()
-    return servers
+
+
+def known_servers(
+    home: Home, servers: Mapping[str, McpServer], environ: Mapping[str, str], ports: Ports
+) -> McpServers:
+    """The same for who only looks at their tools: none can be connected to."""
+    return mcp_servers(home, lambda: servers, environ, SecretValues(), ports, lambda _job: None)

@@ -4,7 +4,7 @@ Nothing of the library is imported before the first connection.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -14,11 +14,11 @@ import anyio
 import anyio.to_thread
 from msgspec import Struct, field
 
-from hermes.lib.aio import Async, HomeLoop
+from hermes.lib.aio import Async, HomeLoop, collect
 from hermes.lib.lazy import import_object
 from hermes.lib.secretnames import is_secret_name
 from hermes.lib.secretvalues import SecretValues
-from hermes.mcp.definitions import Accepted, AcceptedOffers, McpOffer, McpTool, identity
+from hermes.mcp.definitions import Accepted, AcceptedOffers, McpOffer, McpTool, changes, identity
 from hermes.mcp.entries import entries
 from hermes.mcp.names import SERVER_NAME, toolset
 from hermes.mcp.settings import McpServer
@@ -30,6 +30,7 @@ from hermes.types.tool import Handler, ToolContext, ToolEntry
 if TYPE_CHECKING:
     from hermes.mcp.calls import McpCalls
 
+WARM_SECONDS, RELOAD_SECONDS = 1.5, 10.0
 FIRST_SECONDS: Final = 2.0
 """How long the first session waits for servers that nothing is known of yet."""
 
@@ -46,6 +47,7 @@ class McpHome(Struct, frozen=True, kw_only=True):
     known: SecretValues
     redact: Callable[[str], str]
     spawn: Callable[[Async[Any]], object]
+    configured: Callable[[], Mapping[str, McpServer]]
 
 
 class _KnownServer(Struct, kw_only=True):
@@ -62,7 +64,7 @@ class _KnownServer(Struct, kw_only=True):
 class McpServers:
     """The servers of one runtime: implements `ToolSource`. `faults` says of some names why they are none."""
 
-    def __init__(self, servers: Mapping[str, McpServer], home: McpHome) -> None:
+    def __init__(self, home: McpHome) -> None:
         self._home_loop = HomeLoop()
         self._home, self._offers = home, AcceptedOffers(home.folder)
         self.generation = 0
@@ -70,7 +72,7 @@ class McpServers:
         self._servers: dict[str, _KnownServer] = {}
         self._waited = False
         self.told: Callable[[str], object] = lambda _words: None
-        for name, server in sorted(servers.items()):
+        for name, server in sorted(home.configured().items()):
             self._add(name, server)
 
     def enter(self) -> None:
@@ -123,10 +125,17 @@ class McpServers:
             for one in unknown:
                 await one.first.wait()
 
-    async def warm(self) -> None:
-        """Connect to all of them behind what the user does; what fails is told when it is needed."""
-        for one in self._servers.values():
-            self._home.spawn(partial(self._try, one))
+    def warm(self, toolsets: Collection[str]) -> None:
+        """Connect to the servers of these toolsets a moment later, behind what the user does; what fails is
+        told when it is needed.
+        """
+        for name, one in self._servers.items():
+            if toolset(name) in toolsets:
+                self._home.spawn(partial(self._warm, one))
+
+    async def _warm(self, one: _KnownServer) -> None:
+        await self._home.ports.sleep(WARM_SECONDS)
+        await self._try(one)
 
     async def connect(self, name: str) -> McpOffer:
         """Connect to a server, now, and give what it offers; McpError says why not."""
@@ -149,23 +158,39 @@ class McpServers:
             Accepted(server=identity(one.server), offer=_without_faults(offer), at=self._home.ports.now()),
         )
 
-    def reload(self, servers: Mapping[str, McpServer]) -> list[str]:
-        """Take the servers of changed settings; the names of those that are new, changed or gone."""
+    async def reload(self) -> list[str]:
+        """Read the settings anew and ask each server what it offers; a sentence or a difference for each."""
+        self._configure(self._home.configured())
+        told: list[str] = [f"{name}: {why}" for name, why in sorted(self.faults.items())]
+        return [*told, *await collect([partial(self._told_of, name) for name in self.names], limit=8)]
+
+    async def _told_of(self, name: str) -> str:
+        """What a server says when it is asked anew, within a few seconds."""
+        offer = None
+        try:
+            with anyio.move_on_after(RELOAD_SECONDS):
+                offer = await self.connect(name)
+        except (McpError, ImportError) as error:
+            return self._home.redact(str(error))
+        known = self._servers[name].accepted if name in self._servers else None
+        if offer is None or known is None:
+            return f"{name}: it has not answered yet"
+        if known.pending is None:
+            return f"{name}: {len(offer.tools)} tools, as they were accepted"
+        lines = "\n".join(changes(known.offer, known.pending))
+        return f"{name} offers something else; `/reload-mcp {name}` accepts it:\n\n```diff\n{lines}\n```"
+
+    def _configure(self, servers: Mapping[str, McpServer]) -> None:
+        """Use these servers from now on; those that are as before keep their connections."""
         enabled = {name: one for name, one in servers.items() if one.enabled}
-        changed = [
-            name
-            for name in sorted({*self._servers, *enabled})
-            if name not in enabled or name not in self._servers or self._servers[name].server != enabled[name]
-        ]
-        for name in changed:
+        for name in sorted({*self._servers, *enabled}):
+            known = self._servers.get(name)
+            if known is not None and enabled.get(name) == known.server:
+                continue
             self._remove(name)
             if name in enabled:
                 self._add(name, enabled[name])
-        for one in self._servers.values():
-            if one.calls:
-                one.calls.connection.forgive()
         self._waited, self.generation = False, self.generation + 1
-        return changed
 
     def close(self) -> None:
         """End all connections."""

@@ -296,7 +296,9 @@ async def _servers(choices: Choices) -> AsyncIterator[McpServers]:
     found = here(choices)
     async with background() as start:
         known = SecretValues(*secrets_of(found.environ))
-        servers = mcp_servers(found.home, found.settings, found.environ, known, SYSTEM_PORTS, start)
+        configured = lambda: found.settings[McpSettings].mcp_servers  # noqa: E731
+        servers = mcp_servers(found.home, configured, found.environ, known, SYSTEM_PORTS, start)
+        servers.enter()
         try:
             yield servers
         finally:

@@ -11,8 +11,10 @@ from hermes.agent.tool_offer import is_small, offered
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import Here, here
-from hermes.composition import open_tools
+from hermes.composition import SYSTEM_PORTS, open_tools
 from hermes.lib.visible import visible
+from hermes.mcp.opening import known_servers
+from hermes.mcp.settings import McpSettings
 from hermes.models.catalog.catalogue import known_providers
 from hermes.models.catalog.context_limits import learned_window, measured
 from hermes.models.catalog.endpoint import resolve as resolve_model
@@ -48,7 +50,11 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     """
     found = here(choices)
     settings = found.settings
-    folder = open_tools(found.home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings])
+    configured = settings[McpSettings].mcp_servers
+    servers = known_servers(found.home, configured, found.environ, SYSTEM_PORTS)
+    folder = open_tools(
+        found.home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings], servers
+    )
     registry = folder.registry
     if by_toolset:
         tables.show(
