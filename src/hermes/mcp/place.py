@@ -111,7 +111,8 @@ class ServerPlace(Struct, frozen=True, kw_only=True):
             yield self._expanded(server.cwd)
         path = server.env.get("PATH") or self.environ.get("PATH", os.defpath)
         if program := shutil.which(server.command, path=path):
-            yield from filter(self._is_apart, (_prefix(Path(program)), _prefix(Path(program).resolve())))
+            for path in (Path(program), Path(program).resolve()):
+                yield path.parent.parent if self._is_apart(path.parent.parent) else path.parent
         for word in server.args:
             named = self._expanded(word.partition("=")[2] or word)
             if "/" in word and named.is_absolute() and named.exists():
@@ -160,9 +161,3 @@ def sandbox_hint(name: str, server: McpServer, said: str) -> str:
         granted = ", ".join(box.paths) or "nowhere but in its own folder"
         return f"(Its sandbox lets it write {granted}; hermes mcp allow {name} --write FOLDER changes that.)"
     return ""
-
-
-def _prefix(program: Path) -> Path:
-    """The folder that a program was installed in: what lies beside its `bin`."""
-    folder = program.parent
-    return folder.parent if folder.name in {"bin", "Scripts"} else folder

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta, Struct, field
 
-from hermes.config.sections import Count, Duration, doc, section
+from hermes.config.sections import Amount, Count, Duration, doc, section
 
 Trust = Literal["ask", "read-only", "full"]
 
@@ -117,8 +117,8 @@ class McpServer(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sandbox: Annotated[McpSandbox, doc("What a program may do.")] = McpSandbox()
     sampling: Annotated[McpSampling, doc("Whether it may use a model.")] = McpSampling()
     elicitation: Annotated[McpElicitation, doc("Whether it may ask you.")] = McpElicitation()
-    keepalive_interval: Annotated[float, doc("Has no effect.")] = 0.0
-    max_lifetime_seconds: Annotated[float, doc("Has no effect.")] = 0.0
+    keepalive_interval: Annotated[Amount, doc("Has no effect.")] = 0.0
+    max_lifetime_seconds: Annotated[Amount, doc("Has no effect.")] = 0.0
     skip_preflight: Annotated[bool, doc("Has no effect.")] = False
     type: Annotated[str, doc("Has no effect: command or url say it.")] = ""
 
