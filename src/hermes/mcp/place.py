@@ -109,8 +109,8 @@ class ServerPlace(Struct, frozen=True, kw_only=True):
         yield from map(self._expanded, server.sandbox.read)
         if server.cwd:
             yield self._expanded(server.cwd)
-        path = server.env.get("PATH") or self.environ.get("PATH", os.defpath)
-        if program := shutil.which(server.command, path=path):
+        search = server.env.get("PATH") or self.environ.get("PATH", os.defpath)
+        if program := shutil.which(server.command, path=search):
             for path in (Path(program), Path(program).resolve()):
                 yield path.parent.parent if self._is_apart(path.parent.parent) else path.parent
         for word in server.args:
