@@ -34,8 +34,8 @@ def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
 ) -> None:
     address = f"file://{repository}"
     assert run("skills", "browse", address).stdout.splitlines() == [
-        "skills/bad   dangerous  d",
-        "skills/good  safe       Does good",
+        f"{address}#skills/bad   community  dangerous  d",
+        f"{address}#skills/good  community  safe       Does good",
     ]
     done = run("skills", "install", f"{address}#good", "--yes", "--category", "code")
     place = Path(environ["HERMES_HOME"], "skills", "code", "good")
@@ -48,7 +48,7 @@ def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
     assert run("skills", "update").stdout == "good: up to date\n"
     (repository / "skills" / "good" / "SKILL.md").write_text(GOOD + "2. Say.\n")
     commit(repository)
-    assert run("skills", "update", "--check").stdout == "good: changed at its source\n"
+    assert run("skills", "check").stdout == "good: changed at its source\n"
     assert run("skills", "update").stdout == "good: updated\n"
     assert (place / "SKILL.md").read_text() == GOOD + "2. Say.\n"
     asked = run("skills", "uninstall", "good", given="")

@@ -2,6 +2,7 @@
 used.
 """
 
+import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,15 +12,18 @@ import click
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import agreed, here, to_change
+from hermes.apps.cli.skill_places import candidate, installed_in, library_of, tell_verdict
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.text import strip_escapes
-from hermes.lib.visible import one_line
 from hermes.skills.digest import digest
-from hermes.skills.guard import GuardVerdict, keeps_out
+from hermes.skills.guard import GuardVerdict, examine, keeps_out
 from hermes.skills.installed import Candidate, InstalledSkills, KeptOut
+from hermes.skills.library import files_of, missing_of
 from hermes.skills.lock_file import Installed
-from hermes.skills.sources import SkillSource, chosen, fetched, skill_folders, source_of
+from hermes.skills.skill_file import FILE, Skill
 from hermes.types.error import HermesError, SkillError
+
+_CURRENT = "up to date"
 
 
 @click.command()
@@ -29,40 +33,55 @@ from hermes.types.error import HermesError, SkillError
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
 def install(choices: Choices, where: str, *, category: str, force: bool, yes: bool) -> None:
-    """Install a skill from WHERE: a folder, owner/repository/path of GitHub, or the https address of a git
-    repository with #path. It is looked through first.
+    """Install a skill from WHERE: what hermes skills search lists, a folder, owner/repository/path of GitHub,
+    or the https address of a git repository (with #path), an archive or a SKILL.md. It is looked through
+    first.
     """
     to_change(choices)
-    source = source_of(where)
-    with _candidate(choices, source) as one:
-        _tell(one.skill.name, one.verdict)
+    with candidate(choices, where) as one:
+        tell_verdict(one.skill.name, one.verdict)
         click.echo(strip_escapes(f"{one.skill.name}: {one.skill.description}"))
         asks = not (yes or force or keeps_out(one.verdict, one.trust))
-        if asks and not agreed(f"Install it from {source.words}?", "installs", default=True):
+        if asks and not agreed(f"Install it from {one.source}?", "installs", default=True):
             click.echo("Nothing was installed.")
             return
         try:
-            made = _installed(choices).install(one, category=category, at=SYSTEM_PORTS.now(), force=force)
+            made = installed_in(choices).install(one, category=category, at=SYSTEM_PORTS.now(), force=force)
         except KeptOut as error:
             raise SkillError(f"{error} Read it; --force installs it in spite of that.") from error
     click.echo(
-        f"Installed in {_installed(choices).folder / made.place}. It counts in sessions that begin now."
+        f"Installed in {installed_in(choices).folder / made.place}. It counts in sessions that begin now."
     )
 
 
 @click.command()
-@click.argument("where")
-@tables.lists
+@click.argument("where", shell_complete=values.of("skills"))
 @click.pass_obj
-def browse(choices: Choices, where: str) -> None:
-    """The skills of a place, such as openai/skills."""
-    source = source_of(where)
-    with fetched(source, here(choices).environ) as top:
-        rows = []
-        for path, folder in sorted(skill_folders(top).items()):
-            with _looked_at(choices, folder, source) as one:
-                rows.append((path, one.verdict.level, one.skill.description))
-    tables.show(rows, head=("PATH", "GUARD", "DESCRIPTION"))
+def inspect(choices: Choices, where: str) -> None:
+    """What a skill is, before it is installed or after: its files, what it needs, what the guard says.
+
+    WHERE is the name of a skill that is here, or what hermes skills install takes.
+    """
+    here_ = next((one for one in library_of(choices).skills() if one.name == where), None)
+    if here_ is not None:
+        known = installed_in(choices).every().get(where)
+        _tell_skill(choices, here_, known.source if known else here_.folder, examine(Path(here_.folder)))
+        return
+    with candidate(choices, where) as one:
+        _tell_skill(choices, one.skill, f"{one.source} ({one.trust})", one.verdict)
+
+
+def _tell_skill(choices: Choices, skill: Skill, origin: str, verdict: GuardVerdict) -> None:
+    rows = [
+        ("name", skill.name),
+        ("description", skill.description),
+        ("from", origin),
+        ("files", ", ".join([FILE, *files_of(skill)])),
+        ("needs", "; ".join(missing_of(skill, here(choices).environ, shutil.which)) or "nothing more"),
+        ("guard", verdict.level),
+    ]
+    tables.show(rows, head=("WHAT", "VALUE"))
+    tell_verdict(skill.name, verdict)
 
 
 @click.command("installed")
@@ -70,7 +89,7 @@ def browse(choices: Choices, where: str) -> None:
 @click.pass_obj
 def list_installed(choices: Choices) -> None:
     """The skills that were installed, and from where."""
-    installed = _installed(choices)
+    installed = installed_in(choices)
     rows = [(one.name, one.source, one.trust, one.level) for one in installed.every().values()]
     if not rows:
         click.echo("No skill was installed; hermes skills install WHERE does it.", err=True)
@@ -85,11 +104,11 @@ def list_installed(choices: Choices) -> None:
 def uninstall(choices: Choices, name: str, *, yes: bool) -> None:
     """Remove a skill that was installed."""
     to_change(choices)
-    (known,) = _named(_installed(choices), [name])
+    (known,) = _named(installed_in(choices), [name])
     if not (yes or agreed(f"Remove {known.name} from {known.source}?", "removes")):
         click.echo("Nothing was removed.")
         return
-    gone = _installed(choices).uninstall(name)
+    gone = installed_in(choices).uninstall(name)
     click.echo(f"{gone.name} from {gone.source} is gone.")
 
 
@@ -98,40 +117,58 @@ def uninstall(choices: Choices, name: str, *, yes: bool) -> None:
 @click.pass_obj
 def audit(choices: Choices, names: Sequence[str]) -> None:
     """Look through installed skills again, and say which were changed since."""
-    installed = _installed(choices)
+    installed = installed_in(choices)
     for one in _named(installed, names):
         state = "changed since" if installed.is_changed(one) else "as it came"
         click.echo(f"{one.name} from {one.source} ({one.trust}): {state}")
-        _tell(one.name, installed.audit(one))
+        tell_verdict(one.name, installed.audit(one))
 
 
 @click.command()
 @click.argument("names", nargs=-1, shell_complete=values.of("installed_skills"))
-@click.option("--check", is_flag=True, help="Only say which have changed at their source.")
 @click.option("--force", is_flag=True, help="Update in spite of findings, and over changes.")
 @click.pass_obj
-def update(choices: Choices, names: Sequence[str], *, check: bool, force: bool) -> None:
+def update(choices: Choices, names: Sequence[str], *, force: bool) -> None:
     """Bring installed skills up to date with their sources."""
     to_change(choices)
-    installed = _installed(choices)
-    for one in _named(installed, names):
-        try:
-            click.echo(f"{one.name}: {_updated(choices, one, check=check, force=force)}")
-        except HermesError as error:
-            click.echo(strip_escapes(f"{one.name}: {error}"), err=True)
+    for one in _named(installed_in(choices), names):
+        with _told(one), _newer(choices, one) as fresh:
+            click.echo(f"{one.name}: {_updated(choices, fresh, force=force) if fresh else _CURRENT}")
 
 
-def _updated(choices: Choices, one: Installed, *, check: bool, force: bool) -> str:
-    with _candidate(choices, source_of(one.source)) as fresh:
+@click.command()
+@click.argument("names", nargs=-1, shell_complete=values.of("installed_skills"))
+@click.pass_obj
+def check(choices: Choices, names: Sequence[str]) -> None:
+    """Say which installed skills have changed at their sources; nothing is installed."""
+    for one in _named(installed_in(choices), names):
+        with _told(one), _newer(choices, one) as fresh:
+            click.echo(f"{one.name}: {'changed at its source' if fresh else _CURRENT}")
+
+
+@contextmanager
+def _newer(choices: Choices, one: Installed) -> Iterator[Candidate | None]:
+    """What is at the source of an installed skill, if that is not what is here."""
+    with candidate(choices, one.source) as fresh:
         if fresh.skill.name != one.name:
             raise SkillError(f"at its source it is called {fresh.skill.name} now; install that by its name.")
-        if digest(fresh.folder) == one.digest and not _installed(choices).is_changed(one):
-            return "up to date"
-        if check:
-            return "changed at its source"
-        _tell(one.name, fresh.verdict)
-        _installed(choices).install(fresh, category="", at=SYSTEM_PORTS.now(), force=force)
-        return "updated"
+        is_same = digest(fresh.folder) == one.digest and not installed_in(choices).is_changed(one)
+        yield None if is_same else fresh
+
+
+def _updated(choices: Choices, fresh: Candidate, *, force: bool) -> str:
+    tell_verdict(fresh.skill.name, fresh.verdict)
+    installed_in(choices).install(fresh, category="", at=SYSTEM_PORTS.now(), force=force)
+    return "updated"
+
+
+@contextmanager
+def _told(one: Installed) -> Iterator[None]:
+    """A fault of one skill is a line, and the next one follows."""
+    try:
+        yield
+    except HermesError as error:
+        click.echo(strip_escapes(f"{one.name}: {error}"), err=True)
 
 
 def _named(installed: InstalledSkills, names: Sequence[str]) -> list[Installed]:
@@ -139,34 +176,3 @@ def _named(installed: InstalledSkills, names: Sequence[str]) -> list[Installed]:
     if missing := [name for name in names if name not in known]:
         raise SkillError(f"No skill {', '.join(missing)} was installed; hermes skills installed lists them.")
     return [known[name] for name in (names or known)]
-
-
-@contextmanager
-def _candidate(choices: Choices, source: SkillSource) -> Iterator[Candidate]:
-    with (
-        fetched(source, here(choices).environ) as top,
-        _looked_at(choices, chosen(top, source), source) as one,
-    ):
-        yield one
-
-
-@contextmanager
-def _looked_at(choices: Choices, folder: Path, source: SkillSource) -> Iterator[Candidate]:
-    name = folder.name if folder.name != "repository" else source.name.rpartition("/")[2]
-    token = SYSTEM_PORTS.token()
-    with _installed(choices).candidate(folder, name, token, origin=source.words, trust=source.trust) as one:
-        yield one
-
-
-def _installed(choices: Choices) -> InstalledSkills:
-    home = here(choices).home
-    return InstalledSkills(home.skills, home.skill_quarantine)
-
-
-def _tell(name: str, verdict: GuardVerdict) -> None:
-    """The verdict, and a line for each finding, on stderr."""
-    click.echo(f"{name}: {verdict.level}", err=True)
-    for one in verdict.findings:
-        place = f"{one.file}:{one.line}" if one.line else one.file or "the folder"
-        words = f" · {one.words}" if one.words else ""
-        click.echo(one_line(strip_escapes(f"  {one.level}  {place}: {one.why}{words}")), err=True)
