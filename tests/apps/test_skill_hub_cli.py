@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.testing import ScriptedModel, ScriptedServer
 from tests.apps.conftest import Run
 
 GOOD = "---\nname: good\ndescription: Does good\n---\n1. `git diff`\n"
@@ -94,6 +95,18 @@ def test_a_folder_is_installed_after_a_yes_and_audited(
     done = run("skills", "audit")
     assert done.stdout == f"good from {folder} (trusted): changed since\n"
     assert done.stderr.startswith("good: dangerous\n  dangerous  SKILL.md:7: it reads ")
+
+
+def test_a_model_reads_installed_skills_too(repository: Path, run: Run) -> None:
+    run("skills", "install", f"file://{repository}#good", "-y")
+    answer = '{"verdict": "dangerous", "findings": [{"file": "SKILL.md", "why": "It lies."}]}'
+    with ScriptedServer(ScriptedModel(answer)).running() as server:
+        done = run("--base-url", server.base_url, "-m", "scripted", "skills", "audit", "--model")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"good from file://{repository}#good (community): as it came\n",
+        "good: dangerous\n  dangerous  SKILL.md: a model says: It lies.\n",
+    )
 
 
 @pytest.mark.parametrize(

@@ -3,24 +3,29 @@ used.
 """
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import anyio
 import click
+from msgspec.structs import replace
 
+from hermes.agent.skill_audit import audited
 from hermes.apps.cli import tables, values
-from hermes.apps.cli.choices import Choices
+from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import agreed, here, to_change
+from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.skill_places import candidate, installed_in, library_of, tell_verdict
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.text import strip_escapes
+from hermes.runtime import open_runtime
 from hermes.skills.digest import digest
 from hermes.skills.guard import GuardVerdict, examine, keeps_out
 from hermes.skills.installed import Candidate, InstalledSkills, KeptOut
 from hermes.skills.library import files_of, missing_of
 from hermes.skills.lock_file import Installed
-from hermes.skills.skill_file import FILE, Skill
+from hermes.skills.skill_file import FILE, Skill, load
 from hermes.types.error import HermesError, SkillError
 
 _CURRENT = "up to date"
@@ -114,14 +119,36 @@ def uninstall(choices: Choices, name: str, *, yes: bool) -> None:
 
 @click.command()
 @click.argument("names", nargs=-1, shell_complete=values.of("installed_skills"))
+@click.option("--model", "is_read", is_flag=True, help="Have a model read them too (auxiliary.skills_hub).")
 @click.pass_obj
-def audit(choices: Choices, names: Sequence[str]) -> None:
+def audit(choices: Choices, names: Sequence[str], *, is_read: bool) -> None:
     """Look through installed skills again, and say which were changed since."""
     installed = installed_in(choices)
-    for one in _named(installed, names):
+    chosen = _named(installed, names)
+    verdicts = {one.name: installed.audit(one) for one in chosen}
+    if is_read:
+        verdicts = anyio.run(_read_too, choices, chosen, verdicts)
+    for one in chosen:
         state = "changed since" if installed.is_changed(one) else "as it came"
         click.echo(f"{one.name} from {one.source} ({one.trust}): {state}")
-        tell_verdict(one.name, installed.audit(one))
+        tell_verdict(one.name, verdicts[one.name])
+
+
+async def _read_too(
+    choices: Choices, chosen: Sequence[Installed], verdicts: Mapping[str, GuardVerdict]
+) -> dict[str, GuardVerdict]:
+    """The verdicts once a model has read the skills, in a session of its own."""
+    folder = installed_in(choices).folder
+    async with open_runtime(profile=choices.profile) as runtime:
+        session = await runtime.session(replace(session_options(choices, attended=False), toolsets=()))
+        try:
+            await ensure_model(runtime, session.endpoint)
+            return {
+                one.name: await audited(session, load(folder / one.place), verdicts[one.name])
+                for one in chosen
+            }
+        finally:
+            await session.close()
 
 
 @click.command()

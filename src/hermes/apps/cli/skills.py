@@ -11,7 +11,9 @@ from hermes.apps.cli.cli_context import agreed, to_change
 from hermes.apps.cli.redaction import redactor_for
 from hermes.apps.cli.skill_hub import audit, check, inspect, install, list_installed, uninstall, update
 from hermes.apps.cli.skill_places import library_of
+from hermes.apps.cli.skill_publish import publish
 from hermes.apps.cli.skill_search import browse, search, tap
+from hermes.apps.cli.skill_snapshot import snapshot
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import one_line, spelled_out
 from hermes.skills.changes import SkillChange
@@ -105,7 +107,10 @@ def revert(choices: Choices, change: str) -> None:
     click.echo(f"{found.skill} is as it was before {found.id}.")
 
 
-for command in (search, browse, inspect, install, list_installed, check, update, audit, uninstall, tap):
+for command in (
+    *(search, browse, inspect, install, list_installed, check, update, audit, uninstall),
+    *(tap, publish, snapshot),
+):
     skills.add_command(command)
 
 
