@@ -2,7 +2,6 @@
 used.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,16 +13,16 @@ from msgspec.structs import replace
 from hermes.agent.skill_audit import audited
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices, session_options
-from hermes.apps.cli.cli_context import agreed, here, to_change
+from hermes.apps.cli.cli_context import agreed, to_change
 from hermes.apps.cli.progress import ensure_model
-from hermes.apps.cli.skill_places import candidate, installed_in, library_of, tell_verdict
+from hermes.apps.cli.skill_places import candidate, installed_in, library_of, tell_verdict, unmet_here
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.text import strip_escapes
 from hermes.runtime import open_runtime
 from hermes.skills.digest import digest
 from hermes.skills.guard import GuardVerdict, examine, keeps_out
 from hermes.skills.installed import Candidate, InstalledSkills, KeptOut
-from hermes.skills.library import files_of, missing_of
+from hermes.skills.library import files_of
 from hermes.skills.lock_file import Installed
 from hermes.skills.skill_file import FILE, Skill, load
 from hermes.types.error import HermesError, SkillError
@@ -82,7 +81,7 @@ def _tell_skill(choices: Choices, skill: Skill, origin: str, verdict: GuardVerdi
         ("description", skill.description),
         ("from", origin),
         ("files", ", ".join([FILE, *files_of(skill)])),
-        ("needs", "; ".join(missing_of(skill, here(choices).environ, shutil.which)) or "nothing more"),
+        ("needs", "; ".join(unmet_here(choices)(skill).sentences) or "nothing more"),
         ("guard", verdict.level),
     ]
     tables.show(rows, head=("WHAT", "VALUE"))

@@ -2,6 +2,7 @@
 quarantine.
 """
 
+import shutil
 import tempfile
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -22,7 +23,9 @@ from hermes.skills.hubs.directory import HubDirectory
 from hermes.skills.hubs.taps import Taps
 from hermes.skills.installed import Candidate, InstalledSkills
 from hermes.skills.library import SkillLibrary
+from hermes.skills.needs import Unmet, unmet
 from hermes.skills.settings import SkillSettings
+from hermes.skills.skill_file import Skill
 from hermes.skills.sources import SkillSource
 
 T = TypeVar("T")
@@ -59,6 +62,12 @@ def candidate(choices: Choices, words: str) -> Iterator[Candidate]:
 def library_of(choices: Choices) -> SkillLibrary:
     """The skills of the home in force, those that come with the program among them."""
     return skills_of(home_with_skills(choices), here(choices).settings[SkillSettings])
+
+
+def unmet_here(choices: Choices) -> Callable[[Skill], Unmet]:
+    """What tells of a skill what it needs and does not find in the home in force."""
+    now = here(choices)
+    return lambda skill: unmet(skill, now.environ, shutil.which, now.home.root)
 
 
 def installed_in(choices: Choices) -> InstalledSkills:

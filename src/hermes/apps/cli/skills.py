@@ -10,7 +10,7 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import agreed, to_change
 from hermes.apps.cli.redaction import redactor_for
 from hermes.apps.cli.skill_hub import audit, check, inspect, install, list_installed, uninstall, update
-from hermes.apps.cli.skill_places import library_of
+from hermes.apps.cli.skill_places import library_of, unmet_here
 from hermes.apps.cli.skill_publish import publish
 from hermes.apps.cli.skill_search import browse, search, tap
 from hermes.apps.cli.skill_snapshot import snapshot
@@ -19,6 +19,7 @@ from hermes.lib.visible import one_line, spelled_out
 from hermes.skills.changes import SkillChange
 from hermes.skills.journal import ChangeJournal
 from hermes.skills.library import files_of, read_skill_file
+from hermes.skills.needs import Unmet
 from hermes.skills.skill_file import FILE
 from hermes.types.error import ConfigError
 
@@ -42,7 +43,8 @@ def list_skills(choices: Choices) -> None:
     if not found:
         click.echo(_NONE.format(library.own), err=True)
         return
-    rows = [(one.name, one.category, one.description) for one in found]
+    needed = unmet_here(choices)
+    rows = [(one.name, one.category, f"{one.description}{_in_brackets(needed(one))}") for one in found]
     tables.show(rows, head=("NAME", "CATEGORY", "DESCRIPTION"))
 
 
@@ -112,6 +114,11 @@ for command in (
     *(tap, publish, snapshot),
 ):
     skills.add_command(command)
+
+
+def _in_brackets(lacks: Unmet) -> str:
+    """What a skill lacks, behind its description."""
+    return f" (needs {', '.join(lacks.names)})" if lacks.names else ""
 
 
 def _journal(choices: Choices) -> ChangeJournal:
