@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import httpx2
@@ -35,7 +35,9 @@ from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
 from hermes.config.sections import Settings
 from hermes.hooks import Hooks
+from hermes.lib.abridged import Abridged
 from hermes.lib.aio import background
+from hermes.lib.lazy import import_object
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
 from hermes.store.protocol import SessionStore, StoredQuestion
@@ -51,15 +53,18 @@ from hermes.types.request import Endpoint
 from hermes.types.tool import ToolSnapshot
 
 
-class Runtime(Struct, kw_only=True):
-    """What the sessions of one home share, and where they come from.
+class Runtime(Abridged, Struct, kw_only=True):
+    """What the sessions of one home share, and where they come from; `variables` are what `environ` shows.
 
     Made by `open_runtime`, which also closes it.
     """
 
+    unshown: ClassVar = ("variables",)
+
     home: Home
     loaded: Loaded
     opener: SessionOpener
+    variables: dict[str, str]
 
     @property
     def services(self) -> RuntimeServices:
@@ -159,6 +164,12 @@ class Runtime(Struct, kw_only=True):
             suited(answer, asked.question)
         return await self.store.answer(question_id, answer, by=by.origin, at=self.ports.now())
 
+    def keep_secret(self, name: str, value: str) -> None:
+        """Write a key into the home's `.env`, know it as a secret, and have it in `environ` from now on."""
+        import_object("hermes.config.edit:set_secret")(self.home.env_file, name, value)
+        self.services.redactor.known.learn(value)
+        self.variables[name] = value
+
     def close(self) -> None:
         """Let go of everything that is not awaited."""
         self.opener.routing.close()
@@ -204,7 +215,7 @@ async def open_runtime(
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)
-        runtime = Runtime(home=home, loaded=loaded, opener=opener)
+        runtime = Runtime(home=home, loaded=loaded, opener=opener, variables=values)
         if days := loaded.settings[ToolOutputSettings].keep_days:
             folders, before = (home.scratch, home.results), ports.now() - days * DAY
             start(partial(prune, store, folders, before=before))

@@ -11,7 +11,9 @@ import pytest
 from tests.apps.conftest import Run
 from tests.hub_pages import Page, hub_pages
 
-GOOD = "---\nname: good\ndescription: Does good\nprerequisites: {env_vars: [GOOD_KEY]}\n---\n1. `git diff`\n"
+GOOD = (
+    "---\nname: good\ndescription: Does good\nprerequisites: {env_vars: [GOOD_TOKEN]}\n---\n1. `git diff`\n"
+)
 
 
 def zipped(text: str) -> bytes:
@@ -65,12 +67,15 @@ def test_what_is_found_is_installed_by_the_words_that_are_shown(
         "description  Does good",
         "from         clawhub:good (community)",
         "files        SKILL.md, scripts/say.sh",
-        "needs        the variable GOOD_KEY is not set",
+        "needs        the variable GOOD_TOKEN is not set",
         "guard        safe",
     ]
     place = Path(environ["HERMES_HOME"], "skills", "good")
     assert not place.exists()
-    assert run("skills", "install", "clawhub:good", "-y").returncode == 0
+    done = run("skills", "install", "clawhub:good", "-y")
+    how = f"The skill good needs GOOD_TOKEN. A line GOOD_TOKEN=… in {environ['HERMES_HOME']}/.env sets it."
+    assert (done.returncode, done.stderr) == (0, f"good: safe\n{how}\n")
+    assert run("skills", "list").stdout.splitlines()[0].endswith("Does good (needs GOOD_TOKEN)")
     assert (place / "SKILL.md").read_text() == GOOD
     assert run("skills", "check").stdout == "good: up to date\n"
     pages["/api/v1/download?slug=good"] = zipped(GOOD + "2. Say.\n")

@@ -15,6 +15,7 @@ from hermes.commands import (
     plan,
     processes,
     session,
+    skills,
     trust,
 )
 from hermes.commands.catalogue import find, names
@@ -52,6 +53,7 @@ HANDLERS: Mapping[str, Handler] = {
     "pin": context_room.pin,
     "unpin": context_room.unpin,
     "memory": info.memory,
+    "skills": skills.skills,
     "history": session.history,
     "goal": goals.goal,
     "steer": session.steer,

@@ -17,6 +17,8 @@ from hermes.types.error import SkillError
 GITHUB: Final = "https://github.com"
 TRUSTED: Final = frozenset({"openai/skills", "anthropics/skills"})
 """Repositories whose skills are looked at by their owners before they are published."""
+CLONE: Final = "repository"
+"""The folder that a repository is cloned to."""
 Kind = Literal["folder", "repository", "direct", "marketplace", "well-known", "clawhub", "lobehub"]
 _REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+")
 _LOCAL: Final = r"http(?=://(?:127\.0\.0\.1|localhost|\[::1\])[:/])"
@@ -84,6 +86,13 @@ def skill_folders(top: Path) -> dict[str, Path]:
     folders = [Path(path).parent for path, _ in skill_files(top)]
     within = [one for one in folders if one.resolve().is_relative_to(top.resolve())]
     return {str(one.relative_to(top)): one for one in within}
+
+
+def name_for(source: SkillSource, folder: Path) -> str:
+    """What a skill in a folder of a source is called where its front matter names none: like the folder, or
+    the repository that it is all of.
+    """
+    return source.name.rpartition("/")[2] if folder.name == CLONE else folder.name
 
 
 def chosen(top: Path, name: str, path: str = "") -> Path:

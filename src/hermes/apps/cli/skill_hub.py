@@ -2,6 +2,7 @@
 used.
 """
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,10 +14,12 @@ from msgspec.structs import replace
 from hermes.agent.skill_audit import audited
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices, session_options
-from hermes.apps.cli.cli_context import agreed, to_change
+from hermes.apps.cli.cli_context import agreed, here, to_change
 from hermes.apps.cli.progress import ensure_model
 from hermes.apps.cli.skill_places import candidate, installed_in, library_of, tell_verdict, unmet_here
+from hermes.commands.skill_settings import askable, asked_about
 from hermes.composition import SYSTEM_PORTS
+from hermes.config.edit import set_secret
 from hermes.lib.text import strip_escapes
 from hermes.runtime import open_runtime
 from hermes.skills.digest import digest
@@ -24,7 +27,7 @@ from hermes.skills.guard import GuardVerdict, examine, keeps_out
 from hermes.skills.installed import Candidate, InstalledSkills, KeptOut
 from hermes.skills.library import files_of
 from hermes.skills.lock_file import Installed
-from hermes.skills.skill_file import FILE, Skill, load
+from hermes.skills.skill_file import FILE, Skill, SkillVariable, load
 from hermes.types.error import HermesError, SkillError
 
 _CURRENT = "up to date"
@@ -53,9 +56,23 @@ def install(choices: Choices, where: str, *, category: str, force: bool, yes: bo
             made = installed_in(choices).install(one, category=category, at=SYSTEM_PORTS.now(), force=force)
         except KeptOut as error:
             raise SkillError(f"{error} Read it; --force installs it in spite of that.") from error
-    click.echo(
-        f"Installed in {installed_in(choices).folder / made.place}. It counts in sessions that begin now."
-    )
+    place = installed_in(choices).folder / made.place
+    click.echo(f"Installed in {place}. It counts in sessions that begin now.")
+    for variable in askable(unmet_here(choices)(load(place))):
+        _ask_for(choices, made.name, variable, asks=not yes and sys.stdin.isatty())
+
+
+def _ask_for(choices: Choices, skill: str, variable: SkillVariable, *, asks: bool) -> None:
+    """Ask for a key, which is not shown, and keep it; or say how it is given."""
+    file, value = here(choices).home.env_file, ""
+    if asks:
+        words = f"{asked_about(skill, variable)} (not shown; Enter leaves it out)"
+        value = click.prompt(words, hide_input=True, default="", show_default=False, err=True)
+    if value:
+        set_secret(file, variable.name, value)
+        click.echo(f"{variable.name} is kept in {file}.")
+    else:
+        click.echo(f"{asked_about(skill, variable)}. A line {variable.name}=… in {file} sets it.", err=True)
 
 
 @click.command()

@@ -26,7 +26,7 @@ from hermes.skills.library import SkillLibrary
 from hermes.skills.needs import Unmet, unmet
 from hermes.skills.settings import SkillSettings
 from hermes.skills.skill_file import Skill
-from hermes.skills.sources import SkillSource
+from hermes.skills.sources import SkillSource, name_for
 
 T = TypeVar("T")
 
@@ -53,8 +53,7 @@ def candidate(choices: Choices, words: str) -> Iterator[Candidate]:
             return source, await places.fetch(source, Path(place))
 
         source, folder = ask_places(choices, fetched)
-        name = folder.name if folder.name != "repository" else source.name.rpartition("/")[2]
-        token, origin = SYSTEM_PORTS.token(), source.words
+        name, token, origin = name_for(source, folder), SYSTEM_PORTS.token(), source.words
         with installed_in(choices).candidate(folder, name, token, origin=origin, trust=source.trust) as one:
             yield one
 

@@ -1,6 +1,7 @@
 """What each key does to the desk."""
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -13,8 +14,12 @@ from hermes.apps.tui.shell_command import ShellCommand
 from hermes.apps.tui.state import TuiState
 from hermes.commands.model import choose
 from hermes.commands.run import guarded, is_command, kept, run_command
+from hermes.commands.skill_settings import ask_for_called, lacks_keys
 from hermes.present.touches import has_list, touch_lines
 from hermes.types.question import Approve, Deny
+
+if TYPE_CHECKING:
+    from hermes.agent.session import Session
 
 _TWICE = 2.0
 
@@ -91,8 +96,15 @@ class DeskActions:
             desk.warn(
                 "No model is set; /model NAME http://host:port/v1 sets one. Up brings your message back."
             )
+        elif desk.session is not None and lacks_keys(text, desk.session):
+            desk.spawn(partial(self._send_with_keys, text, desk.session))
         else:
             desk.conversation.send(text)
+
+    async def _send_with_keys(self, text: str, session: "Session") -> None:
+        """Send a message once the keys of its skills were asked for."""
+        await guarded(self._talk, ask_for_called(self._talk, text, session))
+        self._desk.conversation.send(text)
 
     async def _run_command(self, text: str) -> None:
         await run_command(text, self._talk)

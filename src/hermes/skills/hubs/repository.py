@@ -19,7 +19,7 @@ from hermes.lib.safe_git import GitError, SafeGit
 from hermes.skills.guard import examine
 from hermes.skills.hubs.protocol import MOST_OFFERS, Offer
 from hermes.skills.skill_file import load
-from hermes.skills.sources import SkillSource, chosen, skill_folders
+from hermes.skills.sources import CLONE, SkillSource, chosen, skill_folders
 from hermes.types.error import SkillError
 
 _ALLOWED: Final = {"GIT_ALLOW_PROTOCOL": "https:http:file", "GIT_LFS_SKIP_SMUDGE": "1"}
@@ -113,7 +113,7 @@ async def cloned(source: SkillSource, place: Path, cloning: Cloning) -> Path:
 def _clone(source: SkillSource, place: Path, cloning: Cloning) -> Path:
     """A few kB of a repository can stand for anything: what it has is told before it is written out."""
     way = {name: value for name, value in cloning.environ.items() if _WAY.fullmatch(name)}
-    repository = place / "repository"
+    repository = place / CLONE
     bounds = Bounds(seconds=cloning.seconds, output=_OUTPUT)
     try:
         get = SafeGit(place, cloning.environ, {**way, **_ALLOWED}, bounds)
