@@ -129,8 +129,8 @@ def files_of(skill: Skill) -> list[str]:
 def read_skill_file(skill: Skill, path: str = FILE) -> str:
     """The text of a file of a skill; SkillError where there is none, or where it lies outside the skill."""
     folder = Path(skill.folder).resolve()
-    real = (folder / path).resolve()
-    if not real.is_relative_to(folder):
+    real = (folder / path).resolve() if "\0" not in path else None
+    if real is None or not real.is_relative_to(folder):
         raise SkillError(f"{path[:200]} lies outside the skill {skill.name}.")
     try:
         return read_resolved(real, LARGEST).decode("utf-8")

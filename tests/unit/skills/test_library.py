@@ -122,7 +122,7 @@ def test_its_files_are_listed_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../b/SKILL.md", "/etc/passwd", "out", "out/passwd", "scripts/../../b/SKILL.md"]
+    "path", ["a\0b", "../b/SKILL.md", "/etc/passwd", "out", "out/passwd", "scripts/../../b/SKILL.md"]
 )
 def test_nothing_outside_its_folder_is_read(tmp_path: Path, path: str) -> None:
     folder = put(tmp_path / "skills" / "a", "a")
