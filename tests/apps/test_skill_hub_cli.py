@@ -52,6 +52,9 @@ def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
     assert run("skills", "check").stdout == "good: changed at its source\n"
     assert run("skills", "update").stdout == "good: updated\n"
     assert (place / "SKILL.md").read_text() == GOOD + "2. Say.\n"
+    (place / "SKILL.md").write_text(GOOD + "2. Say it loudly.\n")
+    assert run("skills", "check").stdout == "good: changed here\n"
+    assert run("skills", "update", "--force").stdout == "good: updated\n"
     asked = run("skills", "uninstall", "good", given="")
     assert (asked.returncode, "There was no answer; -y removes without asking." in asked.stderr) == (2, True)
     assert run("skills", "uninstall", "good", "-y").stdout == f"good from {address}#good is gone.\n"

@@ -107,6 +107,10 @@ def test_taps_are_listed_added_and_removed(environ: dict[str, str], run: Run) ->
     ):
         done = run("skills", "tap", *words)
         assert (done.returncode, done.stderr) == (1, told)
+    file.write_text("[]")
+    done = run("skills", "tap", "list")
+    none = "There are no taps; hermes skills tap add REPOSITORY adds one.\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", none)
     file.write_text("{")
     done = run("skills", "tap", "list")
     assert (done.returncode, done.stderr.startswith(f"hermes: {file} cannot be read: ")) == (1, True)

@@ -175,28 +175,36 @@ def update(choices: Choices, names: Sequence[str], *, force: bool) -> None:
     """Bring installed skills up to date with their sources."""
     to_change(choices)
     for one in _named(installed_in(choices), names):
-        with _told(one), _newer(choices, one) as fresh:
-            click.echo(f"{one.name}: {_updated(choices, fresh, force=force) if fresh else _CURRENT}")
+        with _told(one), _at_source(choices, one) as fresh:
+            state = _state(choices, one, fresh)
+            told = state if state == _CURRENT else _updated(choices, fresh, force=force)
+            click.echo(f"{one.name}: {told}")
 
 
 @click.command()
 @click.argument("names", nargs=-1, shell_complete=values.of("installed_skills"))
 @click.pass_obj
 def check(choices: Choices, names: Sequence[str]) -> None:
-    """Say which installed skills have changed at their sources; nothing is installed."""
+    """Say which installed skills have changed at their sources, or here; nothing is installed."""
     for one in _named(installed_in(choices), names):
-        with _told(one), _newer(choices, one) as fresh:
-            click.echo(f"{one.name}: {'changed at its source' if fresh else _CURRENT}")
+        with _told(one), _at_source(choices, one) as fresh:
+            click.echo(f"{one.name}: {_state(choices, one, fresh)}")
 
 
 @contextmanager
-def _newer(choices: Choices, one: Installed) -> Iterator[Candidate | None]:
-    """What is at the source of an installed skill, if that is not what is here."""
+def _at_source(choices: Choices, one: Installed) -> Iterator[Candidate]:
+    """What is at the source of an installed skill now."""
     with candidate(choices, one.source) as fresh:
         if fresh.skill.name != one.name:
             raise SkillError(f"at its source it is called {fresh.skill.name} now; install that by its name.")
-        is_same = digest(fresh.folder) == one.digest and not installed_in(choices).is_changed(one)
-        yield None if is_same else fresh
+        yield fresh
+
+
+def _state(choices: Choices, one: Installed, fresh: Candidate) -> str:
+    """Where an installed skill was changed since it came."""
+    if digest(fresh.folder) != one.digest:
+        return "changed at its source"
+    return "changed here" if installed_in(choices).is_changed(one) else _CURRENT
 
 
 def _updated(choices: Choices, fresh: Candidate, *, force: bool) -> str:

@@ -55,7 +55,11 @@ def tap() -> None:
 @click.pass_obj
 def list_taps(choices: Choices) -> None:
     """All taps."""
-    tables.show([(one,) for one in taps_of(choices).every()] or [("-",)], head=("TAP",))
+    taps = taps_of(choices).every()
+    if not taps:
+        click.echo("There are no taps; hermes skills tap add REPOSITORY adds one.", err=True)
+        return
+    tables.show([(one,) for one in taps], head=("TAP",))
 
 
 @tap.command("add")

@@ -45,7 +45,9 @@ def import_snapshot(choices: Choices, file: Path, *, force: bool, yes: bool) -> 
     kept, known = read_snapshot(file), installed_in(choices).every()
     rows = [(one.name, one.state(known), one.source) for one in kept.skills]
     more = [one for one in kept.taps if one not in taps_of(choices).every()]
-    tables.show([*rows, *((one, "a new tap", one) for one in more)] or [("-", "-", "-")], head=_HEAD)
+    shown = [*rows, *((one, "a new tap", one) for one in more)]
+    if shown:
+        tables.show(shown, head=_HEAD)
     wanted = [one for one in kept.skills if one.state(known) != "is here"]
     if not (wanted or more):
         click.echo("All of it is here.")
