@@ -113,7 +113,10 @@ def test_a_snapshot_brings_skills_to_another_home(
     run("skills", "install", str(folder), "-y")
     run("skills", "tap", "add", "me/skills")
     done = run("skills", "snapshot", "export", str(file))
-    assert (done.returncode, done.stdout) == (0, f"{file} has 2 skills and 3 taps.\n")
+    assert (done.returncode, done.stdout) == (
+        0,
+        f"{file} has the skills (2) and the taps (3) of this home.\n",
+    )
     assert [one["name"] for one in json.loads(file.read_text())["skills"]] == ["good", "other"]
     here = run("skills", "snapshot", "import", str(file))
     assert here.stdout.splitlines()[-1] == "All of it is here."

@@ -31,7 +31,7 @@ def export_snapshot(choices: Choices, file: Path) -> None:
     """Write FILE with the sources and digests of the installed skills, and the taps."""
     kept = snapshot_of(installed_in(choices).every(), taps_of(choices).every())
     write_snapshot(file, kept)
-    click.echo(f"{file} has {len(kept.skills)} skills and {len(kept.taps)} taps.")
+    click.echo(f"{file} has the skills ({len(kept.skills)}) and the taps ({len(kept.taps)}) of this home.")
 
 
 @snapshot.command("import")
@@ -52,7 +52,9 @@ def import_snapshot(choices: Choices, file: Path, *, force: bool, yes: bool) -> 
     if not (wanted or more):
         click.echo("All of it is here.")
         return
-    if not (yes or agreed(f"Install {len(wanted)} skills and add {len(more)} taps?", "installs")):
+    if not (
+        yes or agreed(f"Install these skills ({len(wanted)}) and add these taps ({len(more)})?", "installs")
+    ):
         click.echo("Nothing was installed.")
         return
     for tap in more:
