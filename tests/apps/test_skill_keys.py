@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hermes.testing import ScriptedModel, ScriptedServer
+from hermes.testing import ScriptedModel, ScriptedServer, say
 from tests.apps.screen import Terminal
 from tests.apps.test_tui_program import Place
 
@@ -85,9 +85,8 @@ def test_a_skill_is_installed_after_a_yes_and_its_key_is_typed_unseen(
     )
 
 
-def test_a_skill_that_is_called_for_asks_for_its_key_and_goes_without(
-    place: Place, model: ScriptedModel
-) -> None:
+def test_a_skill_that_is_called_for_asks_once_for_its_key_and_goes_without(place: Place) -> None:
+    model = ScriptedModel("Blue.", "Grey.")
     folder = place.home / ".hermes" / "skills" / "clouds"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(FRONT)
@@ -103,8 +102,50 @@ def test_a_skill_that_is_called_for_asks_for_its_key_and_goes_without(
         press(terminal, "\x1b")
         terminal.until("Blue.")
         assert "half" not in terminal.everything
+        press(terminal, "/clouds again\r")
+        terminal.until("Grey.")  # without a question
     assert "the variable CLOUDS_API_KEY is not set" in json.dumps(model.requests)
     assert not (place.home / ".hermes" / ".env").exists()
+
+
+def test_what_is_typed_unseen_is_no_message_whatever_key_ends_it(place: Place) -> None:
+    model = ScriptedModel(say("Blue and grey.", pause=60.0))
+    with (
+        ScriptedServer(model).running() as server,
+        place.window(server.base_url, 100, 30, "", {}) as terminal,
+    ):
+        terminal.until("? keys", 40)
+        press(terminal, "look up\r")
+        terminal.until("Enter: into this turn")
+        press(terminal, f"/skills install {place.home}/mine/clouds\r")
+        terminal.until("Install this skill?")
+        press(terminal, "1", "\r")
+        terminal.until("The skill clouds needs CLOUDS_API_KEY")
+        press(terminal, KEY, "\t")
+        terminal.read(0.5)
+        assert "*" * len(KEY) in terminal.until("❯ ***")
+        press(terminal, "\x03")
+        terminal.until(lambda: "***" not in terminal.text)
+        press(terminal, "\x03")
+        terminal.until(lambda: "The skill clouds needs" not in terminal.text)
+        assert KEY not in terminal.everything
+    assert KEY not in json.dumps(model.requests) + written(place)
+
+
+def test_a_draft_is_not_taken_for_a_key(place: Place, model: ScriptedModel) -> None:
+    folder = place.home / ".hermes" / "skills" / "clouds"
+    folder.mkdir(parents=True)
+    (folder / "SKILL.md").write_text(FRONT)
+    with (
+        ScriptedServer(model).running() as server,
+        place.window(server.base_url, 100, 30, "", {}) as terminal,
+    ):
+        terminal.until("? keys", 40)
+        terminal.type("/clouds now\rmy next words")
+        terminal.until("The skill clouds needs CLOUDS_API_KEY")
+        press(terminal, KEY, "\r")
+        terminal.until("❯ my next words")
+        assert (place.home / ".hermes" / ".env").read_text() == f"CLOUDS_API_KEY='{KEY}'\n"
 
 
 def test_the_command_line_asks_for_a_key_too(place: Place) -> None:

@@ -27,6 +27,7 @@ class Asked(Person):
     def __init__(self, runtime: Runtime, session: Session, answer: bool, key: str) -> None:
         super().__init__(session)
         self.runtime, self._answer, self._key = runtime, answer, key
+        self.left_out: set[str] = set()
         self.questions: list[tuple[str, ...]] = []
         self.notice = self.told.append
 

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 class CommandContext(Protocol):
-    """One person at one app. `session` is None while no model is set."""
+    """One person at one app. `session` is None while no model is set; `left_out` are the names of keys that
+    the person was asked for and did not give.
+    """
+
+    left_out: set[str]
 
     @property
     def session(self) -> "Session | None":

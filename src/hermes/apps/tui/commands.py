@@ -46,6 +46,7 @@ class TuiCommands:
     def __init__(self, desk: TuiState) -> None:
         self._desk = desk
         self._questions = ScreenQuestion(desk)
+        self.left_out: set[str] = set()
         self._trust = FolderQuestion(desk, self._questions)
 
     @property
@@ -145,13 +146,17 @@ class TuiCommands:
         return isinstance(answer, Grant)
 
     async def secret(self, about: str) -> str:
-        """What the person types while stars stand for it; what they leave half typed is gone."""
+        """What the person types while stars stand for it. What they leave half typed is gone, and a draft
+        from before comes back.
+        """
+        draft = self._desk.editor.set_aside()
         answer = await self._questions.ask(
             lambda id_, take: Box(
                 id=id_, question=Clarify(text=about), opened=self._desk.now(), settle=take, hidden=True
             )
         )
         self._desk.editor.discard()
+        self._desk.editor.insert(draft)
         return answer.text if isinstance(answer, Reply) else ""
 
     async def open(self, *, resume: str = "") -> None:

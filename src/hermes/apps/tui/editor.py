@@ -111,6 +111,12 @@ class Editor:
         self.discard()
         return text
 
+    def set_aside(self) -> str:
+        """The whole text, for a while; the draft is empty after it."""
+        text = self._chips.expand(self.text)
+        self.discard()
+        return text
+
     def discard(self) -> None:
         """Empty the draft."""
         self._buffer.reset()

@@ -121,7 +121,7 @@ class Lines:
                 if is_command(text, opened(talk)):
                     await self._command(talk, text)
                 else:
-                    await guarded(talk, ask_for_called(talk, text, opened(talk)))
+                    await guarded(talk, ask_for_called(talk, text))
                     brought = await anyio.to_thread.run_sync(gathered, text, opened(talk), start.cwd)
                     for sentence in brought.told:
                         self._print(sentence)

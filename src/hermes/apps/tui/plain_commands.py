@@ -53,6 +53,7 @@ class PlainCommands:
         self.failure: Failure | None = None
         self.waiting: list[str] = []
         self.left = self.continues = False
+        self.left_out: set[str] = set()
 
     @property
     def sessions(self) -> "SessionStore":
