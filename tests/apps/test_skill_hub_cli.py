@@ -110,6 +110,7 @@ def test_a_model_reads_installed_skills_too(repository: Path, run: Run) -> None:
         f"good from file://{repository}#good (community): as it came\n",
         "good: dangerous\n  dangerous  SKILL.md: a model says: It lies.\n",
     )
+    assert run("sessions", "list").stderr == "There is no session yet.\n"
 
 
 @pytest.mark.parametrize(

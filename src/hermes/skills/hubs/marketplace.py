@@ -75,10 +75,9 @@ class Marketplace(Struct, frozen=True):
             other = place / "plugin"
             other.mkdir()
             top = await cloned(self._elsewhere(plugin), other, self.cloning)
-        folder = (top / inner).resolve()
-        if not folder.is_relative_to(top.resolve()):
+        if not _is_within(top / inner, top):
             raise SkillError(f"The plugin {plugin.name} leads out of its repository.")
-        return folder
+        return top / inner
 
     def _elsewhere(self, plugin: _Plugin) -> SkillSource:
         """The repository of a plugin that names one. It says nothing of who wrote what is there."""
@@ -108,14 +107,18 @@ def _folders(plugins: Sequence[_Plugin], top: Path) -> dict[str, Path]:
     return {
         f"{one.name}/{name}": folder
         for one in plugins
-        if isinstance(one.source, str)
+        if isinstance(one.source, str) and _is_within(top / one.source, top)
         for name, folder in _skills_of(one, top / one.source).items()
-        if folder.resolve().is_relative_to(top.resolve())
     }
 
 
 def _skills_of(plugin: _Plugin, folder: Path) -> dict[str, Path]:
     """The skills of a plugin by the names of their folders."""
-    places = [plugin.skills] if isinstance(plugin.skills, str) else plugin.skills
-    found = [one for place in places for one in skill_folders(folder / place).values()]
-    return {one.name: one for one in found if one.resolve().is_relative_to(folder.resolve())}
+    named = [plugin.skills] if isinstance(plugin.skills, str) else plugin.skills
+    places = [folder / one for one in named if _is_within(folder / one, folder)]
+    return {one.name: one for place in places for one in skill_folders(place).values()}
+
+
+def _is_within(folder: Path, top: Path) -> bool:
+    """Whether a folder lies below another one; what does not is not even looked at."""
+    return folder.resolve().is_relative_to(top.resolve())
