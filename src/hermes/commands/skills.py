@@ -13,6 +13,7 @@ from hermes.lib.text import clip, strip_escapes
 from hermes.lib.visible import one_line
 from hermes.skills.guard import GuardVerdict, keeps_out
 from hermes.skills.hubs.directory import HubDirectory
+from hermes.skills.hubs.kept_lists import KeptLists
 from hermes.skills.hubs.taps import Taps
 from hermes.skills.installed import Candidate, InstalledSkills
 from hermes.skills.library import files_of
@@ -118,8 +119,9 @@ async def _looked_at(talk: CommandContext, where: str) -> AsyncIterator[Candidat
 
 def _places(talk: CommandContext) -> HubDirectory:
     runtime = talk.runtime
-    hubs = runtime.settings[SkillSettings].hubs
-    return HubDirectory(hubs, Taps(runtime.home.skills), runtime.environ, runtime.routes.http)
+    hubs, folder = runtime.settings[SkillSettings].hubs, runtime.home.skills
+    kept = KeptLists(folder, runtime.ports.now)
+    return HubDirectory(hubs, Taps(folder), runtime.environ, runtime.routes.http, kept)
 
 
 def _installed(talk: CommandContext) -> InstalledSkills:

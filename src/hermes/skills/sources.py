@@ -39,6 +39,11 @@ class SkillSource(Struct, frozen=True, kw_only=True):
     path: str = ""
 
     @property
+    def is_cloned(self) -> bool:
+        """Whether all of it is fetched to tell what is there."""
+        return self.kind in {"repository", "marketplace"}
+
+    @property
     def words(self) -> str:
         """What leads here again."""
         joint = "#" if "://" in self.name else "/" if "/" in self.name else ":"

@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from hermes.lib.http import new_client
 from hermes.skills.hubs.directory import HubDirectory, HubSearch
+from hermes.skills.hubs.kept_lists import KeptLists
 from hermes.skills.hubs.protocol import Offer
 from hermes.skills.hubs.taps import Taps
 from hermes.skills.hubs.web import check_address
@@ -83,10 +84,11 @@ async def places(tmp_path: Path, settings: HubSettings) -> AsyncIterator[HubDire
 
 
 @asynccontextmanager
-async def opened(settings: HubSettings, home: Path) -> AsyncIterator[HubDirectory]:
-    """The places of a home, over a client of their own."""
+async def opened(settings: HubSettings, home: Path, at: float = 0.0) -> AsyncIterator[HubDirectory]:
+    """The places of a home at a time, over a client of their own."""
     async with new_client({}) as client:
-        yield HubDirectory(settings, Taps(home), {"PATH": os.environ["PATH"]}, client)
+        kept = KeptLists(home, lambda: at)
+        yield HubDirectory(settings, Taps(home), {"PATH": os.environ["PATH"]}, client, kept)
 
 
 def repository(top: Path, files: dict[str, str]) -> None:
@@ -411,6 +413,31 @@ async def test_places_are_searched_side_by_side_and_a_fault_stops_none(
     assert [one.hub for one in await places.search("good", "well-known")] == [f"well-known:{web}"]
     with pytest.raises(SkillError, match="'other' is not searched; there are: anthropics/skills, me/skills"):
         await places.search("good", "other")
+
+
+async def test_what_a_tap_has_is_kept_for_six_hours(
+    settings: HubSettings, github: Path, tmp_path: Path
+) -> None:
+    Taps(tmp_path).add("me/skills")
+    top = github / "me" / "skills"
+    repository(top, {"good/SKILL.md": GOOD})
+    good = Offer(words="me/skills/good", description="Does good", trust="community", level="safe")
+    bad = Offer(words="me/skills/bad", description="d", trust="community", level="dangerous")
+
+    async def found(words: str, at: float) -> list[Offer]:
+        async with opened(settings, tmp_path, at) as places:
+            (searched,) = await places.search(words, "me/skills")
+            return list(searched.offers)
+
+    assert await found("good", at=1000.0) == [good]
+    repository(top, {"bad/SKILL.md": BAD})
+    assert await found("", at=1000.0 + 21_599) == [good]
+    assert await found("other", at=1000.0 + 21_599) == []
+    assert await found("", at=999.0) == [bad, good]
+    (kept,) = (tmp_path / ".hub" / "index-cache").iterdir()
+    assert await found("", at=1000.0 + 21_600) == [bad, good]
+    kept.write_text("{")
+    assert await found("bad", at=1000.0 + 21_600) == [bad]
 
 
 async def test_a_place_that_says_nothing_holds_up_none(settings: HubSettings, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from hermes.lib.visible import one_line
 from hermes.models.client import client_for
 from hermes.skills.guard import GuardVerdict
 from hermes.skills.hubs.directory import HubDirectory
+from hermes.skills.hubs.kept_lists import KeptLists
 from hermes.skills.hubs.taps import Taps
 from hermes.skills.installed import Candidate, InstalledSkills
 from hermes.skills.library import SkillLibrary
@@ -38,7 +39,8 @@ def ask_places(choices: Choices, work: Callable[[HubDirectory], Awaitable[T]]) -
     async def asked() -> T:
         async with client_for(now.settings, now.environ) as client:
             hubs = now.settings[SkillSettings].hubs
-            return await work(HubDirectory(hubs, taps_of(choices), now.environ, client))
+            kept = KeptLists(now.home.skills, SYSTEM_PORTS.now)
+            return await work(HubDirectory(hubs, taps_of(choices), now.environ, client, kept))
 
     return anyio.run(asked)
 

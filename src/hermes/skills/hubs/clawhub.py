@@ -8,7 +8,7 @@ from typing import Final
 from msgspec import Struct, field
 
 from hermes.skills.hubs.packed import unpacked
-from hermes.skills.hubs.protocol import MOST_OFFERS, Offer
+from hermes.skills.hubs.protocol import MOST_ASKED, Offer
 from hermes.skills.hubs.web import HubWeb
 from hermes.skills.skill_file import check_name
 
@@ -36,7 +36,7 @@ class ClawHub(Struct, frozen=True):
 
     async def offers(self, words: str) -> Sequence[Offer]:
         """What its search finds, or its first skills."""
-        asked = {"limit": str(MOST_OFFERS), "nonSuspiciousOnly": "true"}
+        asked = {"limit": str(MOST_ASKED), "nonSuspiciousOnly": "true"}
         if words:
             found = await self.web.page(f"{self.address}/api/v1/search", _ClawPage, {"q": words, **asked})
         else:

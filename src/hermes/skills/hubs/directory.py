@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from hermes.skills.hubs.clawhub import ClawHub
 from hermes.skills.hubs.direct import DirectAddress
+from hermes.skills.hubs.kept_lists import KeptLists
 from hermes.skills.hubs.lobehub import LobeHub
 from hermes.skills.hubs.marketplace import Marketplace
 from hermes.skills.hubs.protocol import Offer, SkillHub
@@ -34,12 +35,17 @@ class HubSearch(Struct, frozen=True, kw_only=True):
 
 
 class HubDirectory:
-    """The places of a home; `client` asks those on the web."""
+    """The places of a home; `client` asks those on the web, `kept` has what those had that are cloned."""
 
     def __init__(
-        self, settings: HubSettings, taps: Taps, environ: Mapping[str, str], client: httpx2.AsyncClient
+        self,
+        settings: HubSettings,
+        taps: Taps,
+        environ: Mapping[str, str],
+        client: httpx2.AsyncClient,
+        kept: KeptLists,
     ) -> None:
-        self._settings, self._taps, self._environ = settings, taps, environ
+        self._settings, self._taps, self._environ, self._kept = settings, taps, environ, kept
         self._web = HubWeb(client)
 
     def source(self, words: str) -> SkillSource:
@@ -102,7 +108,10 @@ class HubDirectory:
     async def _asked(self, name: str, words: str) -> HubSearch:
         seconds = self._settings.search_timeout
         try:
-            hub = self.hub(self.source(name), seconds or 120.0)
+            source = self.source(name)
+            hub = self.hub(source, seconds or 120.0)
+            if source.is_cloned:
+                hub = self._kept.of(hub)
             with anyio.fail_after(seconds or math.inf):
                 return HubSearch(hub=name, offers=await hub.offers(words))
         except TimeoutError:

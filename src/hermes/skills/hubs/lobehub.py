@@ -9,7 +9,7 @@ from urllib.parse import quote
 from msgspec import Struct, field
 
 from hermes.skills.hubs.packed import unpacked
-from hermes.skills.hubs.protocol import MOST_OFFERS, Offer
+from hermes.skills.hubs.protocol import MOST_ASKED, Offer
 from hermes.skills.hubs.web import HubWeb
 
 _IDENTIFIER: Final = re.compile(r"[\w.@-]{1,200}")
@@ -35,7 +35,7 @@ class LobeHub(Struct, frozen=True):
         """What its search finds, or its first skills."""
         asked = {"q": words} if words else {}
         place = f"{self.address}/api/v1/skills"
-        found = await self.web.page(place, _LobePage, {"pageSize": str(MOST_OFFERS), **asked})
+        found = await self.web.page(place, _LobePage, {"pageSize": str(MOST_ASKED), **asked})
         return [
             Offer(words=f"{self.name}:{one.identifier}", description=one.description or "", trust="community")
             for one in found.items

@@ -8,8 +8,10 @@ from msgspec import Struct
 
 from hermes.skills.lock_file import Trust
 
-MOST_OFFERS: Final = 100
-"""Skills that one place lists at once."""
+MOST_OFFERS: Final = 1_000
+"""Skills that one place lists at most."""
+MOST_ASKED: Final = 100
+"""Skills that a registry is asked for at once."""
 
 
 class Offer(Struct, frozen=True, kw_only=True):
