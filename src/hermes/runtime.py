@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anyio
 import httpx2
@@ -36,7 +36,9 @@ from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
 from hermes.config.sections import Settings
 from hermes.hooks import Hooks
+from hermes.lib.abridged import Abridged
 from hermes.lib.aio import background
+from hermes.lib.lazy import import_object
 from hermes.lib.secretvalues import SecretValues
 from hermes.mcp.opening import mcp_servers
 from hermes.mcp.servers import McpServers
@@ -56,15 +58,18 @@ from hermes.types.request import Endpoint
 from hermes.types.tool import ToolSnapshot
 
 
-class Runtime(Struct, kw_only=True):
-    """What the sessions of one home share, and where they come from.
+class Runtime(Abridged, Struct, kw_only=True):
+    """What the sessions of one home share, and where they come from; `variables` are what `environ` shows.
 
     Made by `open_runtime`, which also closes it.
     """
 
+    unshown: ClassVar = ("variables",)
+
     home: Home
     loaded: Loaded
     opener: SessionOpener
+    variables: dict[str, str]
 
     @property
     def services(self) -> RuntimeServices:
@@ -169,6 +174,12 @@ class Runtime(Struct, kw_only=True):
             suited(answer, asked.question)
         return await self.store.answer(question_id, answer, by=by.origin, at=self.ports.now())
 
+    def keep_secret(self, name: str, value: str) -> None:
+        """Write a key into the home's `.env`, know it as a secret, and have it in `environ` from now on."""
+        import_object("hermes.config.edit:set_secret")(self.home.env_file, name, value)
+        self.services.redactor.known.learn(value)
+        self.variables[name] = value
+
     def close(self) -> None:
         """Let go of everything that is not awaited."""
         self.mcp.close()
@@ -221,7 +232,7 @@ async def open_runtime(
         )
         opener.services = replace(services, sessions=opener)
         servers.told = opener.tell
-        runtime = Runtime(home=home, loaded=loaded, opener=opener)
+        runtime = Runtime(home=home, loaded=loaded, opener=opener, variables=values)
         _tidy(home, loaded.settings, connections, ports)
         try:
             yield runtime

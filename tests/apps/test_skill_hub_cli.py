@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hermes.testing import ScriptedModel, ScriptedServer
 from tests.apps.conftest import Run
 
 GOOD = "---\nname: good\ndescription: Does good\n---\n1. `git diff`\n"
@@ -34,8 +35,8 @@ def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
 ) -> None:
     address = f"file://{repository}"
     assert run("skills", "browse", address).stdout.splitlines() == [
-        "skills/bad   dangerous  d",
-        "skills/good  safe       Does good",
+        f"{address}#skills/bad   community  dangerous  d",
+        f"{address}#skills/good  community  safe       Does good",
     ]
     done = run("skills", "install", f"{address}#good", "--yes", "--category", "code")
     place = Path(environ["HERMES_HOME"], "skills", "code", "good")
@@ -48,9 +49,12 @@ def test_a_skill_of_a_repository_is_browsed_installed_updated_and_removed(
     assert run("skills", "update").stdout == "good: up to date\n"
     (repository / "skills" / "good" / "SKILL.md").write_text(GOOD + "2. Say.\n")
     commit(repository)
-    assert run("skills", "update", "--check").stdout == "good: changed at its source\n"
+    assert run("skills", "check").stdout == "good: changed at its source\n"
     assert run("skills", "update").stdout == "good: updated\n"
     assert (place / "SKILL.md").read_text() == GOOD + "2. Say.\n"
+    (place / "SKILL.md").write_text(GOOD + "2. Say it loudly.\n")
+    assert run("skills", "check").stdout == "good: changed here\n"
+    assert run("skills", "update", "--force").stdout == "good: updated\n"
     asked = run("skills", "uninstall", "good", given="")
     assert (asked.returncode, "There was no answer; -y removes without asking." in asked.stderr) == (2, True)
     assert run("skills", "uninstall", "good", "-y").stdout == f"good from {address}#good is gone.\n"
@@ -94,6 +98,19 @@ def test_a_folder_is_installed_after_a_yes_and_audited(
     done = run("skills", "audit")
     assert done.stdout == f"good from {folder} (trusted): changed since\n"
     assert done.stderr.startswith("good: dangerous\n  dangerous  SKILL.md:7: it reads ")
+
+
+def test_a_model_reads_installed_skills_too(repository: Path, run: Run) -> None:
+    run("skills", "install", f"file://{repository}#good", "-y")
+    answer = '{"verdict": "dangerous", "findings": [{"file": "SKILL.md", "why": "It lies."}]}'
+    with ScriptedServer(ScriptedModel(answer)).running() as server:
+        done = run("--base-url", server.base_url, "-m", "scripted", "skills", "audit", "--model")
+    assert (done.returncode, done.stdout, done.stderr) == (
+        0,
+        f"good from file://{repository}#good (community): as it came\n",
+        "good: dangerous\n  dangerous  SKILL.md: a model says: It lies.\n",
+    )
+    assert run("sessions", "list").stderr == "There is no session yet.\n"
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hermes.agent.change_mode import ChangeMode
+from hermes.agent.session import Session
+from hermes.agent.skills import SessionSkills
 from hermes.agent.spec import SessionOptions
+from hermes.agent.tool_environment import ToolEnvironment
 from hermes.runtime import open_runtime
 from hermes.safety.plan import WORDS
 from hermes.skills.journal import ChangeJournal
@@ -17,6 +21,8 @@ from hermes.testing.script import Turn
 from hermes.types.event import Asked
 from hermes.types.message import ContextBlock, ToolResult, User
 from hermes.types.question import Answer, Approve, Deny, Grant, Question
+
+from .conftest import Talk
 
 pytestmark = pytest.mark.anyio
 REVIEW = (
@@ -79,7 +85,14 @@ async def test_skills_are_listed_and_loaded_with_their_files(home: Path) -> None
     assert given == [
         {
             "success": True,
-            "skills": [{"name": "review", "description": "Review a change", "category": "code"}],
+            "skills": [
+                {
+                    "name": "review",
+                    "description": "Review a change",
+                    "category": "code",
+                    "needs": ["no-such-program"],
+                }
+            ],
         },
         {
             "success": True,
@@ -297,3 +310,28 @@ async def test_a_skill_of_another_folder_is_only_read(home: Path, tmp_path: Path
     (home / "config.yaml").write_text(f"skills: {{external_dirs: [{tmp_path}/others]}}\n")
     (given,), _ = await managed(home, Grant(), {"action": "delete", "name": "far", "reason": "r"})
     assert given["error"] == f"The skill far lies in {folder}, which is only read."
+
+
+class Elsewhere:
+    """Tools that work on another machine."""
+
+    is_remote = True
+
+    def open(self, session: Session) -> ToolEnvironment:
+        raise AssertionError("no tool is called")
+
+
+async def test_on_another_machine_its_system_and_programs_are_not_this_one_s(
+    talk: Talk, environ: dict[str, str]
+) -> None:
+    folder = Path(environ["HERMES_HOME"], "skills")
+    for name, front in (("other", "platforms: [plan9]"), ("any", "prerequisites: {commands: [no-such]}")):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "SKILL.md").write_text(f"---\nname: {name}\ndescription: d\n{front}\n---\nx\n")
+    async with talk(ScriptedModel()) as session:
+        skills = SessionSkills(session)
+        assert skills.listed() == [{"name": "any", "description": "d", "needs": ("no-such",)}]
+        session.services = replace(session.services, environments=Elsewhere())
+        every = [{"name": name, "description": "d"} for name in ("any", "other")]
+        assert skills.listed() == every
+        assert "missing" not in skills.view("any")

@@ -65,6 +65,10 @@ class ModelRoutes(Protocol):
 class ToolEnvironments(Protocol):
     """Where sessions' tools work."""
 
+    @property
+    def is_remote(self) -> bool:
+        """Whether that is another machine than this one."""
+
     def open(self, session: "Session") -> "ToolEnvironment":
         """The environment of a session, with the gate in front of it; made when the first tool needs it."""
 

@@ -18,8 +18,9 @@ from hermes.lib.lazy import import_object
 from hermes.lib.text import clip
 from hermes.skills.conditions import of_use
 from hermes.skills.index import categories
-from hermes.skills.library import SkillLibrary, files_of, missing_of, read_skill_file
+from hermes.skills.library import SkillLibrary, files_of, read_skill_file
 from hermes.skills.lock_file import read_lock
+from hermes.skills.needs import Unmet, unmet
 from hermes.skills.skill_file import FILE, LONGEST, Skill, split
 from hermes.types.error import SkillError
 from hermes.types.event import Notice
@@ -34,6 +35,11 @@ _CALLED: Final = (
 )
 _LISTED: Final = 200
 _VARIABLES: Final = ("HERMES_SKILL_DIR", "CLAUDE_SKILL_DIR")
+
+
+def _known_nowhere(name: str) -> str:
+    """A program of a machine that is not looked at counts as there."""
+    return name
 
 
 def skill_blocks(session: "Session", text: str) -> Iterator[ContextBlock]:
@@ -72,6 +78,7 @@ class SessionSkills(Struct, frozen=True):
         return [
             {"name": one.name, "description": clip(self._said(one), _LISTED, notice="…", head_share=1.0)}
             | ({"category": one.category} if one.category else {})
+            | ({"needs": needs} if (needs := self.unmet(one).names) else {})
             for one in shown
         ]
 
@@ -95,7 +102,7 @@ class SessionSkills(Struct, frozen=True):
             "content": self._readable(skill, body.strip(), FILE),
             "folder": skill.folder,
             "files": files_of(skill),
-            "missing": missing_of(skill, self.session.services.environ, shutil.which),
+            "missing": self.unmet(skill).sentences,
             "related_skills": skill.related,
         }
         return {key: value for key, value in told.items() if value}
@@ -111,9 +118,16 @@ class SessionSkills(Struct, frozen=True):
         found = read_lock(self.session.services.skills.own).get(skill.name)
         return f"the skill {found.name} of {found.source}" if found and found.trust == "community" else ""
 
+    def unmet(self, skill: Skill) -> Unmet:
+        """What a skill needs and does not find; of another machine's programs nothing is known."""
+        services = self.session.services
+        which = _known_nowhere if services.environments.is_remote else shutil.which
+        return unmet(skill, services.environ, which, services.skills.own.parent)
+
     def _of_use(self) -> list[Skill]:
         services = self.session.services
-        surface = surface_of(self.session.tools.offered, services.dispatcher.registry, remote=False)
+        remote = services.environments.is_remote
+        surface = surface_of(self.session.tools.offered, services.dispatcher.registry, remote=remote)
         return of_use(services.skills.skills(), surface)
 
     def _said(self, skill: Skill) -> str:

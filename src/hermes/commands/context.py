@@ -9,15 +9,24 @@ from hermes.types.error import Failure, HermesError
 if TYPE_CHECKING:
     from hermes.agent.session import Session
     from hermes.agent.spec import SessionOptions
+    from hermes.runtime import Runtime
     from hermes.store.protocol import SessionStore
 
 
 class CommandContext(Protocol):
-    """One person at one app. `session` is None while no model is set."""
+    """One person at one app. `session` is None while no model is set; `left_out` are the names of keys that
+    the person was asked for and did not give.
+    """
+
+    left_out: set[str]
 
     @property
     def session(self) -> "Session | None":
         """The session in front of the person."""
+
+    @property
+    def runtime(self) -> "Runtime":
+        """What the sessions of this app share; HermesError while it is not open yet."""
 
     @property
     def sessions(self) -> "SessionStore":
@@ -69,6 +78,12 @@ class CommandContext(Protocol):
 
     def leave(self) -> None:
         """End the app."""
+
+    async def agreed(self, title: str, about: str, why: Sequence[str]) -> bool:
+        """Whether the person says yes to something, shown whole, for reasons; no where nobody answers."""
+
+    async def secret(self, about: str) -> str:
+        """What the person types, which is neither shown nor kept anywhere; empty where they give nothing."""
 
     async def open(self, *, resume: str = "") -> None:
         """Put a new session in front of the person, or an earlier one."""

@@ -16,6 +16,7 @@ from hermes.commands import (
     processes,
     servers,
     session,
+    skills,
     trust,
 )
 from hermes.commands.catalogue import find, names
@@ -54,6 +55,7 @@ HANDLERS: Mapping[str, Handler] = {
     "pin": context_room.pin,
     "unpin": context_room.unpin,
     "memory": info.memory,
+    "skills": skills.skills,
     "history": session.history,
     "goal": goals.goal,
     "steer": session.steer,

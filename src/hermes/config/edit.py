@@ -196,7 +196,7 @@ def set_secret(env_file: Path, name: str, value: str) -> None:
     with _locked(env_file):
         lines = env_file.read_text(encoding="utf-8").splitlines() if env_file.is_file() else []
         kept = [line for line in lines if line.partition("=")[0].strip() != name]
-        quoted = value if value.isalnum() else "'" + value.replace("'", "\\'") + "'"
+        quoted = value if value.isalnum() else "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
         write_atomic(env_file, "\n".join([*kept, f"{name}={quoted}", ""]).encode(), mode=0o600)
 
 

@@ -107,6 +107,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "mcp"
 
     @property
+    def published_skills(self) -> Path:
+        """Clones in which skills were made ready to be published; they can be deleted."""
+        return self.root / "cache" / "published"
+
+    @property
     def results(self) -> Path:
         """Whole results of tools that were too long for the model."""
         return self.root / "results"

@@ -6,6 +6,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
+_READING: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 SMALL: Final = 16_000_000
 """Bytes that such a file has at most."""
 
@@ -18,7 +19,15 @@ def read_small(path: Path, most: int = SMALL) -> bytes:
     """The bytes of a file; OddFile for a pipe and the like, which might never end, and for more than `most`
     bytes. The null device is an empty file.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    return _read(os.open(path, _READING), path, most)
+
+
+def read_resolved(path: Path, most: int = SMALL) -> bytes:
+    """The same for a path whose links were followed before: OSError where it is one by now."""
+    return _read(os.open(path, _READING | os.O_NOFOLLOW), path, most)
+
+
+def _read(descriptor: int, path: Path, most: int) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not (stat.S_ISREG(found.st_mode) or os.path.samestat(found, os.stat(os.devnull))):  # noqa: PTH116

@@ -193,6 +193,7 @@ class AuxiliarySettings(Struct, frozen=True, kw_only=True):
     session_search: TaskSettings = TaskSettings()
     goal_judge: TaskSettings = TaskSettings(timeout=60.0)
     mcp: TaskSettings = TaskSettings()
+    skills_hub: TaskSettings = TaskSettings(timeout=60.0)
 
 
 @section("network")

@@ -33,6 +33,8 @@ class AnswerChoice:
 
 ONCE, SESSION, ALWAYS, NO, OTHERWISE = ("1",), ("2",), ("3",), ("4", "n"), ("5",)
 """The keys of an answer: the same in each question, whichever answers it has."""
+YES_OR_NO: Final = (AnswerChoice(ONCE, "yes", Grant()), AnswerChoice(NO, "no (n)", Deny()))
+"""What a question of an app's own offers."""
 
 
 def answer_choices(question: Question, config_file: str) -> tuple[AnswerChoice, ...]:
@@ -57,9 +59,9 @@ def answer_choices(question: Question, config_file: str) -> tuple[AnswerChoice, 
 
 def place_and_reasons(question: Approve) -> str:
     """Where an action would run, and why it was stopped."""
-    return f"in {question.cwd}" + (
-        f" · stopped because: {'; '.join(question.reasons)}" if question.reasons else ""
-    )
+    place = [f"in {question.cwd}"] if question.cwd else []
+    reasons = [f"stopped because: {'; '.join(question.reasons)}"] if question.reasons else []
+    return " · ".join([*place, *reasons])
 
 
 def covers(pattern: str) -> str:

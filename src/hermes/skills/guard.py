@@ -187,8 +187,16 @@ BLOCKS: Final[Mapping[str, Level | None]] = {"builtin": None, "trusted": "danger
 """From which level on a skill of each trust is kept out."""
 
 
+_ORDER: Final[tuple[Level, ...]] = ("safe", "caution", "dangerous")
+
+
+def worse(one: GuardVerdict, other: GuardVerdict) -> GuardVerdict:
+    """What two that have looked at a skill say together: the worse word, and all that they found."""
+    level = max(one.level, other.level, key=_ORDER.index)
+    return GuardVerdict(level=level, findings=tuple(dict.fromkeys((*one.findings, *other.findings))))
+
+
 def keeps_out(verdict: GuardVerdict, trust: str) -> bool:
     """Whether a skill of this trust is not installed without more."""
     limit = BLOCKS[trust]
-    order: tuple[Level, ...] = ("safe", "caution", "dangerous")
-    return limit is not None and order.index(verdict.level) >= order.index(limit)
+    return limit is not None and _ORDER.index(verdict.level) >= _ORDER.index(limit)

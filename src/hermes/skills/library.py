@@ -1,15 +1,17 @@
 """Find skills in their folders, and read them: a skill is a folder with a SKILL.md, below any categories."""
 
+import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from msgspec import Struct
 
 from hermes.lib.nearest import nearest
+from hermes.lib.small_files import read_resolved
 from hermes.lib.walk import walk
 from hermes.skills.skill_cache import SkillCache, Stamp
 from hermes.skills.skill_file import FILE, Skill
@@ -127,36 +129,20 @@ def files_of(skill: Skill) -> list[str]:
 def read_skill_file(skill: Skill, path: str = FILE) -> str:
     """The text of a file of a skill; SkillError where there is none, or where it lies outside the skill."""
     folder = Path(skill.folder).resolve()
-    real = (folder / path).resolve()
-    if not real.is_relative_to(folder):
+    real = (folder / path).resolve() if "\0" not in path else None
+    if real is None or not real.is_relative_to(folder):
         raise SkillError(f"{path[:200]} lies outside the skill {skill.name}.")
-    raw = _bytes_of(real)
-    if raw is None:
+    try:
+        return read_resolved(real, LARGEST).decode("utf-8")
+    except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise SkillError(
+                f"{path[:200]} of the skill {skill.name} is larger than {LARGEST} bytes."
+            ) from error
         near = nearest(path, files_of(skill))
         hint = f"did you mean {near[0]}?" if near else "skill_view without file_path lists its files."
-        raise SkillError(f"The skill {skill.name} has no file {path[:200]!r}; {hint}")
-    if len(raw) > LARGEST:
-        raise SkillError(f"{path[:200]} of the skill {skill.name} is larger than {LARGEST} bytes.")
-    try:
-        return raw.decode("utf-8")
+        raise SkillError(f"The skill {skill.name} has no file {path[:200]!r}; {hint}") from error
     except UnicodeDecodeError as error:
         raise SkillError(
             f"{path[:200]} of the skill {skill.name} is no text; it lies at {real} for programs."
         ) from error
-
-
-def _bytes_of(path: Path) -> bytes | None:
-    with suppress(OSError, ValueError):
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
-        with os.fdopen(descriptor, "rb") as file:
-            if stat.S_ISREG(os.fstat(descriptor).st_mode):
-                return file.read(LARGEST + 1)
-    return None
-
-
-def missing_of(skill: Skill, environ: Mapping[str, str], which: Any) -> Sequence[str]:
-    """What a skill needs and this machine has not, in words: variables that are not set, programs that
-    `which` does not find.
-    """
-    unset = [f"the variable {name} is not set" for name in skill.variables if not environ.get(name)]
-    return [*unset, *(f"the program {name} is not there" for name in skill.programs if not which(name))]

@@ -4,7 +4,31 @@ from typing import Annotated, Literal
 
 from msgspec import Struct, field
 
-from hermes.config.sections import doc, section
+from hermes.config.sections import Amount, doc, section
+
+
+class HubSettings(Struct, frozen=True, kw_only=True):
+    """Where skills of others are searched and fetched, besides the taps."""
+
+    github: Annotated[str, doc("Where owner/repository is, such as a GitHub server of your company.")] = (
+        "https://github.com"
+    )
+    clawhub: Annotated[str, doc("Address of ClawHub, or of a registry like it; empty leaves it out.")] = (
+        "https://clawhub.ai"
+    )
+    lobehub: Annotated[str, doc("Address of LobeHub's market; empty leaves it out.")] = (
+        "https://market.lobehub.com"
+    )
+    sites: Annotated[
+        list[str],
+        doc("Addresses of sites that publish skills at /.well-known/agent-skills or /.well-known/skills."),
+    ] = field(default_factory=list)
+    marketplaces: Annotated[
+        list[str], doc("Repositories with a marketplace of Claude Code whose plugins are searched.")
+    ] = field(default_factory=lambda: ["anthropics/claude-plugins-official"])
+    search_timeout: Annotated[
+        Amount, doc("Seconds that each place has for a search; 0 is no limit but that of git, 120 s.")
+    ] = 20.0
 
 
 @section("skills")
@@ -33,3 +57,4 @@ class SkillSettings(Struct, frozen=True, kw_only=True):
             " model then lists; off: nothing."
         ),
     ] = "names and descriptions"
+    hubs: Annotated[HubSettings, doc("Places of others.")] = HubSettings()

@@ -15,7 +15,7 @@ from hermes.types.error import SkillError
 
 Stamp = tuple[int, int]
 """Time of the last change (nanoseconds) and size (bytes)."""
-_FORM: Final = 1
+_FORM: Final = 2
 
 
 class _CachedSkill(Struct, frozen=True):

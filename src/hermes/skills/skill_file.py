@@ -21,6 +21,7 @@ FILE: Final = "SKILL.md"
 LONGEST: Final = 100_000
 """Characters of a SKILL.md."""
 LONGEST_DESCRIPTION: Final = 1024
+_VARIABLE: Final = re.compile(r"[A-Za-z_]\w{0,127}", re.ASCII)
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _PLAIN: Final = re.compile(r"^(\w+: +)([^\s\"'|>\[{&*!#][^\n]*)$", re.MULTILINE)
@@ -43,10 +44,19 @@ class Conditions(Struct, frozen=True, kw_only=True):
     fallback_for_toolsets: tuple[str, ...] = ()
 
 
+class SkillVariable(Struct, frozen=True, kw_only=True):
+    """An environment variable that a skill needs; `prompt` asks for it, `help` says where to get it."""
+
+    name: str
+    prompt: str = ""
+    help: str = ""
+
+
 class Skill(Struct, frozen=True, kw_only=True):
     """What the front matter says of a skill, and the folder that it lies in.
 
-    `variables` are the names of environment variables that it needs, `programs` those of programs.
+    `variables` are the environment variables that it needs, `programs` the names of programs,
+    `credential_files` the paths of files.
     """
 
     name: str
@@ -56,8 +66,9 @@ class Skill(Struct, frozen=True, kw_only=True):
     tags: tuple[str, ...] = ()
     related: tuple[str, ...] = ()
     conditions: Conditions = Conditions()
-    variables: tuple[str, ...] = ()
+    variables: tuple[SkillVariable, ...] = ()
     programs: tuple[str, ...] = ()
+    credential_files: tuple[str, ...] = ()
 
 
 def load(folder: Path, category: str = "") -> Skill:
@@ -89,6 +100,7 @@ def parse(text: str, folder: Path, category: str = "") -> Skill:
         ),
         variables=_variables(front.get("required_environment_variables"), needs.get("env_vars")),
         programs=_words(needs.get("commands")),
+        credential_files=tuple(_told_by(front.get("required_credential_files"), "path")),
     )
 
 
@@ -213,8 +225,20 @@ def _name(given: str, folder: Path) -> str:
     return name
 
 
-def _variables(*lists: object) -> tuple[str, ...]:
-    """Names of environment variables, which stand by themselves or as the `name` of a table."""
-    items = [item for value in lists if isinstance(value, list) for item in value[:_MOST_ITEMS]]
-    names = [_line(item.get("name") if isinstance(item, Mapping) else item) for item in items]
-    return tuple(dict.fromkeys(filter(None, names)))
+def _variables(*lists: object) -> tuple[SkillVariable, ...]:
+    """Environment variables, each once; what is no name of one is left out."""
+    found: dict[str, SkillVariable] = {}
+    for name, table in (one for value in lists for one in _told_by(value, "name").items()):
+        if _VARIABLE.fullmatch(name) and name not in found:
+            asked, told = clip(_line(table.get("prompt")), 200), clip(_line(table.get("help")), 300)
+            found[name] = SkillVariable(name=name, prompt=asked, help=told)
+    return tuple(found.values())
+
+
+def _told_by(value: object, key: str) -> dict[str, Mapping[str, Any]]:
+    """The items of a list, which stand by themselves or as the `key` of a table, with what that has
+    besides.
+    """
+    items = value[:_MOST_ITEMS] if isinstance(value, list) else ()
+    tables = [item if isinstance(item, Mapping) else {key: item} for item in items]
+    return {name: table for table in tables if (name := _line(table.get(key)))}

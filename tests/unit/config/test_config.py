@@ -334,6 +334,14 @@ def test_every_key_has_words() -> None:
     assert [item.key for item in known_keys() if not item.description] == []
 
 
+@pytest.mark.parametrize("value", ["ends with \\", "a\\'b", "a\\\\b", "C:\\new", "it's"])
+def test_a_secret_comes_back_as_it_was_given(tmp_path: Path, value: str) -> None:
+    file = tmp_path / ".env"
+    set_secret(file, "A_KEY", value)
+    set_secret(file, "B_KEY", "other")
+    assert with_dotenv({}, file) == {"A_KEY": value, "B_KEY": "other"}
+
+
 def test_secrets_go_to_a_file_of_their_own_and_come_back(tmp_path: Path) -> None:
     file = tmp_path / ".env"
     set_secret(file, "A_KEY", "plain123")

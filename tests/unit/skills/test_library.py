@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from hermes.skills.library import FaultySkill, SkillLibrary, files_of, missing_of, read_skill_file
+from hermes.skills.library import FaultySkill, SkillLibrary, files_of, read_skill_file
+from hermes.skills.needs import unmet
 from hermes.types.error import SkillError
 
 
@@ -121,7 +122,7 @@ def test_its_files_are_listed_and_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["../b/SKILL.md", "/etc/passwd", "out", "out/passwd", "scripts/../../b/SKILL.md"]
+    "path", ["a\0b", "../b/SKILL.md", "/etc/passwd", "out", "out/passwd", "scripts/../../b/SKILL.md"]
 )
 def test_nothing_outside_its_folder_is_read(tmp_path: Path, path: str) -> None:
     folder = put(tmp_path / "skills" / "a", "a")
@@ -159,10 +160,18 @@ def test_a_link_to_a_folder_of_skills_is_followed_and_a_circle_ends(tmp_path: Pa
 def test_what_is_missing_is_told_in_words(tmp_path: Path) -> None:
     folder = tmp_path / "skills" / "a"
     folder.mkdir(parents=True)
-    front = "name: a\ndescription: d\nprerequisites: {commands: [jq, git], env_vars: [KEY, HOME]}"
+    front = (
+        "name: a\ndescription: d\nprerequisites: {commands: [jq, git], env_vars: [KEY, HOME]}\n"
+        "required_credential_files: [token.json, {path: there.json, description: d}, ~nobody/x]"
+    )
+    (tmp_path / "there.json").touch()
     (folder / "SKILL.md").write_text(f"---\n{front}\n---\nx\n")
     skill = library(tmp_path).find("a")
-    assert missing_of(skill, {"HOME": "/h"}, {"git": "/bin/git"}.get) == [
+    found = unmet(skill, {"HOME": "/h"}, {"git": "/bin/git"}.get, tmp_path)
+    assert found.sentences == (
         "the variable KEY is not set",
         "the program jq is not there",
-    ]
+        "the file token.json is not there",
+        "the file ~nobody/x is not there",
+    )
+    assert found.names == ("KEY", "jq", "token.json", "~nobody/x")

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hermes.skills.skill_file import Conditions, Skill, check, parse, split
+from hermes.skills.skill_file import Conditions, Skill, SkillVariable, check, parse, split
 from hermes.types.error import SkillError
 
 WORDS = st.text(st.characters(exclude_categories=["C", "Zl", "Zp"]), min_size=1, max_size=100).filter(
@@ -22,7 +22,10 @@ platforms: [linux, macos]
 required_environment_variables:
   - name: CLUSTER_KEY
     prompt: the key
+    help: from the operators
   - KUBECONFIG
+  - "NO NAME"
+required_credential_files: [cluster.pem, {path: ~/.kube/token, description: a token}]
 prerequisites:
   commands: [kubectl]
   env_vars: [KUBECONFIG]
@@ -56,8 +59,12 @@ def test_all_that_counts_is_read_from_the_front_matter() -> None:
             fallback_for_tools=("deploy_service",),
             fallback_for_toolsets=("cluster",),
         ),
-        variables=("CLUSTER_KEY", "KUBECONFIG"),
+        variables=(
+            SkillVariable(name="CLUSTER_KEY", prompt="the key", help="from the operators"),
+            SkillVariable(name="KUBECONFIG"),
+        ),
         programs=("kubectl",),
+        credential_files=("cluster.pem", "~/.kube/token"),
     )
 
 

@@ -7,16 +7,19 @@ import click
 from hermes.agent.services import Redactor
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
-from hermes.apps.cli.cli_context import agreed, here, home_with_skills, to_change
+from hermes.apps.cli.cli_context import agreed, to_change
 from hermes.apps.cli.redaction import redactor_for
-from hermes.apps.cli.skill_hub import audit, browse, install, list_installed, uninstall, update
-from hermes.composition import skills_of
+from hermes.apps.cli.skill_hub import audit, check, inspect, install, list_installed, uninstall, update
+from hermes.apps.cli.skill_places import library_of, unmet_here
+from hermes.apps.cli.skill_publish import publish
+from hermes.apps.cli.skill_search import browse, search, tap
+from hermes.apps.cli.skill_snapshot import snapshot
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import one_line, spelled_out
 from hermes.skills.changes import SkillChange
 from hermes.skills.journal import ChangeJournal
-from hermes.skills.library import SkillLibrary, files_of, read_skill_file
-from hermes.skills.settings import SkillSettings
+from hermes.skills.library import files_of, read_skill_file
+from hermes.skills.needs import Unmet
 from hermes.skills.skill_file import FILE
 from hermes.types.error import ConfigError
 
@@ -33,14 +36,15 @@ def skills() -> None:
 @click.pass_obj
 def list_skills(choices: Choices) -> None:
     """Every skill, by category; what could not be used stands on stderr."""
-    library = _library(choices)
+    library = library_of(choices)
     found = library.skills()
     for fault in library.faults():
         click.echo(one_line(f"{fault.folder}: {fault.why}"), err=True)
     if not found:
         click.echo(_NONE.format(library.own), err=True)
         return
-    rows = [(one.name, one.category, one.description) for one in found]
+    needed = unmet_here(choices)
+    rows = [(one.name, one.category, f"{one.description}{_in_brackets(needed(one))}") for one in found]
     tables.show(rows, head=("NAME", "CATEGORY", "DESCRIPTION"))
 
 
@@ -50,7 +54,7 @@ def list_skills(choices: Choices) -> None:
 @click.pass_obj
 def show(choices: Choices, name: str, file: str) -> None:
     """SKILL.md of a skill, or another FILE of it."""
-    skill = _library(choices).find(name)
+    skill = library_of(choices).find(name)
     click.echo(spelled_out(strip_escapes(read_skill_file(skill, file))).rstrip())
     if file == FILE:
         others = files_of(skill)
@@ -105,16 +109,20 @@ def revert(choices: Choices, change: str) -> None:
     click.echo(f"{found.skill} is as it was before {found.id}.")
 
 
-for command in (install, browse, list_installed, uninstall, audit, update):
+for command in (
+    *(search, browse, inspect, install, list_installed, check, update, audit, uninstall),
+    *(tap, publish, snapshot),
+):
     skills.add_command(command)
 
 
-def _library(choices: Choices) -> SkillLibrary:
-    return skills_of(home_with_skills(choices), here(choices).settings[SkillSettings])
+def _in_brackets(lacks: Unmet) -> str:
+    """What a skill lacks, behind its description."""
+    return f" (needs {', '.join(lacks.names)})" if lacks.names else ""
 
 
 def _journal(choices: Choices) -> ChangeJournal:
-    return ChangeJournal(_library(choices).own)
+    return ChangeJournal(library_of(choices).own)
 
 
 def _list(found: list[SkillChange], none: str) -> None:

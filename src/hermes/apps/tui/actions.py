@@ -13,6 +13,7 @@ from hermes.apps.tui.shell_command import ShellCommand
 from hermes.apps.tui.state import TuiState
 from hermes.commands.model import choose
 from hermes.commands.run import guarded, is_command, kept, run_command
+from hermes.commands.skill_settings import ask_for_called, lacks_keys
 from hermes.present.touches import has_list, touch_lines
 from hermes.types.question import Approve, Deny
 
@@ -33,6 +34,10 @@ class DeskActions:
     def boxed(self) -> bool:
         """Whether a question is open, so that keys go through its guard."""
         return self._desk.overlay.box is not None and self._desk.overlay.picker is None
+
+    def hides(self) -> bool:
+        """Whether what is typed is not for the eye."""
+        return self._desk.overlay.hides
 
     def box_key(self, key: str) -> bool:
         """Offer a key to the question; False when the editor should handle it."""
@@ -91,8 +96,15 @@ class DeskActions:
             desk.warn(
                 "No model is set; /model NAME http://host:port/v1 sets one. Up brings your message back."
             )
+        elif desk.session is not None and lacks_keys(self._talk, text):
+            desk.spawn(partial(self._send_with_keys, text))
         else:
             desk.conversation.send(text)
+
+    async def _send_with_keys(self, text: str) -> None:
+        """Send a message once the keys of its skills were asked for."""
+        await guarded(self._talk, ask_for_called(self._talk, text))
+        self._desk.conversation.send(text)
 
     async def _run_command(self, text: str) -> None:
         await run_command(text, self._talk)
@@ -116,7 +128,7 @@ class DeskActions:
             desk.overlay.picker.everywhere()
         elif desk.editor.menu.items:
             desk.editor.accept()
-        elif desk.conversation.busy and desk.editor.text.strip():
+        elif desk.conversation.busy and desk.editor.text.strip() and not desk.overlay.hides:
             desk.conversation.queue(desk.editor.take())
         desk.refresh()
 
@@ -164,8 +176,9 @@ class DeskActions:
             return
         elif desk.overlay.picker is not None or desk.overlay.keys:
             self.escape()
-        elif desk.overlay.box is not None and not desk.conversation.busy and desk.session is not None:
-            desk.session.answer(desk.overlay.box.id, Deny())
+        elif (box := desk.overlay.box) is not None and (box.settle or not desk.conversation.busy):
+            box.answer = Deny()
+            self._settle(box, KeyVerdict())
         elif self._shell.busy:
             self._shell.stop()
         else:

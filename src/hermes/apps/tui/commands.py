@@ -10,8 +10,10 @@ from hermes.apps.tui.backing import CHOOSE, keep_mode, with_model_of
 from hermes.apps.tui.folder_question import FolderQuestion
 from hermes.apps.tui.model_picker import ModelPicker
 from hermes.apps.tui.picker import Picker, last_exchange
+from hermes.apps.tui.question_box import Box
 from hermes.apps.tui.region import key_table
 from hermes.apps.tui.replay import replay_lines
+from hermes.apps.tui.screen_question import ScreenQuestion
 from hermes.apps.tui.started_as import started_as
 from hermes.apps.tui.state import TuiState
 from hermes.commands.greeting import greet
@@ -19,9 +21,11 @@ from hermes.commands.model import ModelArgs
 from hermes.commands.model_choices import chosen_endpoint, known_choices, served_choices, served_names
 from hermes.commands.trust import tell_left_out
 from hermes.present.checkup import CheckResult, checkup_lines
+from hermes.present.consent import YES_OR_NO
 from hermes.present.markdown import markdown_lines
 from hermes.present.spans import line
 from hermes.types.error import ConfigError, HermesError, SessionOwned, StoreError
+from hermes.types.question import Approve, Clarify, Grant, Reply
 
 if TYPE_CHECKING:
     from hermes.agent.session import Session
@@ -41,7 +45,9 @@ class TuiCommands:
 
     def __init__(self, desk: TuiState) -> None:
         self._desk = desk
-        self._trust = FolderQuestion(desk)
+        self._questions = ScreenQuestion(desk)
+        self.left_out: set[str] = set()
+        self._trust = FolderQuestion(desk, self._questions)
 
     @property
     def session(self) -> "Session | None":
@@ -49,9 +55,16 @@ class TuiCommands:
         return self._desk.session
 
     @property
+    def runtime(self) -> "Runtime":
+        """What the sessions share; HermesError while it is not open yet."""
+        if self._desk.runtime is None:
+            raise HermesError("Hermes is still starting; try again in a moment.")
+        return self._desk.runtime
+
+    @property
     def sessions(self) -> "SessionStore":
         """The store of all sessions."""
-        return self._runtime().store
+        return self.runtime.store
 
     @property
     def failure(self) -> "Failure | None":
@@ -117,9 +130,38 @@ class TuiCommands:
         """End the screen."""
         self._desk.screen.stop()
 
+    async def agreed(self, title: str, about: str, why: Sequence[str]) -> bool:
+        """Whether the person says yes; no when they leave instead."""
+        question = Approve(command=about, cwd="", reasons=tuple(why), rule="screen")
+        answer = await self._questions.ask(
+            lambda id_, take: Box(
+                id=id_,
+                question=question,
+                opened=self._desk.now(),
+                title=title,
+                offered=YES_OR_NO,
+                settle=take,
+            )
+        )
+        return isinstance(answer, Grant)
+
+    async def secret(self, about: str) -> str:
+        """What the person types while stars stand for it. What they leave half typed is gone, and a draft
+        from before comes back.
+        """
+        draft = self._desk.editor.set_aside()
+        answer = await self._questions.ask(
+            lambda id_, take: Box(
+                id=id_, question=Clarify(text=about), opened=self._desk.now(), settle=take, hidden=True
+            )
+        )
+        self._desk.editor.discard()
+        self._desk.editor.insert(draft)
+        return answer.text if isinstance(answer, Reply) else ""
+
     async def open(self, *, resume: str = "") -> None:
         """Put a new session in front of the person, or an earlier one."""
-        desk, runtime = self._desk, self._runtime()
+        desk, runtime = self._desk, self.runtime
         found = await self._found(runtime, resume)
         if found and desk.session is not None and found == desk.session.id:
             await self._announce(desk.session, again=True)
@@ -146,19 +188,19 @@ class TuiCommands:
 
     def stop_asking(self) -> None:
         """Nobody is there any more to answer a question of the screen's own."""
-        self._trust.stop()
+        self._questions.stop()
 
     async def pick(self) -> None:
         """Open the list of sessions."""
         local, everywhere = await self._rows(str(self._desk.start.cwd)), await self._rows("")
-        picker = Picker(local=local, all=everywhere, now=self._runtime().ports.now())
+        picker = Picker(local=local, all=everywhere, now=self.runtime.ports.now())
         self._desk.overlay.picker = picker
         self._desk.spawn(partial(self._look_into, picker))
         self._desk.refresh()
 
     async def pick_model(self) -> None:
         """Open the list of models; those of the server in use come when it answers."""
-        runtime, used = self._runtime(), self._desk.session.endpoint if self._desk.session else None
+        runtime, used = self.runtime, self._desk.session.endpoint if self._desk.session else None
         known = partial(
             known_choices,
             runtime.settings, runtime.environ, runtime.routes.auth.providers(), runtime.model_cache,
@@ -171,7 +213,7 @@ class TuiCommands:
             self._desk.spawn(partial(self._ask_server, picker, used))
 
     async def _ask_server(self, picker: ModelPicker, used: "Endpoint") -> None:
-        served = served_choices(used, await served_names(self._runtime(), used))
+        served = served_choices(used, await served_names(self.runtime, used))
         picker.put_first(served, self._desk.editor.text)
         self._desk.refresh()
 
@@ -196,7 +238,7 @@ class TuiCommands:
 
     async def use_model(self, model: str, base_url: str, key: str) -> None:
         """Answer with another model from now on."""
-        desk, runtime = self._desk, self._runtime()
+        desk, runtime = self._desk, self.runtime
         endpoint = await chosen_endpoint(runtime, ModelArgs(model=model, base_url=base_url, key=key))
         desk.chosen = (model, base_url)
         if desk.session is None:
@@ -235,11 +277,6 @@ class TuiCommands:
         own = self.session.id if self.session else ""
         rows = await self.sessions.recent(limit=200, cwd=cwd)
         return [row for row in rows if row.messages and row.id != own]
-
-    def _runtime(self) -> "Runtime":
-        if self._desk.runtime is None:
-            raise HermesError("Hermes is still starting; try again in a moment.")
-        return self._desk.runtime
 
 
 async def open_first(talk: TuiCommands, desk: TuiState) -> None:

@@ -11,7 +11,7 @@ from hermes.commands.run import kept
 
 class Editor:
     """The input line's text and menu; `slash` gives what a `/` offers, `find` the files that fit what follows
-    an `@`.
+    an `@`. While it `hides` what is typed, none of that is offered and nothing is remembered.
     """
 
     def __init__(
@@ -20,9 +20,10 @@ class Editor:
         chips: Chips,
         slash: Callable[[], Sequence[Item]],
         find: Callable[[str], Sequence[Item]],
+        hides: Callable[[], bool] = lambda: False,
     ) -> None:
         self._buffer, self._chips = buffer, chips
-        self._slash, self._find = slash, find
+        self._slash, self._find, self._hides = slash, find, hides
         self._closed_at = ""
         self.menu = Menu()
         buffer.on_text_changed += lambda _: self.update_menu()
@@ -42,7 +43,7 @@ class Editor:
             return
         self._closed_at = ""
         listed = self._slash() if before.startswith("/") else ()
-        fresh = complete(before, listed, self._find)
+        fresh = Menu() if self._hides() else complete(before, listed, self._find)
         self.menu = Menu(
             fresh.items,
             fresh.length,
@@ -105,11 +106,22 @@ class Editor:
     def take(self) -> str:
         """The whole text, pastes and all; the draft is empty after it and in the history."""
         text = self._chips.expand(self.text).strip("\n")
-        self.remember(text)
+        if not self._hides():
+            self.remember(text)
+        self.discard()
+        return text
+
+    def set_aside(self) -> str:
+        """The whole text, for a while; the draft is empty after it."""
+        text = self._chips.expand(self.text)
+        self.discard()
+        return text
+
+    def discard(self) -> None:
+        """Empty the draft."""
         self._buffer.reset()
         self._chips.clear()
         self.menu = Menu()
-        return text
 
     def remember(self, text: str) -> None:
         """Make Up bring a text back."""

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Final
 
-import anyio
 import anyio.to_thread
 from msgspec.structs import replace
 
 from hermes.apps.tui.question_box import Box
+from hermes.apps.tui.screen_question import ScreenQuestion
 from hermes.apps.tui.state import TuiState
 from hermes.present.consent import ALWAYS, NO, AnswerChoice
 from hermes.types.error import ConfigError
@@ -23,17 +23,14 @@ CHOICES: Final = (
     AnswerChoice(ALWAYS, "yes, in this folder from now on", Grant(scope="always")),
     AnswerChoice(NO, "no, leave them out (n)", Deny()),
 )
-_ID: Final = "folder"
 _SHOWN: Final = 8
 
 
 class FolderQuestion:
     """Asks once for a folder, and waits for the answer."""
 
-    def __init__(self, desk: TuiState) -> None:
-        self._desk = desk
-        self._answer: Answer | None = None
-        self._stopped, self._settled = False, anyio.Event()
+    def __init__(self, desk: TuiState, questions: ScreenQuestion) -> None:
+        self._desk, self._questions = desk, questions
 
     async def asked(self, runtime: "Runtime", options: "SessionOptions") -> "SessionOptions | None":
         """The options of a new session, without the notes of its folder unless they may count; None when the
@@ -51,15 +48,7 @@ class FolderQuestion:
         runtime.trust.keep(found.folder, counts=isinstance(answer, Grant))
         return replace(options, notes=isinstance(answer, Grant))
 
-    def stop(self) -> None:
-        """Ask no longer; nothing was answered."""
-        self._stopped = True
-        self._settled.set()
-
     async def _ask(self, found: "NotesInQuestion") -> Answer | None:
-        if self._stopped:
-            return None
-        self._answer, self._settled = None, anyio.Event()
         names = [str(one.relative_to(found.folder)) for one in found.files]
         more = [f"and {len(names) - _SHOWN} more"] if len(names) > _SHOWN else []
         question = Approve(
@@ -68,21 +57,13 @@ class FolderQuestion:
             reasons=(WHY,),
             rule="trust",
         )
-        self._desk.add_box(
-            Box(
-                id=_ID,
+        return await self._questions.ask(
+            lambda id_, take: Box(
+                id=id_,
                 question=question,
                 opened=self._desk.now(),
                 title=TITLE,
                 offered=CHOICES,
-                settle=self._take,
+                settle=take,
             )
         )
-        await self._settled.wait()
-        self._desk.close_box(_ID)
-        self._desk.refresh()
-        return self._answer
-
-    def _take(self, answer: Answer) -> None:
-        self._answer = answer
-        self._settled.set()

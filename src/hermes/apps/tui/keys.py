@@ -22,6 +22,9 @@ class Actions(Protocol):
     def boxed(self) -> bool:
         """Whether a question is open, so that keys go through its guard."""
 
+    def hides(self) -> bool:
+        """Whether what is typed is not for the eye, so that it goes into no file of an editor."""
+
     def box_key(self, key: str) -> bool:
         """Offer a key to the question; False when the editor should handle it."""
 
@@ -115,7 +118,8 @@ def _editing(keys: KeyBindings, actions: Actions, editor: Editing) -> None:
     keys.add("c-d", filter=empty)(_plain(actions.control_d))
     keys.add("?", filter=empty)(_plain(actions.question_mark))
     keys.add(Keys.BracketedPaste)(lambda event: actions.paste(event.data))
-    keys.add("c-g")(lambda event: event.current_buffer.open_in_editor())
+    shown = Condition(lambda: not actions.hides())
+    keys.add("c-g", filter=shown)(lambda event: event.current_buffer.open_in_editor())
     keys.add("c-z")(lambda event: event.app.suspend_to_background())
 
 

@@ -21,7 +21,8 @@ from hermes.apps.tui.mentions import gathered
 from hermes.apps.tui.plain_commands import WIDTH, PlainCommands
 from hermes.apps.tui.transcript import Transcript
 from hermes.commands.context import opened
-from hermes.commands.run import is_command, run_command
+from hermes.commands.run import guarded, is_command, run_command
+from hermes.commands.skill_settings import ask_for_called
 from hermes.lib.aio import background
 from hermes.lib.lazy import import_object
 from hermes.lib.visible import visible
@@ -120,6 +121,7 @@ class Lines:
                 if is_command(text, opened(talk)):
                     await self._command(talk, text)
                 else:
+                    await guarded(talk, ask_for_called(talk, text))
                     brought = await anyio.to_thread.run_sync(gathered, text, opened(talk), start.cwd)
                     for sentence in brought.told:
                         self._print(sentence)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from hermes.apps.tui.backing import CHOOSE, StartFacts, keep_mode, with_model_of
+from hermes.apps.tui.echo import unechoed
 from hermes.apps.tui.folder_question import TITLE, WHY
 from hermes.apps.tui.picker import age
 from hermes.apps.tui.replay import replay_lines
@@ -47,16 +48,17 @@ class PlainCommands:
         show: Callable[[str], None],
         ask: Callable[[str], Awaitable[str]],
     ) -> None:
-        self._start, self._runtime, self._show, self._ask = start, runtime, show, ask
+        self._start, self.runtime, self._show, self._ask = start, runtime, show, ask
         self.session: Session | None = None
         self.failure: Failure | None = None
         self.waiting: list[str] = []
         self.left = self.continues = False
+        self.left_out: set[str] = set()
 
     @property
     def sessions(self) -> "SessionStore":
         """The store of all sessions."""
-        return self._runtime.store
+        return self.runtime.store
 
     @property
     def protection(self) -> str:
@@ -120,6 +122,18 @@ class PlainCommands:
         """End the app."""
         self.left = True
 
+    async def agreed(self, title: str, about: str, why: Sequence[str]) -> bool:
+        """Whether the person types yes."""
+        for row in (title, *about.splitlines(), *why):
+            self._show(visible(row))
+        return (await self._ask("yes, or no (Enter) > ")).strip().lower() in {"y", "yes"}
+
+    async def secret(self, about: str) -> str:
+        """What the person types, which the terminal does not show."""
+        self._show(visible(about))
+        with unechoed():
+            return (await self._ask("(not shown; Enter leaves it out) > ")).strip()
+
     async def open(self, *, resume: str = "") -> None:
         """Put a new session in front of the person, or an earlier one."""
         chosen = (await self.pick_id()) if resume == CHOOSE else resume
@@ -130,7 +144,7 @@ class PlainCommands:
         options = self._start.options(chosen, "", "") if chosen else self.options
         if not chosen:
             options = await self._with_notes(options)
-        fresh = await self._runtime.session(options)
+        fresh = await self.runtime.session(options)
         if not chosen:
             await keep_mode(self.session, fresh)
         old, self.session = self.session, fresh
@@ -138,14 +152,14 @@ class PlainCommands:
             await old.close()
             self._show(f"session “{fresh.title}”" if fresh.title else f"session {fresh.id}")
             await self.replay(_SHOWN_ON_RESUME)
-        greet(self, self._runtime.settings)
+        greet(self, self.runtime.settings)
         if not fresh.spec.notes and not chosen:
             tell_left_out(self, fresh)
 
     async def _with_notes(self, options: "SessionOptions") -> "SessionOptions":
         """The options, without the notes of the folder unless they may count; that is asked once."""
         try:
-            found = self._runtime.notes_in_question(options)
+            found = self.runtime.notes_in_question(options)
         except ConfigError:  # opening the session says the same
             return options
         if found is None:
@@ -153,7 +167,7 @@ class PlainCommands:
         names = ", ".join(visible(str(one.relative_to(found.folder))) for one in found.files)
         self._show(f"{TITLE} {self._start.short(found.folder)}: {names}")
         counts = (await self._ask(f"{WHY}; yes, or no (Enter) > ")).strip().lower() in {"y", "yes"}
-        self._runtime.trust.keep(found.folder, counts=counts)
+        self.runtime.trust.keep(found.folder, counts=counts)
         return replace(options, notes=counts)
 
     async def pick(self) -> None:
@@ -165,7 +179,7 @@ class PlainCommands:
         """The id of the session with the number typed; empty for a new one."""
         near = await self.sessions.recent(limit=_LISTED, cwd=str(self._start.cwd))
         found = near or await self.sessions.recent(limit=_LISTED)
-        now = self._runtime.ports.now()
+        now = self.runtime.ports.now()
         for number, row in enumerate(found, 1):
             name = row.title or row.first_text or row.id
             self._show(cut_text(f"{number:>3}  {age(now - row.updated):>4}  {name}", WIDTH))
@@ -180,7 +194,7 @@ class PlainCommands:
     async def use_model(self, model: str, base_url: str, key: str) -> None:
         """Answer with another model from now on."""
         wish = ModelArgs(model=model, base_url=base_url, key=key)
-        endpoint = await chosen_endpoint(self._runtime, wish)
+        endpoint = await chosen_endpoint(self.runtime, wish)
         if self.session is not None:
             await self.session.switch_model(endpoint)
 

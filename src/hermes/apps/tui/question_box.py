@@ -49,7 +49,8 @@ class Box:
     seconds.
 
     It ends by itself at `expires`, in epoch seconds as `now` tells them; 0 is never. A question of the
-    screen's own has its `title`, what it `offered` and who gets the answer (`settle`).
+    screen's own has its `title`, what it `offered` and who gets the answer (`settle`); the words that answer
+    a `hidden` one are not shown.
     """
 
     id: str
@@ -61,6 +62,7 @@ class Box:
     title: str = ""
     offered: tuple[AnswerChoice, ...] = ()
     settle: Callable[[Answer], object] | None = None
+    hidden: bool = False
     choices: tuple[AnswerChoice, ...] = field(init=False)
     cursor: int = field(init=False)
     answer: Answer | None = field(init=False, default=None)

@@ -46,6 +46,11 @@ class Overlay(Struct, kw_only=True):
         """The question to be answered now."""
         return self.boxes[0] if self.boxes else None
 
+    @property
+    def hides(self) -> bool:
+        """Whether what is typed now is not for the eye, nor for the history."""
+        return self.box is not None and self.box.hidden
+
 
 class LiveRegion(Struct, kw_only=True):
     """Everything the rows are made of; until `opened`, words in place of the header stand on top."""

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from prompt_toolkit.application import Application
 from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.data_structures import Size
-from prompt_toolkit.filters import is_searching
+from prompt_toolkit.filters import Condition, is_searching
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.history import History
 from prompt_toolkit.key_binding import DynamicKeyBindings, KeyBindings
@@ -23,7 +23,14 @@ from prompt_toolkit.layout.containers import ConditionalContainer, HSplit, Verti
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl, SearchBufferControl
 from prompt_toolkit.layout.dimension import Dimension
 from prompt_toolkit.layout.layout import Layout
-from prompt_toolkit.layout.processors import BeforeInput, Processor, Transformation, TransformationInput
+from prompt_toolkit.layout.processors import (
+    BeforeInput,
+    ConditionalProcessor,
+    PasswordProcessor,
+    Processor,
+    Transformation,
+    TransformationInput,
+)
 from prompt_toolkit.layout.screen import Char
 from prompt_toolkit.output.color_depth import ColorDepth
 
@@ -116,7 +123,9 @@ class InputBuffer(Buffer):
 
 
 class Screen:
-    """The input line with the views around it. `buffer` holds the draft."""
+    """The input line with the views around it. `buffer` holds the draft, which stars stand for while it
+    `hides`.
+    """
 
     def __init__(
         self, *, theme: Theme, history: History, chips: Chips, environ: Mapping[str, str], terminal: Terminal
@@ -124,6 +133,7 @@ class Screen:
         term = environ.get("TERM", "")
         self.theme = theme
         self.views = Views(above=lambda *_: [()], below=lambda *_: [])
+        self.hides: Callable[[], bool] = lambda: False
         self._keys = KeyBindings()
         self._above: list[Line] = []
         self._below: list[Line] = []
@@ -218,7 +228,10 @@ class Screen:
         )
         control = BufferControl(
             self.buffer,
-            input_processors=[_ChipMarks(chips, self)],
+            input_processors=[
+                _ChipMarks(chips, self),
+                ConditionalProcessor(PasswordProcessor(), Condition(self._hidden)),
+            ],
             search_buffer_control=search,
             preview_search=True,
         )
@@ -241,6 +254,9 @@ class Screen:
         return Layout(
             HSplit([above, searching, editor, below], align=VerticalAlign.TOP), focused_element=editor
         )
+
+    def _hidden(self) -> bool:
+        return self.hides()
 
     def _prefix(self, row: int, wrapped: int) -> StyleAndTextTuples:
         return self._fragments([(Span("❯ " if row == wrapped == 0 else "  ", "prompt"),)])

@@ -75,7 +75,8 @@ class TuiState:
         self.screen = screen
         screen.buffer.on_text_changed += lambda _: self.conversation.typing()
         slash = SlashCompletion(self.spawn, lambda: self.session, self._offer)
-        self.editor = Editor(screen.buffer, chips, slash.items, self.files.items)
+        self.editor = Editor(screen.buffer, chips, slash.items, self.files.items, lambda: self.overlay.hides)
+        screen.hides = lambda: self.overlay.hides
         self._home = Path(start.environ.get("HOME") or Path.home())
         self.region = LiveRegion(
             transcript=self.transcript,
@@ -274,7 +275,7 @@ class TuiState:
                 if question.cwd
                 else self.region.facts.directory,
             )
-        self.overlay.boxes.append(
+        self.add_box(
             Box(
                 id=event.id,
                 question=question,
@@ -283,9 +284,6 @@ class TuiState:
                 expires=event.expires,
             )
         )
-        self.overlay.asked += 1
-        self.screen.output.set_title(f"hermes {ASKED}")
-        self._call_person(ASKED)
 
     def _call_person(self, words: str) -> None:
         """Write what calls somebody who looks elsewhere, as the settings want it."""
@@ -295,7 +293,7 @@ class TuiState:
             self.screen.output.flush()
 
     def add_box(self, box: Box) -> None:
-        """Put a question of the screen's own before the person."""
+        """Put a question before the person."""
         self.overlay.boxes.append(box)
         self.overlay.asked += 1
         self.screen.output.set_title(f"hermes {ASKED}")
@@ -318,7 +316,9 @@ class TuiState:
 
     def _finished(self, end: TurnFinished) -> None:
         self.failure = end.failure or self.failure
-        self._forget_boxes()
+        self.overlay.boxes = [box for box in self.overlay.boxes if box.settle is not None]
+        if not self.overlay.boxes:
+            self._forget_boxes()
         self._call_person(end_words(end, self.display.notify_after))
         self.spawn(self.update_status)
         if self.session is not None:

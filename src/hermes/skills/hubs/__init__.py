@@ -1,0 +1,1 @@
+"""Places that skills of others are found in and fetched from, all behind one protocol."""
