@@ -36,6 +36,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
     "man": ("hermes.apps.cli.manual:man", "The manual page."),
+    "mcp": ("hermes.apps.cli.mcp:mcp", "Model Context Protocol: Hermes as a server for other agents."),
     "memory": ("hermes.apps.cli.memory:memory", "What later sessions are told: show it, forget it."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
