@@ -35,6 +35,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("hermes.apps.cli.manual:completion", "What makes bash, zsh or fish complete commands."),
     "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
+    "lock": (
+        "hermes.apps.cli.lock:lock",
+        "What the agent of this folder is made of (agent.lock): write, check, show.",
+    ),
     "man": ("hermes.apps.cli.manual:man", "The manual page."),
     "mcp": ("hermes.apps.cli.mcp:mcp", "Model Context Protocol: Hermes as a server for other agents."),
     "memory": ("hermes.apps.cli.memory:memory", "What later sessions are told: show it, forget it."),
@@ -200,6 +204,11 @@ _OPTIONS = (
         help="Work in a worktree of the repository, on a new branch hermes/NAME; without one it is made up.",
     ),
     click.option(
+        "--locked",
+        is_flag=True,
+        help="Start only where model, prompt, tools, skills and policy are as agent.lock has them.",
+    ),
+    click.option(
         "--goal",
         is_flag=True,
         help="With a question: it is a goal, and turns follow until a judge finds it reached.",
@@ -279,6 +288,8 @@ def begin(question: str | None, choices: Choices) -> int:
 
 
 def _begin(question: str | None, choices: Choices) -> int:
+    if choices.locked:
+        import_object("hermes.apps.cli.lock:refuse_drift")(choices)
     if question is None:
         return interactive(choices)
     return int(import_object("hermes.apps.cli.oneshot:answer")(question, choices))
