@@ -168,6 +168,16 @@ async def test_over_http_who_has_no_token_or_comes_from_elsewhere_is_refused(pla
     assert codes == [401, 401, 403, 421]
 
 
+async def test_over_http_a_token_is_made_and_told_where_none_is_given(place: Place) -> None:
+    place.environ["HERMES_MCP_TOKEN"] = ""
+    with place.program("http://127.0.0.1:9/v1", "--http", "0", stderr=subprocess.PIPE) as process:
+        assert process.stderr
+        lines = [await anyio.to_thread.run_sync(process.stderr.readline) for _ in range(2)]
+        url, token = (line.decode().split()[-1] for line in lines)
+        async with connected(url, token=token) as client:
+            assert await called(client, "sessions_list") == {"sessions": []}
+
+
 async def test_a_question_waits_for_the_client_and_for_no_other(place: Place, nothing_saved: None) -> None:
     (place.work / "plans").mkdir()
     model = ScriptedModel(call("terminal", {"command": "rm -rf plans"}), say("It stays."))
@@ -216,17 +226,43 @@ async def test_tools_of_toolsets_run_in_an_unattended_session_and_what_needs_a_y
 SLOW = Turn(pieces=(b'data: {"choices":[{"delta":{"content":"Once "}}]}\n\n',) * 100, pause=0.3)
 
 
-async def test_a_client_that_gives_up_stops_the_turn(place: Place) -> None:
+async def gives_up(client: Client, place: Place) -> None:
+    with anyio.move_on_after(2):
+        await called(client, "session_send", text="Tell a story")
+
+    async def is_stopped() -> bool:
+        return "stopped by the user" in str(await place.logs())
+
+    await until(is_stopped)
+    assert [one["title"] for one in (await called(client, "sessions_list"))["sessions"]]
+
+
+@eras
+async def test_a_client_that_gives_up_stops_the_turn(place: Place, era: Era) -> None:
     with ScriptedServer(ScriptedModel(SLOW)).running() as server:
-        async with place.client(server.base_url) as client:
-            with anyio.move_on_after(2):
-                await called(client, "session_send", text="Tell a story")
+        async with place.client(server.base_url, era=era) as client:
+            await gives_up(client, place)
 
-            async def is_stopped() -> bool:
-                return "stopped by the user" in str(await place.logs())
 
-            await until(is_stopped)
-            assert [one["title"] for one in (await called(client, "sessions_list"))["sessions"]]
+@eras
+async def test_a_client_that_gives_up_over_http_stops_the_turn(place: Place, era: Era) -> None:
+    with ScriptedServer(ScriptedModel(SLOW)).running() as server:
+        async with place.http(server.base_url) as url, connected(url, era) as client:
+            await gives_up(client, place)
+
+
+async def test_over_http_garbage_and_bodies_without_an_end_stop_no_server(place: Place) -> None:
+    async with place.http("http://127.0.0.1:9/v1") as url, httpx2.AsyncClient() as http:
+        headers = {
+            "authorization": "Bearer right",
+            "accept": "application/json, text/event-stream",
+            "content-type": "application/json",
+        }
+        bodies = (b"garbage", b"\xff\xfe", b"[" * 100_000, b"{}", b"x" * (9 << 20))
+        codes = [(await http.post(url, content=one, headers=headers)).status_code for one in bodies]
+        assert [400 <= one < 500 for one in codes] == [True] * len(codes)
+        async with connected(url) as client:
+            assert await called(client, "sessions_list") == {"sessions": []}
 
 
 async def test_a_client_goes_on_only_with_sessions_that_clients_began(place: Place, program: Run) -> None:

@@ -59,9 +59,10 @@ async def _serve(choices: Choices, port: int | None, toolsets: tuple[str, ...], 
             await serve_stdio(server)
             return
         listening = stack.enter_context(_listening(port))
-        token = runtime.environ.get(TOKEN) or secrets.token_urlsafe(32)
+        own = runtime.environ.get(TOKEN, "")
+        token = own or secrets.token_urlsafe(32)
         click.echo(f"hermes: http://{HOST}:{listening.getsockname()[1]}{PATH}", err=True)
-        if TOKEN not in runtime.environ:
+        if not own:
             click.echo(f"hermes: bearer token: {token}", err=True)
         await serve_http(server, listening, token)
 
