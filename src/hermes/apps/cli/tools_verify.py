@@ -1,6 +1,7 @@
 """`hermes tools verify`: whether tools keep what their schema and manifest promise."""
 
 import sys
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import anyio
@@ -45,7 +46,8 @@ def verify(
     your keys, but as what it is: a program on this machine. The exit code is 1 where a tool breaks a promise.
     """
     files = [file] if file else sorted(here(choices).home.tools.glob("[!.]*.py"))
-    reports = anyio.run(_verified, VerifiedTools(files, environment(), seconds), names, file is not None)
+    known = _of_files if file else _all
+    reports = anyio.run(_verified, VerifiedTools(files, environment(), seconds), names, known)
     for one in reports:
         if as_json:
             click.echo(msgspec.json.encode(one))
@@ -57,7 +59,7 @@ def verify(
 async def _verified(
     tools: VerifiedTools,
     names: tuple[str, ...],
-    own: bool,  # noqa: FBT001  # whether only the tools of files are meant where none is named
+    unnamed: Callable[[ToolList], Sequence[str]],
 ) -> list[ToolTrialReport]:
     found = await tools.listed()
     unknown = sorted(set(names) - set(found.tools))
@@ -66,9 +68,17 @@ async def _verified(
         raise click.UsageError(
             f"There is no tool {unknown[0]!r}{f'; did you mean {near[0]}?' if near else ''}."
         )
-    wanted = names or [name for name in found.tools if not own or name not in found.built_in]
+    wanted = names or unnamed(found)
     tried = await tools.tried([name for name in wanted if name not in unknown])
     return [*tried, *_broken(found)]
+
+
+def _all(found: ToolList) -> Sequence[str]:
+    return found.tools
+
+
+def _of_files(found: ToolList) -> Sequence[str]:
+    return [name for name in found.tools if name not in found.built_in]
 
 
 def _broken(found: ToolList) -> list[ToolTrialReport]:
