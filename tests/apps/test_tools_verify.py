@@ -85,6 +85,27 @@ def test_a_file_is_tried_wherever_it_lies_and_told_in_a_table(program: Run, work
     assert [one.name for one in work.iterdir()] == ["dice.py"]
 
 
+ONCE = """
+from hermes.tools.registry import registry
+from hermes.types.tool import ToolManifest
+import json
+used = set()
+def once(args, **keywords):
+    known = args["word"] in used
+    used.add(args["word"])
+    return json.dumps({"error": "It is used up."} if known else {"word": args["word"]})
+registry.register("once", "x", {"name": "once", "description": "Once.", "parameters": {"type": "object", "properties":
+    {"word": {"type": "string"}}, "required": ["word"]}}, once, manifest=ToolManifest(effects=()))
+"""
+
+
+def test_a_tool_that_changes_nothing_works_as_well_when_it_is_called_again(program: Run, work: Path) -> None:
+    (work / "once.py").write_text(ONCE)
+    done = program("tools", "verify", "--file", "once.py")
+    why = 'once: repeat: {"word":"word"} worked, and made again it gave {"error": "It is used up."}.'
+    assert (done.returncode, done.stdout.splitlines()[1]) == (1, why)
+
+
 @pytest.mark.parametrize(
     ("source", "why"),
     [

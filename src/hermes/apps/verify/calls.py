@@ -1,7 +1,7 @@
 """The calls of one trial, and what each of them shows."""
 
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from hermes.apps.verify import traces
 from hermes.apps.verify.report import ToolTrialReport
 from hermes.config.home import Home
 from hermes.lib.aio import beside
-from hermes.tools.dispatch import is_guest
+from hermes.tools.dispatch import is_failure, is_guest
 from hermes.tools.verify.examples import UNKNOWN, example_arguments
 from hermes.tools.verify.faults import Check, ToolFault
 from hermes.tools.verify.rules import parameters_of, result_faults
@@ -64,15 +64,38 @@ class ToolTrial(Struct):
         examples = example_arguments(self.entry.name, parameters_of(self.entry))
         if self.entry.is_async and examples.allowed:
             await self._cancel(session, tool, examples.allowed[0])
-        results: list[str] = []
-        for arguments in examples.allowed:
-            if "cancellation" in self.faults:
-                return
-            results.append(await self._taken(session, tool, arguments))
+        first = await self._all_taken(session, tool, examples.allowed)
         for arguments in examples.refused:
             await self._refused(session, tool, arguments)
-        if self.entry.manifest.parallel == "safe":
-            await self._side_by_side(session, tool, examples.allowed, results)
+        manifest = self.entry.manifest
+        if not manifest.effects or manifest.parallel == "safe":
+            again = await self._all_taken(session, tool, examples.allowed)
+            same = {at for at, result in enumerate(again) if result == first[at]}
+            self._compare_again(examples.allowed, first, again)
+            if manifest.parallel == "safe":
+                stable = {at: first[at] for at in sorted(same)}
+                await self._side_by_side(session, examples.allowed, stable)
+
+    async def _all_taken(
+        self, session: Session, tool: WatchedTool, allowed: Sequence[Arguments]
+    ) -> list[str]:
+        """What each call gives, up to the first that does not end."""
+        results: list[str] = []
+        for arguments in allowed:
+            if "cancellation" in self.faults:
+                break
+            results.append(await self._taken(session, tool, arguments))
+        return results
+
+    def _compare_again(
+        self, allowed: Sequence[Arguments], first: Sequence[str], again: Sequence[str]
+    ) -> None:
+        """A call that changes nothing works as well when it is made again."""
+        if self.entry.manifest.effects:
+            return
+        for arguments, before, after in zip(allowed, first, again, strict=False):
+            if is_failure(after) and not is_failure(before):
+                self._note("repeat", f"{_shown(arguments)} worked, and made again it gave {_brief(after)}.")
 
     async def _taken(self, session: Session, tool: WatchedTool, arguments: Arguments) -> str:
         """What the tool gives for arguments that its schema allows."""
@@ -119,17 +142,13 @@ class ToolTrial(Struct):
         self._note("cancellation", f"{why} and ran on, {END_SECONDS:g} s after it was told to end.")
 
     async def _side_by_side(
-        self, session: Session, tool: WatchedTool, allowed: tuple[Arguments, ...], alone: list[str]
+        self, session: Session, allowed: Sequence[Arguments], alone: Mapping[int, str]
     ) -> None:
         """Calls that run beside each other give what each gives alone, where that is the same each time."""
-        if len(allowed) < 2 or "cancellation" in self.faults:
-            return
-        again = [await self._taken(session, tool, arguments) for arguments in allowed]
-        stable = [at for at, first in enumerate(alone) if first == again[at]]
-        for _ in range(_TOGETHER):
-            results = await session.run_calls(*(self._call(allowed[at]) for at in stable))
-            for at, result in zip(stable, results, strict=True):
-                if result.content != alone[at]:
+        for _ in range(0 if "cancellation" in self.faults else _TOGETHER):
+            results = await session.run_calls(*(self._call(allowed[at]) for at in alone))
+            for (at, expected), result in zip(alone.items(), results, strict=True):
+                if result.content != expected:
                     self._note(
                         "parallel",
                         f"{_shown(allowed[at])}: beside others it gave {_brief(result.content)}.",

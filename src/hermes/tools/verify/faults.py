@@ -13,6 +13,7 @@ Check = Literal[
     "error",
     "size",
     "read-only",
+    "repeat",
     "parallel",
     "cancellation",
     "leftovers",
