@@ -1,5 +1,6 @@
 """`hermes mcp serve`: real clients of both eras over stdio and HTTP, hostile ones, and a server that is killed."""
 
+import contextlib
 import json
 import os
 import signal
@@ -315,7 +316,7 @@ def test_garbage_and_lines_without_an_end_stop_no_server_and_stdout_has_messages
         assert process.wait(20) == 0
 
 
-@pytest.mark.parametrize("end", ["closes", "is killed"])
+@pytest.mark.parametrize("end", ["closes", "is gone", "is killed"])
 async def test_sessions_are_whole_when_a_client_leaves_in_the_middle_or_the_server_is_killed(
     place: Place, end: str
 ) -> None:
@@ -330,18 +331,51 @@ async def test_sessions_are_whole_when_a_client_leaves_in_the_middle_or_the_serv
                 return bool(server.model.requests)
 
             await until(is_asked)
-            if end == "closes":
-                process.stdin.close()
-                assert await anyio.to_thread.run_sync(process.wait, 20) == 0
-            else:
+            if end == "is killed":
                 os.kill(process.pid, signal.SIGKILL)
+            else:
+                process.stdin.close()
+                if end == "is gone":
+                    assert process.stdout
+                    process.stdout.close()
+                await anyio.to_thread.run_sync(process.wait, 20)
         (left,) = await place.logs()
         assert left[0] == ("user", "Tell a story")
-        assert len(left) == (2 if end == "closes" else 1)
+        assert len(left) == (1 if end == "is killed" else 2)
         async with place.client(server.base_url) as client:
             (row,) = (await called(client, "sessions_list"))["sessions"]
             sent = await called(client, "session_send", text="Go on", session_id=row["session_id"])
     assert sent["text"] == "Back."
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_server_that_is_told_to_end_ends_its_turns_in_words(
+    place: Place, number: signal.Signals
+) -> None:
+    place.environ["HERMES_MCP_TOKEN"] = "right"
+    with (
+        ScriptedServer(ScriptedModel(SLOW)).running() as server,
+        place.program(server.base_url, "--http", "0", stderr=subprocess.PIPE) as process,
+    ):
+        assert process.stderr
+        url = (await anyio.to_thread.run_sync(process.stderr.readline)).decode().split()[1]
+
+        async def is_asked() -> bool:
+            return bool(server.model.requests)
+
+        async def send() -> None:
+            with contextlib.suppress(Exception):
+                async with connected(url) as client:
+                    await called(client, "session_send", text="Tell a story")
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(send)
+            await until(is_asked)
+            process.send_signal(number)
+            await anyio.to_thread.run_sync(process.wait, 30)
+            group.cancel_scope.cancel()
+    ((_, last),) = await place.logs()
+    assert "stopped by the user" in last[1]
 
 
 def test_without_the_library_a_sentence_says_what_to_install(
