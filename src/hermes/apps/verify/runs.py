@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from subprocess import DEVNULL
 from typing import Any, Final, TypeVar
 
 import anyio
@@ -81,7 +82,9 @@ class VerifiedTools(Struct, frozen=True):
             "start_new_session": True,
         }
         with printed.open("wb") as output:
-            async with open_process(command, stdin=-3, stdout=output, stderr=output, **options) as process:
+            async with open_process(
+                command, stdin=DEVNULL, stdout=output, stderr=output, **options
+            ) as process:
                 code = None
                 try:
                     with anyio.move_on_after(_START_SECONDS + self.seconds * _CALLS_THAT_LAST):
