@@ -7,7 +7,7 @@ import pytest
 
 from tests.apps.conftest import Run
 
-SERVER = Path(__file__).parents[1] / "mcp" / "hostile_server.py"
+SERVER = Path(__file__).parents[1] / "mcp_servers" / "hostile_server.py"
 
 
 @pytest.fixture

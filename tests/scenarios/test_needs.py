@@ -13,7 +13,7 @@ import pytest
 from hermes.agent.session import Session
 from hermes.testing import ScriptedModel, call, say
 from hermes.types.event import Asked
-from hermes.types.message import ToolResult
+from hermes.types.message import ToolCall, ToolResult
 from hermes.types.question import Approve, Grant
 
 from .conftest import Talk
@@ -259,3 +259,16 @@ async def test_a_file_in_the_sessions_own_tmp_is_said_to_be_there(talk: Talk) ->
     (result,) = results(session)
     note = f"/tmp/report.txt is the session's own; outside it is {result['note'].rpartition(' ')[2]}"
     assert (result["note"], Path(note.rpartition(" ")[2]).read_text()) == (note, "x")
+
+
+async def test_a_folder_of_a_name_that_no_system_takes_is_refused_in_a_sentence(talk: Talk) -> None:
+    wanted = f"/{'x' * 300}/y"
+    call_of_it = ToolCall(
+        id="1", name="terminal", arguments={"command": "true", "needs": {"paths": [wanted]}}
+    )
+    async with talk(ScriptedModel(), toolsets=("terminal",), attended=False) as session:
+        (result,) = await session.run_calls(call_of_it)
+    assert json.loads(result.content)["status"] in {
+        "blocked",
+        "error",
+    }  # whether the user may write in / or not

@@ -13,6 +13,7 @@ from hermes.agent.activity import ActivityRecord
 from hermes.agent.change_mode import ChangeMode, change
 from hermes.agent.compaction.sizes import counted
 from hermes.agent.delegation.children import Children
+from hermes.agent.direct_calls import run_directly
 from hermes.agent.folder_notes import FolderNotes
 from hermes.agent.ledger import CHAT, TurnLimits
 from hermes.agent.listeners import Listener, Listeners
@@ -39,7 +40,7 @@ from hermes.types.action import ToolUse
 from hermes.types.actor import Actor
 from hermes.types.capabilities import ALL
 from hermes.types.error import HermesError, SessionClosed
-from hermes.types.message import Attachment, Compaction, ContextBlock, Message, ToolResult, User
+from hermes.types.message import Attachment, Compaction, ContextBlock, Message, ToolCall, ToolResult, User
 from hermes.types.question import Answer
 from hermes.types.request import Endpoint
 from hermes.types.usage import NO_USAGE, Usage
@@ -137,6 +138,18 @@ class Session:
         form = output_of(output_type)
         send = partial(self.send, by=by, output_schema=form.schema)
         return await answered(form, text, send, attachments)
+
+    async def run_calls(self, *calls: ToolCall) -> tuple[ToolResult, ...]:
+        """Run calls of an app as those of one reply are run, and give their results, which stand in no log;
+        what they read from outside counts all the same. An interrupt ends them with words.
+
+        HermesError while a turn runs.
+        """
+        stop = self._begin()
+        try:
+            return await run_directly(self, calls, stop)
+        finally:
+            self.end_turn(None)
 
     async def continue_turn(self) -> events.TurnFinished:
         """Go on with the turn that was cut, from its next undone step, and give its end as `send` does.

@@ -116,7 +116,7 @@ class LocalWorkspace(KernelWorkspace):
 
     def _refuse_missing(self, needs: Needs) -> None:
         for path in () if needs.unconfined else self._missing(needs.paths):
-            above = next(str(one) for one in Path(path).parents if one.exists())
+            above = next(str(one) for one in Path(path).parents if os.path.exists(one))  # noqa: PTH110  # any word
             if Path(path).suffix:
                 raise ExecError(f"{path} is not there, and might be a file: declare the folder {above}.")
             if not os.access(above, os.W_OK):

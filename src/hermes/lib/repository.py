@@ -121,8 +121,8 @@ def names_programs(folder: Path) -> bool:
     """Whether the repository that a folder lies in has git run programs: by a hook, or by a setting that is
     not known to be harmless. True where that cannot be told.
     """
-    git = next((one / ".git" for one in (folder, *folder.parents) if (one / ".git").exists()), None)
     try:
+        git = next((one / ".git" for one in (folder, *folder.parents) if (one / ".git").exists()), None)
         return git is not None and _names_programs(_common(git))
     except (OSError, ValueError):
         return True

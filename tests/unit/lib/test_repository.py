@@ -235,3 +235,7 @@ def test_a_submodule_that_names_two_places_of_work_names_none() -> None:
     assert plain_config(one, folder, top) == one
     two = f"{one}\tworktree = /home/me\n"
     assert "worktree" not in plain_config(two, folder, top)
+
+
+def test_of_a_folder_with_a_name_that_no_system_takes_nothing_can_be_told(tmp_path: Path) -> None:
+    assert names_programs(tmp_path / ("x" * 3000)) is True

@@ -47,10 +47,13 @@ class PromptContext(Struct, frozen=True, kw_only=True):
 
 
 class PromptSpan(Struct, frozen=True):
-    """A stretch of the prompt, and where it comes from: a file's path, or `built in`."""
+    """A stretch of the prompt, and where it comes from: a file's path, or `built in`. It is not `lasting`
+    where it differs by itself: by the day, the machine, what was noted.
+    """
 
     source: str
     text: str
+    lasting: bool = True
 
 
 class PromptSection(Protocol):

@@ -42,7 +42,7 @@ class MemoryBlock(Struct, frozen=True):
             return None
         share = self.notes.used(target) * 100 / self.notes.limits[target]
         head = f"{ABOUT[target]} ({FILES[target]}, {max(1, round(share))} % full)"
-        return PromptSpan(str(path), f"{head}\n{words}")
+        return PromptSpan(str(path), f"{head}\n{words}", lasting=False)
 
 
 class ProviderBlock(Struct, frozen=True):
@@ -56,4 +56,4 @@ class ProviderBlock(Struct, frozen=True):
         """Its words, frozen with the session."""
         del context
         words = await self.recall.prompt_block()
-        return [PromptSpan("memory.provider", words)] if words else []
+        return [PromptSpan("memory.provider", words, lasting=False)] if words else []

@@ -29,7 +29,7 @@ class Surroundings(Struct, frozen=True):
             place.confinement,
         ]
         source = "the machine of the tools" if place.remote else "this machine"
-        return [PromptSpan(source, "\n".join(line for line in lines if line))]
+        return [PromptSpan(source, "\n".join(line for line in lines if line), lasting=False)]
 
 
 class Date(Struct, frozen=True):
@@ -41,7 +41,7 @@ class Date(Struct, frozen=True):
     async def spans(self, context: PromptContext) -> Sequence[PromptSpan]:
         """A day and no time, so that the bytes hold for a session and its resumption."""
         date = context.place.date
-        return [PromptSpan("the clock", f"Session started: {date}")] if date else []
+        return [PromptSpan("the clock", f"Session started: {date}", lasting=False)] if date else []
 
 
 def in_one_line(name: str) -> str:

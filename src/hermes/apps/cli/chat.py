@@ -26,5 +26,6 @@ def chat(context: click.Context, /, query: str | None, **given: Any) -> None:
         base_url=choices.base_url or outer.base_url,
         worktree=choices.worktree or outer.worktree,
         goal=choices.goal or outer.goal,
+        locked=choices.locked or outer.locked,
     )
     sys.exit(begin(query, choices))

@@ -29,6 +29,7 @@ class Choices(Struct, frozen=True, kw_only=True):
     output_schema: str = ""
     goal: bool = False
     worktree: str = ""
+    locked: bool = False
 
 
 def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":

@@ -35,8 +35,15 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("hermes.apps.cli.manual:completion", "What makes bash, zsh or fish complete commands."),
     "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
+    "lock": (
+        "hermes.apps.cli.lock:lock",
+        "What the agent of this folder is made of (agent.lock): write, check, show.",
+    ),
     "man": ("hermes.apps.cli.manual:man", "The manual page."),
-    "mcp": ("hermes.apps.cli.mcp:mcp", "MCP servers, whose tools sessions have: add, list, test, login."),
+    "mcp": (
+        "hermes.apps.cli.mcp:mcp",
+        "MCP servers, whose tools sessions have: add, list, test, login. Hermes as one: serve.",
+    ),
     "memory": ("hermes.apps.cli.memory:memory", "What later sessions are told: show it, forget it."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
@@ -200,6 +207,11 @@ _OPTIONS = (
         help="Work in a worktree of the repository, on a new branch hermes/NAME; without one it is made up.",
     ),
     click.option(
+        "--locked",
+        is_flag=True,
+        help="Start only where model, prompt, tools, skills and policy are as agent.lock has them.",
+    ),
+    click.option(
         "--goal",
         is_flag=True,
         help="With a question: it is a goal, and turns follow until a judge finds it reached.",
@@ -279,6 +291,8 @@ def begin(question: str | None, choices: Choices) -> int:
 
 
 def _begin(question: str | None, choices: Choices) -> int:
+    if choices.locked:
+        import_object("hermes.apps.cli.lock:refuse_drift")(choices)
     if question is None:
         return interactive(choices)
     return int(import_object("hermes.apps.cli.oneshot:answer")(question, choices))

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import agreed, here, to_change
+from hermes.apps.cli.mcp_serve import serve
 from hermes.apps.cli.mcp_words import as_settings, described, reach, secrets, state, where, with_references
 from hermes.composition import SYSTEM_PORTS, secrets_of
 from hermes.config.edit import set_key, set_secret, unset_key
@@ -38,7 +39,10 @@ _NAMES: Final = values.of("mcp_servers")
 
 @click.group()
 def mcp() -> None:
-    """Servers that offer tools by the Model Context Protocol (MCP)."""
+    """The Model Context Protocol: servers whose tools sessions have, and Hermes as one."""
+
+
+mcp.add_command(serve)
 
 
 @mcp.command(context_settings={"ignore_unknown_options": True})

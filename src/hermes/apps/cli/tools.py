@@ -11,6 +11,7 @@ from hermes.agent.tool_offer import is_small, offered
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import Here, here
+from hermes.apps.cli.tools_verify import verify
 from hermes.composition import SYSTEM_PORTS, open_tools
 from hermes.lib.visible import visible
 from hermes.mcp.opening import known_servers
@@ -37,6 +38,9 @@ _FEW: Final = (
 @click.group()
 def tools() -> None:
     """What the model can call."""
+
+
+tools.add_command(verify)
 
 
 @tools.command("list")

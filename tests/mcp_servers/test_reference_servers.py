@@ -115,7 +115,7 @@ NOT_PASSED = {"auth/2025-03-26-oauth-metadata-backcompat"}
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_the_conformance_suite_finds_nothing(scenario: str, tmp_path: Path) -> None:
-    client = f"{sys.executable} -m tests.mcp.conformance_client"
+    client = f"{sys.executable} -m tests.mcp_servers.conformance_client"
     command = [str(NEW_NODE), str(CONFORMANCE), "client", "--command", client, "--scenario", scenario]
     top = Path(__file__).parents[2]
     env = {**os.environ, "PYTHONPATH": f"{top}:{top / 'src'}", "HOME": str(tmp_path)}

@@ -1,0 +1,172 @@
+"""`hermes lock` and `--locked`: what an agent is made of is written down, a change of it is named and keeps it from starting."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hermes.testing import ScriptedModel, ScriptedServer
+from tests.apps.conftest import Done, Run
+
+LARGE = ("-m", "large", "--base-url", "http://127.0.0.1:9/v1")
+
+PROBE = """
+from hermes.tools.registry import registry
+registry.register("probe", "{toolset}", {{"name": "probe", "description": "{words}", "parameters": {{"type": "object"}}}}, lambda args, **keywords: "{{}}")
+"""
+
+
+@pytest.fixture
+def home(environ: dict[str, str]) -> Path:
+    found = Path(environ["HERMES_HOME"])
+    (found / "tools").mkdir(parents=True)
+    (found / "SOUL.md").write_text("You are calm.\n")
+    return found
+
+
+@pytest.fixture
+def hermes(program: Run) -> Callable[..., Done]:
+    return lambda *words, **more: program(*LARGE, *words, **more)
+
+
+def test_a_lock_holds_until_something_changes_and_is_the_same_bytes_each_time(
+    hermes: Run, home: Path, work: Path
+) -> None:
+    assert hermes("lock", "write").returncode == 0
+    first = (work / "agent.lock").read_bytes()
+    (home / "memories").mkdir()
+    (home / "memories" / "MEMORY.md").write_text("The user likes tea.\n")
+    (work / "other.txt").touch()
+    assert (hermes("lock", "check").returncode, hermes("lock", "write").returncode) == (0, 0)
+    assert (work / "agent.lock").read_bytes() == first
+    other = work / "elsewhere"
+    other.mkdir()
+    assert hermes("lock", "write", cwd=other).returncode == 0
+    assert (other / "agent.lock").read_bytes() == first
+    assert set(json.loads(first)["locked"]) == {"model", "prompt", "tools", "mcp", "skills", "policy"}
+    rows = [line.split()[:2] for line in hermes("lock", "show").stdout.splitlines()]
+    assert [one for one in rows if one[0] == "model"] == [["model", "endpoint"], ["model", "name"]]
+
+
+def test_what_differs_is_named_with_the_difference_of_its_text(hermes: Run, home: Path, work: Path) -> None:
+    (home / "tools" / "probe.py").write_text(PROBE.format(toolset="probes", words="Probes."))
+    first = PROBE.replace("probe", "first").format(toolset="mcp-probes", words="x")
+    (home / "tools" / "first.py").write_text(first)
+    (home / "config.yaml").write_text("toolsets: [hermes-cli, probes, mcp-probes]\n")
+    (home / "skills" / "mine").mkdir(parents=True)
+    skill = home / "skills" / "mine" / "SKILL.md"
+    skill.write_text("---\nname: mine\ndescription: Mine.\n---\nDo it.\n")
+    hermes("lock", "write")
+    assert hermes("lock", "check").returncode == 0
+
+    (home / "SOUL.md").write_text("You are quick.\n")
+    (home / "tools" / "probe.py").write_text(PROBE.format(toolset="probes", words="Probes all."))
+    second = first.replace("first", "second")
+    (home / "tools" / "second.py").write_text(second)
+    skill.write_text("---\nname: mine\ndescription: Mine.\n---\nDo it twice.\n")
+    with (home / "config.yaml").open("a") as config:
+        config.write("approvals: {edits: ask}\n")
+    done = hermes("lock", "check")
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    assert [line for line in lines if not line.startswith(" ")] == [
+        "changed prompt: identity: <home of Hermes>/SOUL.md",
+        "changed tools: probe",
+        "added mcp: second",
+        "changed skills: mine",
+        "changed policy: approvals",
+    ]
+    assert {
+        "  -You are calm.",
+        "  +You are quick.",
+        '  - "description": "Probes.",',
+        '  + "edits": "ask",',
+    } <= set(lines)
+
+    (home / "tools" / "probe.py").write_text(
+        PROBE.replace('"probe"', '"other"').format(toolset="probes", words="x")
+    )
+    assert "removed tools: probe" in hermes("lock", "check").stdout
+
+
+def test_another_model_and_yolo_are_drift(program: Run, home: Path) -> None:
+    program(*LARGE, "lock", "write")
+    done = program("-m", "larger", "--base-url", "http://127.0.0.1:8/v1", "--yolo", "lock", "check")
+    assert [line for line in done.stdout.splitlines() if not line.startswith(" ")] == [
+        "changed model: endpoint",
+        "changed model: name",
+        "changed policy: yolo",
+    ]
+
+
+@pytest.mark.parametrize(
+    "words", [("-z", "Hello"), ("chat", "-q", "Hello"), ("chat",)], ids=["z", "q", "screen"]
+)
+def test_locked_starts_where_nothing_differs_and_refuses_with_a_sentence_where_something_does(
+    program: Run, home: Path, words: tuple[str, ...]
+) -> None:
+    with ScriptedServer(ScriptedModel("Here.")).running() as server:
+        options = ("-m", "large", "--base-url", server.base_url, "--locked")
+        missing = program(*options, *words)
+        program(*options, "lock", "write")
+        good = program(*options, *words, given="" if words != ("chat",) else "Hello")
+        (home / "SOUL.md").write_text("You are quick.\n")
+        refused = program(*options, *words)
+    assert (
+        missing.returncode,
+        missing.stderr.count("\n"),
+        "hermes lock write makes it" in missing.stderr,
+    ) == (2, 1, True)
+    assert (good.returncode, good.stdout) == (0, "Here.\n")
+    why = "hermes: This agent is not as agent.lock has it: prompt identity: <home of Hermes>/SOUL.md. hermes lock check shows it.\n"
+    assert (refused.returncode, refused.stdout, refused.stderr) == (2, "", why)
+
+
+def test_locked_goes_with_a_new_session(hermes: Run, home: Path) -> None:
+    done = hermes("--locked", "-c", "-z", "Hello")
+    why = "hermes: --locked goes with a new session: one that is resumed keeps the prompt and tools it began with.\n"
+    assert (done.returncode, done.stderr) == (2, why)
+
+
+ITEM = '{"sha256": "' + "a" * 64 + '", "text": "x"}'
+HOSTILE = {
+    "garbage": b"\xff\xfe\x00 no JSON",
+    "empty": b"",
+    "deep": b'{"version": 1, "locked": ' + b"[" * 200_000,
+    "other version": b'{"version": 2, "locked": {}}',
+    "other part": b'{"version": 1, "locked": {"secrets": {}}}',
+    "no hash": b'{"version": 1, "locked": {"model": {"name": {"sha256": "zz"}}}}',
+    "long text": b'{"version": 1, "locked": {"model": {"name": {"sha256": "'
+    + b"a" * 64
+    + b'", "text": "'
+    + b"x" * 30_000
+    + b'"}}}}',
+    "long": b" " * 9_000_000,
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_a_lock_that_is_none_is_told_in_one_sentence(hermes: Run, work: Path, data: bytes) -> None:
+    (work / "agent.lock").write_bytes(data)
+    for words in (("lock", "check"), ("--locked", "-z", "x")):
+        done = hermes(*words)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert done.stderr.startswith(f"hermes: {work}/agent.lock ")
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder", "loop"])
+def test_a_lock_that_is_no_file_is_told_in_one_sentence(hermes: Run, work: Path, kind: str) -> None:
+    lock = work / "agent.lock"
+    {"pipe": os.mkfifo, "folder": os.mkdir, "loop": lambda path: path.symlink_to(path)}[kind](lock)
+    done = hermes("--locked", "-z", "x")
+    assert (done.returncode, done.stderr.count("\n"), "cannot be read" in done.stderr) == (2, 1, True)
+
+
+def test_names_of_a_lock_move_no_cursor(hermes: Run, work: Path) -> None:
+    name = "\\u001b[2J\\nx"
+    (work / "agent.lock").write_text(f'{{"version": 1, "locked": {{"tools": {{"{name}": {ITEM}}}}}}}')
+    for words in (("lock", "show"), ("lock", "check")):
+        assert "\x1b" not in hermes(*words).stdout
+    assert "\x1b" not in hermes("--locked", "-z", "x").stderr
