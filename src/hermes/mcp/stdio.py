@@ -48,10 +48,8 @@ class ServerProcess:
         async with sent:
             async for message in sent:
                 data = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
-                view = memoryview(data)
-                while view:
+                while data := data[self._child.write(data) :]:
                     await self._child.takes_input()
-                    view = view[self._child.write(bytes(view[:_CHUNK])) :]
 
     async def read_errors(self) -> None:
         """Keep the end of what it says of itself."""

@@ -90,7 +90,7 @@ def _covered(scope: Scope) -> str:
         case "path":
             return f"{_DOING[scope.words]} {scope.path}, whatever is in it"
         case "tool":
-            return f"every call of {scope.words}, whatever it is called with"
+            return f"every call of {scope.words}"
         case "edits":
             return f"{scope.words}, so that edits ask no longer"
         case "rules":
