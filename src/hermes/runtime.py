@@ -38,6 +38,8 @@ from hermes.hooks import Hooks
 from hermes.lib.aio import background
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
+from hermes.plugins.host import host_of
+from hermes.plugins.plugged import LoadedPlugin, plugged
 from hermes.store.protocol import SessionStore, StoredQuestion
 from hermes.store.questions import suited
 from hermes.store.sqlite_store import open_store
@@ -60,6 +62,7 @@ class Runtime(Struct, kw_only=True):
     home: Home
     loaded: Loaded
     opener: SessionOpener
+    plugins: tuple[LoadedPlugin, ...] = ()
 
     @property
     def services(self) -> RuntimeServices:
@@ -112,6 +115,12 @@ class Runtime(Struct, kw_only=True):
         return self.loaded.settings
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know of the settings and of the plugins."""
+        faults = (f"plugin {one.found.key}: {told}" for one in self.plugins for told in one.faults)
+        return (*self.loaded.warnings, *faults)
+
+    @property
     def model_cache(self) -> Path:
         """Where fetched models are kept: the user's cache folder, shared by all homes and projects."""
         return model_cache(self.environ)
@@ -161,6 +170,8 @@ class Runtime(Struct, kw_only=True):
 
     def close(self) -> None:
         """Let go of everything that is not awaited."""
+        for plugin in self.plugins:
+            plugin.unload()
         self.opener.routing.close()
         self.services.recall.close()
         self.services.dispatcher.guests.close()
@@ -204,7 +215,8 @@ async def open_runtime(
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)
-        runtime = Runtime(home=home, loaded=loaded, opener=opener)
+        plugins = await plugged(home, loaded.settings, host_of(services, home))
+        runtime = Runtime(home=home, loaded=loaded, opener=opener, plugins=plugins)
         if days := loaded.settings[ToolOutputSettings].keep_days:
             folders, before = (home.scratch, home.results), ports.now() - days * DAY
             start(partial(prune, store, folders, before=before))

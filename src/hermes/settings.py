@@ -13,6 +13,7 @@ import hermes.agent.settings
 import hermes.environments.settings
 import hermes.hooks
 import hermes.models.settings
+import hermes.plugins.settings
 import hermes.safety.settings
 import hermes.skills.settings
 import hermes.tools.settings  # noqa: F401  # each registers its sections

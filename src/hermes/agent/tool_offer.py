@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hermes.agent.compaction.sizes import written
+from hermes.agent.extensions import plugin_toolsets
 from hermes.agent.prompt.builder import SMALL_WINDOW
 from hermes.agent.settings import AgentSettings
 from hermes.agent.spec import SessionOptions
@@ -36,7 +37,9 @@ def offered(
     endpoint: Endpoint,
 ) -> ToolSnapshot:
     """The tools of a new session."""
-    enabled = chosen.toolsets if chosen.toolsets is not None else tuple(settings[ToolsetSettings].toolsets)
+    enabled = chosen.toolsets
+    if enabled is None:
+        enabled = (*settings[ToolsetSettings].toolsets, *sorted(plugin_toolsets(schemas.registry)))
     functions = FunctionSource(chosen.functions, environ)
     if functions.entries():
         enabled = (*enabled, TOOLSET)

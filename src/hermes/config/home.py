@@ -87,6 +87,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "tools"
 
     @property
+    def plugins(self) -> Path:
+        """The user's plugins, a folder for each, or in folders of categories."""
+        return self.root / "plugins"
+
+    @property
     def skills(self) -> Path:
         """The user's skills, a folder for each, by category."""
         return self.root / "skills"

@@ -2,12 +2,14 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.lib.nearest import nearest
 from hermes.lib.walk import walk
@@ -39,6 +41,7 @@ class SkillLibrary:
         self.folders = tuple(folders)
         self._cache = SkillCache(cache_file)
         self._disabled = frozenset(disabled)
+        self._included: dict[str, Skill] = {}
 
     @property
     def own(self) -> Path:
@@ -48,6 +51,15 @@ class SkillLibrary:
     def skills(self) -> list[Skill]:
         """Every skill, by category and name."""
         return self._look()[0]
+
+    def include(self, name: str, skill: Skill, description: str = "") -> Callable[[], object]:
+        """Have a skill from elsewhere under this name, and give what removes it; SkillError when there is one
+        included by that name.
+        """
+        if name in self._included:
+            raise SkillError(f"There is a skill {name} already.")
+        self._included[name] = replace(skill, name=name, description=description or skill.description)
+        return partial(self._included.pop, name, None)
 
     def faults(self) -> list[FaultySkill]:
         """Folders with a SKILL.md that cannot be used, and skills that another of the same name hides."""
@@ -75,6 +87,7 @@ class SkillLibrary:
                 faults.append(FaultySkill(folder=folder, why=f"{other.folder} has the name {skill.name} too"))
             elif skill.name not in self._disabled:
                 found[skill.name] = skill
+        found |= {name: one for name, one in self._included.items() if name not in self._disabled}
         return sorted(found.values(), key=lambda one: (one.category, one.name)), faults
 
     def _category(self, path: Path) -> str:

@@ -1,7 +1,8 @@
 """What the common options said; imports nothing heavy, for every start passes here."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -29,6 +30,12 @@ class Choices(Struct, frozen=True, kw_only=True):
     output_schema: str = ""
     goal: bool = False
     worktree: str = ""
+    safe_mode: bool = False
+
+    @property
+    def flags(self) -> Mapping[str, Any]:
+        """The settings that options of this start stand for."""
+        return {"plugins.safe_mode": True} if self.safe_mode else {}
 
 
 def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":

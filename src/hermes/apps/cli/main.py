@@ -207,6 +207,7 @@ _OPTIONS = (
         "--json", "as_json", is_flag=True, help="With a question: print events, one JSON object a line."
     ),
     click.option("-v", "--verbose", is_flag=True, help="With a question: tell each step on stderr."),
+    click.option("--safe-mode", is_flag=True, help="Load no plugin, whatever is enabled."),
     click.option("--debug", is_flag=True, help="Show tracebacks."),
 )
 

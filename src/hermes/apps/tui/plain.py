@@ -72,7 +72,7 @@ async def run_plain(start: StartFacts, theme: Theme) -> int:
             config_file=str(runtime.home.config_file),
             show_thinking=display.show_thinking,
         )
-        for warning in runtime.loaded.warnings:
+        for warning in runtime.warnings:
             print(f"warning: {warning}")
         async with anyio.create_task_group() as group:
             await group.start(lines.handle, group.cancel_scope)

@@ -1,0 +1,101 @@
+"""Load the enabled plugins of a runtime, each by itself: whatever one does wrong is a fault of that one."""
+
+import importlib.util
+import re
+import sys
+from collections.abc import Callable, Iterable
+from functools import partial
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import anyio
+
+from hermes.lib.threads import in_thread
+from hermes.plugins.aliases import old_names
+from hermes.plugins.context import PluginContext
+from hermes.plugins.discovery import FoundPlugin
+from hermes.plugins.host import PluginHost
+from hermes.plugins.plugged import LoadedPlugin
+from hermes.plugins.settings import PluginSettings
+from hermes.tools.ctrl_c import is_ctrl_c
+from hermes.tools.registry import PLUGIN_MODULES
+from hermes.types.error import PluginError
+
+_MISSING: Final = "it is enabled, and there is no plugin of that name."
+_loads: Final = count(1)
+
+
+async def load_plugins(
+    found: Iterable[FoundPlugin], settings: PluginSettings, host: PluginHost
+) -> tuple[LoadedPlugin, ...]:
+    """Load those that are enabled, one after the other; nothing of the others is run."""
+    found = [*found]
+    missing = {*settings.enabled} - {one.key for one in found}
+    found += [FoundPlugin(key=key, source="user", path="", fault=_MISSING) for key in sorted(missing)]
+    with old_names():
+        return tuple([await _loaded(one, settings, host) for one in found])
+
+
+async def _loaded(one: FoundPlugin, settings: PluginSettings, host: PluginHost) -> LoadedPlugin:
+    if not settings.is_enabled(one.key):
+        return LoadedPlugin(found=one, state="off", fault=one.fault)
+    if one.manifest is None:
+        return LoadedPlugin(found=one, state="faulty", fault=one.fault)
+    if missing := [name for name in one.manifest.requires_env if not host.environ.get(name)]:
+        needs = f"it needs {', '.join(missing)}, which is not set."
+        return LoadedPlugin(found=one, state="faulty", fault=needs)
+    context = PluginContext(one.manifest, host, settings.entry(one.key))
+    fault = f"it was not loaded within {settings.load_timeout:g} seconds."
+    with anyio.move_on_after(settings.load_timeout):
+        fault = await in_thread(partial(_fault_of_loading, one, context, host))
+    if fault:
+        context.withdraw()
+        return LoadedPlugin(found=one, state="faulty", fault=fault)
+    return LoadedPlugin(found=one, state="loaded", context=context)
+
+
+def _fault_of_loading(one: FoundPlugin, context: PluginContext, host: PluginHost) -> str:
+    """Run a plugin's `register(ctx)`; what went wrong, or nothing."""
+    name = f"{PLUGIN_MODULES}{re.sub(r'[^A-Za-z0-9_]', '_', one.key)}_{next(_loads)}"
+    context.after(partial(_forget, name))
+    try:
+        with host.registry.loading(context.source, name, how_allowed=context.how_allowed) as refused:
+            _entry(one, name)(context)
+        context.refused += refused
+    except BaseException as error:  # a plugin's fault stops nothing but itself
+        if is_ctrl_c(error):
+            raise
+        return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+    return ""
+
+
+def _entry(one: FoundPlugin, name: str) -> Callable[[PluginContext], Any]:
+    """The function that registers what a plugin brings."""
+    loaded = one.package.load() if one.package else _module(Path(one.path), name)
+    entry = getattr(loaded, "register", None if isinstance(loaded, ModuleType) else loaded)
+    if not callable(entry):
+        raise PluginError("it has no function register(ctx).", plugin=one.key, phase="load")
+    found: Callable[[PluginContext], Any] = entry
+    return found
+
+
+def _module(folder: Path, name: str) -> ModuleType:
+    """Import a plugin's folder as a package of this name."""
+    parent = ModuleType(PLUGIN_MODULES.rstrip("."))
+    parent.__path__ = []
+    sys.modules.setdefault(parent.__name__, parent)
+    spec = importlib.util.spec_from_file_location(
+        name, folder / "__init__.py", submodule_search_locations=[str(folder)]
+    )
+    if spec is None or spec.loader is None or not (folder / "__init__.py").is_file():
+        raise PluginError("it has no __init__.py.", plugin=folder.name, phase="load")
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _forget(name: str) -> None:
+    for module in [one for one in sys.modules if one == name or one.startswith(f"{name}.")]:
+        del sys.modules[module]
