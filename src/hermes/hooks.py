@@ -59,12 +59,13 @@ _ENDED: Final = (*_CALL, "result", "duration_ms", "status", "error_type", "error
 _SESSION: Final = ("session_id", "model", "platform")
 _TURN: Final = (*_SESSION, "task_id", "turn_id", "user_message", "conversation_history")
 _REQUEST: Final = (
-    *("task_id", "turn_id", "api_request_id", "session_id", "user_message", "platform", "model", "provider"),
-    *("base_url", "api_mode", "api_call_count", "message_count", "tool_count", "max_tokens", "started_at"),
-    "middleware_trace",
+    *("task_id", "turn_id", "api_request_id", "session_id", "user_message", "conversation_history"),
+    *("platform", "model", "provider", "base_url", "api_mode", "api_call_count", "request_messages"),
+    *("message_count", "tool_count", "approx_input_tokens", "request_char_count", "max_tokens"),
+    *("started_at", "middleware_trace", "request"),
 )
 _REPLY: Final = (
-    *("api_duration", "ended_at", "finish_reason", "response_model", "usage"),
+    *("api_duration", "ended_at", "finish_reason", "response_model", "response", "usage"),
     *("assistant_message", "assistant_content_chars", "assistant_tool_call_count"),
 )
 _CHILD: Final = ("parent_session_id", "parent_turn_id", "child_session_id", "child_role")

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.agent.spec import SessionSpec
+from hermes.hooks import Hooks
 from hermes.lib.aio import Async, first_of
 from hermes.store.protocol import SessionStore, StoredQuestion
 from hermes.store.questions import checked, suited
@@ -21,7 +22,7 @@ from hermes.types.actor import Actor
 from hermes.types.error import StoreError
 from hermes.types.event import Answered, Asked, Event
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
+from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
 if TYPE_CHECKING:
     from hermes.agent.services import RuntimeServices
@@ -101,6 +102,7 @@ class Questions(Struct, kw_only=True):
     seconds: float = 0.0
     clarify_seconds: float = 0.0
     policy: Literal["decide", "first"] = "decide"
+    hooks: Hooks = field(default_factory=Hooks)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _standing: dict[str, StoredQuestion] = field(default_factory=dict)
 
@@ -120,6 +122,7 @@ class Questions(Struct, kw_only=True):
             seconds=spec.approval_timeout,
             clarify_seconds=spec.clarify_timeout,
             policy=spec.clarify_policy,
+            hooks=services.dispatcher.hooks,
         )
 
     async def ask(self, question: Question, *, to: Actor | None = None) -> Answer:
@@ -129,6 +132,17 @@ class Questions(Struct, kw_only=True):
         `to` is who may answer: whoever opened the session, unless it is said. A question that a killed
         process left behind is asked again under its id, and its answer used where it has come.
         """
+        if not isinstance(question, Approve) or not self.hooks:
+            return await self._asked(question, to)
+        about = _told_to_hooks(question, self.session, self.actor.app)
+        await self.hooks.observe("pre_approval_request", **about)
+        answer = await self._asked(question, to)
+        choice = answer.scope if isinstance(answer, Grant) else "deny"
+        decided = "person" if self.attended else "policy"
+        await self.hooks.observe("post_approval_response", **about, choice=choice, decided_by=decided)
+        return answer
+
+    async def _asked(self, question: Question, to: Actor | None) -> Answer:
         if not self.attended:
             unasked = _by_policy(question, self.policy, NOBODY_HERE)
             return self.record(question, unasked or Deny(reason=NOBODY), "policy")
@@ -291,6 +305,17 @@ class Questions(Struct, kw_only=True):
 
     def _name(self, origin: str) -> str:
         return "person" if origin == self.actor.origin else origin
+
+
+def _told_to_hooks(question: Approve, session: str, surface: str) -> dict[str, Any]:
+    return {
+        "command": question.command,
+        "description": "; ".join(question.reasons),
+        "pattern_key": question.rule,
+        "pattern_keys": [question.rule],
+        "session_key": session,
+        "surface": surface,
+    }
 
 
 def _by_policy(question: Question, policy: Literal["decide", "first"], why: str) -> Answer | None:
