@@ -12,15 +12,14 @@ import anyio
 
 import hermes.present.settings
 import hermes.settings  # noqa: F401  # every section is known before a file is read
-from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.fact_memory import place
 from hermes.agent.memory import MemorySettings
 from hermes.agent.memory_provider import ProviderHome, shipped
-from hermes.agent.settings import DelegationSettings
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.commands.home_check import what_hinders
+from hermes.commands.plugins_here import PluginsHere, plugins_here
 from hermes.commands.variables import variables
-from hermes.composition import SYSTEM_PORTS, model_cache, open_tools
+from hermes.composition import SYSTEM_PORTS, model_cache
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
@@ -78,12 +77,7 @@ def examine(profile: str, *, model: str, base_url: str) -> Iterator[CheckResult]
     yield from _notes(home, loaded)
     yield _memory(home, loaded, environ)
     settings = loaded.settings
-    folder = open_tools(home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings])
-    yield from (
-        CheckResult("warning", f"tool file {one.path}: {one.reason}. Mend it, or move it away")
-        for one in folder.faults
-    )
-    yield from _tools(folder.registry, environ)
+    yield from _added(plugins_here(home, settings, environ), environ)
 
 
 def _settings(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
@@ -200,6 +194,16 @@ def _opened(terminal: TerminalSettings, environ: dict[str, str]) -> Iterator[San
             environ={**environ, "PATH": search_path(environ, (Path.cwd(),))},
             sandboxing=sandbox_options(terminal),
         )
+
+
+def _added(found: PluginsHere, environ: dict[str, str]) -> Iterator[CheckResult]:
+    """What is wrong with plugins, tool files and tools."""
+    yield from (CheckResult("warning", told) for told in found.faults)
+    yield from (
+        CheckResult("warning", f"tool file {one.path}: {one.reason}. Mend it, or move it away")
+        for one in found.tools.faults
+    )
+    yield from _tools(found.tools.registry, environ)
 
 
 def _tools(registry: ToolRegistry, environ: dict[str, str]) -> Iterator[CheckResult]:

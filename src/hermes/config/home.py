@@ -92,6 +92,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "plugins"
 
     @property
+    def plugin_quarantine(self) -> Path:
+        """Where plugins from elsewhere are looked at."""
+        return self.root / "cache" / "plugins"
+
+    @property
     def skills(self) -> Path:
         """The user's skills, a folder for each, by category."""
         return self.root / "skills"

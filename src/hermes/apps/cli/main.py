@@ -39,6 +39,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "memory": ("hermes.apps.cli.memory:memory", "What later sessions are told: show it, forget it."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
+    "plugins": (
+        "hermes.apps.cli.plugins:plugins",
+        "Third parties' code: list, install, enable, disable, remove.",
+    ),
     "profiles": (
         "hermes.apps.cli.profiles:profiles",
         "Homes with settings, keys and sessions of their own: list, create, use.",
@@ -74,10 +78,12 @@ class LateGroup(click.Group):
         return sorted(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
-        del ctx
+        """The command of that name, ours or one of a plugin."""
         found = SUBCOMMANDS.get(cmd_name)
-        command: click.Command | None = import_object(found[0]) if found else None
+        if found is None and cmd_name.startswith("-"):
+            return None
+        command: click.Command | None
+        command = import_object(found[0]) if found else _of_plugin(ctx, cmd_name)
         return command
 
     def resolve_command(
@@ -97,6 +103,13 @@ class LateGroup(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, words) for name, (_, words) in sorted(SUBCOMMANDS.items())])
+
+
+def _of_plugin(ctx: click.Context, name: str) -> click.Command | None:
+    given = {key: ctx.params[key] for key in ("profile", "safe_mode") if key in ctx.params}
+    command: click.Command | None
+    command = import_object("hermes.apps.cli.plugin_programs:program_of")(name, Choices(**given))
+    return command
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:

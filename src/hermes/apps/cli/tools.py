@@ -5,13 +5,12 @@ from typing import Final
 import click
 from msgspec import Struct
 
-from hermes.agent.code_execution.settings import CodeExecutionSettings
-from hermes.agent.settings import AgentSettings, DelegationSettings
+from hermes.agent.settings import AgentSettings
 from hermes.agent.tool_offer import is_small, offered
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import Here, here
-from hermes.composition import open_tools
+from hermes.commands.plugins_here import plugins_here
 from hermes.lib.visible import visible
 from hermes.models.catalog.catalogue import known_providers
 from hermes.models.catalog.context_limits import learned_window, measured
@@ -48,7 +47,7 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     """
     found = here(choices)
     settings = found.settings
-    folder = open_tools(found.home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings])
+    folder = plugins_here(found.home, settings, found.environ).tools
     registry = folder.registry
     if by_toolset:
         tables.show(
