@@ -4,12 +4,11 @@ import inspect
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import anyio
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from hermes.config.sections import doc, section
 from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
 from hermes.lib.codec import copied
 
@@ -110,15 +109,8 @@ SPECS: Final[Mapping[str, HookSpec]] = {
 
 _UNNAMED: Final = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
 HookCallback = Callable[..., Any]
-
-
-@section("hooks")
-class HookSettings(Struct, frozen=True, kw_only=True):
-    """Callbacks of plugins."""
-
-    timeout: Annotated[
-        float, Meta(gt=0), doc("Seconds after which a callback that has not ended counts as failed.")
-    ] = 30.0
+SECONDS: Final = 30.0
+"""How long a callback may take."""
 
 
 class Hooks:
@@ -129,17 +121,21 @@ class Hooks:
     a copy of what it could change.
     """
 
-    def __init__(self, *, seconds: float = HookSettings().timeout) -> None:
+    def __init__(self, *, seconds: float = SECONDS) -> None:
         self._seconds = seconds
         self._callbacks: dict[str, list[_Listener]] = {}
 
-    def register(self, point: str, callback: HookCallback, *, owner: str = "") -> Callable[[], None]:
-        """Add a callback, of a plugin where `owner` names one, and give what removes it; ValueError when the
-        point is unknown or does not offer what the callback wants.
+    def register(
+        self, point: str, callback: HookCallback, *, owner: str = "", seconds: float = 0.0
+    ) -> Callable[[], None]:
+        """Add a callback, which `owner` names to people and which may take so many `seconds` if that is not
+        what others may, and give what removes it; ValueError when the point is unknown or does not offer
+        what the callback wants.
         """
         if point not in SPECS:
             raise ValueError(f"There is no hook {point!r}; there are {', '.join(sorted(SPECS))}.")
-        one = _Listener(callback=callback, wanted=_wanted(point, callback), owner=owner)
+        wanted, limit = _wanted(point, callback), seconds or self._seconds
+        one = _Listener(callback=callback, wanted=wanted, owner=owner, seconds=limit)
         self._callbacks.setdefault(point, []).append(one)
         return partial(self._remove, point, one)
 
@@ -236,7 +232,7 @@ class Hooks:
         chosen = offered if wanted is None else {name: offered[name] for name in wanted & offered.keys()}
         try:
             run = partial(callback, **{name: copied(value) for name, value in chosen.items()})
-            with anyio.move_on_after(self._seconds):
+            with anyio.move_on_after(one.seconds):
                 answer = await (run() if inspect.iscoroutinefunction(callback) else in_tool_thread(run))
                 return read(await answer if inspect.isawaitable(answer) else answer)
         except BaseException as error:  # a callback's fault stops nothing
@@ -244,7 +240,7 @@ class Hooks:
                 raise
             logger.exception("Hook %s: %s failed", point, one.words)
             return None
-        logger.error("Hook %s: %s did not end within %g s", point, one.words, self._seconds)
+        logger.error("Hook %s: %s did not end within %g s", point, one.words, one.seconds)
         return None
 
 
@@ -282,12 +278,13 @@ class _Listener(Struct, frozen=True, kw_only=True):
     callback: HookCallback
     wanted: frozenset[str] | None
     owner: str
+    seconds: float
 
     @property
     def words(self) -> str:
         """What a log calls it."""
         name = str(getattr(self.callback, "__qualname__", self.callback))
-        return f"{name} of the plugin {self.owner}" if self.owner else name
+        return f"{name} of {self.owner}" if self.owner else name
 
 
 def _directive(answer: Any) -> HookDirective | None:

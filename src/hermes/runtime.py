@@ -39,7 +39,7 @@ from hermes.lib.aio import background
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
 from hermes.plugins.host import host_of
-from hermes.plugins.plugged import LoadedPlugin, plugged
+from hermes.plugins.plugged import LoadedPlugin, hooked, plugged
 from hermes.store.protocol import SessionStore, StoredQuestion
 from hermes.store.questions import suited
 from hermes.store.sqlite_store import open_store
@@ -63,6 +63,7 @@ class Runtime(Struct, kw_only=True):
     loaded: Loaded
     opener: SessionOpener
     plugins: tuple[LoadedPlugin, ...] = ()
+    told: tuple[str, ...] = ()
 
     @property
     def services(self) -> RuntimeServices:
@@ -116,9 +117,9 @@ class Runtime(Struct, kw_only=True):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a person should know of the settings and of the plugins."""
+        """What a person should know of the settings, of plugins and of the commands of hooks."""
         faults = (f"plugin {one.found.key}: {told}" for one in self.plugins for told in one.faults)
-        return (*self.loaded.warnings, *faults)
+        return (*self.loaded.warnings, *faults, *self.told)
 
     @property
     def model_cache(self) -> Path:
@@ -215,8 +216,9 @@ async def open_runtime(
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)
-        plugins = await plugged(home, loaded.settings, host_of(services, home))
-        runtime = Runtime(home=home, loaded=loaded, opener=opener, plugins=plugins)
+        host = host_of(services, home)
+        plugins, told = await plugged(home, loaded.settings, host), hooked(home, loaded.settings, host)
+        runtime = Runtime(home=home, loaded=loaded, opener=opener, plugins=plugins, told=told)
         if days := loaded.settings[ToolOutputSettings].keep_days:
             folders, before = (home.scratch, home.results), ports.now() - days * DAY
             start(partial(prune, store, folders, before=before))

@@ -11,7 +11,6 @@ import hermes.agent.memory
 import hermes.agent.prompt.settings
 import hermes.agent.settings
 import hermes.environments.settings
-import hermes.hooks
 import hermes.models.settings
 import hermes.plugins.settings
 import hermes.safety.settings

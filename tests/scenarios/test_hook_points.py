@@ -185,7 +185,7 @@ async def test_a_callback_that_fails_in_whatever_way_stops_nothing(
 async def test_the_limit_of_hooks_is_a_setting(environ: dict[str, str], tmp_path: Path) -> None:
     home = Path(environ["HERMES_HOME"])
     home.mkdir(parents=True, exist_ok=True)
-    (home / "config.yaml").write_text("hooks:\n  timeout: 0.05\n")
+    (home / "config.yaml").write_text("plugins:\n  hook_timeout: 0.05\n")
     ended = anyio.Event()
     async with opened(environ, ScriptedModel(say("hello"))) as runtime:
         runtime.hooks.register("pre_llm_call", ended.wait)

@@ -122,7 +122,9 @@ class PluginContext:
         what the callback takes.
         """
         self._refuse_over()
-        self._undo.callback(self._host.hooks.register(hook_name, callback, owner=self.manifest.key))
+        self._undo.callback(
+            self._host.hooks.register(hook_name, callback, owner=f"the plugin {self.manifest.key}")
+        )
         self.provides.append(f"hook {hook_name}")
 
     def register_middleware(self, kind: str, callback: HookCallback) -> None:

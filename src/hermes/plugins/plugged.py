@@ -9,7 +9,7 @@ from hermes.config.home import Home
 from hermes.config.sections import Settings
 from hermes.lib.lazy import import_object
 from hermes.plugins.host import PluginHost
-from hermes.plugins.settings import PluginSettings
+from hermes.plugins.settings import PluginSettings, ShellHookSettings
 
 if TYPE_CHECKING:
     from hermes.plugins.context import PluginContext
@@ -56,6 +56,17 @@ async def every_plugin(home: Home, settings: Settings, host: PluginHost) -> tupl
     found = import_object("hermes.plugins.discovery:find_plugins")(home.plugins, project_of(settings, host))
     every: tuple[LoadedPlugin, ...] = await loading.load_plugins(found, settings[PluginSettings], host)
     return every
+
+
+def hooked(home: Home, settings: Settings, host: PluginHost) -> tuple[str, ...]:
+    """Have the commands of `hooks` run at their points; what a person should know of them."""
+    chosen = settings[ShellHookSettings]
+    if not chosen.hooks or settings[PluginSettings].safe_mode:
+        return ()
+    register = import_object("hermes.plugins.shell_hooks:register_commands")
+    consent = import_object("hermes.plugins.hook_consent:HookConsent")(home.root)
+    told: tuple[str, ...] = register(host.hooks, chosen, consent, host.environ)
+    return told
 
 
 def project_of(settings: Settings, host: PluginHost) -> Path | None:

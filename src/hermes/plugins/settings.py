@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from hermes.config.sections import Duration, doc, section
 
@@ -34,7 +34,12 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
     load_timeout: Annotated[
         Duration, doc("Seconds after which a plugin that is still being loaded counts as faulty.")
     ] = 10.0
-    safe_mode: Annotated[bool, doc("Load no plugin; `--safe-mode` says so for one start.")] = False
+    hook_timeout: Annotated[
+        Duration, doc("Seconds after which a callback at a hook point that has not ended counts as failed.")
+    ] = 30.0
+    safe_mode: Annotated[
+        bool, doc("Load no plugin and run no command of `hooks`; `--safe-mode` says so for one start.")
+    ] = False
 
     def is_enabled(self, key: str) -> bool:
         """Whether a plugin is to be loaded."""
@@ -43,3 +48,27 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
     def entry(self, key: str) -> PluginEntry:
         """What a plugin may do."""
         return self.entries.get(key, PluginEntry())
+
+
+class ShellHook(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A command that is run at a hook point; `matcher` is a pattern that the tool's name has to fit,
+    `timeout` in seconds, 300 at most. With `shell: true` a shell reads the command.
+    """
+
+    command: str
+    matcher: str = ""
+    timeout: Annotated[float, Meta(gt=0, le=300)] = 60.0
+    shell: bool = False
+
+
+@section("")
+class ShellHookSettings(Struct, frozen=True, kw_only=True):
+    """Commands that are run at hook points."""
+
+    hooks: Annotated[
+        dict[str, list[ShellHook]],
+        doc("By hook point, or by its name elsewhere such as PreToolUse, the commands that are run there."),
+    ] = field(default_factory=dict)
+    hooks_auto_accept: Annotated[
+        bool, doc("Run commands of `hooks` that nobody has said yes to; `--accept-hooks` for one start.")
+    ] = False

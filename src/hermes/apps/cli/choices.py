@@ -31,11 +31,13 @@ class Choices(Struct, frozen=True, kw_only=True):
     goal: bool = False
     worktree: str = ""
     safe_mode: bool = False
+    accept_hooks: bool = False
 
     @property
     def flags(self) -> Mapping[str, Any]:
         """The settings that options of this start stand for."""
-        return {"plugins.safe_mode": True} if self.safe_mode else {}
+        wanted = {"plugins.safe_mode": self.safe_mode, "hooks_auto_accept": self.accept_hooks}
+        return {key: True for key, is_wanted in wanted.items() if is_wanted}
 
 
 def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":

@@ -35,6 +35,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "completion": ("hermes.apps.cli.manual:completion", "What makes bash, zsh or fish complete commands."),
     "config": ("hermes.apps.cli.config:config", "Show, explain and change settings."),
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
+    "hooks": ("hermes.apps.cli.hooks:hooks", "Commands at hook points: list, test, revoke, doctor."),
     "man": ("hermes.apps.cli.manual:man", "The manual page."),
     "memory": ("hermes.apps.cli.memory:memory", "What later sessions are told: show it, forget it."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
@@ -220,7 +221,8 @@ _OPTIONS = (
         "--json", "as_json", is_flag=True, help="With a question: print events, one JSON object a line."
     ),
     click.option("-v", "--verbose", is_flag=True, help="With a question: tell each step on stderr."),
-    click.option("--safe-mode", is_flag=True, help="Load no plugin, whatever is enabled."),
+    click.option("--safe-mode", is_flag=True, help="Load no plugin, and run no command of hooks."),
+    click.option("--accept-hooks", is_flag=True, help="Run commands of hooks that nobody has said yes to."),
     click.option("--debug", is_flag=True, help="Show tracebacks."),
 )
 
@@ -303,6 +305,7 @@ def interactive(choices: Choices) -> int:
         return int(import_object("hermes.apps.cli.oneshot:answer")("", choices))
     if choices.goal:
         raise click.UsageError("--goal goes with a question (-z); on the screen /goal TEXT sets one.")
+    import_object("hermes.apps.cli.hook_questions:ask_new")(choices)
     return int(import_object("hermes.apps.cli.interactive:run")(choices))
 
 
