@@ -32,7 +32,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE = "This page is made from the code by `scripts/reference.py`."
 _OWN = (
     (model_settings, ("OwnProvider", "SignInSettings", "OwnModel", "PriceSettings", "Fallback")),
-    (plugin_settings, ("PluginEntry", "ShellHook")),
+    (plugin_settings, ("PluginEntry", "PluginLlmTrust", "ShellHook")),
 )
 _ENVIRONMENT = tuple(setting_names().environment.items())
 _VALUES = (

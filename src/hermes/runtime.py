@@ -216,7 +216,7 @@ async def open_runtime(
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)
-        host = host_of(services, home)
+        host = host_of(services, home, routing.routes)
         plugins, told = await plugged(home, loaded.settings, host), hooked(home, loaded.settings, host)
         runtime = Runtime(home=home, loaded=loaded, opener=opener, plugins=plugins, told=told)
         if days := loaded.settings[ToolOutputSettings].keep_days:

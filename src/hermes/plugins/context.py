@@ -8,6 +8,7 @@ from typing import Any, Final
 from hermes.agent.extensions import PluginCommand, PluginProgram, Provision
 from hermes.hooks import HookCallback
 from hermes.plugins.host import PluginHost
+from hermes.plugins.llm import PluginLlm
 from hermes.plugins.manifest import PluginManifest, is_name
 from hermes.plugins.settings import PluginEntry
 from hermes.skills.skill_file import load
@@ -61,6 +62,14 @@ class PluginContext:
     def how_allowed(self) -> str:
         """How a user lets it replace tools from elsewhere; "" where that is so."""
         return "" if self._entry.allow_tool_override else _OVERRIDE.format(self.manifest.key)
+
+    @property
+    def llm(self) -> PluginLlm:
+        """Requests to models; PluginError where no session can be opened, as in hermes plugins list."""
+        if self._host.models is None:
+            words = "There are no models here: plugins ask them in a session."
+            raise PluginError(words, plugin=self.manifest.key, phase="llm")
+        return PluginLlm(self.manifest.key, self._host.models, self._host.loop, self._entry.llm)
 
     @property
     def profile_name(self) -> str:

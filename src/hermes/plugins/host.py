@@ -1,6 +1,7 @@
 """What of a runtime a plugin may add to."""
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
@@ -8,12 +9,17 @@ from hermes.agent.context_engines import ContextEngines
 from hermes.agent.extensions import Extensions
 from hermes.agent.memory_provider import MemoryProviders
 from hermes.agent.prompt.folder_trust import FolderTrust
+from hermes.agent.routes import Routes
 from hermes.agent.services import RuntimeServices
 from hermes.config.home import Home
 from hermes.hooks import Hooks
 from hermes.lib.aio import HomeLoop
+from hermes.lib.lazy import import_object
 from hermes.skills.library import SkillLibrary
 from hermes.tools.registry import ToolRegistry
+
+if TYPE_CHECKING:
+    from hermes.plugins.llm import ModelRoad
 
 
 class PluginHost(Struct, frozen=True, kw_only=True):
@@ -31,9 +37,10 @@ class PluginHost(Struct, frozen=True, kw_only=True):
     profile: str
     extensions: Extensions = field(default_factory=Extensions)
     loop: HomeLoop = field(default_factory=HomeLoop)
+    models: "ModelRoad | None" = None
 
 
-def host_of(services: RuntimeServices, home: Home) -> PluginHost:
+def host_of(services: RuntimeServices, home: Home, routes: Routes) -> PluginHost:
     """What of a runtime with these services plugins may add to; call it on its loop."""
     loop = HomeLoop()
     loop.enter()
@@ -48,4 +55,7 @@ def host_of(services: RuntimeServices, home: Home) -> PluginHost:
         profile=home.profile,
         extensions=services.extensions,
         loop=loop,
+        models=import_object("hermes.plugins.llm:ModelRoad")(
+            executor=services.executor, routes=routes, ledger=services.ledger
+        ),
     )

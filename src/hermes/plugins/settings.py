@@ -7,10 +7,24 @@ from msgspec import Meta, Struct, field
 from hermes.config.sections import Duration, doc, section
 
 
+class PluginLlmTrust(Struct, frozen=True, kw_only=True):
+    """What a plugin may choose in its requests to models; a list of allowed ones, where it is not empty,
+    bounds that.
+    """
+
+    allow_provider_override: bool = False
+    allowed_providers: list[str] = []
+    allow_model_override: bool = False
+    allowed_models: list[str] = []
+    allow_agent_id_override: bool = False
+    allow_profile_override: bool = False
+
+
 class PluginEntry(Struct, frozen=True, kw_only=True):
     """What one plugin may do."""
 
     allow_tool_override: bool = False
+    llm: PluginLlmTrust = PluginLlmTrust()
 
 
 @section("plugins")
