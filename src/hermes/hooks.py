@@ -134,7 +134,7 @@ class Hooks:
         """
         if point not in SPECS:
             raise ValueError(f"There is no hook {point!r}; there are {', '.join(sorted(SPECS))}.")
-        wanted, limit = _wanted(point, callback), seconds or self._seconds
+        wanted, limit = wanted_arguments(point, callback), seconds or self._seconds
         one = _Listener(callback=callback, wanted=wanted, owner=owner, seconds=limit)
         self._callbacks.setdefault(point, []).append(one)
         return partial(self._remove, point, one)
@@ -318,8 +318,8 @@ def _added_words(answer: Any) -> str:
     return words if isinstance(words, str) and words.strip() else ""
 
 
-def _wanted(point: str, callback: HookCallback) -> frozenset[str] | None:
-    """The arguments to hand over; None for all."""
+def wanted_arguments(point: str, callback: HookCallback) -> frozenset[str] | None:
+    """The arguments of a point that a callback takes, None for all; ValueError where it wants others."""
     parameters = inspect.signature(callback).parameters.values()
     takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
     refused = {inspect.Parameter.POSITIONAL_ONLY} if takes_all else _UNNAMED

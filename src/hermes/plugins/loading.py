@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import anyio
 
+from hermes.lib.lazy import import_object
 from hermes.lib.threads import in_thread
 from hermes.plugins.aliases import old_names
 from hermes.plugins.context import PluginContext
@@ -25,6 +26,7 @@ from hermes.types.error import PluginError
 
 _MISSING: Final = "it is enabled, and there is no plugin of that name."
 _loads: Final = count(1)
+Run = Callable[[FoundPlugin, PluginContext, PluginHost, str], None]
 
 
 async def load_plugins(
@@ -47,22 +49,23 @@ async def _loaded(one: FoundPlugin, settings: PluginSettings, host: PluginHost) 
         needs = f"it needs {', '.join(missing)}, which is not set."
         return LoadedPlugin(found=one, state="faulty", fault=needs)
     context = PluginContext(one.manifest, host, settings.entry(one.key))
+    run = _isolated if settings.entry(one.key).isolated else _here
     fault = f"it was not loaded within {settings.load_timeout:g} seconds."
     with anyio.move_on_after(settings.load_timeout):
-        fault = await in_thread(partial(_fault_of_loading, one, context, host))
+        fault = await in_thread(partial(_fault_of_loading, one, context, host, run))
     if fault:
         context.withdraw()
         return LoadedPlugin(found=one, state="faulty", fault=fault)
     return LoadedPlugin(found=one, state="loaded", context=context)
 
 
-def _fault_of_loading(one: FoundPlugin, context: PluginContext, host: PluginHost) -> str:
+def _fault_of_loading(one: FoundPlugin, context: PluginContext, host: PluginHost, run: Run) -> str:
     """Run a plugin's `register(ctx)`; what went wrong, or nothing."""
     name = f"{PLUGIN_MODULES}{re.sub(r'[^A-Za-z0-9_]', '_', one.key)}_{next(_loads)}"
     context.after(partial(_forget, name))
     try:
         with host.registry.loading(context.source, name, how_allowed=context.how_allowed) as refused:
-            _entry(one, name)(context)
+            run(one, context, host, name)
         context.refused += refused
     except BaseException as error:  # a plugin's fault stops nothing but itself
         if is_ctrl_c(error):
@@ -71,9 +74,26 @@ def _fault_of_loading(one: FoundPlugin, context: PluginContext, host: PluginHost
     return ""
 
 
+def _here(one: FoundPlugin, context: PluginContext, host: PluginHost, name: str) -> None:
+    """Load a plugin as a module of this process, which is called by that name."""
+    del host
+    _entry(one, name)(context)
+
+
+def _isolated(one: FoundPlugin, context: PluginContext, host: PluginHost, name: str) -> None:
+    """Load a plugin in a process of its own, which ends when it is withdrawn."""
+    del name
+    if one.manifest is None or one.package:
+        words = "a package cannot be isolated; a folder in the plugins of the home can."
+        raise PluginError(words, plugin=one.key, phase="load")
+    process = import_object("hermes.plugins.isolation:IsolatedPlugin")(one.manifest, host.environ)
+    context.after(process.close)
+    process.load(context)
+
+
 def _entry(one: FoundPlugin, name: str) -> Callable[[PluginContext], Any]:
     """The function that registers what a plugin brings."""
-    loaded = one.package.load() if one.package else _module(Path(one.path), name)
+    loaded = one.package.load() if one.package else module_of(Path(one.path), name)
     entry = getattr(loaded, "register", None if isinstance(loaded, ModuleType) else loaded)
     if not callable(entry):
         raise PluginError("it has no function register(ctx).", plugin=one.key, phase="load")
@@ -81,7 +101,7 @@ def _entry(one: FoundPlugin, name: str) -> Callable[[PluginContext], Any]:
     return found
 
 
-def _module(folder: Path, name: str) -> ModuleType:
+def module_of(folder: Path, name: str) -> ModuleType:
     """Import a plugin's folder as a package of this name."""
     parent = ModuleType(PLUGIN_MODULES.rstrip("."))
     parent.__path__ = []

@@ -21,9 +21,10 @@ class PluginLlmTrust(Struct, frozen=True, kw_only=True):
 
 
 class PluginEntry(Struct, frozen=True, kw_only=True):
-    """What one plugin may do."""
+    """What one plugin may do; `isolated` has it run in a process of its own."""
 
     allow_tool_override: bool = False
+    isolated: bool = False
     llm: PluginLlmTrust = PluginLlmTrust()
 
 
@@ -43,7 +44,10 @@ class PluginSettings(Struct, frozen=True, kw_only=True):
     ] = False
     entries: Annotated[
         dict[str, PluginEntry],
-        doc("By plugin what it may do; allow_tool_override lets it replace tools from elsewhere."),
+        doc(
+            "By plugin what it may do; allow_tool_override lets it replace tools from elsewhere,"
+            " isolated has its tools and hooks run in a process of their own."
+        ),
     ] = field(default_factory=dict)
     load_timeout: Annotated[
         Duration, doc("Seconds after which a plugin that is still being loaded counts as faulty.")
