@@ -40,9 +40,11 @@ def test_commands_are_listed_tried_and_taken_back(environ: dict[str, str], run: 
     assert (doctor.returncode, doctor.stdout) == (1, f"{told}: waits for your yes\n")
     assert run("hooks", "test", "PreToolUse", given="y\n").stdout.endswith(answer)
     assert state() == "runs"
+    assert "hook PreToolUse" not in run("doctor").stdout
     assert run("hooks", "doctor").stdout == "Nothing is wrong.\n"
     Path(command.split()[1]).write_text("pass")
     assert state() == "changed since your yes"
+    assert f"! {told} is not run: nobody has said yes to it as it is now" in run("doctor").stdout
     Path(command.split()[1]).write_text(CODE)
     assert run("hooks", "revoke", command).stdout == "1 taken back.\n"
     assert state() == "waits for your yes"

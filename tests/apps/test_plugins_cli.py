@@ -99,6 +99,16 @@ def test_a_faulty_plugin_is_named_by_the_list_doctor_and_a_session(environ: dict
     assert (done.stdout, fault in done.stderr) == ("hello\n", True)
 
 
+def test_an_unknown_command_is_told_as_one_whatever_is_wrong_with_the_settings(
+    environ: dict[str, str], run: Run
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.yaml").write_text("plugins: {enabled: 7}\n")
+    done = run("frobnicate")
+    assert (done.returncode, "No such command 'frobnicate'" in done.stderr) == (2, True)
+
+
 def test_what_is_no_plugin_is_not_installed(tmp_path: Path, run: Run) -> None:
     (tmp_path / "empty").mkdir()
     told = [run("plugins", "install", where, "-y").stderr for where in (str(tmp_path / "empty"), "what")]

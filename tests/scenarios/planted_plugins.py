@@ -32,7 +32,7 @@ def plant(environ: dict[str, str]) -> Plant:
 def configure(environ: dict[str, str], **plugins: Any) -> None:
     file = Path(environ["HERMES_HOME"]) / "config.yaml"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps({"plugins": plugins}))
+    file.write_text(f"plugins: {json.dumps(plugins)}")
 
 
 @asynccontextmanager

@@ -190,3 +190,43 @@ async def test_a_slash_command_of_a_plugin_is_run_shown_in_help_and_its_fault_is
         "! There is no command /fal. Did you mean /fall?",
     ]
     assert "- `/toss [times]`: Toss a coin (own)" in person.seen[3]
+
+
+OWN = """
+class Whole:
+    name = "whole"
+    def messages(self, log): return log.messages
+    def is_full(self, wanted): return False
+    async def make_room(self, wanted, *, overflow=None, focus=None): return None
+
+class Facts:
+    name = "facts"
+    def tools(self): return ()
+    def system_prompt_block(self): return "I know your cat."
+    def session_started(self, scope): pass
+    def prefetch(self, query, scope): return ()
+    def call(self, tool, arguments, scope): raise KeyError(tool)
+    def session_ended(self, scope): pass
+    def close(self): pass
+
+def register(ctx):
+    ctx.register_context_engine(Whole())
+    ctx.register_memory_provider(Facts())
+"""
+
+
+async def test_settings_may_choose_the_context_manager_and_the_memory_of_a_plugin(
+    environ: dict[str, str], plant: Plant, tmp_path: Path
+) -> None:
+    plant("own", OWN)
+    configure(environ, enabled=["own"])
+    with (Path(environ["HERMES_HOME"]) / "config.yaml").open("a") as file:
+        file.write("\ncontext: {engine: whole}\nmemory: {provider: facts}\n")
+    async with opened(environ, say("hello")) as runtime:
+        session = await runtime.session(options(tmp_path))
+        await session.send("hi")
+        system = session.system
+        await session.close()
+        assert (type(runtime.services.context).__name__, "I know your cat." in system) == ("Whole", True)
+        assert runtime.plugins[0].provides == ("context engine whole", "memory provider facts")
+    assert runtime.services.recall.providers.has("facts") is False

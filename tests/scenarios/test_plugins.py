@@ -81,6 +81,12 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a]\n
     [
         ("def register(ctx):\n    raise ValueError('no')", "", "ValueError: no"),
         ("raise SystemExit(3)", "", "SystemExit: 3"),
+        (
+            "class E(Exception):\n    def __str__(self): raise KeyError\nraise E",
+            "",
+            "E",
+        ),
+        ("raise ValueError('\\x1b[31mred')", "", "ValueError: ⟨U+001B⟩[31mred"),
         ("def register(ctx):\n    import time; time.sleep(20)", "", "it was not loaded within 0.2 seconds."),
         ("x = 1", "", "it has no function register(ctx)."),
         ("def register(:", "", "SyntaxError: invalid syntax (__init__.py, line 1)"),

@@ -34,6 +34,7 @@ from hermes.lib.programs import find_program, search_path
 from hermes.lib.resources import resources_in_force
 from hermes.models.catalog.endpoint import located, resolve
 from hermes.models.local import catalogue
+from hermes.plugins.plugged import hooked
 from hermes.present.checkup import CheckResult, State
 from hermes.store.auth import AuthFile
 from hermes.store.check import check
@@ -75,9 +76,10 @@ def examine(profile: str, *, model: str, base_url: str) -> Iterator[CheckResult]
     yield from _programs(environ)
     yield from _kept(home)
     yield from _notes(home, loaded)
-    yield _memory(home, loaded, environ)
-    settings = loaded.settings
-    yield from _added(plugins_here(home, settings, environ), environ)
+    added = plugins_here(home, loaded.settings, environ)
+    yield _memory(home, loaded, environ, added)
+    yield from _hooks(home, loaded, added)
+    yield from _added(added, environ)
 
 
 def _settings(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
@@ -196,6 +198,14 @@ def _opened(terminal: TerminalSettings, environ: dict[str, str]) -> Iterator[San
         )
 
 
+def _hooks(home: Home, loaded: Loaded, added: PluginsHere) -> Iterator[CheckResult]:
+    """What keeps commands of `hooks` from being run."""
+    try:
+        yield from (CheckResult("warning", told) for told in hooked(home, loaded.settings, added.host))
+    except ConfigError as error:
+        yield CheckResult("fault", str(error))
+
+
 def _added(found: PluginsHere, environ: dict[str, str]) -> Iterator[CheckResult]:
     """What is wrong with plugins, tool files and tools."""
     yield from (CheckResult("warning", told) for told in found.faults)
@@ -241,7 +251,7 @@ def _notes(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
         yield CheckResult("fault", f"memory: {error}")
 
 
-def _memory(home: Home, loaded: Loaded, environ: dict[str, str]) -> CheckResult:
+def _memory(home: Home, loaded: Loaded, environ: dict[str, str], added: PluginsHere) -> CheckResult:
     name = loaded.settings[MemorySettings].provider
     if not name:
         return CheckResult(
@@ -249,7 +259,9 @@ def _memory(home: Home, loaded: Loaded, environ: dict[str, str]) -> CheckResult:
         )
     given = ProviderHome(folder=home.memories, settings=loaded.settings, environ=environ, ports=SYSTEM_PORTS)
     try:
-        shipped().require(name)
+        added.host.memory.require(name)
+        if not shipped().has(name):
+            return CheckResult("ok", f"memory: {name}, of a plugin")
         kept = place(name, given)
     except (ConfigError, StoreError) as error:
         return CheckResult("fault", f"memory: {error}")

@@ -195,7 +195,9 @@ class PluginContext:
         if not hasattr(engine, "make_room"):
             self._keep("context_engine", str(engine.name), engine)
             return
+        self._refuse_over()
         self._host.engines.register(str(engine.name), lambda _: engine)
+        self._undo.callback(self._host.engines.withdraw, str(engine.name))
         self.provides.append(f"context engine {engine.name}")
 
     def register_memory_provider(self, provider: Any) -> None:
@@ -203,7 +205,9 @@ class PluginContext:
         if not hasattr(provider, "session_started"):
             self._keep("memory_provider", str(provider.name), provider)
             return
+        self._refuse_over()
         self._host.memory.register(str(provider.name), lambda _: provider)
+        self._undo.callback(self._host.memory.withdraw, str(provider.name))
         self.provides.append(f"memory provider {provider.name}")
 
     def register_auxiliary_task(

@@ -2,6 +2,7 @@
 them is run by that.
 """
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +20,7 @@ from hermes.plugins.manifest import FILE, PluginManifest, is_name, read_manifest
 from hermes.skills.digest import digest
 from hermes.types.error import PluginError
 
+_DAY: Final = 86_400
 MOST_FILES: Final = 2_000
 MOST_BYTES: Final = 50_000_000
 
@@ -64,6 +66,7 @@ class InstalledPlugins:
         """
         place = self._quarantine / token / "plugin"
         make_private(place.parent)
+        self._forget_old()
         try:
             _copy(source, place)
             manifest = read_manifest(place, source.name, "user")
@@ -111,6 +114,13 @@ class InstalledPlugins:
             return digest(place) != self.every()[name].digest
         finally:
             _remove(place.parent)
+
+    def _forget_old(self) -> None:
+        """Remove what looks that were killed have left in quarantine a day ago or more."""
+        for one in self._quarantine.iterdir():
+            with suppress(OSError):
+                if time.time() - one.stat().st_mtime > _DAY:  # noqa: TID251  # the file system's own time
+                    _remove(one)
 
     @property
     def _lock(self) -> Path:

@@ -14,6 +14,7 @@ import anyio
 
 from hermes.lib.lazy import import_object
 from hermes.lib.threads import in_thread
+from hermes.lib.visible import visible
 from hermes.plugins.aliases import old_names
 from hermes.plugins.context import PluginContext
 from hermes.plugins.discovery import FoundPlugin
@@ -21,6 +22,7 @@ from hermes.plugins.host import PluginHost
 from hermes.plugins.plugged import LoadedPlugin
 from hermes.plugins.settings import PluginSettings
 from hermes.tools.ctrl_c import is_ctrl_c
+from hermes.tools.discovery import error_words
 from hermes.tools.registry import PLUGIN_MODULES
 from hermes.types.error import PluginError
 
@@ -70,7 +72,7 @@ def _fault_of_loading(one: FoundPlugin, context: PluginContext, host: PluginHost
     except BaseException as error:  # a plugin's fault stops nothing but itself
         if is_ctrl_c(error):
             raise
-        return str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
+        return visible(str(error) if isinstance(error, PluginError) else error_words(error))
     return ""
 
 

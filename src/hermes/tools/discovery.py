@@ -127,7 +127,7 @@ class ToolFolder:
         except BaseException as error:  # a tool file's fault stops nothing but itself
             if is_ctrl_c(error):
                 raise
-            self._fault(path, _words(error))
+            self._fault(path, error_words(error))
 
     def _run(self, path: Path) -> None:
         """Import a file's own copy of its module."""
@@ -207,7 +207,7 @@ def _source(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _words(error: BaseException) -> str:
+def error_words(error: BaseException) -> str:
     """The kind of an exception and what it says, if it can say anything."""
     try:
         said = str(error)

@@ -12,13 +12,17 @@ from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import here
 from hermes.commands.plugins_here import plugins_here
 from hermes.plugins.settings import PluginSettings
+from hermes.types.error import HermesError
 
 _AS_THEY_ARE = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
 
 def program_of(name: str, choices: Choices) -> click.Command | None:
     """The subcommand of that name of an enabled plugin."""
-    found = here(choices)
+    try:
+        found = here(choices)
+    except HermesError:  # what is wrong with the settings is told by a command that there is
+        return None
     if choices.safe_mode or not found.settings[PluginSettings].enabled:
         return None
     loaded = plugins_here(found.home, found.settings, found.environ)
