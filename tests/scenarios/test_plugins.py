@@ -1,9 +1,11 @@
 """Plugins are loaded when they are enabled, each by itself, and what they add is used."""
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
+import anyio.to_thread
 import pytest
 
 from hermes.runtime import Runtime
@@ -187,3 +189,48 @@ async def test_a_package_names_itself_as_a_plugin_and_wins_over_a_folder(
         assert one.found.manifest is not None
         about_it = (one.found.source, one.found.manifest.version, one.found.manifest.description)
         assert (about_it, one.provides) == (("package", "2.0", "Luck"), ("command toss",))
+
+
+OLD = """
+import json
+from hermes_cli.config import cfg_get, get_env_value, load_config
+from hermes_constants import display_hermes_home, get_hermes_dir, get_hermes_home
+from tools.registry import registry, tool_result
+
+def told(args, **keywords):
+    config = load_config()
+    return tool_result(
+        home=str(get_hermes_home()),
+        shown=display_hermes_home(),
+        place=str(get_hermes_dir("cache/own", "own")),
+        rounds=cfg_get(config, "agent", "max_turns"),
+        none=cfg_get(config, "agent", "nothing", "there", default=7),
+        key=get_env_value("OWN_KEY"),
+    )
+
+def register(ctx):
+    registry.register("told", "own", {"name": "told", "parameters": {"type": "object"}}, told)
+"""
+
+
+@pytest.mark.parametrize("isolated", [False, True])
+async def test_a_plugin_reads_its_own_home_by_the_old_names(
+    environ: dict[str, str], plant: Plant, isolated: bool
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    plant("own", OLD, "name: own\noptional_env: [OWN_KEY]\n")
+    configure(environ, enabled=["own"], entries={"own": {"isolated": isolated}})
+    with (home / "config.yaml").open("a") as file:
+        file.write("\nagent: {max_turns: 12}\n")
+    async with opened({**environ, "OWN_KEY": "k"}) as runtime:
+        assert states(runtime) == {"own": ("loaded", ())}
+        found = await anyio.to_thread.run_sync(lambda: runtime.registry.dispatch("told", {}))
+    assert json.loads(found) == {
+        "home": str(home),
+        "shown": "~/.hermes",
+        "place": str(home / "cache" / "own"),
+        "rounds": 12,
+        "none": 7,
+        "key": "k",
+    }
+    assert {"hermes_constants", "hermes_cli", "hermes_cli.config"} & set(sys.modules) == set()

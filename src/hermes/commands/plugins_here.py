@@ -49,6 +49,6 @@ def plugins_here(home: Home, settings: Settings, environ: Mapping[str, str]) -> 
         trust=FolderTrust(
             file=home.trust_file, rule=settings[ContextFileSettings].trust, user_home=user_home
         ),
-        profile=home.profile,
+        home=home,
     )
     return PluginsHere(tools=tools, host=host, plugins=anyio.run(every_plugin, home, settings, host))

@@ -26,6 +26,11 @@ class Home(Struct, frozen=True, kw_only=True):
     profile: str = DEFAULT
 
     @property
+    def base(self) -> Path:
+        """The home of the default profile, which those of others lie in."""
+        return self.root if self.profile == DEFAULT else self.root.parents[1]
+
+    @property
     def config_file(self) -> Path:
         """The user's settings, YAML."""
         return self.root / "config.yaml"

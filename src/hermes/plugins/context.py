@@ -74,7 +74,7 @@ class PluginContext:
     @property
     def profile_name(self) -> str:
         """The profile in force."""
-        return self._host.profile
+        return self._host.home.profile
 
     def register_tool(
         self,

@@ -34,7 +34,7 @@ class PluginHost(Struct, frozen=True, kw_only=True):
     memory: MemoryProviders
     environ: Mapping[str, str]
     trust: FolderTrust
-    profile: str
+    home: Home
     extensions: Extensions = field(default_factory=Extensions)
     loop: HomeLoop = field(default_factory=HomeLoop)
     models: "ModelRoad | None" = None
@@ -52,7 +52,7 @@ def host_of(services: RuntimeServices, home: Home, routes: Routes) -> PluginHost
         memory=services.recall.providers,
         environ=services.environ,
         trust=services.trust,
-        profile=home.profile,
+        home=home,
         extensions=services.extensions,
         loop=loop,
         models=import_object("hermes.plugins.llm:ModelRoad")(

@@ -19,9 +19,10 @@ from typing import IO, Any, Final
 
 import msgspec
 
+from hermes.config.home import Home
 from hermes.hooks import Hooks, wanted_arguments
 from hermes.lib.threads import submit
-from hermes.plugins.aliases import old_names
+from hermes.plugins.aliases import of_home, old_names
 from hermes.plugins.loading import module_of
 from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
 
@@ -57,11 +58,12 @@ class _ServedPlugin:
         self._context = IsolatedContext()
         self._lock = Lock()  # invariant: a line is written by one thread at a time
 
-    def load(self, folder: str) -> None:
+    def load(self, folder: str, home: Home) -> None:
         """Load the plugin and tell what it adds, or what went wrong."""
         context, name = self._context, f"{PLUGIN_MODULES}isolated"
         try:
-            with old_names(), context.tools.loading(f"{PLUGIN_SOURCE}isolated", name):
+            given = of_home(home, dict(os.environ))  # noqa: TID251  # what it was given
+            with old_names(given), context.tools.loading(f"{PLUGIN_SOURCE}isolated", name):
                 module_of(Path(folder), name).register(context)
         except BaseException as error:  # noqa: BLE001  # whatever it is, it is told
             self._say({"fault": f"{type(error).__name__}: {error}"})
@@ -131,7 +133,7 @@ def main() -> None:
     for line in sys.stdin.buffer:
         asked = msgspec.json.decode(line)
         if "folder" in asked:
-            served.load(asked["folder"])
+            served.load(asked["folder"], Home(root=Path(asked["home"]), profile=asked["profile"]))
         else:
             submit(partial(served.answer, asked))
     os._exit(0)  # whatever its threads are at

@@ -16,6 +16,7 @@ from typing import Any, Final
 import msgspec
 
 import hermes.lib
+from hermes.config.home import Home
 from hermes.environments.child_env import child_environment
 from hermes.hooks import HookCallback
 from hermes.lib.threads import submit
@@ -34,8 +35,9 @@ _KEYWORDS: Final = ("task_id", "session_id", "user_task", "tool_call_id")
 class IsolatedPlugin:
     """The process of one plugin; one that has ended is started anew by the next call."""
 
-    def __init__(self, manifest: PluginManifest, environ: Mapping[str, str]) -> None:
+    def __init__(self, manifest: PluginManifest, environ: Mapping[str, str], home: Home) -> None:
         self._manifest, self._environ = manifest, _variables(manifest, environ)
+        self._about = {"folder": manifest.path, "home": str(home.root), "profile": home.profile}
         self._lock = Lock()  # invariant: a call is written whole, to the process that `_waiting` belongs to
         self._numbers = count(1)
         self._waiting: dict[int, Future[Any]] = {}
@@ -118,7 +120,7 @@ class IsolatedPlugin:
             env=self._environ,
             start_new_session=True,
         )
-        self._write(msgspec.json.encode({"folder": self._manifest.path}) + b"\n")
+        self._write(msgspec.json.encode(self._about) + b"\n")
         added = _line(child)
         if added is None or "fault" in added:
             _kill(child)

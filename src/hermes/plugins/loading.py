@@ -15,7 +15,7 @@ import anyio
 from hermes.lib.lazy import import_object
 from hermes.lib.threads import in_thread
 from hermes.lib.visible import visible
-from hermes.plugins.aliases import old_names
+from hermes.plugins.aliases import of_home, old_names
 from hermes.plugins.context import PluginContext
 from hermes.plugins.discovery import FoundPlugin
 from hermes.plugins.host import PluginHost
@@ -38,7 +38,7 @@ async def load_plugins(
     found = [*found]
     missing = {*settings.enabled} - {one.key for one in found}
     found += [FoundPlugin(key=key, source="user", path="", fault=_MISSING) for key in sorted(missing)]
-    with old_names():
+    with old_names(of_home(host.home, host.environ)):
         return tuple([await _loaded(one, settings, host) for one in found])
 
 
@@ -88,7 +88,7 @@ def _isolated(one: FoundPlugin, context: PluginContext, host: PluginHost, name: 
     if one.manifest is None or one.package:
         words = "a package cannot be isolated; a folder in the plugins of the home can."
         raise PluginError(words, plugin=one.key, phase="load")
-    process = import_object("hermes.plugins.isolation:IsolatedPlugin")(one.manifest, host.environ)
+    process = import_object("hermes.plugins.isolation:IsolatedPlugin")(one.manifest, host.environ, host.home)
     context.after(process.close)
     process.load(context)
 
