@@ -38,14 +38,15 @@ class Person:
         self.session = await self._runtime.session(self._options)
 
 
-async def events(session: Session, text: str, *answers: Answer) -> list[Event]:
+async def events(session: Session, text: str, *answers: Answer | None) -> list[Event]:
     """Run a turn, giving the answers in order to what is asked."""
-    waiting, heard = list(answers), list[Event]()
+    waiting, heard = [*answers], list[Event]()
     async with session.stream(text) as stream:
         async for event in stream:
             heard.append(event)
-            if isinstance(event, Asked) and not event.decided:
-                session.answer(event.id, waiting.pop(0))
+            is_open = isinstance(event, Asked) and not event.decided
+            if isinstance(event, Asked) and is_open and (answer := waiting.pop(0)) is not None:
+                session.answer(event.id, answer)
     return heard
 
 
@@ -90,7 +91,7 @@ def ask(environ: dict[str, str], tmp_path: Path) -> Any:
     """Run one turn with callbacks at points; the session with its log, and what was heard."""
 
     async def asked(
-        model: ScriptedModel, callbacks: dict[str, HookCallback], *answers: Answer, **more: Any
+        model: ScriptedModel, callbacks: dict[str, HookCallback], *answers: Answer | None, **more: Any
     ) -> tuple[Session, list[Event]]:
         chosen = {"toolsets": (), "cwd": tmp_path, "attended": True, **more}
         async with open_runtime(environ=environ, http=model.http(), ports=HASTY) as runtime:
@@ -232,6 +233,20 @@ async def test_questions_and_their_answers_are_told(ask: Any, tmp_path: Path) ->
     model = ScriptedModel(call("terminal", {"command": "rm -rf plans"}), say("ok"))
     await ask(model, points, Deny(), toolsets=("terminal",))
     assert told == [("rm -rf plans", "cli"), ("deny", "person")]
+
+
+async def test_a_question_that_nobody_can_be_asked_or_answers_is_told_as_such(
+    environ: dict[str, str], ask: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "plans").mkdir()
+    told: list[Any] = []
+    points = {"post_approval_response": lambda choice, decided_by: told.append((choice, decided_by))}
+    with (Path(environ["HERMES_HOME"]) / "config.yaml").open("a") as file:
+        file.write("\napprovals: {timeout: 0.01}\n")
+    for attended in (False, True):
+        model = ScriptedModel(call("terminal", {"command": "rm -rf plans"}), say("ok"))
+        await ask(model, points, None, toolsets=("terminal",), attended=attended)
+    assert told == [("deny", "policy"), ("timeout", "time limit")]
 
 
 async def test_a_failing_hook_is_named_with_its_plugin(

@@ -31,6 +31,7 @@ TAKEN = "The answer was used up, or the question ended, in another place; ask ag
 NOBODY = "Nobody can be asked here, so the answer is no."
 DECIDE = "{} Decide by yourself, by what is most likely meant and easiest to undo, and say what you assumed."
 NOBODY_HERE = "Nobody can be asked here."
+LATE = "time limit"
 TOO_LATE = "Nobody answered within {:g} s."
 LOOK, LOOK_LONGEST = 0.5, 5.0
 """Seconds between looks into the store for an answer from another process; each waits half as long again."""
@@ -133,19 +134,19 @@ class Questions(Struct, kw_only=True):
         process left behind is asked again under its id, and its answer used where it has come.
         """
         if not isinstance(question, Approve) or not self.hooks:
-            return await self._asked(question, to)
+            return (await self._asked(question, to))[0]
         about = _told_to_hooks(question, self.session, self.actor.app)
         await self.hooks.observe("pre_approval_request", **about)
-        answer = await self._asked(question, to)
-        choice = answer.scope if isinstance(answer, Grant) else "deny"
-        decided = "person" if self.attended else "policy"
-        await self.hooks.observe("post_approval_response", **about, choice=choice, decided_by=decided)
+        answer, by = await self._asked(question, to)
+        choice = answer.scope if isinstance(answer, Grant) else "timeout" if by == LATE else "deny"
+        await self.hooks.observe("post_approval_response", **about, choice=choice, decided_by=by)
         return answer
 
-    async def _asked(self, question: Question, to: Actor | None) -> Answer:
+    async def _asked(self, question: Question, to: Actor | None) -> tuple[Answer, str]:
+        """The answer, and who gave it."""
         if not self.attended:
             unasked = _by_policy(question, self.policy, NOBODY_HERE)
-            return self.record(question, unasked or Deny(reason=NOBODY), "policy")
+            return self.record(question, unasked or Deny(reason=NOBODY), "policy"), "policy"
         asked = self._left_behind(question) or self._fresh(question, to or self.actor)
         if asked.id in self._standing:
             del self._standing[asked.id]
@@ -290,8 +291,10 @@ class Questions(Struct, kw_only=True):
                 await store.answer(asked.id, waiting.answer, by=waiting.by, at=ports.now())
             pause = min(pause * 1.5, LOOK_LONGEST)
 
-    def _settled(self, ended: StoredQuestion, given: Answer | None) -> Answer:
-        """Tell of the answer that counts: what the store has, unless the one `given` here is a no."""
+    def _settled(self, ended: StoredQuestion, given: Answer | None) -> tuple[Answer, str]:
+        """Tell of the answer that counts, and by whom: what the store has, unless the one `given` here is a
+        no.
+        """
         answer, by = ended.answer, self._name(ended.by)
         if isinstance(given, Deny):
             answer, by = given, self._name(ended.to)
@@ -299,9 +302,9 @@ class Questions(Struct, kw_only=True):
             seconds = ended.expires - ended.asked
             reason = f"Nobody answered within {seconds:g} s, and silence is no consent."
             late = _by_policy(ended.question, self.policy, TOO_LATE.format(seconds))
-            answer, by = late or Deny(reason=reason), "time limit"
+            answer, by = late or Deny(reason=reason), LATE
         self.emit(Answered(id=ended.id, answer=answer, by=by))
-        return answer
+        return answer, by
 
     def _name(self, origin: str) -> str:
         return "person" if origin == self.actor.origin else origin
