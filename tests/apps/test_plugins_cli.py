@@ -82,6 +82,9 @@ def test_a_plugin_of_a_repository_is_installed_enabled_used_updated_and_removed(
     assert (asked.returncode, "There was no answer; -y removes without asking." in asked.stderr) == (2, True)
     assert run("plugins", "remove", "luck", "-y").stdout == "luck is gone.\n"
     assert not place.exists()
+    again = run("plugins", "install", address, "--yes", "--enable").stdout
+    assert again.endswith(f"Installed in {place}. It is loaded in sessions that begin now.\n")
+    assert run("plugins", "list").stdout.split()[:2] == ["luck", "loaded"]
 
 
 def test_a_faulty_plugin_is_named_by_the_list_doctor_and_a_session(environ: dict[str, str], run: Run) -> None:

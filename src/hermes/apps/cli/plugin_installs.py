@@ -4,15 +4,19 @@ place. Nothing of one is run before it is enabled.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import click
+import msgspec
 
 from hermes.apps.cli import values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import agreed, here, to_change
+from hermes.apps.settings import edit
 from hermes.composition import SYSTEM_PORTS
 from hermes.lib.visible import one_line
 from hermes.plugins.installed import InstalledPlugins, PluginCandidate, plugin_in
+from hermes.plugins.settings import PluginSettings
 from hermes.skills.digest import digest
 from hermes.skills.sources import SkillSource, fetched, source_of
 from hermes.types.error import HermesError, PluginError, SkillError
@@ -20,20 +24,29 @@ from hermes.types.error import HermesError, PluginError, SkillError
 
 @click.command()
 @click.argument("where")
+@click.option("--enable", is_flag=True, help="Have it loaded in sessions that begin from now on.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_obj
-def install(choices: Choices, where: str, *, yes: bool) -> None:
+def install(choices: Choices, where: str, *, enable: bool, yes: bool) -> None:
     """Bring a plugin from WHERE: a folder, owner/repository/path of GitHub, or the https address of a git
     repository with #path. Nothing of it is run before hermes plugins enable.
     """
-    to_change(choices)
+    home = to_change(choices)
     with _candidate(choices, where) as one:
         _tell(one)
         if not (yes or agreed(f"Install it from {one.source}?", "installs")):
             click.echo("Nothing was installed.")
             return
         place = _installed(choices).install(one, at=SYSTEM_PORTS.now())
-        click.echo(f"Installed in {place}. hermes plugins enable {one.manifest.name} has it loaded.")
+        name = one.manifest.name
+        if enable:
+            enable_in(home.config_file, here(choices).settings[PluginSettings], name)
+        more = (
+            "It is loaded in sessions that begin now."
+            if enable
+            else f"hermes plugins enable {name} has it loaded."
+        )
+        click.echo(f"Installed in {place}. {more}")
 
 
 @click.command()
@@ -64,6 +77,19 @@ def remove(choices: Choices, name: str, *, yes: bool) -> None:
         return
     _installed(choices).remove(name)
     click.echo(f"{name} is gone.")
+
+
+def enable_in(config_file: Path, chosen: PluginSettings, name: str) -> None:
+    """Have the settings name a plugin among those that are loaded."""
+    if name in chosen.disabled:
+        set_list(config_file, "disabled", [key for key in chosen.disabled if key != name])
+    if name not in chosen.enabled:
+        set_list(config_file, "enabled", sorted({*chosen.enabled, name}))
+
+
+def set_list(config_file: Path, key: str, names: list[str]) -> None:
+    """Set a list of plugins."""
+    edit.set_key(config_file, f"plugins.{key}", msgspec.json.encode(names).decode())
 
 
 def _updated(choices: Choices, name: str, source: str) -> str:

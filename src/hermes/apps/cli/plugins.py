@@ -6,7 +6,7 @@ import msgspec
 from hermes.apps.cli import tables, values
 from hermes.apps.cli.choices import Choices
 from hermes.apps.cli.cli_context import Here, here, to_change
-from hermes.apps.cli.plugin_installs import install, remove, update
+from hermes.apps.cli.plugin_installs import enable_in, install, remove, set_list, update
 from hermes.apps.settings import edit
 from hermes.commands.plugins_here import PluginsHere, plugins_here
 from hermes.lib.nearest import nearest
@@ -64,8 +64,7 @@ def enable(choices: Choices, name: str, *, allow_tool_override: bool) -> None:
     chosen = found.settings[PluginSettings]
     if one.found.fault:
         raise ConfigError(f"{name} cannot be used: {one.found.fault}")
-    _set(home.config_file, "disabled", [key for key in chosen.disabled if key != name], chosen.disabled)
-    _set(home.config_file, "enabled", sorted({*chosen.enabled, name}), chosen.enabled)
+    enable_in(home.config_file, chosen, name)
     if allow_tool_override:
         entries = {key: msgspec.to_builtins(entry) for key, entry in chosen.entries.items()}
         entries[name] = {**entries.get(name, {}), "allow_tool_override": True}
@@ -81,17 +80,12 @@ def disable(choices: Choices, name: str) -> None:
     home, chosen = to_change(choices), here(choices).settings[PluginSettings]
     if name not in chosen.enabled:
         raise ConfigError(f"{name} is not enabled.")
-    _set(home.config_file, "enabled", [key for key in chosen.enabled if key != name], chosen.enabled)
+    set_list(home.config_file, "enabled", [key for key in chosen.enabled if key != name])
     click.echo(f"{name} is off in sessions that begin now.")
 
 
 for command in (install, update, remove):
     plugins.add_command(command)
-
-
-def _set(config_file: object, key: str, wanted: list[str], there: list[str]) -> None:
-    if wanted != there:
-        edit.set_key(config_file, f"plugins.{key}", msgspec.json.encode(wanted).decode())  # type: ignore[arg-type]
 
 
 def _loaded(found: Here, choices: Choices) -> PluginsHere:
