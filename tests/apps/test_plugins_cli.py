@@ -87,6 +87,29 @@ def test_a_plugin_of_a_repository_is_installed_enabled_used_updated_and_removed(
     assert run("plugins", "list").stdout.split()[:2] == ["luck", "loaded"]
 
 
+def test_a_projects_plugin_runs_as_it_was_when_it_was_enabled(
+    environ: dict[str, str], run: Run, work: Path
+) -> None:
+    folder, home = work / ".hermes" / "plugins" / "luck", Path(environ["HERMES_HOME"])
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text(MANIFEST)
+    (folder / "__init__.py").write_text(CODE)
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text("plugins: {project: true}\n")
+    (home / "trust.json").write_text(json.dumps({str(work.resolve()): True}))
+
+    def state() -> list[str]:
+        return run("plugins", "list").stdout.split()[:3]
+
+    assert state() == ["luck", "off", "project"]
+    run("plugins", "enable", "luck")
+    assert (state(), (folder / "ran").exists()) == (["luck", "loaded", "project"], False)
+    (folder / "__init__.py").write_text("raise SystemExit")
+    changed = run("plugins", "list")
+    assert changed.stdout.split()[:3] == ["luck", "faulty", "project"]
+    assert "nobody has looked at its files as they are now" in changed.stderr
+
+
 def test_a_faulty_plugin_is_named_by_the_list_doctor_and_a_session(environ: dict[str, str], run: Run) -> None:
     folder = Path(environ["HERMES_HOME"], "plugins", "bad")
     folder.mkdir(parents=True)

@@ -8,6 +8,7 @@ from typing import Any
 import anyio.to_thread
 import pytest
 
+from hermes.plugins.project_plugins import ProjectPlugins
 from hermes.runtime import Runtime
 from hermes.testing import call, say
 from hermes.types.message import ToolResult
@@ -160,16 +161,41 @@ async def test_a_projects_plugin_needs_the_setting_and_a_persons_trust(
     project = tmp_path / "project"
     plant("luck", TOOL, top=project / ".hermes" / "plugins")
     monkeypatch.chdir(project)
-    for wanted, trusted, expected in (
-        (True, False, MISSING),
-        (False, True, MISSING),
-        (True, True, {"luck": ("loaded", ())}),
+    plugins = ProjectPlugins(Path(environ["HERMES_HOME"]) / "project-plugins")
+    folder = project / ".hermes" / "plugins" / "luck"
+    changed = "nobody has looked at its files as they are now; hermes plugins enable luck does."
+    for wanted, trusted, accepted, expected in (
+        (True, False, True, MISSING),
+        (False, True, True, MISSING),
+        (True, True, True, {"luck": ("loaded", ())}),
+        (True, True, False, {"luck": ("faulty", (changed,))}),
     ):
         configure(environ, enabled=["luck"], project=wanted)
         async with opened(environ) as runtime:
             runtime.trust.keep(project, counts=trusted)
+        plugins.accept(folder)
+        if not accepted:
+            (folder / "more.py").write_text("x = 1")
         async with opened(environ) as runtime:
             assert states(runtime) == expected
+
+
+async def test_a_file_that_a_session_has_planted_in_a_projects_plugin_is_not_run(
+    environ: dict[str, str], plant: Plant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project, mark = tmp_path / "project", tmp_path / "mark"
+    later = TOOL.replace("    return json", "    from . import later\n    return json")
+    folder = plant("luck", later, top=project / ".hermes" / "plugins")
+    (folder / "later.py").write_text("x = 1")
+    monkeypatch.chdir(project)
+    configure(environ, enabled=["luck"], project=True)
+    async with opened(environ) as runtime:
+        runtime.trust.keep(project, counts=True)
+    ProjectPlugins(Path(environ["HERMES_HOME"]) / "project-plugins").accept(folder)
+    async with opened(environ) as runtime:
+        (folder / "later.py").write_text(f"open({str(mark)!r}, 'w')")
+        await anyio.to_thread.run_sync(lambda: runtime.registry.dispatch("coin", {}))
+        assert (states(runtime), mark.exists()) == ({"luck": ("loaded", ())}, False)
 
 
 async def test_a_package_names_itself_as_a_plugin_and_wins_over_a_folder(

@@ -97,6 +97,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "plugins"
 
     @property
+    def project_plugins(self) -> Path:
+        """The plugins of projects, as they were when they were enabled."""
+        return self.root / "project-plugins"
+
+    @property
     def plugin_quarantine(self) -> Path:
         """Where plugins from elsewhere are looked at."""
         return self.root / "cache" / "plugins"

@@ -68,7 +68,7 @@ class InstalledPlugins:
         make_private(place.parent)
         self._forget_old()
         try:
-            _copy(source, place)
+            copy_plugin(source, place)
             manifest = read_manifest(place, source.name, "user")
             if not (place / "__init__.py").is_file():
                 raise PluginError(
@@ -76,7 +76,7 @@ class InstalledPlugins:
                 )
             yield PluginCandidate(folder=place, manifest=manifest, source=origin)
         finally:
-            _remove(place.parent)
+            remove_folder(place.parent)
 
     def install(self, one: PluginCandidate, *, at: float) -> Path:
         """Put a candidate in its place; PluginError where a plugin of another source has its name."""
@@ -102,7 +102,7 @@ class InstalledPlugins:
             raise PluginError(
                 f"There is no plugin {name[:80]!r} in {self.folder}.", plugin=name, phase="remove"
             )
-        _remove(self.folder / name)
+        remove_folder(self.folder / name)
         self._write({key: one for key, one in self.every().items() if key != name})
 
     def is_changed(self, name: str, token: str) -> bool:
@@ -110,17 +110,17 @@ class InstalledPlugins:
         place = self._quarantine / token / "plugin"
         make_private(place.parent)
         try:
-            _copy(self.folder / name, place)
+            copy_plugin(self.folder / name, place)
             return digest(place) != self.every()[name].digest
         finally:
-            _remove(place.parent)
+            remove_folder(place.parent)
 
     def _forget_old(self) -> None:
         """Remove what looks that were killed have left in quarantine a day ago or more."""
         for one in self._quarantine.iterdir():
             with suppress(OSError):
                 if time.time() - one.stat().st_mtime > _DAY:  # noqa: TID251  # the file system's own time
-                    _remove(one)
+                    remove_folder(one)
 
     @property
     def _lock(self) -> Path:
@@ -144,7 +144,8 @@ def plugin_in(top: Path, path: str) -> Path:
     raise PluginError(f"Name one of its plugins with #PATH; there are: {names}.", plugin="", phase="install")
 
 
-def _copy(source: Path, target: Path) -> None:
+def copy_plugin(source: Path, target: Path) -> None:
+    """Copy a plugin's files, but for what git and Python keep there; PluginError where that cannot be."""
     try:
         copy_aside(source.resolve(), target, Room(MOST_BYTES, MOST_FILES, skips=_is_left_out))
     except TooLarge as error:
@@ -159,6 +160,7 @@ def _is_left_out(path: str) -> bool:
     return path.endswith(("/.git", "/__pycache__"))
 
 
-def _remove(folder: Path) -> None:
+def remove_folder(folder: Path) -> None:
+    """Remove a folder with all in it, if it is there."""
     with suppress(FileNotFoundError), held(open_path(folder.parent, FOLDER)) as above:
         remove_tree(above, folder.name)

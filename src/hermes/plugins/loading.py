@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any, Final
 
 import anyio
+from msgspec.structs import replace
 
 from hermes.lib.lazy import import_object
 from hermes.lib.threads import in_thread
@@ -20,6 +21,7 @@ from hermes.plugins.context import PluginContext
 from hermes.plugins.discovery import FoundPlugin
 from hermes.plugins.host import PluginHost
 from hermes.plugins.plugged import LoadedPlugin
+from hermes.plugins.project_plugins import CHANGED, ProjectPlugins
 from hermes.plugins.settings import PluginSettings
 from hermes.tools.ctrl_c import is_ctrl_c
 from hermes.tools.discovery import error_words
@@ -45,12 +47,19 @@ async def load_plugins(
 async def _loaded(one: FoundPlugin, settings: PluginSettings, host: PluginHost) -> LoadedPlugin:
     if not settings.is_enabled(one.key):
         return LoadedPlugin(found=one, state="off", fault=one.fault)
-    if one.manifest is None:
+    manifest = one.manifest
+    if manifest is None:
         return LoadedPlugin(found=one, state="faulty", fault=one.fault)
-    if missing := [name for name in one.manifest.requires_env if not host.environ.get(name)]:
+    if one.source == "project":
+        accepted = ProjectPlugins(host.home.project_plugins).accepted(Path(one.path))
+        if accepted is None:
+            return LoadedPlugin(found=one, state="faulty", fault=CHANGED.format(one.key))
+        manifest = replace(manifest, path=str(accepted))
+        one = replace(one, path=str(accepted), manifest=manifest)
+    if missing := [name for name in manifest.requires_env if not host.environ.get(name)]:
         needs = f"it needs {', '.join(missing)}, which is not set."
         return LoadedPlugin(found=one, state="faulty", fault=needs)
-    context = PluginContext(one.manifest, host, settings.entry(one.key))
+    context = PluginContext(manifest, host, settings.entry(one.key))
     run = _isolated if settings.entry(one.key).isolated else _here
     fault = f"it was not loaded within {settings.load_timeout:g} seconds."
     with anyio.move_on_after(settings.load_timeout):

@@ -1,5 +1,7 @@
 """`hermes plugins`: third parties' code: what is there, what of it runs, and what it adds."""
 
+from pathlib import Path
+
 import click
 import msgspec
 
@@ -12,6 +14,7 @@ from hermes.commands.plugins_here import PluginsHere, plugins_here
 from hermes.lib.nearest import nearest
 from hermes.lib.visible import one_line, visible
 from hermes.plugins.plugged import LoadedPlugin
+from hermes.plugins.project_plugins import ProjectPlugins
 from hermes.plugins.settings import PluginSettings
 from hermes.types.error import ConfigError
 
@@ -64,6 +67,8 @@ def enable(choices: Choices, name: str, *, allow_tool_override: bool) -> None:
     chosen = found.settings[PluginSettings]
     if one.found.fault:
         raise ConfigError(f"{name} cannot be used: {one.found.fault}")
+    if one.found.source == "project":
+        ProjectPlugins(home.project_plugins).accept(Path(one.found.path))
     enable_in(home.config_file, chosen, name)
     if allow_tool_override:
         entries = {key: msgspec.to_builtins(entry) for key, entry in chosen.entries.items()}
