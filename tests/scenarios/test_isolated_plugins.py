@@ -120,6 +120,8 @@ async def test_a_process_that_is_killed_fails_its_call_and_the_next_call_has_a_n
     await gone(last["pid"])
 
 
+AROUND = "def register(ctx):\n    ctx.register_hook('tool_execution', lambda next_call: next_call())"
+STANDS = "The plugin own failed: ValueError: tool_execution stands around a call, which happens in another process."
 COMMAND = "def register(ctx):\n    ctx.register_command('x', print)"
 ONLY = "The plugin own failed: AttributeError: a plugin in a process of its own adds tools and hooks only, and has no"
 
@@ -129,6 +131,7 @@ ONLY = "The plugin own failed: AttributeError: a plugin in a process of its own 
     [
         ("raise SystemExit(3)", "The plugin own failed: SystemExit: 3."),
         ("import os; os._exit(3)", "The plugin own ended while it was loaded."),
+        (AROUND, STANDS),
         (COMMAND, f"{ONLY} register_command."),
         ("import time; time.sleep(60)", "it was not loaded within 3 seconds."),
     ],

@@ -20,7 +20,7 @@ from typing import IO, Any, Final
 import msgspec
 
 from hermes.config.home import Home
-from hermes.hooks import Hooks, wanted_arguments
+from hermes.hooks import SPECS, Hooks, wanted_arguments
 from hermes.lib.threads import submit
 from hermes.plugins.aliases import of_home, old_names
 from hermes.plugins.loading import module_of
@@ -43,6 +43,8 @@ class IsolatedContext:
     def register_hook(self, hook_name: str, callback: Callable[..., Any]) -> None:
         """Have a callback called at a hook point."""
         Hooks().register(hook_name, callback)
+        if SPECS[hook_name].kind == "around":
+            raise ValueError(f"{hook_name} stands around a call, which happens in another process.")
         self.hooks.append((hook_name, callback))
 
     def __getattr__(self, name: str) -> Any:

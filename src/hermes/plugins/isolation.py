@@ -155,7 +155,7 @@ class IsolatedPlugin:
             raise self._fault("ended in its process") from error
 
     def _fault(self, how: str) -> PluginError:
-        key = self._manifest.key
+        key, how = self._manifest.key, how.rstrip(".")
         return PluginError(f"The plugin {key} {how}.", plugin=key, phase="isolated")
 
 
