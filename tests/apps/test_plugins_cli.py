@@ -146,14 +146,29 @@ def test_what_is_no_plugin_is_not_installed(tmp_path: Path, run: Run) -> None:
     assert "There is no plugin 'lack'" in run("plugins", "enable", "lack").stderr
 
 
-def test_a_slash_command_of_a_plugin_is_offered_and_may_send_a_message(tmp_path: Path) -> None:
+def with_luck(tmp_path: Path) -> Place:
     place = Place(tmp_path)
     folder = place.home / ".hermes" / "plugins" / "luck"
     folder.mkdir(parents=True)
     (folder / "plugin.yaml").write_text(MANIFEST)
     (folder / "__init__.py").write_text(CODE.replace('(words) and ""', '(words) and "", "Say it"'))
     (place.home / ".hermes" / "config.yaml").write_text(json.dumps({"plugins": {"enabled": ["luck"]}}))
-    with place.open(say("understood")) as terminal:
+    return place
+
+
+def test_a_command_of_a_plugin_may_send_a_message_where_there_is_no_screen(tmp_path: Path) -> None:
+    place = with_luck(tmp_path)
+    with (
+        ScriptedServer(ScriptedModel(say("understood"))).running() as server,
+        place.window(server.base_url, 80, 24, "", {"TERM": "dumb"}) as terminal,
+    ):
+        terminal.until("an empty line leaves")
+        terminal.type("/say hello\n")
+        terminal.until("understood")
+
+
+def test_a_slash_command_of_a_plugin_is_offered_and_may_send_a_message(tmp_path: Path) -> None:
+    with with_luck(tmp_path).open(say("understood")) as terminal:
         terminal.until("(main")
         terminal.type("/sa")
         terminal.until("❯ /say              Say it")

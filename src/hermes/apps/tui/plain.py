@@ -111,6 +111,7 @@ class Lines:
     async def talk(self, start: StartFacts, runtime: "Runtime") -> None:
         """Turns and commands until the person leaves."""
         self._talk = talk = PlainCommands(start, runtime, self._print, self._ask)
+        runtime.services.extensions.inboxes.append(talk.send)
         await talk.open(resume=start.resume)
         session = opened(talk)
         self._print(f"hermes {start.version} · {session.endpoint.model} · an empty line leaves")
