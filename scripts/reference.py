@@ -23,6 +23,7 @@ from hermes.apps.tui.region import KEYS
 from hermes.commands.catalogue import commands
 from hermes.config.names import setting_names
 from hermes.config.sections import keys_of, known_sections
+from hermes.mcp import settings as mcp_settings
 from hermes.models import settings as model_settings
 from hermes.models.errors.classify import reasons
 from hermes.plugins import settings as plugin_settings
@@ -34,6 +35,7 @@ _OWN = (
     (model_settings, ("OwnProvider", "SignInSettings", "OwnModel", "PriceSettings", "Fallback")),
     (plugin_settings, ("PluginEntry", "PluginLlmTrust", "ShellHook")),
 )
+_MCP = ("McpServer", "McpFilter", "McpSandbox", "McpOAuth", "McpIdentity", "McpSampling", "McpElicitation")
 _ENVIRONMENT = tuple(setting_names().environment.items())
 _VALUES = (
     (message, ("User", "Assistant", "ToolResult", "Compaction", "ToolCall", "ContextBlock", "Attachment")),
@@ -52,6 +54,7 @@ def settings() -> str:
         " the variables [below](#variables), these before the file, and the file before the defaults.",
         *(_section(kind, name) for kind, name in known_sections()),
         *(_struct(module, name) for module, names in _OWN for name in names),
+        *(_struct(mcp_settings, name) for name in _MCP),
         "## Variables\n\n" + _names("variable", setting_names().variables),
         "## Other variables\n\nBeside them the program reads these, and the keys of"
         " [providers](../guide/providers.md).\n\n"

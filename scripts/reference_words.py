@@ -69,15 +69,19 @@ def value(default: object) -> str:
 
 
 def fields(of: type) -> str:
-    """The fields of a struct or typed dictionary, with type and default, as the source has them."""
-    return table(
-        ("field", "type", "default"),
-        (
-            (f"`{one.target.id}`", _code(one.annotation), _code(one.value) if one.value else "")
-            for one in _annotated(of)
-            if not one.target.id.startswith("_")
-        ),
-    )
+    """The fields of a struct or typed dictionary, with type, default and what is said of them."""
+    rows = [_field(one) for one in _annotated(of) if not one.target.id.startswith("_")]
+    told = any(row[-1] for row in rows)
+    return table(("field", "type", "default", "what it is")[: 3 + told], (row[: 3 + told] for row in rows))
+
+
+def _field(one: Any) -> tuple[str, str, str, str]:
+    kind, told = one.annotation, ""
+    if isinstance(kind, ast.Subscript) and ast.unparse(kind.value) == "Annotated":
+        kind, *more = kind.slice.elts  # type: ignore[attr-defined]  # what Annotated takes is a tuple
+        docs = [each.args[0] for each in more if ast.unparse(each.func) == "doc"]
+        told = "".join(str(ast.literal_eval(each)) for each in docs)
+    return f"`{one.target.id}`", _code(kind), _code(one.value) if one.value else "", told
 
 
 def members(of: type) -> Iterator[str]:

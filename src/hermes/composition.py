@@ -28,7 +28,7 @@ from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.prompt.standard import folder_rules
 from hermes.agent.recall import Recall
 from hermes.agent.routes import Routes
-from hermes.agent.services import Redactor, RuntimeServices
+from hermes.agent.services import Redactor, RuntimeServices, ToolServers
 from hermes.agent.session import Session
 from hermes.agent.settings import BudgetSettings, DelegationSettings, TrajectorySettings
 from hermes.agent.trajectories import NoTrajectories, SavedTrajectories, Trajectories
@@ -58,7 +58,7 @@ from hermes.store.auth import AuthFile
 from hermes.store.protocol import SessionStore
 from hermes.tools.discovery import ToolFolder, discover_builtin_tools
 from hermes.tools.dispatch import Dispatcher
-from hermes.tools.registry import PROCESS, ToolRegistry
+from hermes.tools.registry import PROCESS, ToolRegistry, ToolSource
 from hermes.tools.results import Results
 from hermes.types.event import Notice
 from hermes.types.ports import Ports
@@ -80,11 +80,14 @@ SYSTEM_PORTS = Ports(
 
 
 class Connections(Struct, frozen=True, kw_only=True):
-    """What a runtime holds open: the store, the HTTP client, and a place for background jobs."""
+    """What a runtime holds open: the store, the HTTP client, and a place for background jobs; and the secrets
+    that are known, which grow.
+    """
 
     store: SessionStore
     http: httpx2.AsyncClient
     spawn: Callable[[Async[Any]], object]
+    known: SecretValues
 
 
 class HomeRoutes:
@@ -261,9 +264,10 @@ def services_for(
     connections: Connections,
     ports: Ports,
     registry: ToolRegistry,
+    servers: ToolServers,
 ) -> tuple[RuntimeServices, HomeRoutes, HomeEnvironments]:
     """Make the services of a home; its routes and environments also as what they are."""
-    settings, known = loaded.settings, SecretValues(*secrets_of(environ))
+    settings, known = loaded.settings, connections.known
     store, http = connections.store, connections.http
     redactor, ledger = Redactor(known), Ledger(settings[BudgetSettings], store, ports)
     results = Results(folder=home.results, name=ports.token, redact=redactor.redact)
@@ -290,6 +294,7 @@ def services_for(
         ),
         skills=skills_of(home, settings[SkillSettings]),
         skill_settings=settings[SkillSettings],
+        servers=servers,
         trust=_trust(home, settings, environ),
         environ=environ,
         notes=folder_rules(settings),
@@ -363,12 +368,17 @@ def _routes(
 
 
 def open_tools(
-    home: Home, delegation: Callable[[], DelegationSettings], code: CodeExecutionSettings
+    home: Home,
+    delegation: Callable[[], DelegationSettings],
+    code: CodeExecutionSettings,
+    *others: ToolSource,
 ) -> ToolFolder:
-    """A home's tools: a registry of its own with the built-in tools below it, and the user's files in it."""
+    """A home's tools: a registry of its own with the built-in tools and others below it, and the user's files
+    in it.
+    """
     discover_builtin_tools()
     below = ToldOfKernel(LimitedDelegation(PROCESS, delegation), code)
-    folder = ToolFolder(home.tools, ToolRegistry(below), importing=old_names)
+    folder = ToolFolder(home.tools, ToolRegistry(below, *others), importing=old_names)
     folder.refresh()
     return folder
 

@@ -1,13 +1,12 @@
 """Layer 10. The opening of sessions: what a new one is made of, and how a stored one goes on."""
 
 import datetime as dt
-import math
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, Literal, get_args
+from typing import Final, Literal
 from weakref import WeakSet
 
 import anyio
@@ -26,7 +25,7 @@ from hermes.agent.recovery import answers
 from hermes.agent.services import RuntimeServices
 from hermes.agent.session import Session
 from hermes.agent.settings import AgentSettings, DelegationSettings, GoalSettings
-from hermes.agent.spec import SessionOptions, SessionSpec, new_session_id
+from hermes.agent.spec import SessionOptions, SessionSpec, check, new_session_id
 from hermes.composition import HomeEnvironments, HomeRoutes
 from hermes.config.sections import Settings
 from hermes.environments.settings import TerminalSettings
@@ -34,7 +33,8 @@ from hermes.lib.aio import collect
 from hermes.lib.lazy import import_object
 from hermes.lib.repository import branch_of
 from hermes.lib.text import mend_surrogates
-from hermes.models.settings import CachingSettings, Effort, ModelSettings
+from hermes.mcp.servers import McpServers
+from hermes.models.settings import CachingSettings, ModelSettings
 from hermes.safety.settings import ApprovalSettings
 from hermes.store.protocol import Owner, SessionRow, SessionStore, StoredSession
 from hermes.tools.discovery import ToolFolder
@@ -42,6 +42,7 @@ from hermes.tools.schemas import Schemas
 from hermes.types.actor import Actor
 from hermes.types.capabilities import Capabilities
 from hermes.types.error import ConfigError, StoreError
+from hermes.types.event import Notice
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import ToolSnapshot
@@ -60,6 +61,7 @@ class SessionOpener(Struct, kw_only=True):
     routing: HomeRoutes
     environments: HomeEnvironments
     tool_folder: ToolFolder
+    servers: McpServers
     schemas: Schemas
     prompt: SystemPrompt
     living: WeakSet[Session] = field(default_factory=WeakSet)
@@ -86,6 +88,7 @@ class SessionOpener(Struct, kw_only=True):
         endpoint = self._endpoint(chosen, parent)
         now, cwd = self.ports.now(), self._cwd(chosen)
         session_id = new_session_id(self.ports)
+        await self.servers.ready()
         tools = self._tools(chosen, endpoint, parent)
         bounds = self._bounds(chosen, cwd)
         if chosen.parent:
@@ -143,7 +146,7 @@ class SessionOpener(Struct, kw_only=True):
         return replace(spec, outside=outside, depth=await depth_below(spec.parent, self.living, self.store))
 
     def _endpoint(self, chosen: SessionOptions, parent: Session | None = None) -> Endpoint:
-        _check(chosen)
+        check(chosen)
         _ = self.services.context  # one that is not there is a fault of the settings, told before any turn
         self.routing.routes.learn_secrets()
         if chosen.endpoint is not None:
@@ -311,6 +314,11 @@ class SessionOpener(Struct, kw_only=True):
             place = Place(cwd=str(cwd), platform=kind, branch=branch_of(cwd), home=home)
         return replace(place, date=f"{day:%A, %d %B %Y}")
 
+    def tell(self, words: str) -> None:
+        """Have every living session's people know something."""
+        for session in list(self.living):
+            session.emit(Notice(level="info", text=words))
+
     async def close_sessions(self) -> None:
         """Close what nobody closed: its turns end in words, and other processes may have it."""
         left = [partial(_close, one) for one in list(self.living) if not one.closed]
@@ -372,18 +380,6 @@ class SessionOpener(Struct, kw_only=True):
             raise ConfigError(f"No session can work in {shown}, whose name is not UTF-8: rename it.")
         self.services.recall.refuse_within(cwd)
         return cwd
-
-
-def _check(chosen: SessionOptions) -> None:
-    """ConfigError for what no session can be opened with."""
-    if not 0 <= chosen.max_cost < math.inf or chosen.max_steps < 0:
-        raise ConfigError(
-            "max_cost and max_steps are limits: give a number above zero, or 0 for none of yours."
-        )
-    if chosen.effort not in get_args(Effort):
-        raise ConfigError(
-            f"There is no effort {chosen.effort!r}; there are: {', '.join(get_args(Effort)[1:])}."
-        )
 
 
 def _kept(ttl: Literal["5m", "1h", "off"]) -> Literal["", "5m", "1h"]:

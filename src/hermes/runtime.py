@@ -28,6 +28,7 @@ from hermes.composition import (
     Connections,
     model_cache,
     open_tools,
+    secrets_of,
     services_for,
 )
 from hermes.config.environ import environment, with_dotenv
@@ -36,6 +37,10 @@ from hermes.config.load import Loaded, load
 from hermes.config.sections import Settings
 from hermes.hooks import Hooks
 from hermes.lib.aio import background
+from hermes.lib.secretvalues import SecretValues
+from hermes.mcp.opening import mcp_servers
+from hermes.mcp.servers import McpServers
+from hermes.mcp.settings import McpSettings
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
 from hermes.plugins.host import host_of
@@ -111,6 +116,11 @@ class Runtime(Struct, kw_only=True):
         return self.opener.tool_folder.registry
 
     @property
+    def mcp(self) -> McpServers:
+        """The MCP servers of this home."""
+        return self.opener.servers
+
+    @property
     def settings(self) -> Settings:
         """The settings in force."""
         return self.loaded.settings
@@ -173,6 +183,7 @@ class Runtime(Struct, kw_only=True):
         """Let go of everything that is not awaited."""
         for plugin in self.plugins:
             plugin.unload()
+        self.mcp.close()
         self.opener.routing.close()
         self.services.recall.close()
         self.services.dispatcher.guests.close()
@@ -196,15 +207,19 @@ async def open_runtime(
     delegation = CurrentSettings(
         home.config_file, loaded.settings, lambda: load(home.config_file, values, flags).settings
     )
-    tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings])
     async with (
         open_store(home.sessions_db, home.search_db) as store,
         http or client_for(loaded.settings, values) as client,
         background() as start,
     ):
+        known = SecretValues(*secrets_of(values))
+        connections = Connections(store=store, http=client, spawn=start, known=known)
+        servers = _servers(home, values, flags, connections, ports)
+        tool_folder = open_tools(home, delegation.now, loaded.settings[CodeExecutionSettings], servers)
         registry = tool_folder.registry
-        connections = Connections(store=store, http=client, spawn=start)
-        services, routing, environments = services_for(home, loaded, values, connections, ports, registry)
+        services, routing, environments = services_for(
+            home, loaded, values, connections, ports, registry, servers
+        )
         opener = SessionOpener(
             settings=loaded.settings,
             services=services,
@@ -212,20 +227,49 @@ async def open_runtime(
             environments=environments,
             delegation=delegation.now,
             tool_folder=tool_folder,
+            servers=servers,
             schemas=Schemas(registry, config_file=home.config_file),
             prompt=standard_prompt(loaded.settings, home, services),
         )
         opener.services = replace(services, sessions=opener)
-        host = host_of(services, home, routing.routes)
-        plugins, told = await plugged(home, loaded.settings, host), hooked(home, loaded.settings, host)
-        runtime = Runtime(home=home, loaded=loaded, opener=opener, plugins=plugins, told=told)
-        if days := loaded.settings[ToolOutputSettings].keep_days:
-            folders, before = (home.scratch, home.results), ports.now() - days * DAY
-            start(partial(prune, store, folders, before=before))
-        start(partial(empty_temp, store, home.scratch, before=ports.now() - DAY))
+        servers.told = opener.tell
+        runtime = await _with_plugins(Runtime(home=home, loaded=loaded, opener=opener))
+        _tidy(home, loaded.settings, connections, ports)
         try:
             yield runtime
         finally:
             with anyio.CancelScope(shield=True):
                 await opener.close_sessions()
             runtime.close()
+
+
+async def _with_plugins(runtime: Runtime) -> Runtime:
+    """The same with its plugins loaded, and the commands of `hooks` at their points."""
+    home, settings = runtime.home, runtime.settings
+    host = host_of(runtime.services, home, runtime.routes)
+    runtime.plugins = await plugged(home, settings, host)
+    runtime.told = hooked(home, settings, host)
+    return runtime
+
+
+def _tidy(home: Home, settings: Settings, connections: Connections, ports: Ports) -> None:
+    """Take away, beside the sessions, what earlier ones have left."""
+    start, store = connections.spawn, connections.store
+    if days := settings[ToolOutputSettings].keep_days:
+        folders, before = (home.scratch, home.results), ports.now() - days * DAY
+        start(partial(prune, store, folders, before=before))
+    start(partial(empty_temp, store, home.scratch, before=ports.now() - DAY))
+
+
+def _servers(
+    home: Home,
+    values: Mapping[str, str],
+    flags: Mapping[str, Any] | None,
+    connections: Connections,
+    ports: Ports,
+) -> McpServers:
+    """The MCP servers of a home, on the running loop."""
+    configured = lambda: load(home.config_file, values, flags).settings[McpSettings].mcp_servers  # noqa: E731
+    servers = mcp_servers(home, configured, values, connections.known, ports, connections.spawn)
+    servers.enter()
+    return servers

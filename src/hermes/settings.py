@@ -11,6 +11,7 @@ import hermes.agent.memory
 import hermes.agent.prompt.settings
 import hermes.agent.settings
 import hermes.environments.settings
+import hermes.mcp.settings
 import hermes.models.settings
 import hermes.plugins.settings
 import hermes.safety.settings

@@ -392,4 +392,4 @@ def _shown(action: Action) -> str:
         case FileAccess():
             return f"{action.operation} {action.path}"
         case ToolUse():
-            return f"the tool {action.tool} ({action.source})"
+            return f"{action.tool} {action.arguments}".rstrip()

@@ -34,6 +34,8 @@ def history(messages: Sequence[Message]) -> list[dict[str, str]]:
 async def opened(session: "Session", *, resumed: bool) -> None:
     """Tell that a session was opened."""
     await session.services.recall.started(session)
+    if session.spec.attended:
+        session.services.servers.warm({one.toolset for one in session.tools.tools.values()})
     await hooks_of(session).observe("on_session_start", **_about(session), resumed=resumed)
 
 

@@ -142,8 +142,10 @@ def origin(entry: ToolEntry | None, content: str, heard: Sequence[str], command:
 
 def named_outside(entry: ToolEntry | None) -> str:
     """The name of a tool as a place outside, whatever it is asked; "" for one that is the user's own."""
-    is_outside = entry is not None and import_object("hermes.safety.origins:is_outside")(entry)
-    return f"the tool {entry.name}" if entry is not None and is_outside else ""
+    if entry is None or not import_object("hermes.safety.origins:is_outside")(entry):
+        return ""
+    server: str = import_object("hermes.safety.origins:server_name")(entry.source)
+    return server or f"the tool {entry.name}"
 
 
 def _never_connected(content: str) -> bool:

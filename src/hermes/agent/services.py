@@ -1,6 +1,6 @@
 """What all sessions of a runtime share, as protocols: a session needs nothing else from outside."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
@@ -30,7 +30,7 @@ from hermes.skills.settings import SkillSettings
 from hermes.store.notes import Notes
 from hermes.store.protocol import SessionStore
 from hermes.tools.dispatch import Dispatcher
-from hermes.types.error import ConfigError
+from hermes.types.error import ConfigError, McpError
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint
 
@@ -86,6 +86,34 @@ class NoSessions:
         raise ConfigError("Sessions of this runtime can have no children.")
 
 
+class ToolServers(Protocol):
+    """Programs elsewhere whose tools sessions have."""
+
+    def warm(self, toolsets: Collection[str]) -> None:
+        """Connect to the servers of these toolsets soon, behind what the user does."""
+
+    async def reload(self) -> Sequence[str]:
+        """Read the settings anew and ask each server what it offers; a sentence or a difference for each."""
+
+    def accept(self, name: str) -> None:
+        """Take what a server offers now for what it may offer; McpError where there is none of that name."""
+
+
+class NoServers:
+    """A runtime without such programs."""
+
+    def warm(self, toolsets: Collection[str]) -> None:
+        """There is none."""
+
+    async def reload(self) -> Sequence[str]:
+        """There is none."""
+        return ()
+
+    def accept(self, name: str) -> None:
+        """There is none."""
+        raise McpError(f"There is no server {name!r}.")
+
+
 class Redactor(Struct, frozen=True):
     """Takes credentials out of text: known ones by their value, others by their form."""
 
@@ -111,7 +139,8 @@ def _by_form() -> Any:
 class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     """The services of one runtime. `environ` has the user's variables, for the secrets that tools name;
     `notes` says what a model gets of the notes of folders that work moves into, None for nothing, and `trust`
-    where notes of a project count. Children of its sessions come from `sessions`.
+    where notes of a project count. Children of its sessions come from `sessions`, tools of other programs
+    from `servers`.
     """
 
     unshown: ClassVar = ("environ",)
@@ -136,6 +165,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     delegation: DelegationSettings = field(default_factory=DelegationSettings)
     code: CodeExecutionSettings = field(default_factory=CodeExecutionSettings)
     sessions: SessionSource = NoSessions()
+    servers: ToolServers = NoServers()
     trajectories: Trajectories = NoTrajectories()
     extensions: Extensions = field(default_factory=Extensions)
 

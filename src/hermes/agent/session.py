@@ -354,7 +354,8 @@ class Session:
 
     async def authorize(self, use: ToolUse) -> None:
         """Decide on a tool's call; Refused when the answer is no."""
-        if any(guarded_effects(use)) or self.spec.capabilities != ALL or self.is_planning:
+        guarded = bool(use.manifest.asks) or any(guarded_effects(use))
+        if guarded or self.spec.capabilities != ALL or self.is_planning:
             await self.environment.gate.authorize(use)
         if not use.manifest.workspace:
             begins()

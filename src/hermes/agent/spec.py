@@ -1,8 +1,9 @@
 """What a session is opened with, and what it is: plain data, fixed when it is opened."""
 
 import datetime as dt
+import math
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, get_args
 
 from msgspec import Struct
 
@@ -12,6 +13,7 @@ from hermes.safety.sources import Source
 from hermes.tools.function import FunctionTool
 from hermes.types.actor import Actor
 from hermes.types.capabilities import ALL, Capabilities
+from hermes.types.error import ConfigError
 from hermes.types.ports import Ports
 from hermes.types.request import Endpoint, Options
 from hermes.types.tool import ToolSnapshot
@@ -104,3 +106,15 @@ class SessionSpec(Struct, frozen=True, kw_only=True):
 def new_session_id(ports: Ports) -> str:
     """An id that no session has: the time (UTC), and a random part."""
     return f"{dt.datetime.fromtimestamp(ports.now(), tz=dt.UTC):%Y%m%d_%H%M%S}_{ports.token()}"
+
+
+def check(chosen: SessionOptions) -> None:
+    """ConfigError for what no session can be opened with."""
+    if not 0 <= chosen.max_cost < math.inf or chosen.max_steps < 0:
+        raise ConfigError(
+            "max_cost and max_steps are limits: give a number above zero, or 0 for none of yours."
+        )
+    if chosen.effort not in get_args(Effort):
+        raise ConfigError(
+            f"There is no effort {chosen.effort!r}; there are: {', '.join(get_args(Effort)[1:])}."
+        )

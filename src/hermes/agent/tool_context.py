@@ -16,6 +16,7 @@ from hermes.agent.skills import SessionSkills
 from hermes.lib.aio import HomeObject
 from hermes.lib.lazy import import_object
 from hermes.lib.text_stream import TextStream
+from hermes.models.side_calls import SideQuestion
 from hermes.safety.sources import sources
 from hermes.tools.needs import secret_for
 from hermes.types.delegation import ChildReport, ChildTask
@@ -159,6 +160,12 @@ class ToolRunContext(Struct, eq=False):
     def ask_blocking(self, question: Question) -> Answer:
         """The answer of a person, for a thread without a loop."""
         return self.session.home.run_blocking(partial(self._ask, question))
+
+    async def ask_model(self, instructions: str, text: str) -> str | None:
+        """What a model of side tasks answers, from whichever loop this is."""
+        self._check_running()
+        question = SideQuestion(instructions=instructions, text=text)
+        return await self.session.home.run(partial(self.session.ask_aside, "mcp", question))
 
     async def delegate(self, tasks: Sequence[ChildTask]) -> Sequence[ChildReport]:
         """Have children do the tasks, and give their reports in order; what they read from outside makes this

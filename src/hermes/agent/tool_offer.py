@@ -22,6 +22,7 @@ from hermes.tools.function import TOOLSET, FunctionSource, FunctionTool
 from hermes.tools.registry import ToolRegistry
 from hermes.tools.schemas import Schemas
 from hermes.tools.settings import ToolSearchSettings, ToolsetSettings, ToolSettings
+from hermes.tools.toolsets import server_toolsets
 from hermes.types.capabilities import Capabilities
 from hermes.types.request import Endpoint
 from hermes.types.tool import ToolSnapshot
@@ -39,7 +40,8 @@ def offered(
     """The tools of a new session."""
     enabled = chosen.toolsets
     if enabled is None:
-        enabled = (*settings[ToolsetSettings].toolsets, *sorted(plugin_toolsets(schemas.registry)))
+        added = {*plugin_toolsets(schemas.registry), *server_toolsets(schemas.registry)}
+        enabled = (*settings[ToolsetSettings].toolsets, *sorted(added))
     functions = FunctionSource(chosen.functions, environ)
     if functions.entries():
         enabled = (*enabled, TOOLSET)

@@ -12,10 +12,12 @@ from hermes.agent.memory_provider import shipped
 from hermes.agent.prompt.folder_trust import FolderTrust
 from hermes.agent.prompt.settings import ContextFileSettings
 from hermes.agent.settings import DelegationSettings
-from hermes.composition import open_tools, skills_of
+from hermes.composition import SYSTEM_PORTS, open_tools, skills_of
 from hermes.config.home import Home
 from hermes.config.sections import Settings
 from hermes.hooks import Hooks
+from hermes.mcp.opening import known_servers
+from hermes.mcp.settings import McpSettings
 from hermes.plugins.host import PluginHost
 from hermes.plugins.plugged import LoadedPlugin, every_plugin
 from hermes.skills.settings import SkillSettings
@@ -23,7 +25,9 @@ from hermes.tools.discovery import ToolFolder
 
 
 class PluginsHere(Struct, frozen=True, kw_only=True):
-    """The tools of a home, and its plugins with what they have added to it."""
+    """The tools of a home, those of its servers as far as they are known, and its plugins with what they have
+    added to it.
+    """
 
     tools: ToolFolder
     host: PluginHost
@@ -37,7 +41,8 @@ class PluginsHere(Struct, frozen=True, kw_only=True):
 
 def plugins_here(home: Home, settings: Settings, environ: Mapping[str, str]) -> PluginsHere:
     """Load the plugins that are enabled, and tell of the others."""
-    tools = open_tools(home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings])
+    servers = known_servers(home, settings[McpSettings].mcp_servers, environ, SYSTEM_PORTS)
+    tools = open_tools(home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings], servers)
     user_home = Path(environ.get("HOME") or Path.home())
     host = PluginHost(
         registry=tools.registry,

@@ -14,6 +14,7 @@ from hermes.commands import (
     model,
     plan,
     processes,
+    servers,
     session,
     trust,
 )
@@ -34,6 +35,7 @@ HANDLERS: Mapping[str, Handler] = {
     "usage": info.usage,
     "status": info.status,
     "tools": info.tools,
+    "reload-mcp": servers.reload_mcp,
     "permissions": info.show_permissions,
     "debug": info.debug,
     "doctor": info.doctor,

@@ -48,14 +48,15 @@ def _converted(config_file: Path, known: Known, place: Sequence[str], value: Any
     try:
         return msgspec.convert(_within({}, place, value), known.kind)
     except msgspec.ValidationError:
-        return msgspec.convert(_within(_at(_read(config_file), known.key), place, value), known.kind)
+        one = _at(_read(config_file), f"{known.key}.{place[0]}")
+        return msgspec.convert(_within({place[0]: one}, place, value), known.kind)
 
 
 def _within(tree: Any, place: Sequence[str], value: Any) -> Any:
     """A value at a place of a tree, with what stands beside it there."""
     name, *rest = place
     there = tree if isinstance(tree, dict) else {}
-    return {name: _within(there.get(name), rest, value)} if rest else {**there, name: value}
+    return {**there, name: _within(there.get(name), rest, value) if rest else value}
 
 
 def _covers(item: Known, key: str) -> bool:

@@ -122,6 +122,11 @@ class Home(Struct, frozen=True, kw_only=True):
         return self.root / "cache" / "quarantine"
 
     @property
+    def mcp(self) -> Path:
+        """What is known of MCP servers, their sign-ins, and a folder for each that runs here."""
+        return self.root / "mcp"
+
+    @property
     def results(self) -> Path:
         """Whole results of tools that were too long for the model."""
         return self.root / "results"

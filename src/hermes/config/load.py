@@ -26,7 +26,7 @@ LITERAL = frozenset({"command_allowlist"})
 BOUNDS = "capabilities"
 """The section in which a key that nobody knows is a fault: it would be a bound that does not hold."""
 
-_VARIABLE = re.compile(r"\$\{(\w+)\}")
+_VARIABLE = re.compile(r"\$\{(?:env:)?(\w+)\}")
 
 
 class Value(Struct, frozen=True, kw_only=True):

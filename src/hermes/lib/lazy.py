@@ -1,6 +1,7 @@
 """The one way to import late: by name, with a hint what to install."""
 
 import importlib
+from pathlib import Path
 from typing import Any
 
 
@@ -18,5 +19,13 @@ def import_object(target: str, *, extra: str = "") -> Any:
     except ModuleNotFoundError as error:
         if not extra:
             raise
-        raise Missing(f"{module} is not installed; run: pip install 'hermes-agent[{extra}]'") from error
+        raise Missing(f"{error.name} is not installed; run: {_installing(extra)}") from error
     return getattr(found, name) if name else found
+
+
+def _installing(extra: str) -> str:
+    """What installs an extra: in a checkout it has a script for those that are locked there."""
+    checkout = Path(__file__).parents[3]
+    if (checkout / "scripts" / "extra").is_file() and (checkout / "requirements" / f"{extra}.txt").is_file():
+        return f"{checkout}/scripts/extra {extra}"
+    return f"pip install 'hermes-agent[{extra}]'"

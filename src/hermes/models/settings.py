@@ -192,6 +192,7 @@ class AuxiliarySettings(Struct, frozen=True, kw_only=True):
     approval: TaskSettings = TaskSettings()
     session_search: TaskSettings = TaskSettings()
     goal_judge: TaskSettings = TaskSettings(timeout=60.0)
+    mcp: TaskSettings = TaskSettings()
 
 
 @section("network")

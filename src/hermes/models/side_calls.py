@@ -24,7 +24,9 @@ from hermes.types.event import Attempted
 from hermes.types.message import Attachment, User
 from hermes.types.request import CUSTOM, Endpoint, Options, Request
 
-Task = Literal["compression", "title", "web_extract", "vision", "approval", "session_search", "goal_judge"]
+Task = Literal[
+    "compression", "title", "web_extract", "vision", "approval", "session_search", "goal_judge", "mcp"
+]
 
 
 class SideTask(Struct, frozen=True, kw_only=True):
@@ -88,7 +90,7 @@ SMALL_ENOUGH: frozenset[Task] = frozenset({"title", "session_search", "web_extra
 """Tasks that a provider's small model does as well as its large one."""
 SMALL: Final = 16_384
 """A session's own model with no larger window writes no records of it: it takes long and misses much."""
-SHORT: Mapping[Task, int] = {"title": 200, "approval": 400, "goal_judge": 2000}
+SHORT: Mapping[Task, int] = {"title": 200, "approval": 400, "goal_judge": 2000, "mcp": 4096}
 OWN, SERVER, KEYS = "main", CUSTOM, "keys"
 """Words of `auxiliary.chain` and `vision_chain` beside providers: the session's own, the server of
 `model.base_url`, and every provider that has a key.

@@ -66,7 +66,10 @@ def covers(pattern: str) -> str:
     """What a wider yes covers, in words, where the question shows the action itself."""
     scope: Scope = import_object("hermes.safety.grants:parse")(pattern)  # which reads commands, too
     needs = f", with no more than it needs now ({', '.join(scope.needs)})" if scope.needs else ""
-    content = ", while the files that it runs stay as they are" if scope.content else ""
+    kept = (
+        "its definition stays as it is" if scope.kind == "tool" else "the files that it runs stay as they are"
+    )
+    content = f", while {kept}" if scope.content else ""
     return f"{_covered(scope)}{needs}{content}"
 
 
@@ -84,6 +87,8 @@ def _covered(scope: Scope) -> str:
             return f"every command that needs only {scope.words} of the network"
         case "path":
             return f"{_DOING[scope.words]} {scope.path}, whatever is in it"
+        case "tool":
+            return f"every call of {scope.words}, whatever it is called with"
         case "edits":
             return f"{scope.words}, so that edits ask no longer"
         case "rules":

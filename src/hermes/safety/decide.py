@@ -117,7 +117,7 @@ def decide(action: Action, policy: Policy, grants: Grants | None = None) -> Verd
     if reasons:
         return Verdict(decision="deny", reasons=reasons, rule="capability", effects=("reserved",))
     if isinstance(action, ToolUse):
-        return Verdict(decision="allow")  # what it does to the machine is decided action by action
+        return _tool(action, policy, grants or Grants())
     if isinstance(action, FileAccess):
         return _file(action, policy, grants or Grants())
     return _command(action, policy, grants or Grants())
@@ -231,6 +231,13 @@ def _verdict(
     )
 
 
+def _tool(action: ToolUse, policy: Policy, grants: Grants) -> Verdict:
+    """What a tool does to the machine is decided action by action; what it does elsewhere, here."""
+    if not action.manifest.asks:
+        return Verdict(decision="allow")
+    return _asked(action, Finding("foreign-tool", "tool", action.manifest.asks), policy, grants)
+
+
 def _file(action: FileAccess, policy: Policy, grants: Grants) -> Verdict:
     path = posixpath.normpath(action.path)
     place = place_of(path, "/", policy.folders)
@@ -307,8 +314,8 @@ def _refused(rule: str, effect: str, reason: str) -> Verdict:
     return _verdict("deny", [Finding(rule, effect, reason)])
 
 
-def _asked(action: FileAccess, finding: Finding, policy: Policy, grants: Grants) -> Verdict:
-    """Ask, unless the user has said yes before; file tools are not in the sandbox, so it cannot stand in."""
+def _asked(action: FileAccess | ToolUse, finding: Finding, policy: Policy, grants: Grants) -> Verdict:
+    """Ask, unless the user has said yes before; neither is in the sandbox, so it cannot stand in."""
     reading = Reading((), (finding,))
     if scope := covering(grants.session, action, reading, grants.now):
         return replace(_verdict("allow", [finding], by="session"), covered=scope)

@@ -21,7 +21,7 @@ from hermes.safety.commands.paths import Map
 from hermes.safety.commands.rules import Finding
 from hermes.safety.commands.script import Simple
 from hermes.safety.needs import ASKED
-from hermes.types.action import Action, Command, FileAccess, digest_of
+from hermes.types.action import Action, Command, FileAccess, ToolUse, digest_of
 from hermes.types.question import Scope
 
 _LIMIT: Final = re.compile(r" \[(?:(\d+) uses? left)?(?:, )?(?:until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ))?\]$")
@@ -29,6 +29,7 @@ _PROGRAM: Final = re.compile(r"(?P<directory>/.*?)\$ (?P<words>\S+ \S+) … \((?
 _PATH: Final = re.compile(r"(?P<words>read|write|delete) (?P<path>/.*)", re.DOTALL)
 _HOST: Final = re.compile(r"requests to (?P<words>[\w.:*/\[\]-]+)")
 _RULES: Final = re.compile(r"any command \((?P<rules>[\w-]+(?:, [\w-]+)*)\)")
+_TOOL: Final = re.compile(r"the tool (?P<words>[\w.-]+)")
 EDIT: Final = "edit"
 """The rule that finds an edit of the workspace where these ask."""
 EVERY_EDIT: Final = Scope(kind="edits", words="every edit of the workspace")
@@ -100,6 +101,8 @@ def write(scope: Scope) -> str:
         text = f"any command ({', '.join(scope.rules)})"
     elif scope.kind == "edits":
         text = scope.words
+    elif scope.kind == "tool":
+        text = f"the tool {scope.words}"
     else:
         text = f"{scope.directory}$ {scope.words}" if scope.directory else scope.words
     text = f"{text} {{needs {', '.join(scope.needs)}}}" if scope.needs else text
@@ -121,6 +124,13 @@ def parse(text: str) -> Scope:
         return replace(parse(text[: found.start()]), content=found[1])
     if found := _NEEDS.search(text):
         return replace(parse(text[: found.start()]), needs=tuple(found[1].split(", ")))
+    return _of_form(text) or _exact(text)
+
+
+def _of_form(text: str) -> Scope | None:
+    """What an entry covers that is more than one command."""
+    if text == EVERY_EDIT.words:
+        return EVERY_EDIT
     if found := _PROGRAM.fullmatch(text):
         return Scope(
             kind="program",
@@ -134,7 +144,9 @@ def parse(text: str) -> Scope:
         return Scope(kind="host", words=found["words"])
     if found := _RULES.fullmatch(text):
         return Scope(kind="rules", words="any command", rules=tuple(found["rules"].split(", ")))
-    return EVERY_EDIT if text == EVERY_EDIT.words else _exact(text)
+    if found := _TOOL.fullmatch(text):
+        return Scope(kind="tool", words=found["words"])
+    return None
 
 
 def _exact(text: str) -> Scope:
@@ -145,12 +157,15 @@ def _exact(text: str) -> Scope:
 
 
 def offered(
-    action: Command | FileAccess, reading: Reading, folders: Map, reach: Literal["meant", "pattern"] = "meant"
+    action: Action, reading: Reading, folders: Map, reach: Literal["meant", "pattern"] = "meant"
 ) -> tuple[Scope | None, Scope | None]:
     """The scopes of a yes for the session and of one for good; none where what happens is not in the
     words, or in files that these do not name. With the reach of a `pattern` they are for all that the same
     rules find.
     """
+    if isinstance(action, ToolUse):
+        scope = _plain(Scope(kind="tool", words=action.tool, content=action.manifest.definition))
+        return scope, scope
     if isinstance(action, FileAccess) and _are_edits(reading):
         return EVERY_EDIT, None
     if isinstance(action, FileAccess):
@@ -217,17 +232,18 @@ def _runs_more(found: Sequence[Finding]) -> bool:
     return any(one.effect in _RUNS | ASKED for one in found)
 
 
-def covering(
-    scopes: Iterable[Scope], action: Command | FileAccess, reading: Reading, now: float
-) -> Scope | None:
+def covering(scopes: Iterable[Scope], action: Action, reading: Reading, now: float) -> Scope | None:
     """The first scope that covers an action, read like this, at this time."""
     return next(
         (one for one in scopes if not (one.until and one.until <= now) and covers(one, action, reading)), None
     )
 
 
-def covers(scope: Scope, action: Command | FileAccess, reading: Reading) -> bool:
+def covers(scope: Scope, action: Action, reading: Reading) -> bool:
     """Whether an action is what a scope says: no other words, place or kind of effect."""
+    if isinstance(action, ToolUse):
+        same = (scope.words, scope.content) == (action.tool, action.manifest.definition)
+        return scope.kind == "tool" and same
     if isinstance(action, FileAccess):
         if scope.kind == "edits":
             return _are_edits(reading)

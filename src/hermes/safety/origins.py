@@ -16,7 +16,7 @@ from hermes.safety.commands.paths import is_within
 from hermes.safety.commands.script import Simple
 from hermes.safety.decide import Policy, Verdict
 from hermes.safety.outside_folders import NAMES, OutsideFolder
-from hermes.types.action import Action, Command, FileAccess
+from hermes.types.action import Action, Command, FileAccess, ToolUse
 from hermes.types.tool import ToolEntry
 
 REACHING: Final = frozenset(
@@ -54,6 +54,12 @@ def is_outside(entry: ToolEntry) -> bool:
     if manifest.workspace:
         return False
     return bool(manifest.hosts or manifest.programs or not _CONNECTING.isdisjoint(manifest.effects))
+
+
+def server_name(source: str) -> str:
+    """The name that all tools of one MCP server have as a place outside; "" for tools of other sources."""
+    kind, _, server = source.partition(":")
+    return f"the MCP server {server}" if kind == "mcp" else ""
 
 
 def as_named(path: str) -> Sequence[str]:
@@ -94,8 +100,8 @@ def provenance(action: Action, verdict: Verdict, policy: Policy, locate: Locate 
                 _of_command(action, verdict, policy, located, named),
                 tuple(one.real for one in policy.outside_folders if one not in named),
             )
-        case _:
-            return Provenance()
+        case ToolUse():
+            return Provenance(server_name(action.source))
 
 
 def _named_folders(action: Command, verdict: Verdict, policy: Policy, locate: Locate) -> list[OutsideFolder]:

@@ -71,7 +71,7 @@ def held(
     guarded = tuple(dict.fromkeys(guards(action, verdict, policy)))
     own = came_from(action, verdict, policy)
     covered = _lasting(verdict.covered)
-    new = _unknown_to(covered, read, grants, own)
+    new = _unknown_to(covered, read, grants, own if covered or isinstance(action, ToolUse) else "")
     if not guarded or not new or _is_unasked(action, verdict, read, grants, own, said):
         return verdict
     return replace(
@@ -102,11 +102,12 @@ def _protecting(action: Action, verdict: Verdict) -> Verdict:
 
 
 def _unknown_to(covered: Scope | None, read: tuple[Source, ...], grants: Grants, own: str) -> tuple[str, ...]:
-    """The names of what was read that a yes was not given in view of; all of it where there is no yes."""
+    """The names of what was read that a yes was not given in view of, but for what the action brings in
+    itself; all of it where there is no yes.
+    """
     known = grants.knows(covered) if covered else frozenset()
-    itself = own if covered else ""
     return tuple(
-        one.name for one in read if one.name not in known and not (itself and first_name(one.name) == itself)
+        one.name for one in read if one.name not in known and not (own and first_name(one.name) == own)
     )
 
 

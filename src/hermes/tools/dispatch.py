@@ -103,7 +103,7 @@ class Dispatcher(Struct):
             try:
                 ready = self._arguments(entry).prepare(args)
                 if authorize is not None:
-                    await authorize(ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest))
+                    await authorize(_use(entry, ready))
                 begun = True
                 with current_registry(self.registry):
                     if "tool_execution" in self.hooks:
@@ -250,6 +250,12 @@ class Dispatcher(Struct):
             return ToolOutput(content=clip(text, limit), failed=failed)
         content, full = self.results.fit(text, limit)
         return ToolOutput(content=content, failed=failed, full=full)
+
+
+def _use(entry: ToolEntry, args: Mapping[str, Any]) -> ToolUse:
+    """The call as it is decided on; its arguments are written out only where it is decided on as a whole."""
+    shown = "" if entry.manifest.workspace else json.dumps(args, ensure_ascii=False, default=str)
+    return ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest, arguments=shown)
 
 
 def unknown_tool(name: str, names: Sequence[str]) -> str:

@@ -47,6 +47,11 @@ def known_names(registry: ToolRegistry) -> list[str]:
     return sorted({*bundled(), *registry.get_registered_toolset_names()})
 
 
+def server_toolsets(registry: ToolRegistry) -> list[str]:
+    """The toolsets of MCP servers, which a session has unless it chooses."""
+    return [name for name in registry.get_registered_toolset_names() if name.startswith("mcp-")]
+
+
 def resolve(name: str, registry: ToolRegistry, table: Mapping[str, Toolset] | None = None) -> frozenset[str]:
     """The tool names of a toolset; ConfigError when it is unknown or its includes go round in a circle."""
     if name in EVERYTHING:

@@ -55,11 +55,14 @@ class FileAccess(Struct, frozen=True, kw_only=True):
 
 
 class ToolUse(Struct, frozen=True, kw_only=True):
-    """A call of a tool, before it runs: what the tool declares, and where it comes from."""
+    """A call of a tool, before it runs: what the tool declares, and where it comes from. `arguments` are what
+    it is called with, as JSON, where a person may have to say yes to them.
+    """
 
     tool: str
     source: str
     manifest: ToolManifest
+    arguments: str = ""
     kind: Literal["tool"] = "tool"
 
 

@@ -191,6 +191,10 @@ class SkillError(HermesError):
     """A skill is not there, cannot be read, or must not be written like that."""
 
 
+class McpError(HermesError):
+    """An MCP server cannot be reached, or does not do what was asked of it."""
+
+
 class SecretUnavailable(HermesError):
     """A tool asked for a secret that it has not named, or that is not set."""
 

@@ -49,11 +49,12 @@ class Scope(Struct, frozen=True, kw_only=True):
     `exact`: the command `words` in `directory` ("": anywhere). `program`: the program and subcommand `words`
     in `directory`, with findings of `rules` alone. `path`: writing (or what `words` says) the file `path`.
     `host`: whatever needs the network to reach the host `words` alone. `rules`: any command with findings of
-    these `rules` alone. `edits`: every edit of the workspace. `needs`: what the covered command may
-    declare, as `safety.needs` words it. `content`: what has to be in the files that it names.
+    these `rules` alone. `edits`: every edit of the workspace. `tool`: every call of the tool `words`.
+    `needs`: what the covered command may declare, as `safety.needs` words it. `content`: what has to be in
+    the files that it names, or the definition that the tool has.
     """
 
-    kind: Literal["exact", "program", "path", "host", "rules", "edits"]
+    kind: Literal["exact", "program", "path", "host", "rules", "edits", "tool"]
     words: str
     directory: str = ""
     rules: tuple[str, ...] = ()

@@ -26,6 +26,8 @@ class ToolManifest(Struct, frozen=True, kw_only=True):
     through the workspace keep their order where one of them changes files.
     `workspace`: all it does to the machine goes through `ctx.workspace`, which decides for each action.
     `hosts` and `programs`: what it connects to and starts by itself; `secrets`: variables it reads.
+    `asks`: why a call needs a yes of its own, after "because"; `definition` names what such a yes is to: with
+    another one it does not hold.
     """
 
     effects: tuple[ToolEffect, ...] = ("other",)
@@ -36,6 +38,8 @@ class ToolManifest(Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
+    asks: str = ""
+    definition: str = ""
 
 
 UNDECLARED: Final = ToolManifest()
@@ -154,6 +158,9 @@ class ToolContext(Protocol):
 
     def ask_blocking(self, question: Question) -> Answer:
         """The same for a plain handler; it waits in its own thread."""
+
+    async def ask_model(self, instructions: str, text: str) -> str | None:
+        """What a model of side tasks answers to a text, within the session's budget; None when none does."""
 
     async def delegate(self, tasks: Sequence[ChildTask]) -> Sequence[ChildReport]:
         """Have children do the tasks side by side, and give their reports in order; HermesError says in words

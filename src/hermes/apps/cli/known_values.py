@@ -11,6 +11,7 @@ from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate, profiles_of
 from hermes.lib.text import strip_escapes
 from hermes.lib.visible import visible
+from hermes.mcp.settings import McpSettings
 from hermes.models.catalog.catalogue import known_models
 from hermes.models.local import catalogue
 from hermes.plugins.discovery import find_plugins
@@ -80,6 +81,14 @@ def installed_plugins(profile: str) -> Iterator[tuple[str, str]]:
     home = locate(environment(), profile)
     for name, one in InstalledPlugins(home.plugins, home.plugin_quarantine).every().items():
         yield name, visible(one.source)
+
+
+def mcp_servers(profile: str) -> Iterator[tuple[str, str]]:
+    """The MCP servers of the settings."""
+    home = locate(environment(), profile)
+    loaded = load(home.config_file, with_dotenv(environment(), home.env_file))
+    for name, server in loaded.settings[McpSettings].mcp_servers.items():
+        yield name, visible(server.url or server.command)
 
 
 def waiting_changes(profile: str) -> Iterator[tuple[str, str]]:

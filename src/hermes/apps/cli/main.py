@@ -37,6 +37,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "doctor": ("hermes.apps.cli.doctor:doctor", "Check this installation; changes nothing."),
     "hooks": ("hermes.apps.cli.hooks:hooks", "Commands at hook points: list, test, revoke, doctor."),
     "man": ("hermes.apps.cli.manual:man", "The manual page."),
+    "mcp": ("hermes.apps.cli.mcp:mcp", "MCP servers, whose tools sessions have: add, list, test, login."),
     "memory": ("hermes.apps.cli.memory:memory", "What later sessions are told: show it, forget it."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),

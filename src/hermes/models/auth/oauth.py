@@ -104,8 +104,8 @@ async def browser(
 ) -> Tokens:
     """Tokens, once the person has agreed in a browser on this machine; `show` gets the address to open."""
     verifier, state = _encoded(tools.random(32)), _encoded(tools.random(16))
-    async with await _listen(given.redirect_port) as listener:
-        port = listener.extra_attributes[SocketAttribute.local_port]()
+    async with await listen(given.redirect_port) as listener:
+        port = port_of(listener)
         redirect = f"http://{given.redirect_host}:{port}{given.redirect_path}"
         asked = {
             "response_type": "code",
@@ -117,7 +117,7 @@ async def browser(
             **given.parameters,
         }
         show(f"{given.authorize_url}?{urlencode(asked)}")
-        code = await _returned(listener, given.redirect_path, state, seconds)
+        code = (await returned(listener, given.redirect_path, state, seconds))["code"]
     form = {
         "grant_type": "authorization_code",
         "code": code,
@@ -222,15 +222,25 @@ def _challenge(verifier: str) -> dict[str, str]:
     }
 
 
-async def _listen(port: int) -> Any:
+async def listen(port: int) -> Any:
+    """What the browser comes back to, on this machine alone; SignInError where the port is taken."""
     try:
         return await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=port)
     except OSError as error:
         raise SignInError(f"Port {port} of this machine is taken; end what uses it and try again.") from error
 
 
-async def _returned(listener: Any, path: str, state: str, seconds: float) -> str:
-    """The code that the browser brings back; requests that do not know our state are turned away."""
+def port_of(listener: Any) -> int:
+    """The port that it listens on."""
+    port: int = listener.extra_attributes[SocketAttribute.local_port]()
+    return port
+
+
+async def returned(listener: Any, path: str, state: str, seconds: float) -> dict[str, str]:
+    """What the browser brings back, with a `code`; requests that do not know our state are turned away.
+
+    SignInError where that is a no, or nothing comes for so many seconds.
+    """
     found: list[dict[str, str]] = []
 
     async def handle(stream: SocketStream) -> None:
@@ -254,7 +264,7 @@ async def _returned(listener: Any, path: str, state: str, seconds: float) -> str
         raise SignInError(f"Nobody has agreed in the browser for {seconds:.0f} s; start again.")
     if "code" not in found[0]:
         raise SignInError(_refusal(400, dict(found[0])))
-    return found[0]["code"]
+    return found[0]
 
 
 async def _head(stream: SocketStream) -> bytes:

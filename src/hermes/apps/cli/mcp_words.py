@@ -1,0 +1,100 @@
+"""MCP servers as the words of a command line, and as words for a person."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from hermes.config.edit import is_secret
+from hermes.lib.lazy import import_object
+from hermes.lib.visible import one_line
+from hermes.mcp.definitions import Accepted
+from hermes.mcp.settings import McpFilter, McpSandbox, McpServer
+from hermes.types.error import ConfigError
+
+
+def described(where: Sequence[str], given: Mapping[str, Any]) -> McpServer:
+    """The server that the words describe; ConfigError says what is wrong with them."""
+    first, *rest = where
+    is_address = "://" in first
+    if is_address and (rest or given["env"] or given["write"] or given["hosts"]):
+        raise ConfigError("An address takes no arguments, variables, folders or hosts.")
+    if not is_address and (given["header"] or given["oauth"] or given["transport"]):
+        raise ConfigError(f"{first[:60]!r} is a program: headers, sign-ins and transports are for addresses.")
+    if is_address:
+        import_object("hermes.mcp.http:check_address", extra="mcp")(first)
+        return McpServer(
+            url=first,
+            headers=dict(_pair(one, ":") for one in given["header"]),
+            transport=given["transport"] or "",
+            auth="oauth" if given["oauth"] else "",
+            trust=given["trust"],
+        )
+    return McpServer(
+        command=first,
+        args=list(rest),
+        env=dict(_pair(one, "=") for one in given["env"]),
+        trust=given["trust"],
+        sandbox=McpSandbox(
+            enabled=not given["no_sandbox"],
+            network=list(given["hosts"]) or given["network"],
+            paths=list(given["write"]),
+            read=list(given["read"]),
+        ),
+    )
+
+
+def _pair(text: str, sign: str) -> tuple[str, str]:
+    name, found, value = text.partition(sign)
+    if not (found and name.strip()):
+        raise ConfigError(f"{text[:60]!r} is not NAME{sign}VALUE.")
+    return name.strip(), value.strip()
+
+
+def secrets(server: McpServer) -> list[tuple[str, str]]:
+    """The variables whose values are secrets, written out."""
+    return [(name, value) for name, value in server.env.items() if is_secret(name) and "${" not in value]
+
+
+def with_references(server: McpServer) -> McpServer:
+    """The server with references in place of its secrets."""
+    return replace(server, env={**server.env, **{name: f"${{{name}}}" for name, _ in secrets(server)}})
+
+
+def as_settings(server: McpServer) -> dict[str, Any]:
+    """What of a server differs from the defaults, as it is written."""
+    plain = McpServer(command="x") if server.is_local else McpServer(url="x")
+    fields = {key: value for key, value in asdict(server).items() if value != getattr(plain, key)}
+    return _without_defaults(msgspec.to_builtins(fields))
+
+
+def _without_defaults(fields: dict[str, Any]) -> dict[str, Any]:
+    for key, kind in (("sandbox", McpSandbox), ("tools", McpFilter)):
+        if key in fields:
+            usual = msgspec.to_builtins(kind())
+            fields[key] = {name: value for name, value in fields[key].items() if value != usual[name]}
+    return fields
+
+
+def where(server: McpServer) -> str:
+    """The program with its arguments, or the address."""
+    return one_line(" ".join([server.command, *server.args]) if server.is_local else server.url)
+
+
+def reach(server: McpServer) -> str:
+    """What of the network a server may use."""
+    if not server.is_local:
+        return "address"
+    network = server.sandbox.network
+    return "all" if network is True or not server.sandbox.enabled else ", ".join(network or ()) or "none"
+
+
+def state(known: Accepted | None) -> str:
+    """How what a server offers stands."""
+    if known is None:
+        return "not yet connected"
+    held = f"{len(known.offer.faults)} held back" if known.offer.faults else ""
+    return (
+        ", ".join(filter(None, ("changed: hermes mcp review" if known.pending else "", held))) or "accepted"
+    )
