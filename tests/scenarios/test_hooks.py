@@ -5,6 +5,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from msgspec.structs import replace
 
@@ -247,6 +248,28 @@ async def test_a_question_that_nobody_can_be_asked_or_answers_is_told_as_such(
         model = ScriptedModel(call("terminal", {"command": "rm -rf plans"}), say("ok"))
         await ask(model, points, None, toolsets=("terminal",), attended=attended)
     assert told == [("deny", "policy"), ("timeout", "time limit")]
+
+
+async def test_a_yes_that_nobody_was_asked_for_is_told_with_what_gave_it(
+    environ: dict[str, str], ask: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "plans").mkdir()
+    (tmp_path / "plans" / "one.txt").write_text("precious")
+    (Path(environ["HERMES_HOME"]) / "config.yaml").unlink()  # deletions are saved
+    told, heard = list[Any](), anyio.Event()
+
+    async def note(choice: str, decided_by: str, surface: str) -> None:
+        told.append((choice, decided_by.split(maxsplit=1)[0], surface))
+        heard.set()
+
+    async def waits() -> None:
+        with anyio.fail_after(20):
+            await heard.wait()
+
+    model = ScriptedModel(call("terminal", {"command": "rm -rf plans"}), say("ok"))
+    points = {"post_approval_response": note, "on_session_end": waits}
+    await ask(model, points, toolsets=("terminal",))
+    assert told == [("once", "checkpoint", "smart")]
 
 
 async def test_a_failing_hook_is_named_with_its_plugin(

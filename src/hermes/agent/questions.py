@@ -172,7 +172,15 @@ class Questions(Struct, kw_only=True):
         number = self.ports.token()
         self.emit(Asked(id=number, question=question, to=self.actor.origin, decided=by))
         self.emit(Answered(id=number, answer=answer, by=by))
+        if isinstance(question, Approve) and by != "policy" and self.hooks:
+            self.spawn(partial(self._tell_decided, question, by))
         return answer
+
+    async def _tell_decided(self, question: Approve, by: str) -> None:
+        """Tell hooks of a yes that nobody was asked for: a model gave it, or what could be lost was saved."""
+        choice = "smart_approve" if by.startswith("model") else "once"
+        about = _told_to_hooks(question, self.session, "smart")
+        await self.hooks.observe("post_approval_response", **about, choice=choice, decided_by=by)
 
     def restore(self, left_behind: Sequence[StoredQuestion]) -> None:
         """Tell of the questions that a process which ended had open; they can be answered from now on."""
