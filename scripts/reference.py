@@ -26,12 +26,16 @@ from hermes.config.sections import keys_of, known_sections
 from hermes.mcp import settings as mcp_settings
 from hermes.models import settings as model_settings
 from hermes.models.errors.classify import reasons
+from hermes.plugins import settings as plugin_settings
 from hermes.types import delegation, event, goal, message, question, usage
 
 FOLDER = Path(__file__).resolve().parents[1] / "docs" / "reference"
 _MADE = "This page is made from the code by `scripts/reference.py`."
+_OWN = (
+    (model_settings, ("OwnProvider", "SignInSettings", "OwnModel", "PriceSettings", "Fallback")),
+    (plugin_settings, ("PluginEntry", "PluginLlmTrust", "ShellHook")),
+)
 _MCP = ("McpServer", "McpFilter", "McpSandbox", "McpOAuth", "McpIdentity", "McpSampling", "McpElicitation")
-_OWN = ("OwnProvider", "SignInSettings", "OwnModel", "PriceSettings", "Fallback")
 _ENVIRONMENT = tuple(setting_names().environment.items())
 _VALUES = (
     (message, ("User", "Assistant", "ToolResult", "Compaction", "ToolCall", "ContextBlock", "Attachment")),
@@ -49,7 +53,7 @@ def settings() -> str:
         " its value and where that came from; `hermes config set KEY VALUE` changes it. Flags count before"
         " the variables [below](#variables), these before the file, and the file before the defaults.",
         *(_section(kind, name) for kind, name in known_sections()),
-        *(_struct(model_settings, name) for name in _OWN),
+        *(_struct(module, name) for module, names in _OWN for name in names),
         *(_struct(mcp_settings, name) for name in _MCP),
         "## Variables\n\n" + _names("variable", setting_names().variables),
         "## Other variables\n\nBeside them the program reads these, and the keys of"

@@ -37,7 +37,7 @@ from hermes.config.home import Home
 from hermes.config.load import Loaded
 from hermes.config.sections import Settings
 from hermes.environments.settings import TerminalSettings
-from hermes.hooks import Hooks, HookSettings
+from hermes.hooks import Hooks
 from hermes.lib.aio import Async
 from hermes.lib.guest_loops import GuestLoops
 from hermes.lib.lazy import import_object
@@ -51,6 +51,7 @@ from hermes.models.settings import ModelSettings
 from hermes.models.side_calls import SideTask, Task, side_task
 from hermes.models.warming import EndpointWarmer
 from hermes.plugins.aliases import old_names
+from hermes.plugins.settings import PluginSettings
 from hermes.skills.library import SkillLibrary
 from hermes.skills.settings import SkillSettings
 from hermes.store.auth import AuthFile
@@ -309,7 +310,7 @@ def _dispatcher(settings: Settings, ports: Ports, registry: ToolRegistry, result
     """What runs the calls of tools, also for those that call one by its name in the registry."""
     dispatcher = Dispatcher(
         registry=registry,
-        hooks=Hooks(seconds=settings[HookSettings].timeout),
+        hooks=Hooks(seconds=settings[PluginSettings].hook_timeout),
         results=results,
         clock=ports.monotonic,
         guests=GuestLoops(ports.sleep),

@@ -2,15 +2,14 @@
 
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import anyio
-from msgspec import Meta, Struct
+from msgspec import Struct
 
-from hermes.config.sections import doc, section
-from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation
+from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
 from hermes.lib.codec import copied
 
 logger = logging.getLogger(__name__)
@@ -19,44 +18,99 @@ logger = logging.getLogger(__name__)
 class HookSpec(Struct, frozen=True, kw_only=True):
     """One hook point: the arguments it offers, and what a callback's answer does.
 
-    `observe`: nothing. `block`: an answer `{"action": "block", "message": why}` stops it. `change`: an answer
-    that is not None replaces the argument named by `changes`, and the next callback sees the new one. `add`:
-    words, or `{"context": words}`, are added.
+    `observe`: nothing. `direct`: an answer `{"action": "block", "message": why}`, or with another action that
+    the point knows, says what happens. `change`: an answer that is not None replaces the argument named by
+    `changes`, and the next callback sees the new one. `replace`: the first text that is given replaces it.
+    `add`: words, or `{"context": words}`, are added. `around`: it stands for what happens, which it may have
+    done by `next_call(args)`. Where nothing of Hermes calls a point yet, `waits` says
+    for what.
     """
 
     arguments: frozenset[str]
-    kind: Literal["observe", "block", "change", "add"]
+    kind: Literal["observe", "direct", "change", "replace", "add", "around"]
     changes: str = ""
+    waits: str = ""
 
 
-_CALL: Final = frozenset({"tool_name", "args", "task_id", "session_id", "tool_call_id"})
-_SESSION: Final = frozenset({"session_id", "model", "platform"})
-_TURN: Final = _SESSION | {"task_id", "user_message"}
+class HookDirective(Struct, frozen=True, kw_only=True):
+    """What a callback wants to happen: `block` it, `approve` (ask a person first), or `continue` a turn that
+    was about to end.
+    """
+
+    action: Literal["block", "approve", "continue"]
+    message: str
+    rule_key: str = ""
+
+
+def _observes(*arguments: str, waits: str = "") -> HookSpec:
+    return HookSpec(arguments=frozenset(arguments), kind="observe", waits=waits)
+
+
+def _replaces(name: str, *arguments: str) -> HookSpec:
+    return HookSpec(arguments=frozenset({name, *arguments}), kind="replace", changes=name)
+
+
+_CALL: Final = (
+    *("tool_name", "args", "task_id", "session_id", "tool_call_id", "turn_id", "api_request_id"),
+    "middleware_trace",
+)
+_ENDED: Final = (*_CALL, "result", "duration_ms", "status", "error_type", "error_message")
+_SESSION: Final = ("session_id", "model", "platform")
+_TURN: Final = (*_SESSION, "task_id", "turn_id", "user_message", "conversation_history")
+_REQUEST: Final = (
+    *("task_id", "turn_id", "api_request_id", "session_id", "user_message", "conversation_history"),
+    *("platform", "model", "provider", "base_url", "api_mode", "api_call_count", "request_messages"),
+    *("message_count", "tool_count", "approx_input_tokens", "request_char_count", "max_tokens"),
+    *("started_at", "middleware_trace", "request"),
+)
+_REPLY: Final = (
+    *("api_duration", "ended_at", "finish_reason", "response_model", "response", "usage"),
+    *("assistant_message", "assistant_content_chars", "assistant_tool_call_count"),
+)
+_CHILD: Final = ("parent_session_id", "parent_turn_id", "child_session_id", "child_role")
+_APPROVAL: Final = ("command", "description", "pattern_key", "pattern_keys", "session_key", "surface")
+_TASK: Final = ("task_id", "board", "assignee", "run_id", "profile_name")
+_BOARD: Final = "boards of tasks"
 SPECS: Final[Mapping[str, HookSpec]] = {
-    "on_session_start": HookSpec(arguments=_SESSION | {"resumed"}, kind="observe"),
-    "pre_llm_call": HookSpec(arguments=_TURN | {"is_first_turn", "sender_id"}, kind="add"),
-    "post_llm_call": HookSpec(arguments=_TURN | {"assistant_response"}, kind="observe"),
-    "on_session_end": HookSpec(
-        arguments=_SESSION | {"task_id", "completed", "interrupted", "reason"}, kind="observe"
+    "on_session_start": _observes(*_SESSION, "resumed"),
+    "pre_llm_call": HookSpec(arguments=frozenset({*_TURN, "is_first_turn", "sender_id"}), kind="add"),
+    "post_llm_call": _observes(*_TURN, "assistant_response"),
+    "transform_llm_output": _replaces("response_text", *_SESSION),
+    "pre_verify": HookSpec(
+        arguments=frozenset({*_SESSION, "coding", "attempt", "final_response", "changed_paths"}),
+        kind="direct",
     ),
-    "pre_tool_call": HookSpec(arguments=_CALL, kind="block"),
-    "transform_tool_args": HookSpec(arguments=_CALL, kind="change", changes="args"),
-    "transform_tool_result": HookSpec(arguments=_CALL | {"result"}, kind="change", changes="result"),
-    "post_tool_call": HookSpec(arguments=_CALL | {"result", "duration_ms"}, kind="observe"),
+    "on_session_end": _observes(*_SESSION, "task_id", "turn_id", "completed", "interrupted", "reason"),
+    "on_session_finalize": _observes("session_id", "platform", "reason", "old_session_id", "new_session_id"),
+    "on_session_reset": _observes("session_id", "platform", "reason", "old_session_id", "new_session_id"),
+    "pre_tool_call": HookSpec(arguments=frozenset(_CALL), kind="direct"),
+    "transform_tool_args": HookSpec(arguments=frozenset(_CALL), kind="change", changes="args"),
+    "tool_execution": HookSpec(arguments=frozenset({*_CALL, "next_call"}), kind="around"),
+    "transform_terminal_output": _replaces("output", "command", "returncode", "task_id", "env_type"),
+    "transform_tool_result": _replaces("result", *_ENDED),
+    "post_tool_call": _observes(*_ENDED),
+    "pre_api_request": _observes(*_REQUEST),
+    "post_api_request": _observes(*_REQUEST, *_REPLY),
+    "api_request_error": _observes(
+        *(*_REQUEST, "status_code", "retry_count", "max_retries", "retryable", "reason", "error")
+    ),
+    "subagent_start": _observes(*_CHILD, "parent_subagent_id", "child_subagent_id", "child_goal"),
+    "subagent_stop": _observes(*_CHILD, "child_summary", "child_status", "duration_ms"),
+    "pre_approval_request": _observes(*_APPROVAL),
+    "post_approval_response": _observes(*_APPROVAL, "choice", "decided_by"),
+    "pre_gateway_dispatch": HookSpec(
+        arguments=frozenset({"event", "gateway", "session_store"}), kind="direct", waits="the gateway"
+    ),
+    "kanban_task_claimed": _observes(*_TASK, waits=_BOARD),
+    "kanban_task_completed": _observes(*_TASK, "summary", waits=_BOARD),
+    "kanban_task_blocked": _observes(*_TASK, "reason", waits=_BOARD),
 }
 """Hook points by name; a callback takes any subset of the arguments, or `**kwargs`."""
 
 _UNNAMED: Final = {inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.VAR_POSITIONAL}
 HookCallback = Callable[..., Any]
-
-
-@section("hooks")
-class HookSettings(Struct, frozen=True, kw_only=True):
-    """Callbacks of plugins."""
-
-    timeout: Annotated[
-        float, Meta(gt=0), doc("Seconds after which a callback that has not ended counts as failed.")
-    ] = 30.0
+SECONDS: Final = 30.0
+"""How long a callback may take."""
 
 
 class Hooks:
@@ -67,15 +121,29 @@ class Hooks:
     a copy of what it could change.
     """
 
-    def __init__(self, *, seconds: float = HookSettings().timeout) -> None:
+    def __init__(self, *, seconds: float = SECONDS) -> None:
         self._seconds = seconds
-        self._callbacks: dict[str, list[tuple[HookCallback, frozenset[str] | None]]] = {}
+        self._callbacks: dict[str, list[_Listener]] = {}
 
-    def register(self, point: str, callback: HookCallback) -> None:
-        """Add a callback; ValueError when the point is unknown or does not offer what the callback wants."""
+    def register(
+        self, point: str, callback: HookCallback, *, owner: str = "", seconds: float = 0.0
+    ) -> Callable[[], None]:
+        """Add a callback, which `owner` names to people and which may take so many `seconds` if that is not
+        what others may, and give what removes it; ValueError when the point is unknown or does not offer
+        what the callback wants.
+        """
         if point not in SPECS:
             raise ValueError(f"There is no hook {point!r}; there are {', '.join(sorted(SPECS))}.")
-        self._callbacks.setdefault(point, []).append((callback, _wanted(point, callback)))
+        wanted, limit = wanted_arguments(point, callback), seconds or self._seconds
+        one = _Listener(callback=callback, wanted=wanted, owner=owner, seconds=limit)
+        self._callbacks.setdefault(point, []).append(one)
+        return partial(self._remove, point, one)
+
+    def _remove(self, point: str, one: "_Listener") -> None:
+        left = [other for other in self._callbacks.get(point, ()) if other is not one]
+        self._callbacks[point] = left
+        if not left:
+            del self._callbacks[point]
 
     def __bool__(self) -> bool:
         return bool(self._callbacks)
@@ -85,61 +153,163 @@ class Hooks:
 
     async def observe(self, point: str, **offered: Any) -> None:
         """Tell every callback."""
-        for callback, wanted in self._callbacks.get(point, ()):
-            await self._answer(point, callback, wanted, offered)
+        for one in self._callbacks.get(point, ()):
+            await self._answer(point, one, offered)
 
-    async def why_blocked(self, point: str, **offered: Any) -> str:
-        """Ask the callbacks in turn; the words of the first that blocks, or nothing."""
-        for callback, wanted in self._callbacks.get(point, ()):
-            why = await self._answer(point, callback, wanted, offered, _blocking_words)
-            if why:
-                return str(why)
-        return ""
+    async def directive(self, point: str, **offered: Any) -> HookDirective | None:
+        """Ask the callbacks in turn, to the first that blocks; else the first of the others that has a
+        wish.
+        """
+        found: HookDirective | None = None
+        for one in self._callbacks.get(point, ()):
+            wanted: HookDirective | None = await self._answer(point, one, offered, _directive)
+            if wanted is not None and wanted.action == "block":
+                return wanted
+            found = found or wanted
+        return found
 
     async def change(self, point: str, **offered: Any) -> Any:
         """Give the argument that the point lets callbacks replace, as they leave it."""
         name = SPECS[point].changes
-        for callback, wanted in self._callbacks.get(point, ()):
-            answer = await self._answer(point, callback, wanted, offered)
+        for one in self._callbacks.get(point, ()):
+            answer = await self._answer(point, one, offered)
             offered = offered if answer is None else {**offered, name: answer}
         return offered[name]
 
+    async def replaced(self, point: str, **offered: Any) -> str:
+        """Give the text that the point lets callbacks replace, as the first that gives another one says."""
+        for one in self._callbacks.get(point, ()):
+            answer = await self._answer(point, one, offered, _text)
+            if answer is not None:
+                return str(answer)
+        return str(offered[SPECS[point].changes])
+
     async def added(self, point: str, **offered: Any) -> tuple[str, ...]:
         """Give the words that callbacks add, in their order."""
-        words = []
-        for callback, wanted in self._callbacks.get(point, ()):
-            words.append(await self._answer(point, callback, wanted, offered, _added_words))
+        words = [
+            await self._answer(point, one, offered, _added_words) for one in self._callbacks.get(point, ())
+        ]
         return tuple(filter(None, words))
+
+    async def around(self, point: str, run: Callable[..., Awaitable[str]], **offered: Any) -> str:
+        """What `run(args)` gives, called through the callbacks, the first of them outermost."""
+        for one in reversed(self._callbacks.get(point, ())):
+            run = partial(self._through, point, one, run, offered)
+        return await run(offered["args"])
+
+    async def _through(
+        self,
+        point: str,
+        one: "_Listener",
+        run: Callable[..., Awaitable[str]],
+        offered: Mapping[str, Any],
+        args: Mapping[str, Any],
+    ) -> str:
+        """What a callback gives that stands around `run`; what that gives where the callback fails."""
+        inner, is_async = _Once(run, args), inspect.iscoroutinefunction(one.callback)
+        given = {name: copied(value) for name, value in {**offered, "args": args}.items()}
+        given["next_call"] = inner.call if is_async else inner.call_blocking
+        chosen = given if one.wanted is None else {name: given[name] for name in one.wanted & given.keys()}
+        try:
+            call = partial(one.callback, **chosen)
+            answer = await (call() if is_async else in_tool_thread(call))
+        except BaseException as error:  # a callback's fault stops nothing
+            if error is inner.fault or has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
+                raise
+            logger.exception("Hook %s: %s failed", point, one.words)
+            answer = None
+        return answer if isinstance(answer, str) else await inner.call()
 
     async def _answer(
         self,
         point: str,
-        callback: HookCallback,
-        wanted: frozenset[str] | None,
+        one: "_Listener",
         offered: Mapping[str, Any],
         read: Callable[[Any], Any] = copied,
     ) -> Any:
         """What `read` finds in a callback's answer; None when either fails, or does not end in time."""
+        callback, wanted = one.callback, one.wanted
         chosen = offered if wanted is None else {name: offered[name] for name in wanted & offered.keys()}
         try:
             run = partial(callback, **{name: copied(value) for name, value in chosen.items()})
-            with anyio.move_on_after(self._seconds):
+            with anyio.move_on_after(one.seconds):
                 answer = await (run() if inspect.iscoroutinefunction(callback) else in_tool_thread(run))
                 return read(await answer if inspect.isawaitable(answer) else answer)
         except BaseException as error:  # a callback's fault stops nothing
             if has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
                 raise
-            logger.exception("Hook %s: %s failed", point, _name(callback))
+            logger.exception("Hook %s: %s failed", point, one.words)
             return None
-        logger.error("Hook %s: %s did not end within %g s", point, _name(callback), self._seconds)
+        logger.error("Hook %s: %s did not end within %g s", point, one.words, one.seconds)
         return None
 
 
-def _blocking_words(answer: Any) -> str:
-    """Why an answer blocks what was to happen, or nothing."""
-    if isinstance(answer, Mapping) and answer.get("action") == "block":
-        return str(answer.get("message") or "A hook blocked this call.")
-    return ""
+class _Once:
+    """What a callback stands around: it is done once, however often it is asked for."""
+
+    def __init__(self, run: Callable[..., Awaitable[str]], args: Mapping[str, Any]) -> None:
+        self._run, self._args = run, args
+        self._found: str | None = None
+        self.fault: BaseException | None = None
+
+    async def call(self, args: Mapping[str, Any] | None = None) -> str:
+        """What it gives, with these arguments instead of its own."""
+        if self.fault is not None:
+            raise self.fault
+        if self._found is None:
+            try:
+                self._found = await self._run(self._args if args is None else args)
+            except BaseException as error:
+                self.fault = error
+                raise
+        return self._found
+
+    def call_blocking(self, args: Mapping[str, Any] | None = None) -> str:
+        """The same for a thread."""
+        home = loop_behind()
+        if home is None:
+            raise RuntimeError("next_call is for the thread that the callback was called in.")
+        return home.run_blocking(partial(self.call, args))
+
+
+class _Listener(Struct, frozen=True, kw_only=True):
+    """A callback, the arguments to hand over (None for all), and whose it is."""
+
+    callback: HookCallback
+    wanted: frozenset[str] | None
+    owner: str
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        """What a log calls it."""
+        name = str(getattr(self.callback, "__qualname__", self.callback))
+        return f"{name} of {self.owner}" if self.owner else name
+
+
+def _directive(answer: Any) -> HookDirective | None:
+    """What an answer wants to happen, also in the form that other agents' hooks have."""
+    if not isinstance(answer, Mapping):
+        return None
+    action = "block" if answer.get("decision") == "block" else answer.get("action")
+    words = str(answer.get("message") or answer.get("reason") or "")
+    match action:
+        case "block":
+            return HookDirective(action="block", message=words or "A hook blocked this call.")
+        case "approve":
+            return HookDirective(
+                action="approve",
+                message=words or "a hook wants a person to look at this",
+                rule_key=str(answer.get("rule_key") or ""),
+            )
+        case "continue" if words:
+            return HookDirective(action="continue", message=words)
+    return None
+
+
+def _text(answer: Any) -> str | None:
+    """The text that an answer is, if it is one."""
+    return answer if isinstance(answer, str) else None
 
 
 def _added_words(answer: Any) -> str:
@@ -148,12 +318,8 @@ def _added_words(answer: Any) -> str:
     return words if isinstance(words, str) and words.strip() else ""
 
 
-def _name(callback: HookCallback) -> object:
-    return getattr(callback, "__qualname__", callback)
-
-
-def _wanted(point: str, callback: HookCallback) -> frozenset[str] | None:
-    """The arguments to hand over; None for all."""
+def wanted_arguments(point: str, callback: HookCallback) -> frozenset[str] | None:
+    """The arguments of a point that a callback takes, None for all; ValueError where it wants others."""
     parameters = inspect.signature(callback).parameters.values()
     takes_all = any(one.kind is inspect.Parameter.VAR_KEYWORD for one in parameters)
     refused = {inspect.Parameter.POSITIONAL_ONLY} if takes_all else _UNNAMED

@@ -45,6 +45,8 @@ from hermes.mcp.servers import McpServers
 from hermes.mcp.settings import McpSettings
 from hermes.models.client import client_for
 from hermes.opening import SessionOpener
+from hermes.plugins.host import host_of
+from hermes.plugins.plugged import LoadedPlugin, hooked, plugged
 from hermes.store.protocol import SessionStore, StoredQuestion
 from hermes.store.questions import suited
 from hermes.store.sqlite_store import open_store
@@ -70,6 +72,8 @@ class Runtime(Abridged, Struct, kw_only=True):
     loaded: Loaded
     opener: SessionOpener
     variables: dict[str, str]
+    plugins: tuple[LoadedPlugin, ...] = ()
+    told: tuple[str, ...] = ()
 
     @property
     def services(self) -> RuntimeServices:
@@ -127,6 +131,12 @@ class Runtime(Abridged, Struct, kw_only=True):
         return self.loaded.settings
 
     @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a person should know of the settings, of plugins and of the commands of hooks."""
+        faults = (f"plugin {one.found.key}: {told}" for one in self.plugins for told in one.faults)
+        return (*self.loaded.warnings, *faults, *self.told)
+
+    @property
     def model_cache(self) -> Path:
         """Where fetched models are kept: the user's cache folder, shared by all homes and projects."""
         return model_cache(self.environ)
@@ -182,6 +192,8 @@ class Runtime(Abridged, Struct, kw_only=True):
 
     def close(self) -> None:
         """Let go of everything that is not awaited."""
+        for plugin in self.plugins:
+            plugin.unload()
         self.mcp.close()
         self.opener.routing.close()
         self.services.recall.close()
@@ -232,7 +244,7 @@ async def open_runtime(
         )
         opener.services = replace(services, sessions=opener)
         servers.told = opener.tell
-        runtime = Runtime(home=home, loaded=loaded, opener=opener, variables=values)
+        runtime = await _with_plugins(Runtime(home=home, loaded=loaded, opener=opener, variables=values))
         _tidy(home, loaded.settings, connections, ports)
         try:
             yield runtime
@@ -240,6 +252,15 @@ async def open_runtime(
             with anyio.CancelScope(shield=True):
                 await opener.close_sessions()
             runtime.close()
+
+
+async def _with_plugins(runtime: Runtime) -> Runtime:
+    """The same with its plugins loaded, and the commands of `hooks` at their points."""
+    home, settings = runtime.home, runtime.settings
+    host = host_of(runtime.services, home, runtime.routes)
+    runtime.plugins = await plugged(home, settings, host)
+    runtime.told = hooked(home, settings, host)
+    return runtime
 
 
 def _tidy(home: Home, settings: Settings, connections: Connections, ports: Ports) -> None:

@@ -11,9 +11,9 @@ import hermes.agent.memory
 import hermes.agent.prompt.settings
 import hermes.agent.settings
 import hermes.environments.settings
-import hermes.hooks
 import hermes.mcp.settings
 import hermes.models.settings
+import hermes.plugins.settings
 import hermes.safety.settings
 import hermes.skills.settings
 import hermes.tools.settings  # noqa: F401  # each registers its sections

@@ -11,6 +11,7 @@ import pytest
 
 from hermes.apps.settings import load
 from hermes.environments.settings import TerminalSettings
+from hermes.hooks import SPECS
 from hermes.testing import ScriptedModel, ScriptedServer, call, say
 
 ROOT = Path(__file__).parents[2]
@@ -108,3 +109,10 @@ def test_the_pages_on_environments_name_every_setting_of_theirs() -> None:
         if "environments" in str(page)
     )
     assert [name for name in TerminalSettings.__struct_fields__ if f"terminal.{name}`" not in told] == []
+
+
+def test_the_page_on_hooks_has_every_point_with_its_arguments() -> None:
+    page = (ROOT / "docs" / "guide" / "hooks.md").read_text()
+    rows = {row.split("|")[1].strip(" `"): row.split("|")[3] for row in page.splitlines() if "| `" in row}
+    told = {point: frozenset(re.findall(r"`(\w+)`", rows.get(point, ""))) for point in SPECS}
+    assert told == {point: spec.arguments for point, spec in SPECS.items()}

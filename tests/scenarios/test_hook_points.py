@@ -28,6 +28,13 @@ def options(cwd: Path, **more: Any) -> SessionOptions:
     return SessionOptions(base_url="http://127.0.0.1:1/v1", model="m", toolsets=(), cwd=cwd, **more)
 
 
+POINTS = ("on_session_start", "pre_llm_call", "post_llm_call", "on_session_end", "on_session_finalize")
+
+
+def said(text: str, reply: str) -> dict[str, str]:
+    return {"user_message": text, "assistant_response": reply}
+
+
 async def test_the_points_of_a_session_are_called_in_order_with_what_they_offer(
     environ: dict[str, str], tmp_path: Path
 ) -> None:
@@ -39,7 +46,7 @@ async def test_the_points_of_a_session_are_called_in_order_with_what_they_offer(
     model = ScriptedModel(call("nothing", {}), say("hello"), say("again"))
     async with opened(environ, model) as runtime:
         hooks = runtime.hooks
-        for point in ("on_session_start", "pre_llm_call", "post_llm_call", "on_session_end"):
+        for point in POINTS:
             hooks.register(point, told(point))
         session = await runtime.session(options(tmp_path))
         await session.send("hi")
@@ -48,17 +55,30 @@ async def test_the_points_of_a_session_are_called_in_order_with_what_they_offer(
         await resumed.send("and")
         await resumed.close()
     about = {"session_id": session.id, "model": "m", "platform": "cli"}
-    turn = {**about, "task_id": session.id}
+    gone = {"platform": "cli", "reason": "closed", "session_id": session.id, "new_session_id": ""}
+    left = ("on_session_finalize", {**gone, "old_session_id": session.id})
+    first = [
+        {"role": "user", "content": "hi"},
+        {"role": "assistant", "content": ""},
+        {"role": "tool", "content": '{"error": "Unknown tool: nothing. There are: none."}'},
+        {"role": "assistant", "content": "hello"},
+    ]
+    both = [*first, {"role": "user", "content": "and"}, {"role": "assistant", "content": "again"}]
+    turn, then = ({**about, "task_id": session.id, "turn_id": f"{session.id}:{one}"} for one in (1, 2))
     end = {"completed": True, "interrupted": False, "reason": "done"}
+    came = {"is_first_turn": True, "sender_id": "", "conversation_history": []}
+    back = {"is_first_turn": False, "sender_id": "", "conversation_history": first}
     assert seen == [
         ("on_session_start", {**about, "resumed": False}),
-        ("pre_llm_call", {**turn, "user_message": "hi", "is_first_turn": True, "sender_id": ""}),
-        ("post_llm_call", {**turn, "user_message": "hi", "assistant_response": "hello"}),
+        ("pre_llm_call", {**turn, "user_message": "hi", **came}),
+        ("post_llm_call", {**turn, **said("hi", "hello"), "conversation_history": first}),
         ("on_session_end", {**turn, **end}),
+        left,
         ("on_session_start", {**about, "resumed": True}),
-        ("pre_llm_call", {**turn, "user_message": "and", "is_first_turn": False, "sender_id": ""}),
-        ("post_llm_call", {**turn, "user_message": "and", "assistant_response": "again"}),
-        ("on_session_end", {**turn, **end}),
+        ("pre_llm_call", {**then, "user_message": "and", **back}),
+        ("post_llm_call", {**then, **said("and", "again"), "conversation_history": both}),
+        ("on_session_end", {**then, **end}),
+        left,
     ]
 
 
@@ -165,7 +185,7 @@ async def test_a_callback_that_fails_in_whatever_way_stops_nothing(
 async def test_the_limit_of_hooks_is_a_setting(environ: dict[str, str], tmp_path: Path) -> None:
     home = Path(environ["HERMES_HOME"])
     home.mkdir(parents=True, exist_ok=True)
-    (home / "config.yaml").write_text("hooks:\n  timeout: 0.05\n")
+    (home / "config.yaml").write_text("plugins:\n  hook_timeout: 0.05\n")
     ended = anyio.Event()
     async with opened(environ, ScriptedModel(say("hello"))) as runtime:
         runtime.hooks.register("pre_llm_call", ended.wait)

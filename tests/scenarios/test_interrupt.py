@@ -130,8 +130,8 @@ async def test_an_interrupt_while_a_hook_looks_at_a_result_keeps_the_result(
         base_url="http://127.0.0.1:1/v1", model="m", toolsets=(), cwd=tmp_path, functions=(look,)
     )
     async with open_runtime(environ=environ, http=model.http()) as runtime:
-        runtime.hooks.register("transform_tool_result", lambda result: result.replace("x", "y"))
         runtime.hooks.register(point, looks_long)
+        runtime.hooks.register("transform_tool_result", lambda result: result.replace("x", "y"))
         session = await runtime.session(options)
         with anyio.fail_after(20):
             async with anyio.create_task_group() as group:

@@ -29,6 +29,10 @@ class ContextEngines:
             raise ValueError(f"Sessions are open already; register {name} before the first one.")
         self._factories[name] = factory
 
+    def withdraw(self, name: str) -> None:
+        """Let the setting choose this one no longer; sessions that have it keep it."""
+        self._factories.pop(name, None)
+
     @property
     def current(self) -> ContextManager:
         """The context manager that the settings name, made when it is first needed; ConfigError when there is

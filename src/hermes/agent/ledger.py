@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from hermes.agent.settings import BudgetSettings
 from hermes.models.budget import Budget, PriceEstimator, SpendingLimits
 from hermes.store.protocol import SessionStore, UsageEntry
+from hermes.types.error import BudgetSpent
 from hermes.types.event import Attempted
 from hermes.types.ports import Ports
 from hermes.types.profile import Price
@@ -41,6 +42,17 @@ class Ledger(Struct):
         return PriceEstimator(
             ceiling=Price(input=self.budget.unknown_price_input, output=self.budget.unknown_price_output)
         )
+
+    def seconds_left(self, limits: TurnLimits) -> float | None:
+        """What is left of a turn's time, None where it has no limit; BudgetSpent when it is over."""
+        if not self.budget.turn_seconds:
+            return None
+        if (left := limits.ends - self.ports.monotonic()) <= 0:
+            raise BudgetSpent(
+                f"The time budget of this turn is spent: {self.budget.turn_seconds:.0f} s. hermes config set"
+                " budget.turn_seconds raises it."
+            )
+        return left
 
     def today(self) -> Budget:
         """The budget of the day, one for all sessions; what other processes spent today counts in it."""

@@ -137,10 +137,18 @@ class MemoryProviders:
             raise ValueError(f"There is a memory provider {name} already; register this one by another name.")
         self._factories[name] = factory
 
+    def withdraw(self, name: str) -> None:
+        """Let settings choose this one no longer."""
+        self._factories.pop(name, None)
+
     def make(self, name: str, home: ProviderHome) -> MemoryProvider:
         """The provider of that name; ConfigError when there is none."""
         self.require(name)
         return self._factories[name](home)
+
+    def has(self, name: str) -> bool:
+        """Whether there is a provider of that name."""
+        return name in self._factories
 
     def require(self, name: str) -> None:
         """ConfigError when no provider has that name."""

@@ -14,6 +14,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from hermes.agent.spec import SessionSpec
+from hermes.hooks import Hooks
 from hermes.lib.aio import Async, first_of
 from hermes.store.protocol import SessionStore, StoredQuestion
 from hermes.store.questions import checked, suited
@@ -21,7 +22,7 @@ from hermes.types.actor import Actor
 from hermes.types.error import StoreError
 from hermes.types.event import Answered, Asked, Event
 from hermes.types.ports import Ports
-from hermes.types.question import Answer, Approve, Clarify, Deny, Question, Reply
+from hermes.types.question import Answer, Approve, Clarify, Deny, Grant, Question, Reply
 
 if TYPE_CHECKING:
     from hermes.agent.services import RuntimeServices
@@ -30,6 +31,7 @@ TAKEN = "The answer was used up, or the question ended, in another place; ask ag
 NOBODY = "Nobody can be asked here, so the answer is no."
 DECIDE = "{} Decide by yourself, by what is most likely meant and easiest to undo, and say what you assumed."
 NOBODY_HERE = "Nobody can be asked here."
+LATE = "time limit"
 TOO_LATE = "Nobody answered within {:g} s."
 LOOK, LOOK_LONGEST = 0.5, 5.0
 """Seconds between looks into the store for an answer from another process; each waits half as long again."""
@@ -101,6 +103,7 @@ class Questions(Struct, kw_only=True):
     seconds: float = 0.0
     clarify_seconds: float = 0.0
     policy: Literal["decide", "first"] = "decide"
+    hooks: Hooks = field(default_factory=Hooks)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
     _standing: dict[str, StoredQuestion] = field(default_factory=dict)
 
@@ -120,6 +123,7 @@ class Questions(Struct, kw_only=True):
             seconds=spec.approval_timeout,
             clarify_seconds=spec.clarify_timeout,
             policy=spec.clarify_policy,
+            hooks=services.dispatcher.hooks,
         )
 
     async def ask(self, question: Question, *, to: Actor | None = None) -> Answer:
@@ -129,9 +133,20 @@ class Questions(Struct, kw_only=True):
         `to` is who may answer: whoever opened the session, unless it is said. A question that a killed
         process left behind is asked again under its id, and its answer used where it has come.
         """
+        if not isinstance(question, Approve) or not self.hooks:
+            return (await self._asked(question, to))[0]
+        about = _told_to_hooks(question, self.session, self.actor.app)
+        await self.hooks.observe("pre_approval_request", **about)
+        answer, by = await self._asked(question, to)
+        choice = answer.scope if isinstance(answer, Grant) else "timeout" if by == LATE else "deny"
+        await self.hooks.observe("post_approval_response", **about, choice=choice, decided_by=by)
+        return answer
+
+    async def _asked(self, question: Question, to: Actor | None) -> tuple[Answer, str]:
+        """The answer, and who gave it."""
         if not self.attended:
             unasked = _by_policy(question, self.policy, NOBODY_HERE)
-            return self.record(question, unasked or Deny(reason=NOBODY), "policy")
+            return self.record(question, unasked or Deny(reason=NOBODY), "policy"), "policy"
         asked = self._left_behind(question) or self._fresh(question, to or self.actor)
         if asked.id in self._standing:
             del self._standing[asked.id]
@@ -157,7 +172,15 @@ class Questions(Struct, kw_only=True):
         number = self.ports.token()
         self.emit(Asked(id=number, question=question, to=self.actor.origin, decided=by))
         self.emit(Answered(id=number, answer=answer, by=by))
+        if isinstance(question, Approve) and by != "policy" and self.hooks:
+            self.spawn(partial(self._tell_decided, question, by))
         return answer
+
+    async def _tell_decided(self, question: Approve, by: str) -> None:
+        """Tell hooks of a yes that nobody was asked for: a model gave it, or what could be lost was saved."""
+        choice = "smart_approve" if by.startswith("model") else "once"
+        about = _told_to_hooks(question, self.session, "smart")
+        await self.hooks.observe("post_approval_response", **about, choice=choice, decided_by=by)
 
     def restore(self, left_behind: Sequence[StoredQuestion]) -> None:
         """Tell of the questions that a process which ended had open; they can be answered from now on."""
@@ -276,8 +299,10 @@ class Questions(Struct, kw_only=True):
                 await store.answer(asked.id, waiting.answer, by=waiting.by, at=ports.now())
             pause = min(pause * 1.5, LOOK_LONGEST)
 
-    def _settled(self, ended: StoredQuestion, given: Answer | None) -> Answer:
-        """Tell of the answer that counts: what the store has, unless the one `given` here is a no."""
+    def _settled(self, ended: StoredQuestion, given: Answer | None) -> tuple[Answer, str]:
+        """Tell of the answer that counts, and by whom: what the store has, unless the one `given` here is a
+        no.
+        """
         answer, by = ended.answer, self._name(ended.by)
         if isinstance(given, Deny):
             answer, by = given, self._name(ended.to)
@@ -285,12 +310,23 @@ class Questions(Struct, kw_only=True):
             seconds = ended.expires - ended.asked
             reason = f"Nobody answered within {seconds:g} s, and silence is no consent."
             late = _by_policy(ended.question, self.policy, TOO_LATE.format(seconds))
-            answer, by = late or Deny(reason=reason), "time limit"
+            answer, by = late or Deny(reason=reason), LATE
         self.emit(Answered(id=ended.id, answer=answer, by=by))
-        return answer
+        return answer, by
 
     def _name(self, origin: str) -> str:
         return "person" if origin == self.actor.origin else origin
+
+
+def _told_to_hooks(question: Approve, session: str, surface: str) -> dict[str, Any]:
+    return {
+        "command": question.command,
+        "description": "; ".join(question.reasons),
+        "pattern_key": question.rule,
+        "pattern_keys": [question.rule],
+        "session_key": session,
+        "surface": surface,
+    }
 
 
 def _by_policy(question: Question, policy: Literal["decide", "first"], why: str) -> Answer | None:

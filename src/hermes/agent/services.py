@@ -9,6 +9,7 @@ from msgspec import Struct, field
 from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.context import ContextManager
 from hermes.agent.context_engines import ContextEngines
+from hermes.agent.extensions import Extensions
 from hermes.agent.guardrails import GuardrailSettings
 from hermes.agent.ledger import Ledger
 from hermes.agent.prompt.folder_trust import FolderTrust
@@ -170,6 +171,7 @@ class RuntimeServices(Abridged, Struct, frozen=True, kw_only=True):
     sessions: SessionSource = NoSessions()
     servers: ToolServers = NoServers()
     trajectories: Trajectories = NoTrajectories()
+    extensions: Extensions = field(default_factory=Extensions)
 
     @property
     def context(self) -> ContextManager:

@@ -15,6 +15,7 @@ from hermes.agent.compaction.sizes import counted
 from hermes.agent.delegation.children import Children
 from hermes.agent.direct_calls import run_directly
 from hermes.agent.folder_notes import FolderNotes
+from hermes.agent.hook_points import closed
 from hermes.agent.ledger import CHAT, TurnLimits
 from hermes.agent.listeners import Listener, Listeners
 from hermes.agent.log import Log
@@ -281,6 +282,11 @@ class Session:
         return self._log.turns
 
     @property
+    def turn_id(self) -> str:
+        """The name of the last turn, for hooks."""
+        return f"{self.id}:{self.turns}"
+
+    @property
     def context_tokens(self) -> int:
         """Tokens of the last request and its reply, as the provider counted them, or what a compaction has
         left; 0 before the first.
@@ -451,6 +457,7 @@ class Session:
             with anyio.move_on_after(CLOSING, shield=True):
                 await self._idle.wait()  # its last words are written before the session is anybody else's
                 await self.services.recall.ended(self)
+                await closed(self)
                 await self.services.trajectories.closed(self)
             await self.children.close()
             if self.opened is not None:

@@ -61,6 +61,22 @@ class ToolRunContext(Struct, eq=False):
         return self.session.id
 
     @property
+    def turn_id(self) -> str:
+        """The name of the running turn."""
+        return self.session.turn_id
+
+    async def command_output(self, command: str, output: str, code: int | None) -> str:
+        """What a command has printed, in the words that hooks give it."""
+        hooks = self.session.services.dispatcher.hooks
+        if "transform_terminal_output" not in hooks:
+            return output
+        told = {"command": command, "output": output, "returncode": code, "task_id": self.session.id}
+        sandbox = self.session.environment.gate.policy.sandbox
+        return await hooks.replaced(
+            "transform_terminal_output", **told, env_type="remote" if sandbox == "container" else "local"
+        )
+
+    @property
     def workspace(self) -> Workspace:
         """The machine the tools work on."""
         return self._on_home(lambda: self.session.workspace, _AwayWorkspace)

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from hermes.agent.compaction.sizes import written
+from hermes.agent.extensions import plugin_toolsets
 from hermes.agent.prompt.builder import SMALL_WINDOW
 from hermes.agent.settings import AgentSettings
 from hermes.agent.spec import SessionOptions
@@ -39,7 +40,8 @@ def offered(
     """The tools of a new session."""
     enabled = chosen.toolsets
     if enabled is None:
-        enabled = (*settings[ToolsetSettings].toolsets, *server_toolsets(schemas.registry))
+        added = {*plugin_toolsets(schemas.registry), *server_toolsets(schemas.registry)}
+        enabled = (*settings[ToolsetSettings].toolsets, *sorted(added))
     functions = FunctionSource(chosen.functions, environ)
     if functions.entries():
         enabled = (*enabled, TOOLSET)

@@ -47,6 +47,9 @@ class TurnContext(Protocol):
     async def reply(self, step: Step) -> Assistant:
         """One reply of the model; where a summary is asked for, one without calls."""
 
+    async def goes_on(self, reply: Assistant) -> bool:
+        """Whether the turn goes on after a reply without calls, as something was added that asks for more."""
+
     async def run_calls(self, calls: tuple[ToolCall, ...], step: Step) -> None:
         """Run calls and append an answer to each; those of a closing step are answered only."""
 
@@ -67,6 +70,8 @@ async def run_turn(session: TurnContext) -> Outcome:
             return "budget"
         await session.append(reply)
         if not reply.calls:
+            if not step.closing and reply.stop not in NOT_WHOLE and await session.goes_on(reply):
+                continue
             if reply.stop in NOT_WHOLE:
                 session.warn(NOT_WHOLE[reply.stop])
             return "budget" if step.closing else "cut" if reply.stop in NOT_WHOLE else "done"

@@ -14,13 +14,14 @@ from msgspec.structs import replace
 
 from hermes.agent.calls import CallBatch
 from hermes.agent.guardrails import HALTED, HALTED_WORDS, LoopGuard
-from hermes.agent.hook_points import added_context, ended
+from hermes.agent.hook_points import added_context, ended, has_more, transformed
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.listeners import Listener
 from hermes.agent.output import answer_blocks
 from hermes.agent.outside import protect
 from hermes.agent.recovery import unrun
 from hermes.agent.reply_stream import ReplyStream, without_secrets
+from hermes.agent.request_hooks import request_hooks
 from hermes.agent.room import make_room, make_way
 from hermes.agent.skills import skill_blocks
 from hermes.agent.speakers import origins
@@ -36,7 +37,7 @@ from hermes.models.reliability.continuation import joined, to_be_continued
 from hermes.models.reliability.executor import ReplyListener
 from hermes.tools.deferred import called
 from hermes.types.actor import Actor
-from hermes.types.error import BudgetSpent, ContextOverflow, Failure, ModelError, StoreError
+from hermes.types.error import ContextOverflow, Failure, ModelError, StoreError
 from hermes.types.event import Attempted, Notice, Outcome, StepStarted, TurnFinished, TurnStarted
 from hermes.types.message import Assistant, Attachment, ContextBlock, Message, ToolCall, ToolResult, User
 from hermes.types.request import Request
@@ -77,13 +78,19 @@ class TurnRunner:
         self._budget = session.services.ledger.turn(session.budget)
         seconds = session.services.ledger.budget.turn_seconds or math.inf
         self._stream = ReplyStream(self._services.redactor, session.emit)
-        self._listener = ReplyListener(emit=self._stream.feed, tell=self._attempted, broken=session.emit)
+        self._listener = ReplyListener(
+            emit=self._stream.feed,
+            tell=self._attempted,
+            broken=session.emit,
+            watch=request_hooks(session, self._text),
+        )
         self._started, self._used = session.services.ports.monotonic(), session.usage
         session.limits = TurnLimits(budget=self._budget, ends=self._started + seconds)
         self.outcome: Outcome = "interrupted"  # until it is known to be something else
         self._failure: Failure | None = None
         self._end: TurnFinished | None = None
         self._ran: list[str] = []
+        self._verified = 0
         self._spoken: frozenset[str] = frozenset()
         self._before = session.log[-1].id if session.log else ""
         self._options = replace(session.spec.options, output_schema=said.output_schema if said else None)
@@ -224,7 +231,7 @@ class TurnRunner:
                     session.route,
                     self._listener,
                     self._budget,
-                    seconds=self._seconds_left(),
+                    seconds=services.ledger.seconds_left(session.limits),
                     shortens=True,
                 )
             except ModelError as error:
@@ -244,8 +251,14 @@ class TurnRunner:
         if step.kind == "summary" and reply.calls:
             text = reply.text.strip() or self.summary()
             reply = replace(reply, calls=(), text=text, stop="end", cuts=())
+        reply = await transformed(session, reply)
         self._stream.finish(reply.text)
         return replace(reply, id=services.ports.token(), at=services.ports.now())
+
+    async def goes_on(self, reply: Assistant) -> bool:
+        """Whether hooks have the turn go on after this reply, which was to be its last."""
+        self._verified += 1
+        return await has_more(self._session, reply, self._verified)
 
     def _request(self, begun: tuple[Assistant, ...]) -> Request:
         """The log as the model sees it, and what of its reply has begun."""
@@ -263,18 +276,6 @@ class TurnRunner:
         self.warn(f"The answer could not be continued: {error}")
         shown = self.partial
         return reply if shown == reply.text else replace(to_be_continued(reply), text=shown)
-
-    def _seconds_left(self) -> float | None:
-        """What is left of the turn's time; BudgetSpent when it is over."""
-        limit = self._services.ledger.budget.turn_seconds
-        if not limit:
-            return None
-        if (left := limit - (self._services.ports.monotonic() - self._started)) <= 0:
-            raise BudgetSpent(
-                f"The time budget of this turn is spent: {limit:.0f} s. hermes config set budget.turn_seconds"
-                " raises it."
-            )
-        return left
 
     async def run_calls(self, calls: tuple[ToolCall, ...], step: Step) -> None:
         """Run a reply's calls and append an answer to every one, whatever happens.
@@ -333,8 +334,7 @@ class TurnRunner:
 
     def summary(self) -> str:
         """Words for a turn whose steps are used up and whose model said nothing."""
-        ran = self._ran
-        last = f"Calls run: {len(ran)}, the last one {ran[-1]}." if ran else "No call was run."
+        last = f"Calls run: {len(ran)}, the last one {ran[-1]}." if (ran := self._ran) else "No call was run."
         return f"(The step limit of {self.steps.max_steps} was reached before an answer. {last})"
 
     async def _finish(self) -> None:

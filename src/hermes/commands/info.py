@@ -13,6 +13,7 @@ from hermes.agent.session import Session
 from hermes.agent.speakers import viewer_of
 from hermes.commands.catalogue import SlashCommand, commands, find
 from hermes.commands.context import CommandContext, opened
+from hermes.commands.plugin_commands import plugin_commands
 from hermes.lib.lazy import import_object
 from hermes.models.budget import Budget
 from hermes.present.goals import goal_words
@@ -37,6 +38,17 @@ async def help_(talk: CommandContext, argument: str) -> None:
         _section(name, list(group))
         for name, group in groupby(commands(), key=lambda command: command.category)
     ]
+    if added := plugin_commands(talk.session).values():
+        own = [
+            SlashCommand(
+                name=one.name,
+                category="Plugins",
+                summary=f"{one.description or 'no description'} ({one.plugin})",
+                arguments=one.arguments,
+            )
+            for one in added
+        ]
+        parts.append(_section("Plugins", own))
     talk.tell(
         "\n".join(parts)
         + "\n\n`/NAME` of a skill, before a message, brings the skill along."

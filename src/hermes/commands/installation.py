@@ -12,15 +12,14 @@ import anyio
 
 import hermes.present.settings
 import hermes.settings  # noqa: F401  # every section is known before a file is read
-from hermes.agent.code_execution.settings import CodeExecutionSettings
 from hermes.agent.fact_memory import place
 from hermes.agent.memory import MemorySettings
 from hermes.agent.memory_provider import ProviderHome, shipped
-from hermes.agent.settings import DelegationSettings
 from hermes.agent.tool_environment import network_of, sandbox_options
 from hermes.commands.home_check import what_hinders
+from hermes.commands.plugins_here import PluginsHere, plugins_here
 from hermes.commands.variables import variables
-from hermes.composition import SYSTEM_PORTS, model_cache, open_tools
+from hermes.composition import SYSTEM_PORTS, model_cache
 from hermes.config.environ import environment, with_dotenv
 from hermes.config.home import Home, locate
 from hermes.config.load import Loaded, load
@@ -35,6 +34,7 @@ from hermes.lib.programs import find_program, search_path
 from hermes.lib.resources import resources_in_force
 from hermes.models.catalog.endpoint import located, resolve
 from hermes.models.local import catalogue
+from hermes.plugins.plugged import hooked
 from hermes.present.checkup import CheckResult, State
 from hermes.store.auth import AuthFile
 from hermes.store.check import check
@@ -76,14 +76,10 @@ def examine(profile: str, *, model: str, base_url: str) -> Iterator[CheckResult]
     yield from _programs(environ)
     yield from _kept(home)
     yield from _notes(home, loaded)
-    yield _memory(home, loaded, environ)
-    settings = loaded.settings
-    folder = open_tools(home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings])
-    yield from (
-        CheckResult("warning", f"tool file {one.path}: {one.reason}. Mend it, or move it away")
-        for one in folder.faults
-    )
-    yield from _tools(folder.registry, environ)
+    added = plugins_here(home, loaded.settings, environ)
+    yield _memory(home, loaded, environ, added)
+    yield from _hooks(home, loaded, added)
+    yield from _added(added, environ)
 
 
 def _settings(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
@@ -202,6 +198,24 @@ def _opened(terminal: TerminalSettings, environ: dict[str, str]) -> Iterator[San
         )
 
 
+def _hooks(home: Home, loaded: Loaded, added: PluginsHere) -> Iterator[CheckResult]:
+    """What keeps commands of `hooks` from being run."""
+    try:
+        yield from (CheckResult("warning", told) for told in hooked(home, loaded.settings, added.host))
+    except ConfigError as error:
+        yield CheckResult("fault", str(error))
+
+
+def _added(found: PluginsHere, environ: dict[str, str]) -> Iterator[CheckResult]:
+    """What is wrong with plugins, tool files and tools."""
+    yield from (CheckResult("warning", told) for told in found.faults)
+    yield from (
+        CheckResult("warning", f"tool file {one.path}: {one.reason}. Mend it, or move it away")
+        for one in found.tools.faults
+    )
+    yield from _tools(found.tools.registry, environ)
+
+
 def _tools(registry: ToolRegistry, environ: dict[str, str]) -> Iterator[CheckResult]:
     """The tools that name a secret which is not set."""
     for entry in registry.entries().values():
@@ -237,7 +251,7 @@ def _notes(home: Home, loaded: Loaded) -> Iterator[CheckResult]:
         yield CheckResult("fault", f"memory: {error}")
 
 
-def _memory(home: Home, loaded: Loaded, environ: dict[str, str]) -> CheckResult:
+def _memory(home: Home, loaded: Loaded, environ: dict[str, str], added: PluginsHere) -> CheckResult:
     name = loaded.settings[MemorySettings].provider
     if not name:
         return CheckResult(
@@ -245,7 +259,9 @@ def _memory(home: Home, loaded: Loaded, environ: dict[str, str]) -> CheckResult:
         )
     given = ProviderHome(folder=home.memories, settings=loaded.settings, environ=environ, ports=SYSTEM_PORTS)
     try:
-        shipped().require(name)
+        added.host.memory.require(name)
+        if not shipped().has(name):
+            return CheckResult("ok", f"memory: {name}, of a plugin")
         kept = place(name, given)
     except (ConfigError, StoreError) as error:
         return CheckResult("fault", f"memory: {error}")

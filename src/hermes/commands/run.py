@@ -21,6 +21,7 @@ from hermes.commands import (
 )
 from hermes.commands.catalogue import find, names
 from hermes.commands.context import CommandContext
+from hermes.commands.plugin_commands import plugin_commands, run_of_plugin
 from hermes.lib.nearest import nearest
 from hermes.types.error import HermesError
 
@@ -97,9 +98,13 @@ def kept(text: str) -> str:
 async def run_command(text: str, talk: CommandContext) -> None:
     """Run `/name arguments`; every fault ends as one sentence to the person."""
     word, _, argument = text.strip().removeprefix("/").partition(" ")
+    added = plugin_commands(talk.session)
+    if of_plugin := added.get(word.lower()):
+        await guarded(talk, run_of_plugin(of_plugin, argument.strip(), talk))
+        return
     command = find(word)
     if command is None:
-        near = nearest(word, [*names(), *_skills(talk)])
+        near = nearest(word, [*names(), *added, *_skills(talk)])
         talk.warn(
             f"There is no command /{word}. " + (f"Did you mean /{near[0]}?" if near else "/help lists them.")
         )

@@ -1,5 +1,6 @@
 """Commands on sessions and turns: new, resume, continue, title, history, steer, queue, stop, quit."""
 
+from hermes.agent.hook_points import began_anew
 from hermes.commands.context import CommandContext, idle, opened
 from hermes.types.error import HermesError
 
@@ -7,7 +8,10 @@ from hermes.types.error import HermesError
 async def new(talk: CommandContext, argument: str) -> None:
     """A fresh session, with a title if one is given."""
     idle(talk)
+    before = talk.session
     await talk.open()
+    if before is not None and talk.session is not None and talk.session is not before:
+        await began_anew(before, talk.session)
     if argument and talk.session is not None:
         await talk.session.rename(argument)
 

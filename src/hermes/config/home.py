@@ -26,6 +26,11 @@ class Home(Struct, frozen=True, kw_only=True):
     profile: str = DEFAULT
 
     @property
+    def base(self) -> Path:
+        """The home of the default profile, which those of others lie in."""
+        return self.root if self.profile == DEFAULT else self.root.parents[1]
+
+    @property
     def config_file(self) -> Path:
         """The user's settings, YAML."""
         return self.root / "config.yaml"
@@ -85,6 +90,21 @@ class Home(Struct, frozen=True, kw_only=True):
     def tools(self) -> Path:
         """The user's own tool files."""
         return self.root / "tools"
+
+    @property
+    def plugins(self) -> Path:
+        """The user's plugins, a folder for each, or in folders of categories."""
+        return self.root / "plugins"
+
+    @property
+    def project_plugins(self) -> Path:
+        """The plugins of projects, as they were when they were enabled."""
+        return self.root / "project-plugins"
+
+    @property
+    def plugin_quarantine(self) -> Path:
+        """Where plugins from elsewhere are looked at."""
+        return self.root / "cache" / "plugins"
 
     @property
     def skills(self) -> Path:

@@ -3,12 +3,14 @@
 import errno
 import os
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from hermes.lib.nearest import nearest
 from hermes.lib.small_files import read_resolved
@@ -41,6 +43,7 @@ class SkillLibrary:
         self.folders = tuple(folders)
         self._cache = SkillCache(cache_file)
         self._disabled = frozenset(disabled)
+        self._included: dict[str, Skill] = {}
 
     @property
     def own(self) -> Path:
@@ -50,6 +53,15 @@ class SkillLibrary:
     def skills(self) -> list[Skill]:
         """Every skill, by category and name."""
         return self._look()[0]
+
+    def include(self, name: str, skill: Skill, description: str = "") -> Callable[[], object]:
+        """Have a skill from elsewhere under this name, and give what removes it; SkillError when there is one
+        included by that name.
+        """
+        if name in self._included:
+            raise SkillError(f"There is a skill {name} already.")
+        self._included[name] = replace(skill, name=name, description=description or skill.description)
+        return partial(self._included.pop, name, None)
 
     def faults(self) -> list[FaultySkill]:
         """Folders with a SKILL.md that cannot be used, and skills that another of the same name hides."""
@@ -77,6 +89,7 @@ class SkillLibrary:
                 faults.append(FaultySkill(folder=folder, why=f"{other.folder} has the name {skill.name} too"))
             elif skill.name not in self._disabled:
                 found[skill.name] = skill
+        found |= {name: one for name, one in self._included.items() if name not in self._disabled}
         return sorted(found.values(), key=lambda one: (one.category, one.name)), faults
 
     def _category(self, path: Path) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from hermes.lib.lazy import import_object
+from hermes.lib.plain_yaml import PlainYamlError, plain_yaml
 from hermes.lib.small_files import read_small
 from hermes.lib.text import clip, strip_escapes
 from hermes.types.error import SkillError
@@ -27,9 +27,6 @@ _FRONT: Final = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)"
 _PLAIN: Final = re.compile(r"^(\w+: +)([^\s\"'|>\[{&*!#][^\n]*)$", re.MULTILINE)
 _MOST_ITEMS: Final = 100
 _MOST_NODES: Final = 1_000
-_LONGEST_FRONT: Final = 16_000
-_MOST_BRACKETS: Final = 200  # the parser takes longer and longer for what lies deeper
-_NULL: Final = "tag:yaml.org,2002:null"
 
 
 class Conditions(Struct, frozen=True, kw_only=True):
@@ -149,8 +146,6 @@ def _front(text: str) -> Mapping[str, Any]:
     """The table of the front matter, every value in it a text. Many are written with colons in plain texts,
     which other agents take; such values are read as if they were quoted.
     """
-    if len(text) > _LONGEST_FRONT or text.count("[") + text.count("{") > _MOST_BRACKETS:
-        raise SkillError(f"The front matter is too long: {_LONGEST_FRONT:,} characters are the most.")
     try:
         value = _yaml(text)
     except SkillError:
@@ -164,31 +159,10 @@ def _front(text: str) -> Mapping[str, Any]:
 
 
 def _yaml(text: str) -> Any:
-    """Texts, lists and tables of them: nothing is made of what a tag asks for, and what refers to itself
-    ends.
-    """
     try:
-        node = import_object("ruamel.yaml:YAML")(typ="safe", pure=True).compose(text)
-        return _plain(node, [_MOST_NODES]) if node is not None else ""
-    except RecursionError as error:
-        raise SkillError("The front matter refers to itself, or lies too deep.") from error
-    except (import_object("ruamel.yaml.error:YAMLError"), ValueError) as error:
-        where = getattr(error, "problem_mark", None)
-        line = f", line {where.line + 2}" if where is not None else ""
-        problem = getattr(error, "problem", None) or type(error).__name__
-        raise SkillError(f"The front matter is no YAML{line}: {problem}.") from error
-
-
-def _plain(node: Any, left: list[int]) -> Any:
-    """What a node says, as long as there are few; a reference counts as often as it is followed."""
-    left[0] -= 1
-    if left[0] < 0:
-        raise SkillError(f"The front matter has more than {_MOST_NODES} values.")
-    if isinstance(node.value, str):
-        return "" if node.tag == _NULL else node.value
-    if node.id == "sequence":
-        return [_plain(one, left) for one in node.value]
-    return {str(_plain(key, left)): _plain(one, left) for key, one in node.value}
+        return plain_yaml(text, most=_MOST_NODES, first_line=2)
+    except PlainYamlError as error:
+        raise SkillError(f"The front matter {error}.") from error
 
 
 def _table(value: object) -> Mapping[str, Any]:

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from hermes.tools.ctrl_c import is_ctrl_c
 from hermes.tools.function import FunctionTool
-from hermes.tools.registry import GUEST_MODULES, PROCESS, ToolRegistry
+from hermes.tools.registry import PROCESS, TOOL_FILES, ToolRegistry
 from hermes.types.tool import ToolEntry
 
 logger = logging.getLogger(__name__)
@@ -127,11 +127,11 @@ class ToolFolder:
         except BaseException as error:  # a tool file's fault stops nothing but itself
             if is_ctrl_c(error):
                 raise
-            self._fault(path, _words(error))
+            self._fault(path, error_words(error))
 
     def _run(self, path: Path) -> None:
         """Import a file's own copy of its module."""
-        module = self._modules[path] = f"{GUEST_MODULES}{path.stem}_{next(_loads)}"
+        module = self._modules[path] = f"{TOOL_FILES}{path.stem}_{next(_loads)}"
         loader = _AsWritten(module, str(path))
         spec = ModuleSpec(module, loader, origin=str(path))
         spec.has_location = True  # the module's __file__
@@ -207,7 +207,7 @@ def _source(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _words(error: BaseException) -> str:
+def error_words(error: BaseException) -> str:
     """The kind of an exception and what it says, if it can say anything."""
     try:
         said = str(error)

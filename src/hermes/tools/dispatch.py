@@ -15,16 +15,24 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from hermes.hooks import Hooks
+from hermes.hooks import HookDirective, Hooks
 from hermes.lib.aio import has_kind, in_tool_thread, is_cancellation, loop_behind
 from hermes.lib.guest_loops import GuestLoops
 from hermes.lib.nearest import nearest
 from hermes.lib.text import clip, mend_surrogates
 from hermes.tools.arguments import ArgumentError, Arguments, compiled
-from hermes.tools.registry import GUEST_MODULES, PROCESS, ToolRegistry, current_registry, tool_error
+from hermes.tools.registry import (
+    GUEST_MODULES,
+    PLUGIN_SOURCE,
+    PROCESS,
+    ToolRegistry,
+    current_registry,
+    tool_error,
+)
 from hermes.tools.results import Results
-from hermes.types.action import ToolUse
+from hermes.types.action import ToolUse, digest_of
 from hermes.types.error import Refused
+from hermes.types.question import Approve, Grant
 from hermes.types.tool import ToolEntry
 
 logger = logging.getLogger(__name__)
@@ -87,7 +95,7 @@ class Dispatcher(Struct):
         `keep` is given the output of a call that had ended when hooks that looked at it were cancelled.
         """
         try:
-            if "pre_tool_call" in self.hooks or "transform_tool_args" in self.hooks:
+            if self.hooks:
                 why, args = await self._before(entry, args, keywords)
                 if why:
                     return ToolOutput(content=tool_error(why), failed=True, run=False)
@@ -98,11 +106,10 @@ class Dispatcher(Struct):
                     await authorize(_use(entry, ready))
                 begun = True
                 with current_registry(self.registry):
-                    if entry.is_async and not is_guest(entry):
-                        # is_async says that it is awaitable
-                        text = _checked(await entry.handler(ready, **keywords))  # type: ignore[misc]
+                    if "tool_execution" in self.hooks:
+                        text = await self._through_hooks(entry, ready, keywords)
                     else:
-                        text = _checked(await self._beside_the_loop(entry, ready, keywords))
+                        text = await self._run(entry, ready, keywords)
             except BaseException as error:  # the boundary of every tool: a fault becomes a result
                 if has_kind(error, KeyboardInterrupt) or await is_cancellation(error):
                     raise
@@ -150,10 +157,34 @@ class Dispatcher(Struct):
     async def _before(
         self, entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any]
     ) -> tuple[str, Mapping[str, Any]]:
-        """Why a hook blocks the call, or nothing, and the arguments as hooks leave them."""
-        about = {"tool_name": entry.name, **_about(keywords)}
-        why = await self.hooks.why_blocked("pre_tool_call", args=args, **about)
-        return why, args if why else await self.hooks.change("transform_tool_args", args=args, **about)
+        """Why a hook blocks the call, or nothing, and the arguments as hooks leave them: who blocks sees what
+        would run.
+        """
+        about = _about(entry, keywords)
+        args = await self.hooks.change("transform_tool_args", args=args, **about)
+        wanted = await self.hooks.directive("pre_tool_call", args=args, **about)
+        if wanted is None or wanted.action == "continue":
+            return "", args
+        why = (
+            wanted.message if wanted.action == "block" else await _why_refused(entry, args, keywords, wanted)
+        )
+        return why, args
+
+    async def _run(self, entry: ToolEntry, args: dict[str, Any], keywords: Mapping[str, Any]) -> str:
+        if entry.is_async and not is_guest(entry):
+            # is_async says that it is awaitable
+            return _checked(await entry.handler(args, **keywords))  # type: ignore[misc]
+        return _checked(await self._beside_the_loop(entry, args, keywords))
+
+    async def _through_hooks(
+        self, entry: ToolEntry, args: dict[str, Any], keywords: Mapping[str, Any]
+    ) -> str:
+        """Run it as the hooks around it have it."""
+
+        async def run(wanted: Mapping[str, Any]) -> str:
+            return await self._run(entry, self._arguments(entry).prepare(wanted), keywords)
+
+        return await self.hooks.around("tool_execution", run, args=args, **_about(entry, keywords))
 
     async def _after(
         self,
@@ -165,10 +196,10 @@ class Dispatcher(Struct):
         keep: Callable[[ToolOutput], Awaitable[object]] | None,
     ) -> str:
         """The result as hooks leave it, which every observer is told; kept when they are cancelled."""
-        about = {"tool_name": entry.name, "args": args, **_about(keywords)}
+        about = {"args": args, **_about(entry, keywords), "duration_ms": milliseconds, **_state(text)}
         try:
-            text = _checked(await self.hooks.change("transform_tool_result", result=text, **about))
-            await self.hooks.observe("post_tool_call", result=text, duration_ms=milliseconds, **about)
+            text = mend_surrogates(await self.hooks.replaced("transform_tool_result", result=text, **about))
+            await self.hooks.observe("post_tool_call", result=text, **about)
         except anyio.get_cancelled_exc_class():
             if keep is not None:
                 with anyio.CancelScope(shield=True):
@@ -270,8 +301,9 @@ def _status_of(text: str) -> _Status:
 
 
 def is_guest(entry: ToolEntry) -> bool:
-    """Whether the handler comes from a tool file that is not ours; an async one runs on a guest loop."""
-    return getattr(entry.handler, "__module__", "").startswith(GUEST_MODULES)
+    """Whether the handler comes from a tool file or a plugin; an async one runs on a guest loop."""
+    module = getattr(entry.handler, "__module__", "")
+    return entry.source.startswith(PLUGIN_SOURCE) or module.startswith(GUEST_MODULES)
 
 
 def failure(tool: str, error: BaseException) -> str:
@@ -307,8 +339,43 @@ def _checked(found: Any) -> str:
     return mend_surrogates(found)
 
 
-def _about(keywords: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: keywords.get(name, "") for name in ("task_id", "session_id", "tool_call_id")}
+def _about(entry: ToolEntry, keywords: Mapping[str, Any]) -> dict[str, Any]:
+    """What hooks are told of a call beside its arguments."""
+    given = {name: keywords.get(name, "") for name in ("task_id", "session_id", "tool_call_id")}
+    turn = getattr(keywords.get("ctx"), "turn_id", "")
+    more = {"turn_id": turn, "api_request_id": "", "middleware_trace": ()}
+    return {"tool_name": entry.name, **given, **more}
+
+
+def _state(text: str) -> dict[str, str]:
+    """How a call has ended, as hooks are told."""
+    if not is_failure(text):
+        return {"status": "ok", "error_type": "", "error_message": ""}
+    error = _status_of(text).error
+    kind = "" if error is None else "tool_error"
+    return {"status": "error", "error_type": kind, "error_message": "" if error is None else str(error)}
+
+
+async def _why_refused(
+    entry: ToolEntry, args: Mapping[str, Any], keywords: Mapping[str, Any], wanted: HookDirective
+) -> str:
+    """Why a call that a hook wants a person to look at is not run; nothing where the answer is yes."""
+    context = keywords.get("ctx")
+    if context is None:
+        return f"{wanted.message} Nobody can be asked here, so the answer is no."
+    words = json.dumps(args, ensure_ascii=False, sort_keys=True, default=str)
+    about = ToolUse(tool=entry.name, source=entry.source, manifest=entry.manifest)
+    question = Approve(
+        command=f"{entry.name} {words}",
+        cwd="",
+        reasons=(wanted.message,),
+        rule=wanted.rule_key or "hook",
+        digest=digest_of(about, args=words, session=str(keywords.get("session_id", ""))),
+    )
+    answer = await context.ask(question)
+    if isinstance(answer, Grant):
+        return ""
+    return f"The user refused this call: {answer.reason or wanted.message}"
 
 
 PROCESS.connect(Dispatcher().dispatch)

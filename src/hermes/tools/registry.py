@@ -148,15 +148,16 @@ class ToolRegistry:
                 self._changes += 1
 
     @contextmanager
-    def loading(self, source: str, module: str = "") -> Iterator[list[str]]:
+    def loading(self, source: str, module: str = "", *, how_allowed: str = "") -> Iterator[list[str]]:
         """Let what is registered by the published name land here, with this provenance; all of it, or nothing
-        when the body raises. Gives a list that tells what was refused.
+        when the body raises. Gives a list that tells what was refused: with `how_allowed`, words that tell
+        how a user allows it, whatever would replace a tool from elsewhere.
 
         What code of `module` registers later, from threads of its own too, lands here until the source is
         deregistered.
         """
         before, checks, aliases = dict(self._tools), dict(self._toolset_checks), dict(self._aliases)
-        place = _Loading(self, source)
+        place = _Loading(self, source, how_allowed)
         if module:
             _owners[module] = place
         try:
@@ -251,6 +252,8 @@ class ToolRegistry:
 
     def _may_hold(self, name: str, toolset: str, *, override: bool) -> bool:
         present, place = self.get_entry(name), _loading.get()
+        if present is not None and place is not None and place.how_allowed and present.source != place.source:
+            return place.refuse(f"the tool {name} was refused: there is one already; {place.how_allowed}")
         if present is None or (present.toolset.startswith("mcp-") and toolset.startswith("mcp-")):
             return True
         # A file may bring its own form of a tool that lies below, and not take that of another file
@@ -266,17 +269,20 @@ class ToolRegistry:
             logger.info("Tool %s of toolset %s replaces another (override=True): %s", name, toolset, holder)
             return True
         why = f"the tool {name} of toolset {toolset} was refused: {holder}; pass override=True to replace it"
-        logger.error("%s%s", f"{place.source}: " if place else "", why)
         if place is not None:
-            place.refused.append(why)
+            return place.refuse(why)
+        logger.error("%s", why)
         return False
 
 
 class _Loading(Struct, frozen=True):
-    """Where what a file registers goes, with the file's name; what was refused of it."""
+    """Where what a file registers goes, with the file's name; what was refused of it, and with `how_allowed`
+    how a user lets it replace tools from elsewhere.
+    """
 
     registry: ToolRegistry
     source: str
+    how_allowed: str = ""
     refused: list[str] = field(default_factory=list)
 
     @contextmanager
@@ -287,6 +293,12 @@ class _Loading(Struct, frozen=True):
             yield
         finally:
             _loading.reset(token)
+
+    def refuse(self, why: str) -> bool:
+        """Note what was refused."""
+        logger.error("%s: %s", self.source, why)
+        self.refused.append(why)
+        return False
 
     def register(self, *args: Any, **keywords: Any) -> None:
         """Register a tool of the file."""
@@ -331,8 +343,12 @@ def _finite(value: Any) -> Any:
 PROCESS = ToolRegistry()
 """What belongs to no runtime: built-in tools, and those that a program registers by itself."""
 
-GUEST_MODULES: Final = "hermes_tool_files."
-"""Modules of tool files that are not ours are loaded under this name."""
+TOOL_FILES: Final = "hermes_tool_files."
+PLUGIN_MODULES: Final = "hermes_plugins."
+GUEST_MODULES: Final = (TOOL_FILES, PLUGIN_MODULES)
+"""Modules that are not ours are loaded under these names: those of tool files, and of plugins."""
+PLUGIN_SOURCE: Final = "plugin:"
+"""What the source of a plugin's tools begins with."""
 
 _loading: ContextVar[_Loading | None] = ContextVar("loading", default=None)
 _current: ContextVar[ToolRegistry | None] = ContextVar("registry", default=None)
@@ -372,11 +388,10 @@ def _owner(frame: FrameType | None) -> _Loading | None:
     """
     caller = frame.f_back if frame else None
     module = str(caller.f_globals.get("__name__", "")) if caller else ""
-    if module.startswith(GUEST_MODULES) and module not in _owners:
-        raise RuntimeError(
-            "This tool file is not in use any more, or was not loaded whole: it registers nothing."
-        )
-    return _owners.get(module)
+    package = ".".join(module.split(".")[:2])
+    if module.startswith(GUEST_MODULES) and package not in _owners:
+        raise RuntimeError("This file is not in use any more, or was not loaded whole: it registers nothing.")
+    return _owners.get(package)
 
 
 # Typed as what it stands for, so that tool files are checked against the real signatures.

@@ -177,6 +177,9 @@ class ToolContext(Protocol):
         ExecError when it cannot be started.
         """
 
+    async def command_output(self, command: str, output: str, code: int | None) -> str:
+        """What a command has printed, as the model is to get it."""
+
     def progress(self, text: str) -> None:
         """Show `text` as output of the running call; from any thread or loop."""
 

@@ -334,7 +334,7 @@ def test_a_thread_of_a_file_that_is_gone_registers_nothing(tmp_path: Path) -> No
     assert ("late" in folder.registry.entries(), "late" in PROCESS.entries(), told) == (
         False,
         False,
-        '"This tool file is not in use any more, or was not loaded whole: it registers nothing."',
+        '"This file is not in use any more, or was not loaded whole: it registers nothing."',
     )
 
 

@@ -12,6 +12,7 @@ from hermes.agent.delegation.brief import first_message
 from hermes.agent.delegation.changed_files import FileCalls
 from hermes.agent.delegation.last_words import last_words
 from hermes.agent.delegation.narrowing import child_options
+from hermes.agent.hook_points import child_started, child_stopped
 from hermes.agent.ledger import TurnLimits
 from hermes.agent.title import title_of
 from hermes.agent.turn_failure import innermost
@@ -75,6 +76,7 @@ class ChildRun:
         await session.rename(title_of(self.task.goal))
         session.listeners.attach(self)
         self._tell()
+        await child_started(self._parent, session, self.task.goal)
 
     async def run(self, places: anyio.Semaphore) -> None:
         """Work once there is a place, and report, whatever happens."""
@@ -112,6 +114,7 @@ class ChildRun:
         if session is not None:
             self._parent.usage += session.usage
             await session.close()
+            await child_stopped(self._parent, self.report)
 
     def put(self, event: Event) -> None:
         """Hear an event of its session, or of one below it."""

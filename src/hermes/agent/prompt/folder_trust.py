@@ -43,6 +43,11 @@ class FolderTrust(Struct, frozen=True, kw_only=True):
         answer = self._answers().get(str(top))
         return (self.rule != "known" or self._is_own(top)) if answer is None else answer
 
+    def is_trusted(self, cwd: Path) -> bool:
+        """Whether a person said yes to a folder, or it is the user's own: what may run its code asks that."""
+        top = self.top(cwd)
+        return self._is_own(top) or self._answers().get(str(top)) is True
+
     def is_refused(self, folder: Path) -> bool:
         """Whether a person said no to the notes of the repository that a folder is in."""
         return self._answers().get(str(self.top(folder))) is False

@@ -1,7 +1,8 @@
 """What the common options said; imports nothing heavy, for every start passes here."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -30,6 +31,14 @@ class Choices(Struct, frozen=True, kw_only=True):
     goal: bool = False
     worktree: str = ""
     locked: bool = False
+    safe_mode: bool = False
+    accept_hooks: bool = False
+
+    @property
+    def flags(self) -> Mapping[str, Any]:
+        """The settings that options of this start stand for."""
+        wanted = {"plugins.safe_mode": self.safe_mode, "hooks_auto_accept": self.accept_hooks}
+        return {key: True for key, is_wanted in wanted.items() if is_wanted}
 
 
 def session_options(choices: Choices, *, attended: bool) -> "SessionOptions":

@@ -14,6 +14,8 @@ from hermes.lib.visible import visible
 from hermes.mcp.settings import McpSettings
 from hermes.models.catalog.catalogue import known_models
 from hermes.models.local import catalogue
+from hermes.plugins.discovery import find_plugins
+from hermes.plugins.installed import InstalledPlugins
 from hermes.skills.installed import InstalledSkills
 from hermes.skills.journal import ChangeJournal
 from hermes.skills.settings import SkillSettings
@@ -66,6 +68,19 @@ def installed_skills(profile: str) -> Iterator[tuple[str, str]]:
     home = locate(environment(), profile)
     for one in InstalledSkills(home.skills, home.skill_quarantine).every().values():
         yield one.name, visible(one.source)
+
+
+def plugins(profile: str) -> Iterator[tuple[str, str]]:
+    """The plugins of the home."""
+    for one in find_plugins(locate(environment(), profile).plugins, None):
+        yield one.key, visible(one.manifest.description if one.manifest else one.fault)
+
+
+def installed_plugins(profile: str) -> Iterator[tuple[str, str]]:
+    """The plugins that were installed."""
+    home = locate(environment(), profile)
+    for name, one in InstalledPlugins(home.plugins, home.plugin_quarantine).every().items():
+        yield name, visible(one.source)
 
 
 def mcp_servers(profile: str) -> Iterator[tuple[str, str]]:

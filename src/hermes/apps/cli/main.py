@@ -39,6 +39,7 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
         "hermes.apps.cli.lock:lock",
         "What the agent of this folder is made of (agent.lock): write, check, show.",
     ),
+    "hooks": ("hermes.apps.cli.hooks:hooks", "Commands at hook points: list, test, revoke, doctor."),
     "man": ("hermes.apps.cli.manual:man", "The manual page."),
     "mcp": (
         "hermes.apps.cli.mcp:mcp",
@@ -47,6 +48,10 @@ SUBCOMMANDS: Mapping[str, tuple[str, str]] = {
     "memory": ("hermes.apps.cli.memory:memory", "What later sessions are told: show it, forget it."),
     "model": ("hermes.apps.cli.model:model", "Show or choose the model for later sessions."),
     "models": ("hermes.apps.cli.models:models", "Providers and models: list, search, info, pull."),
+    "plugins": (
+        "hermes.apps.cli.plugins:plugins",
+        "Third parties' code: list, install, enable, disable, remove.",
+    ),
     "profiles": (
         "hermes.apps.cli.profiles:profiles",
         "Homes with settings, keys and sessions of their own: list, create, use.",
@@ -82,10 +87,12 @@ class LateGroup(click.Group):
         return sorted(SUBCOMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of that name."""
-        del ctx
+        """The command of that name, ours or one of a plugin."""
         found = SUBCOMMANDS.get(cmd_name)
-        command: click.Command | None = import_object(found[0]) if found else None
+        if found is None and cmd_name.startswith("-"):
+            return None
+        command: click.Command | None
+        command = import_object(found[0]) if found else _of_plugin(ctx, cmd_name)
         return command
 
     def resolve_command(
@@ -105,6 +112,13 @@ class LateGroup(click.Group):
         del ctx
         with formatter.section("Commands"):
             formatter.write_dl([(name, words) for name, (_, words) in sorted(SUBCOMMANDS.items())])
+
+
+def _of_plugin(ctx: click.Context, name: str) -> click.Command | None:
+    given = {key: ctx.params[key] for key in ("profile", "safe_mode") if key in ctx.params}
+    command: click.Command | None
+    command = import_object("hermes.apps.cli.plugin_programs:program_of")(name, Choices(**given))
+    return command
 
 
 def options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -220,6 +234,8 @@ _OPTIONS = (
         "--json", "as_json", is_flag=True, help="With a question: print events, one JSON object a line."
     ),
     click.option("-v", "--verbose", is_flag=True, help="With a question: tell each step on stderr."),
+    click.option("--safe-mode", is_flag=True, help="Load no plugin, and run no command of hooks."),
+    click.option("--accept-hooks", is_flag=True, help="Run commands of hooks that nobody has said yes to."),
     click.option("--debug", is_flag=True, help="Show tracebacks."),
 )
 
@@ -304,6 +320,7 @@ def interactive(choices: Choices) -> int:
         return int(import_object("hermes.apps.cli.oneshot:answer")("", choices))
     if choices.goal:
         raise click.UsageError("--goal goes with a question (-z); on the screen /goal TEXT sets one.")
+    import_object("hermes.apps.cli.hook_questions:ask_new")(choices)
     return int(import_object("hermes.apps.cli.interactive:run")(choices))
 
 

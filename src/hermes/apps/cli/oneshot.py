@@ -83,8 +83,8 @@ async def _run(said: Said, choices: Choices, out: TextIO) -> int:
         attachments = (*said.attached, *map(attachment, choices.images))
     except HermesError as error:
         raise ConfigError(str(error)) from error
-    async with open_runtime(profile=choices.profile) as runtime:
-        for warning in runtime.loaded.warnings:
+    async with open_runtime(profile=choices.profile, flags=choices.flags) as runtime:
+        for warning in runtime.warnings:
             click.echo(f"hermes: {visible(warning)}", err=True)
         options = session_options(choices, attended=False)
         notes = None

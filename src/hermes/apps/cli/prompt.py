@@ -44,7 +44,7 @@ def show(choices: Choices, *, whole: bool, as_json: bool) -> None:
 
 async def _spans(choices: Choices) -> tuple[Spans, ToolSnapshot]:
     home_with_skills(choices)
-    async with open_runtime(profile=choices.profile) as runtime:
+    async with open_runtime(profile=choices.profile, flags=choices.flags) as runtime:
         return await runtime.prompt_spans(session_options(choices, attended=True))
 
 

@@ -5,17 +5,14 @@ from typing import Final
 import click
 from msgspec import Struct
 
-from hermes.agent.code_execution.settings import CodeExecutionSettings
-from hermes.agent.settings import AgentSettings, DelegationSettings
+from hermes.agent.settings import AgentSettings
 from hermes.agent.tool_offer import is_small, offered
 from hermes.apps.cli import tables
 from hermes.apps.cli.choices import Choices, session_options
 from hermes.apps.cli.cli_context import Here, here
 from hermes.apps.cli.tools_verify import verify
-from hermes.composition import SYSTEM_PORTS, open_tools
+from hermes.commands.plugins_here import plugins_here
 from hermes.lib.visible import visible
-from hermes.mcp.opening import known_servers
-from hermes.mcp.settings import McpSettings
 from hermes.models.catalog.catalogue import known_providers
 from hermes.models.catalog.context_limits import learned_window, measured
 from hermes.models.catalog.endpoint import resolve as resolve_model
@@ -54,11 +51,7 @@ def list_tools(choices: Choices, *, by_toolset: bool) -> None:
     """
     found = here(choices)
     settings = found.settings
-    configured = settings[McpSettings].mcp_servers
-    servers = known_servers(found.home, configured, found.environ, SYSTEM_PORTS)
-    folder = open_tools(
-        found.home, lambda: settings[DelegationSettings], settings[CodeExecutionSettings], servers
-    )
+    folder = plugins_here(found.home, settings, found.environ).tools
     registry = folder.registry
     if by_toolset:
         tables.show(

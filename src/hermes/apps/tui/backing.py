@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -38,6 +38,10 @@ class ModelChoices(Protocol):
     @property
     def profile(self) -> str:
         """The profile, empty for the one in force."""
+
+    @property
+    def flags(self) -> Mapping[str, Any]:
+        """The settings that options stand for."""
 
 
 class StartFacts(Struct, frozen=True, kw_only=True):
@@ -77,7 +81,9 @@ def start(choices: ModelChoices, options: Callable[..., "SessionOptions"]) -> St
         )
 
     return StartFacts(
-        opening=lambda: import_object("hermes.runtime:open_runtime")(profile=choices.profile),
+        opening=lambda: import_object("hermes.runtime:open_runtime")(
+            profile=choices.profile, flags=choices.flags
+        ),
         options=wished,
         home=locate(environ, choices.profile),
         environ=environ,

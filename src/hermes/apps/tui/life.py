@@ -51,8 +51,9 @@ class Life:
         try:
             async with self._desk.start.opening() as runtime:
                 self._desk.configure(runtime)
+                runtime.services.extensions.inboxes.append(self._talk.send)
                 await open_first(self._talk, self._desk)
-                for warning in runtime.loaded.warnings:
+                for warning in runtime.warnings:
                     self._desk.hear(Notice(level="warning", text=warning))
                 self._desk.files.items("")  # known when the first `@` is typed
                 await self._leaving.wait()

@@ -73,7 +73,7 @@ async def run_plain(start: StartFacts, theme: Theme) -> int:
             config_file=str(runtime.home.config_file),
             show_thinking=display.show_thinking,
         )
-        for warning in runtime.loaded.warnings:
+        for warning in runtime.warnings:
             print(f"warning: {warning}")
         async with anyio.create_task_group() as group:
             await group.start(lines.handle, group.cancel_scope)
@@ -112,6 +112,7 @@ class Lines:
     async def talk(self, start: StartFacts, runtime: "Runtime") -> None:
         """Turns and commands until the person leaves."""
         self._talk = talk = PlainCommands(start, runtime, self._print, self._ask)
+        runtime.services.extensions.inboxes.append(talk.send)
         await talk.open(resume=start.resume)
         session = opened(talk)
         self._print(f"hermes {start.version} · {session.endpoint.model} · an empty line leaves")

@@ -1,4 +1,4 @@
-"""What `/` offers: the commands, and the skills of the session's home as they are now."""
+"""What `/` offers: the commands, the skills of the session's home as they are now, and what plugins add."""
 
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
@@ -7,6 +7,7 @@ import anyio.to_thread
 
 from hermes.apps.tui.menu import Item, command_items
 from hermes.commands.catalogue import names
+from hermes.commands.plugin_commands import plugin_commands
 from hermes.lib.visible import visible
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ class SlashCompletion:
         session = self._session()
         found = await anyio.to_thread.run_sync(session.services.skills.skills) if session else []
         rows = [_item(skill) for skill in found if skill.name not in names()]
+        rows += [
+            Item(f"/{one.name} ", f"/{one.name}", visible(one.description))
+            for one in plugin_commands(session).values()
+        ]
         has_changed, self._skills = rows != self._skills, rows
         self._looking = False
         if has_changed:

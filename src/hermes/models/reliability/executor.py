@@ -4,7 +4,7 @@ Every request goes through here.
 """
 
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, ClassVar, Final, cast
+from typing import Any, ClassVar, Final, Protocol, cast
 
 import anyio
 import anyio.to_thread
@@ -43,9 +43,19 @@ SHORTEST_KEY, HIDDEN = 6, "[the key]"
 DONE = RecoveryAction("done")
 
 
+class RequestWatch(Protocol):
+    """Who is told of each request around it, and waited for."""
+
+    async def sends(self, request: Request) -> None:
+        """A request is about to be sent."""
+
+    async def ended(self, found: Assistant | Failure, attempt: int, attempts: int, seconds: float) -> None:
+        """It has brought a reply, or failed, after these seconds; it may be tried so many times."""
+
+
 class ReplyListener(Struct, frozen=True, kw_only=True):
     """Who hears of a reply as it comes: `emit` gets its pieces, `tell` the end of every request, before the
-    pause that may follow.
+    pause that may follow; `watch` is told of each request, too.
 
     When a request has failed, the pieces that it had brought are void. `broken` hears of a request that does
     not extend the last one.
@@ -54,6 +64,7 @@ class ReplyListener(Struct, frozen=True, kw_only=True):
     emit: Callable[[Delta], None]
     tell: Callable[[Attempted], None]
     broken: Callable[[PrefixBroken], object]
+    watch: RequestWatch | None = None
 
 
 class RequestExecutor(Struct, frozen=True, kw_only=True):
@@ -168,9 +179,19 @@ class _AttemptState(Abridged, Struct):
         if isinstance(result, Failure):
             await self._recover(result, usage, started, endpoint)
             return None
-        route.worked(endpoint, usage.input_tokens)
-        self._tell(usage, started, DONE)
+        await self._worked(endpoint, usage, result, started)
         return replace(result, usage=self.used, cuts=(Cut(tokens=tokens(self.used - usage)),) * self.wordless)
+
+    async def _worked(self, endpoint: Endpoint, usage: Usage, reply: Assistant, started: float) -> None:
+        """Note and tell that a request has brought a reply."""
+        self.route.worked(endpoint, usage.input_tokens)
+        self._tell(usage, started, DONE)
+        await self._tell_watch(reply, started)
+
+    async def _tell_watch(self, found: Assistant | Failure, started: float) -> None:
+        if self.listener.watch is not None:
+            seconds = self.executor.monotonic() - started
+            await self.listener.watch.ended(found, self.here + 1, self.executor.retries, seconds)
 
     async def _sent(self, wire: WireRequest, reader: ReplyReader, endpoint: Endpoint) -> Assistant:
         """What the server replies, or as much of it as there was before it began to repeat itself."""
@@ -202,6 +223,8 @@ class _AttemptState(Abridged, Struct):
 
     async def _rendered(self, request: Request, transport: Transport) -> WireRequest:
         """The request as bytes, signed where its endpoint wants that; a broken prefix is told."""
+        if self.listener.watch is not None:
+            await self.listener.watch.sends(request)
         reason = self.route.prefix.sent(request, transport)
         if reason:
             cost = cost_of_break(self._prompt, request.endpoint.price)
@@ -249,6 +272,8 @@ class _AttemptState(Abridged, Struct):
     ) -> None:
         """Tell of a failed request and do what follows; raises when it was the last."""
         executor, route = self.executor, self.route
+        if sent_to is not None:
+            await self._tell_watch(failure, started)
         self.failures.append(failure)
         self.here += 1
         target = route.target

@@ -5,7 +5,7 @@ credential is offered to it.
 import re
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -108,6 +108,20 @@ async def cloned(source: SkillSource, place: Path, cloning: Cloning) -> Path:
     had.
     """
     return await anyio.to_thread.run_sync(partial(_clone, source, place, cloning))
+
+
+@contextmanager
+def fetched(source: SkillSource, cloning: Cloning) -> Iterator[Path]:
+    """The files of a folder of this machine, or of a repository as long as the block runs; SkillError where
+    they cannot be had, or it is another kind of place.
+    """
+    if source.kind == "folder":
+        yield Path(source.address)
+        return
+    if source.kind != "repository":
+        raise SkillError(f"{source.name} is no folder and no git repository.")
+    with tempfile.TemporaryDirectory(prefix="hermes-fetched-") as place:
+        yield _clone(source, Path(place), cloning)
 
 
 def _clone(source: SkillSource, place: Path, cloning: Cloning) -> Path:

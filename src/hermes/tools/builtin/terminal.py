@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from hermes.tools.registry import registry, tool_error, tool_result
 from hermes.tools.tool_replies import blocked, no_session, workspace_of
@@ -31,8 +32,8 @@ _LEFT_RUNNING: Final = re.compile(r"(?<!&)&\s*$|\b(?:nohup|disown|setsid)\b")
 
 async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
     """Run a command, or start it in the background; gives output and exit code, or the process's id."""
-    workspace = workspace_of(keywords)
-    if workspace is None:
+    workspace, context = workspace_of(keywords), keywords.get("ctx")
+    if workspace is None or context is None:
         return no_session("terminal")
     if not isinstance(command := args.get("command"), str) or not command.strip():
         return tool_error("command must be a non-empty string")
@@ -58,13 +59,8 @@ async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
                 needs=needs,
                 notify=bool(args.get("notify_on_complete")),
             )
-            return tool_result(
-                output="Background process started",
-                session_id=state.id,
-                pid=state.pid,
-                exit_code=0,
-                error=None,
-            )
+            started = {"output": "Background process started", "session_id": state.id}
+            return tool_result(**started, pid=state.pid, exit_code=0, error=None)
         before = workspace.cwd
         done = await workspace.run(
             command,
@@ -72,13 +68,14 @@ async def terminal(args: Mapping[str, Any], **keywords: Any) -> str:
             cwd=args.get("workdir"),
             pty=bool(args.get("pty")),
             needs=needs,
-            on_output=keywords["ctx"].progress,
+            on_output=context.progress,
         )
     except Refused as refusal:
         return blocked(refusal, output="", exit_code=-1)
     except ExecError as error:
         return tool_result(output="", exit_code=-1, error=str(error), status="error")
-    return tool_result(_answer(command, done, before, seconds))
+    shown = await context.command_output(command, done.text, done.code)
+    return tool_result(_answer(command, replace(done, text=shown), before, seconds))
 
 
 def _answer(command: str, done: ExecResult, before: str, seconds: int) -> dict[str, Any]:

@@ -1,0 +1,37 @@
+"""Commands of hooks that are new are asked about in the terminal, before the screen opens."""
+
+import click
+
+from hermes.apps.cli.choices import Choices
+from hermes.apps.settings import load
+from hermes.config.environ import environment, with_dotenv
+from hermes.config.home import locate
+from hermes.lib.lazy import import_object
+from hermes.lib.visible import visible
+from hermes.plugins.settings import PluginSettings, ShellHookSettings
+
+
+def ask_new(choices: Choices) -> None:
+    """Ask about each command that nobody has said yes to as it is now; a yes is kept."""
+    environ = environment()
+    home = locate(environ, choices.profile)
+    if not home.config_file.is_file() or b"hooks" not in home.config_file.read_bytes():
+        return  # a start has no time to read settings twice
+    settings = load(home.config_file, with_dotenv(environ, home.env_file), choices.flags).settings
+    chosen = settings[ShellHookSettings]
+    if chosen.hooks_auto_accept or settings[PluginSettings].safe_mode:
+        return
+    consent = import_object("hermes.plugins.hook_consent:HookConsent")(home.root)
+    for one in import_object("hermes.plugins.shell_hooks:command_hooks")(chosen.hooks):
+        if not consent.covers(one.event, one.hook) and _agreed(one.words):
+            consent.accept(one.event, one.hook)
+
+
+def _agreed(words: str) -> bool:
+    try:
+        return click.confirm(
+            visible(f"{words}\nIt is new, or was changed. Run it from now on?"), default=False
+        )
+    except click.Abort:
+        click.echo()
+        return False

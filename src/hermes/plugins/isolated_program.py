@@ -1,0 +1,145 @@
+"""The process of an isolated plugin: it loads one plugin, tells what that adds, and runs its tools and hooks.
+
+Each line of its standard input is a request and each of its standard output an answer, in JSON. It ends with
+its input, so that it never outlives whoever started it; what the plugin prints goes to standard error.
+"""
+
+import asyncio  # noqa: TID251  # the plugin's own code is asyncio
+import contextlib
+import ctypes
+import inspect
+import os
+import signal
+import sys
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import IO, Any, Final
+
+import msgspec
+
+from hermes.config.home import Home
+from hermes.hooks import SPECS, Hooks, wanted_arguments
+from hermes.lib.threads import submit
+from hermes.plugins.aliases import of_home, old_names
+from hermes.plugins.loading import module_of
+from hermes.tools.registry import PLUGIN_MODULES, PLUGIN_SOURCE, ToolRegistry
+
+_PARENT_ENDS: Final = 1  # PR_SET_PDEATHSIG of Linux
+
+
+class IsolatedContext:
+    """What `register(ctx)` gets in a process of its own: tools and hooks can be added, nothing else."""
+
+    def __init__(self) -> None:
+        self.tools = ToolRegistry()
+        self.hooks: list[tuple[str, Callable[..., Any]]] = []
+
+    def register_tool(self, *args: Any, **keywords: Any) -> None:
+        """Add a tool."""
+        self.tools.register(*args, **keywords)
+
+    def register_hook(self, hook_name: str, callback: Callable[..., Any]) -> None:
+        """Have a callback called at a hook point."""
+        Hooks().register(hook_name, callback)
+        if SPECS[hook_name].kind == "around":
+            raise ValueError(f"{hook_name} stands around a call, which happens in another process.")
+        self.hooks.append((hook_name, callback))
+
+    def __getattr__(self, name: str) -> Any:
+        """Whatever else plugins may ask of a context."""
+        raise AttributeError(f"a plugin in a process of its own adds tools and hooks only, and has no {name}")
+
+
+class _ServedPlugin:
+    """The plugin and the way back."""
+
+    def __init__(self, answers: IO[bytes]) -> None:
+        self._answers = answers
+        self._context = IsolatedContext()
+        self._lock = Lock()  # invariant: a line is written by one thread at a time
+
+    def load(self, folder: str, home: Home) -> None:
+        """Load the plugin and tell what it adds, or what went wrong."""
+        context, name = self._context, f"{PLUGIN_MODULES}isolated"
+        try:
+            given = of_home(home, dict(os.environ))  # noqa: TID251  # what it was given
+            with old_names(given), context.tools.loading(f"{PLUGIN_SOURCE}isolated", name):
+                module_of(Path(folder), name).register(context)
+        except BaseException as error:  # noqa: BLE001  # whatever it is, it is told
+            self._say({"fault": f"{type(error).__name__}: {error}"})
+            return
+        hooks = [point for point, _ in context.hooks]
+        self._say({"tools": [_told(one) for one in context.tools.entries().values()], "hooks": hooks})
+
+    def answer(self, asked: Mapping[str, Any]) -> None:
+        """Run what is asked for, and tell what it gave."""
+        try:
+            found = self._work(asked)
+            found = asyncio.run(_awaited(found)) if inspect.isawaitable(found) else found
+            self._say({"id": asked["id"], "result": found})
+        except BaseException as error:  # noqa: BLE001  # as above
+            self._say({"id": asked["id"], "error": f"{type(error).__name__}: {error}"})
+
+    def _work(self, asked: Mapping[str, Any]) -> Any:
+        match asked["what"]:
+            case "tool":
+                entry = self._context.tools.entries()[asked["name"]]
+                return entry.handler(asked["args"], **asked["keywords"])
+            case "check":
+                check = self._context.tools.entries()[asked["name"]].check_fn
+                return bool(check is None or check())
+            case _:
+                point, callback = self._context.hooks[asked["number"]]
+                wanted = wanted_arguments(point, callback)
+                given = {
+                    key: value for key, value in asked["args"].items() if wanted is None or key in wanted
+                }
+                return callback(**given)
+
+    def _say(self, told: Mapping[str, Any]) -> None:
+        line = msgspec.json.encode(told, enc_hook=str) + b"\n"
+        with self._lock:
+            self._answers.write(line)
+            self._answers.flush()
+
+
+def _told(entry: Any) -> dict[str, Any]:
+    """A tool as it is registered in the process that asks for it."""
+    return {
+        "name": entry.name,
+        "toolset": entry.toolset,
+        "schema": entry.schema,
+        "requires_env": entry.requires_env,
+        "description": entry.description,
+        "emoji": entry.emoji,
+        "outside": entry.outside,
+        "manifest": entry.manifest,
+        "checks": entry.check_fn is not None,
+    }
+
+
+async def _awaited(found: Any) -> Any:
+    return await found
+
+
+def main() -> None:
+    """Serve one plugin, whose folder the first line names, until nothing comes any more."""
+    if sys.platform == "linux":
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PARENT_ENDS, signal.SIGKILL)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    served = _ServedPlugin(answers)
+    for line in sys.stdin.buffer:
+        asked = msgspec.json.decode(line)
+        if "folder" in asked:
+            served.load(asked["folder"], Home(root=Path(asked["home"]), profile=asked["profile"]))
+        else:
+            submit(partial(served.answer, asked))
+    os._exit(0)  # whatever its threads are at
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""Plugins of projects: what is run is a copy in the home, made when a person enabled it. A session may write
+in its project, and what it wrote there must not be run at the next start.
+"""
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from hermes.lib.files import make_private
+from hermes.lib.small_files import read_small
+from hermes.plugins.installed import copy_plugin, remove_folder
+
+CHANGED: Final = "nobody has looked at its files as they are now; hermes plugins enable {} does."
+
+
+class ProjectPlugins:
+    """The copies of a home, each under a hash of where the plugin lies."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def accept(self, plugin: Path) -> None:
+        """Copy a plugin's files as they are now; PluginError where they cannot be copied."""
+        make_private(self._folder)
+        place = self._copy_of(plugin)
+        remove_folder(place)
+        copy_plugin(plugin, place)
+
+    def accepted(self, plugin: Path) -> Path | None:
+        """The copy to run, if the plugin's files are still as they were."""
+        place = self._copy_of(plugin)
+        return place if place.is_dir() and _contents(place) == _contents(plugin) else None
+
+    def _copy_of(self, plugin: Path) -> Path:
+        return self._folder / hashlib.sha256(str(plugin.resolve()).encode()).hexdigest()[:32]
+
+
+def _contents(folder: Path) -> dict[str, str]:
+    """What lies in a folder, but for what git and Python keep there: paths, and what tells their contents."""
+    found = (one for one in sorted(folder.rglob("*")) if one.is_symlink() or not one.is_dir())
+    below = ((one, one.relative_to(folder)) for one in found)
+    return {str(path): _content(one) for one, path in below if not {".git", "__pycache__"} & {*path.parts}}
+
+
+def _content(path: Path) -> str:
+    if path.is_symlink():
+        return f"to {path.readlink()}"
+    try:
+        return hashlib.sha256(read_small(path)).hexdigest()
+    except OSError as error:
+        return str(error)

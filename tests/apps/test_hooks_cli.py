@@ -1,0 +1,83 @@
+"""`hermes hooks`, as a program, and the question about a command that is new."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from hermes.testing import ScriptedModel, ScriptedServer, call, say
+from tests.apps.conftest import Run
+from tests.apps.test_tui_program import Place
+
+CODE = "import sys\nprint('not now', file=sys.stderr)\nsys.exit(2)\n"
+
+
+@pytest.fixture
+def command(tmp_path: Path) -> str:
+    (tmp_path / "hook.py").write_text(CODE)
+    return f"{sys.executable} {tmp_path / 'hook.py'}"
+
+
+def configure(home: Path, command: str) -> None:
+    home.mkdir(parents=True, exist_ok=True)
+    hook = {"command": command, "matcher": "terminal"}
+    (home / "config.yaml").write_text(json.dumps({"hooks": {"PreToolUse": [hook]}}))
+
+
+def test_commands_are_listed_tried_and_taken_back(environ: dict[str, str], run: Run, command: str) -> None:
+    configure(Path(environ["HERMES_HOME"]), command)
+
+    def state() -> str:
+        return str(json.loads(run("hooks", "list", "--json").stdout)["state"])
+
+    told = f"hook PreToolUse: {command}"
+    assert state() == "waits for your yes"
+    assert run("hooks", "test", "PreToolUse", given="n\n").stdout.endswith(f"{told}: not run\n")
+    answer = f'{told}: exit code 2, answers {{"action": "block", "message": "not now"}}\n'
+    assert run("hooks", "test", "pre_tool_call", "-y").stdout == answer
+    doctor = run("hooks", "doctor")
+    assert (doctor.returncode, doctor.stdout) == (1, f"{told}: waits for your yes\n")
+    assert run("hooks", "test", "PreToolUse", given="y\n").stdout.endswith(answer)
+    assert state() == "runs"
+    assert "hook PreToolUse" not in run("doctor").stdout
+    assert run("hooks", "doctor").stdout == "Nothing is wrong.\n"
+    Path(command.split()[1]).write_text("pass")
+    assert state() == "changed since your yes"
+    assert f"! {told} is not run: nobody has said yes to it as it is now" in run("doctor").stdout
+    Path(command.split()[1]).write_text(CODE)
+    assert run("hooks", "revoke", command).stdout == "1 taken back.\n"
+    assert state() == "waits for your yes"
+    assert "No command is run at Stop" in run("hooks", "test", "Stop").stderr
+
+
+def test_where_nobody_can_be_asked_a_new_command_is_not_run_and_said_once(
+    environ: dict[str, str], run: Run, command: str
+) -> None:
+    configure(Path(environ["HERMES_HOME"]), command)
+
+    def asked(*more: str) -> tuple[bool, bool]:
+        model = ScriptedModel(call("terminal", {"command": "echo ran"}), say("done"))
+        with ScriptedServer(model).running() as server:
+            done = run(*more, "-z", "go", "-m", "m", "--base-url", server.base_url)
+        blocked = "not now" in json.dumps(model.requests[-1]["messages"])
+        return blocked, done.stderr.count("is not run: nobody has said yes to it") == 1
+
+    assert (asked(), asked("--accept-hooks")) == ((False, True), (True, False))
+
+
+def test_a_new_command_is_asked_about_before_the_screen_opens(tmp_path: Path, command: str) -> None:
+    place = Place(tmp_path)
+    configure(place.home / ".hermes", command)
+    with (
+        ScriptedServer(
+            ScriptedModel(call("terminal", {"command": "echo ran"}), say("done"))
+        ).running() as server,
+        place.window(server.base_url, 100, 30, "", {}) as terminal,
+    ):
+        terminal.until("Run it from now on? [y/N]")
+        terminal.type("y\r")
+        terminal.until("(main")
+        terminal.type("go\r")
+        terminal.until("not now")
+        terminal.until("done")

@@ -1,0 +1,176 @@
+"""`hermes plugins`, as a program: what comes from elsewhere is shown, put in its place and run when it is enabled."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hermes.testing import ScriptedModel, ScriptedServer, say
+from tests.apps.conftest import Run
+from tests.apps.test_tui_program import Place
+
+MANIFEST = "name: luck\nversion: '1.2'\ndescription: Tosses coins\nauthor: Ann\nprovides_tools: [coin]\n"
+CODE = """
+from pathlib import Path
+(Path(__file__).parent / "ran").touch()
+
+def toss(given):
+    print("heads" if given.side == "h" else "tails", given.times)
+
+def register(ctx):
+    schema = {"name": "coin", "description": "Toss.", "parameters": {"type": "object", "properties": {}}}
+    ctx.register_tool("coin", "games", schema, lambda args, **_: '{"side": "heads"}')
+    def setup(parser):
+        parser.add_argument("side")
+        parser.add_argument("--times", type=int, default=1)
+    ctx.register_cli_command("toss", "Toss a coin", setup, toss)
+    ctx.register_command("say", lambda words: ctx.inject_message(words) and "")
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    top = tmp_path / "repository"
+    (top / "luck").mkdir(parents=True)
+    (top / "luck" / "plugin.yaml").write_text(MANIFEST)
+    (top / "luck" / "__init__.py").write_text(CODE)
+    commit(top, "-c", "init.defaultBranch=main", "init", "-q")
+    return top
+
+
+def commit(top: Path, *first: str) -> None:
+    who = ("-c", "user.email=a@b", "-c", "user.name=a")
+    for words in (first, ("add", "-A"), (*who, "commit", "-q", "-m", "x")):
+        if words:
+            subprocess.run(["git", "-C", str(top), *words], check=True)
+
+
+def test_a_plugin_of_a_repository_is_installed_enabled_used_updated_and_removed(
+    repository: Path, environ: dict[str, str], run: Run
+) -> None:
+    address = f"file://{repository}#luck"
+    place = Path(environ["HERMES_HOME"], "plugins", "luck")
+    done = run("plugins", "install", address, "--yes")
+    assert done.stdout.splitlines() == [
+        "luck 1.2: Tosses coins",
+        "author: Ann",
+        "tools: coin",
+        "files: __init__.py, plugin.yaml",
+        f"Installed in {place}. hermes plugins enable luck has it loaded.",
+    ]
+    assert run("plugins", "list").stdout.split() == ["luck", "off", "user", "1.2", "Tosses", "coins"]
+    assert run("toss", "h").returncode == 2
+    assert run("plugins", "enable", "luck").stdout == (
+        "luck is enabled; it is loaded in sessions that begin now.\n"
+    )
+    assert not (place / "ran").exists()
+    assert run("plugins", "list").stdout.split()[:4] == ["luck", "loaded", "user", "1.2"]
+    assert run("toss", "h", "--times", "3").stdout == "heads 3\n"
+    assert run("--safe-mode", "toss", "h").returncode == 2
+    listed = [line.split()[:2] for line in run("tools", "list").stdout.splitlines()]
+    assert ["coin", "games"] in listed
+    (place / "ran").unlink()
+    assert run("plugins", "update").stdout == "luck: up to date\n"
+    (repository / "luck" / "plugin.yaml").write_text(MANIFEST.replace("1.2", "1.3"))
+    commit(repository)
+    assert run("plugins", "update").stdout == "luck: updated\n"
+    told = run("plugins", "show", "luck").stdout
+    assert ("version: 1.3" in told, "adds: tool coin, subcommand toss, command say" in told) == (True, True)
+    assert run("plugins", "disable", "luck").stdout == "luck is off in sessions that begin now.\n"
+    asked = run("plugins", "remove", "luck", given="")
+    assert (asked.returncode, "There was no answer; -y removes without asking." in asked.stderr) == (2, True)
+    assert run("plugins", "remove", "luck", "-y").stdout == "luck is gone.\n"
+    assert not place.exists()
+    again = run("plugins", "install", address, "--yes", "--enable").stdout
+    assert again.endswith(f"Installed in {place}. It is loaded in sessions that begin now.\n")
+    assert run("plugins", "list").stdout.split()[:2] == ["luck", "loaded"]
+
+
+def test_a_projects_plugin_runs_as_it_was_when_it_was_enabled(
+    environ: dict[str, str], run: Run, work: Path
+) -> None:
+    folder, home = work / ".hermes" / "plugins" / "luck", Path(environ["HERMES_HOME"])
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text(MANIFEST)
+    (folder / "__init__.py").write_text(CODE)
+    home.mkdir(parents=True)
+    (home / "config.yaml").write_text("plugins: {project: true}\n")
+    (home / "trust.json").write_text(json.dumps({str(work.resolve()): True}))
+
+    def state() -> list[str]:
+        return run("plugins", "list").stdout.split()[:3]
+
+    assert state() == ["luck", "off", "project"]
+    run("plugins", "enable", "luck")
+    assert (state(), (folder / "ran").exists()) == (["luck", "loaded", "project"], False)
+    (folder / "__init__.py").write_text("raise SystemExit")
+    changed = run("plugins", "list")
+    assert changed.stdout.split()[:3] == ["luck", "faulty", "project"]
+    assert "nobody has looked at its files as they are now" in changed.stderr
+
+
+def test_a_faulty_plugin_is_named_by_the_list_doctor_and_a_session(environ: dict[str, str], run: Run) -> None:
+    folder = Path(environ["HERMES_HOME"], "plugins", "bad")
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text("name: bad\n")
+    (folder / "__init__.py").write_text("def register(ctx):\n    raise SystemExit(4)\n")
+    run("plugins", "enable", "bad")
+    fault = "plugin bad: SystemExit: 4"
+    listed = run("plugins", "list")
+    assert (listed.stdout.split(), listed.stderr) == (["bad", "faulty", "user"], f"hermes: {fault}\n")
+    assert f"! {fault}" in run("doctor").stdout
+    with ScriptedServer(ScriptedModel(say("hello"))).running() as server:
+        done = run("-z", "hi", "-m", "m", "--base-url", server.base_url)
+    assert (done.stdout, fault in done.stderr) == ("hello\n", True)
+
+
+def test_an_unknown_command_is_told_as_one_whatever_is_wrong_with_the_settings(
+    environ: dict[str, str], run: Run
+) -> None:
+    home = Path(environ["HERMES_HOME"])
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "config.yaml").write_text("plugins: {enabled: 7}\n")
+    done = run("frobnicate")
+    assert (done.returncode, "No such command 'frobnicate'" in done.stderr) == (2, True)
+
+
+def test_what_is_no_plugin_is_not_installed(tmp_path: Path, run: Run) -> None:
+    (tmp_path / "empty").mkdir()
+    told = [run("plugins", "install", where, "-y").stderr for where in (str(tmp_path / "empty"), "what")]
+    place = (
+        "hermes: 'what' is no place of plugins: name a folder, owner/repository/path of GitHub, or the"
+        " https address of a git repository, with #path for one of its plugins.\n"
+    )
+    assert told == ["hermes: Name one of its plugins with #PATH; there are: none.\n", place]
+    assert "There is no plugin 'lack'" in run("plugins", "enable", "lack").stderr
+
+
+def with_luck(tmp_path: Path) -> Place:
+    place = Place(tmp_path)
+    folder = place.home / ".hermes" / "plugins" / "luck"
+    folder.mkdir(parents=True)
+    (folder / "plugin.yaml").write_text(MANIFEST)
+    (folder / "__init__.py").write_text(CODE.replace('(words) and ""', '(words) and "", "Say it"'))
+    (place.home / ".hermes" / "config.yaml").write_text(json.dumps({"plugins": {"enabled": ["luck"]}}))
+    return place
+
+
+def test_a_command_of_a_plugin_may_send_a_message_where_there_is_no_screen(tmp_path: Path) -> None:
+    place = with_luck(tmp_path)
+    with (
+        ScriptedServer(ScriptedModel(say("understood"))).running() as server,
+        place.window(server.base_url, 80, 24, "", {"TERM": "dumb"}) as terminal,
+    ):
+        terminal.until("an empty line leaves")
+        terminal.type("/say hello\n")
+        terminal.until("understood")
+
+
+def test_a_slash_command_of_a_plugin_is_offered_and_may_send_a_message(tmp_path: Path) -> None:
+    with with_luck(tmp_path).open(say("understood")) as terminal:
+        terminal.until("(main")
+        terminal.type("/sa")
+        terminal.until("❯ /say              Say it")
+        terminal.type("y hello\r")
+        terminal.until("understood")
