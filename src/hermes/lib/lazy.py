@@ -19,7 +19,7 @@ def import_object(target: str, *, extra: str = "") -> Any:
     except ModuleNotFoundError as error:
         if not extra:
             raise
-        raise Missing(f"{error.name} is not installed; run: {_installing(extra)}") from error
+        raise Missing(f"{error.name or module} is not installed; run: {_installing(extra)}") from error
     return getattr(found, name) if name else found
 
 
