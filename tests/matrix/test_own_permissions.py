@@ -26,6 +26,16 @@ HARD: Final = (
     "hermes --profile other config set approvals.mode off",
     "hermes approvals revoke 1",
     "python3 -m hermes config set approvals.mode off",
+    "hermes mcp add x -y --no-sandbox -- sh -c evil",
+    "hermes mcp allow x --network --trust full",
+    "hermes mcp review x -y",
+    "hermes mcp login x",
+    "hermes plugins enable evil",
+    "hermes plugins install ./evil --enable -y",
+    "hermes skills install ./evil --force",
+    "hermes skills review 1 --yes",
+    "hermes hooks revoke",
+    "cp evil.json ~/.hermes/mcp/x.json",
     "echo 'approvals: {mode: off}' > $HERMES_HOME/config.yaml",
     "echo 'approvals: {mode: off}' >> ~/.hermes/config.yaml",
     "sed -i 's/manual/off/' ~/.hermes/config.yaml",
@@ -76,7 +86,7 @@ COMMANDS: Final = (
 )
 FILES: Final = (
     "~/.hermes/config.yaml", "~/.hermes/.env", "~/.hermes/plugins/evil.py", "~/.hermes/tools/evil.py", "~/.hermes/skills/x/SKILL.md",
-    "~/.hermes/SOUL.md", "~/.hermes/auth.json", "../.hermes/config.yaml", "link", "folder/config.yaml", "~/.bashrc", ".git/hooks/pre-commit",
+    "~/.hermes/SOUL.md", "~/.hermes/mcp/x.json", "~/.hermes/mcp/x.tokens", "~/.hermes/shell-hooks-allowlist.json", "~/.hermes/auth.json", "../.hermes/config.yaml", "link", "folder/config.yaml", "~/.bashrc", ".git/hooks/pre-commit",
     ".git/config", "~/.config/autostart/x.desktop",
 )  # fmt: skip
 
